@@ -21,8 +21,8 @@ from documentation import gather, print_table
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.intake_scan import IntakeDocument, scan_documents
 from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.prepare import IntakeDocument, scan_documents
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.scan.settings import ScanSettings
@@ -53,12 +53,12 @@ def main() -> None:
         documents = list(_documents(data, path))
         reading += process_time() - start
         counts["pages"] += 1
-        for result in scan_documents(documents, ScanSettings()):
-            if result.scanned is None:
+        for _, _, scanned in scan_documents(documents, ScanSettings()):
+            if scanned is None:
                 continue
-            findings = [f for f in json.loads(result.scanned.findings) if _counts(f)]
+            findings = [f for f in json.loads(scanned.findings) if _counts(f)]
             kinds = {finding["kind"] for finding in findings}
-            name = "quarantined" if result.scanned.verdict == "quarantine" else "labelled"
+            name = "quarantined" if scanned.verdict == "quarantine" else "labelled"
             keys = [f"{name}: {kind}" for kind in kinds]
             if kinds & _HIDDEN:
                 keys.append(f"{name} for hidden text")

@@ -20,8 +20,8 @@ from rolebundle.contracts.status import (
 )
 from rolebundle.embedding.registry import available_models
 from rolebundle.errors import OverlayError
-from rolebundle.ingest.default_model import building_note, contextual_model
 from rolebundle.ingest.heartbeat import read_heartbeat
+from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.ingest.path_flags import as_arguments
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.overlay_lint import role_statuses
@@ -180,7 +180,7 @@ def advised_status(corpus: Corpus, overlay_folders: Sequence[Path]) -> CorpusSta
         update = {"overlay_problem": f"{error.message}; {error.hint}"}
     index = status.corpus.index
     if index is not None:
-        update["model_reason"] = contextual_model(corpus).reason
+        update["model_reason"] = contextual_model(corpus)[1]
         update["building"] = building_note(corpus)
     if status.replica is None and (index is None or index.provider == "static"):
         update["better_models"] = [

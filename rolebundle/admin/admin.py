@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from rolebundle.embedding.provider import EmbeddingProvider
     from rolebundle.ingest.indexes import Progress
     from rolebundle.ingest.options import IngestOptions
-    from rolebundle.ingest.reading_progress import OnReading
-    from rolebundle.ingest.report import IngestReport
+    from rolebundle.ingest.report import IngestReport, OnReading
     from rolebundle.ingest.watch import Watcher, WatchOptions
 
 INGEST_PURGE_PATIENCE_MS = 1_000
@@ -59,7 +58,7 @@ class Admin:
         """
         from rolebundle.ingest.indexes import no_progress
         from rolebundle.ingest.options import IngestOptions
-        from rolebundle.ingest.reading_progress import no_reading
+        from rolebundle.ingest.report import no_reading
         from rolebundle.ingest.sync import ingest
 
         options = options or IngestOptions()
@@ -92,7 +91,7 @@ class Admin:
         embed. Pending purges are completed first.
         """
         from rolebundle.ingest.indexes import no_progress
-        from rolebundle.ingest.reading_progress import no_reading
+        from rolebundle.ingest.report import no_reading
         from rolebundle.ingest.sync import update
 
         # It migrates the corpus, as an ingest with paths does, and creates none.
@@ -130,7 +129,7 @@ class Admin:
             UsageError, CorpusCorrupt, WrongFile, StorageError: the corpus cannot be read.
         """
         from rolebundle.ingest.heartbeat import first_heartbeat
-        from rolebundle.ingest.watch import WatchedCorpus, Watcher
+        from rolebundle.ingest.watch import Watcher
 
         path = self.workspace.path
         if path.exists():
@@ -149,19 +148,22 @@ class Admin:
                 indexing.start()
             return report
 
-        watched = WatchedCorpus(
+        return Watcher(
             path,
+            options,
+            heartbeat,
+            print_line,
+            stop,
             update=update,
             paths=watched_paths,
             generation=lambda: true_generation(self.workspace.corpus),
         )
-        return Watcher(watched, options, heartbeat, print_line, stop)
 
     def _provider(
         self, corpus: Corpus, options: IngestOptions | None, *, is_lexical: bool
     ) -> EmbeddingProvider | None:
         """The model that embeds during the run; ``None`` if that is left to others."""
-        from rolebundle.ingest.default_model import is_contextual
+        from rolebundle.ingest.indexes import is_contextual
 
         is_left = options is not None and not options.wait and is_contextual(corpus)
         return None if is_lexical or is_left else self.workspace.passage_provider(corpus)

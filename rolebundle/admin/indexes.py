@@ -6,16 +6,19 @@ from datetime import UTC, datetime
 from math import inf
 
 from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.embedding import EmbedPlan
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_json
-from rolebundle.ingest import approximate_indexes, indexes
-from rolebundle.ingest.approximate_indexes import Optimized
-from rolebundle.ingest.default_model import (
+from rolebundle.ingest import indexes
+from rolebundle.ingest.indexes import (
+    EmbeddingReport,
+    Optimized,
+    Progress,
     building_note,
     contextual_model,
     count_waiting_for,
+    no_progress,
 )
-from rolebundle.ingest.indexes import EmbeddingEstimate, EmbeddingReport, Progress, no_progress
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.lock import try_lock
 from rolebundle.storage.indexes import vector_cache
@@ -107,10 +110,10 @@ def passages_waiting(workspace: Workspace) -> int:
 def _default_model(workspace: Workspace) -> ProviderSpec | None:
     if workspace.has_own_model or stored_manifest(workspace.corpus):
         return None
-    return contextual_model(workspace.corpus).spec
+    return contextual_model(workspace.corpus)[0]
 
 
-def estimate(workspace: Workspace, spec: ProviderSpec | None = None) -> EmbeddingEstimate:
+def estimate(workspace: Workspace, spec: ProviderSpec | None = None) -> EmbedPlan:
     """Estimate the seconds and bytes that :func:`embed` would take. Embeds a few chunks.
 
     Raises:
@@ -122,7 +125,7 @@ def estimate(workspace: Workspace, spec: ProviderSpec | None = None) -> Embeddin
 
 def _provider(workspace: Workspace, corpus: Corpus, spec: ProviderSpec | None) -> EmbeddingProvider:
     if spec is None and not workspace.has_own_model:
-        spec = contextual_model(corpus).spec
+        spec, _ = contextual_model(corpus)
     return provider_for(spec) if spec else workspace.passage_provider(corpus)
 
 
@@ -139,9 +142,9 @@ def drop_index(workspace: Workspace, name: str) -> None:
 
 
 def optimize(workspace: Workspace) -> Optimized:
-    """See :func:`rolebundle.ingest.approximate_indexes.optimize`."""
+    """See :func:`rolebundle.ingest.indexes.optimize`."""
     with workspace.open_writer() as corpus:
-        return approximate_indexes.optimize(corpus)
+        return indexes.optimize(corpus)
 
 
 def clear_vector_cache(workspace: Workspace) -> int:

@@ -132,23 +132,23 @@ def drop_document(workspace: Workspace, document_id: str) -> None:
 
 
 def move_root(workspace: Workspace, old: Path, new: Path) -> RootChange:
-    """See :func:`rolebundle.ingest.root_changes.move_root`."""
-    from rolebundle.ingest import root_changes
+    """See :func:`rolebundle.ingest.roots.move_root`."""
+    from rolebundle.ingest import roots as ingested_roots
 
     with workspace.recorded_change("ingest") as (corpus, details):
-        change = root_changes.move_root(corpus, old, new)
+        change = ingested_roots.move_root(corpus, old, new)
         details["moved"] = change.documents
     return change
 
 
 def remove_root(workspace: Workspace, path: Path, *, confirmed: bool = False) -> RootChange:
-    """See :func:`rolebundle.ingest.root_changes.remove_root`."""
-    from rolebundle.ingest import root_changes
+    """See :func:`rolebundle.ingest.roots.remove_root`."""
+    from rolebundle.ingest import roots as ingested_roots
 
     if not confirmed:
-        return root_changes.remove_root(workspace.corpus, path, confirmed=False)
+        return ingested_roots.remove_root(workspace.corpus, path, confirmed=False)
     with workspace.recorded_change("ingest") as (corpus, details):
-        change = root_changes.remove_root(corpus, path, confirmed=True)
+        change = ingested_roots.remove_root(corpus, path, confirmed=True)
         details["removed"] = change.documents
     return change
 

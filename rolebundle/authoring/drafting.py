@@ -18,11 +18,11 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.overlay import ROLE_ID_PATTERN, Vocabulary
 from rolebundle.errors import FULL_ERRNOS, ConfigurationError, StorageError, UsageError
 from rolebundle.ingest.authority import Authority
+from rolebundle.ingest.formats import kind_of
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, read_manifest
 from rolebundle.ingest.manifests import check_path as check_manifests
 from rolebundle.ingest.readers import reader_name_for
 from rolebundle.ingest.roots import check_no_link, holder_of, source_name
-from rolebundle.ingest.unsupported import kind_of
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, walk
 from rolebundle.policy.overlay_lint import word_counts
 from rolebundle.policy.overlays import is_shipped, load_role, locate

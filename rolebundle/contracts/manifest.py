@@ -36,7 +36,6 @@ class Chunking(Contract):
     """The size of chunks in characters."""
 
     size: int | None = None
-    overlap: int | None = None
     maximum: int | None = None
 
 

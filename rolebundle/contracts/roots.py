@@ -30,7 +30,7 @@ class RootOptions(Contract):
         meta: metadata of all files.
         reader: the reader of files for which no manifest names one; empty: by the file's name.
         separator: a line that begins with this text starts a new document.
-        chunking: ``size``, ``overlap`` and ``maximum`` in characters.
+        chunking: ``size`` and ``maximum`` in characters.
         max_size: the maximum file size in bytes; null for the default.
         ignore: whether ignore files, and folders and files that are left out by default, count.
         scan: settings of the intake scan.

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
+
+from rapidfuzz.distance import OSA
 
 from rolebundle.contracts.document import DocumentMetadata, SupersessionReach
 from rolebundle.contracts.terms import ORIGINS, Sensitivity, TrustTier, trust_rank
@@ -21,18 +23,8 @@ AUTHORITY_VERSION = 1
 """Must be raised if the rules change, so that unchanged files are read again."""
 
 GOVERNANCE_KEYS = frozenset(
-    {
-        "trust_tier",
-        "origin",
-        "sensitivity",
-        "scope",
-        "source_id",
-        "document_id",
-        "supersedes",
-        "contradicts",
-        "applicable_roles",
-        "excluded_roles",
-    }
+    "trust_tier origin sensitivity scope source_id document_id supersedes contradicts"
+    " applicable_roles excluded_roles".split()
 )
 """Keys that decide who may see a document, for what, and what it outranks or hides."""
 _GUARDED_KEYS = tuple(sorted(GOVERNANCE_KEYS | {"valid_from", "valid_until"}))
@@ -62,9 +54,6 @@ def guarded_key(key: str, guarded: tuple[str, ...]) -> str:
     """
     if key in guarded:
         return key
-    # It costs 15 ms, and only few documents have keys of other tools.
-    from rapidfuzz.distance import OSA
-
     letters = folded_key(key)
     if letters in _OTHER_WORDS:
         return ""
@@ -79,16 +68,6 @@ def guarded_key(key: str, guarded: tuple[str, ...]) -> str:
 def folded_key(key: str) -> str:
     """The letters and digits of a key without case: ``lastMod`` and ``last-mod`` are the same."""
     return "".join(filter(str.isalnum, key.casefold()))
-
-
-class Weighed(NamedTuple):
-    """The values of a level's declarations that hold, and the ones that do not.
-
-    ``refused`` has a text ``key: value`` for each value that a level above does not allow.
-    """
-
-    values: dict[str, Any]
-    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +125,9 @@ class Authority:
             "less_trusted" if "source_id" in self.values and not self.may_not_govern else "source"
         )
 
-    def weigh(self, claims: Mapping[str, Any], *, may_not_govern: bool) -> Weighed:
+    def weigh(
+        self, claims: Mapping[str, Any], *, may_not_govern: bool
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Compare the declarations of the next level with what is decided.
 
         Args:
@@ -154,7 +135,8 @@ class Authority:
             may_not_govern: whether its author may only lower what holds by default, too.
 
         Returns:
-            The values that hold for the keys of ``claims``, except those without any.
+            The values that hold for the keys of ``claims``, except those without any; and a text
+            ``key: value`` for each claim that a level above does not allow.
         """
         values: dict[str, Any] = {}
         refused: list[str] = []
@@ -166,7 +148,7 @@ class Authority:
             if value is not None:
                 values[key] = value
             refused += _refusals(key, claim, self.default_of(key) if value is None else value)
-        return Weighed(values, tuple(refused))
+        return values, tuple(refused)
 
     def default_of(self, key: str) -> Any:
         """What holds if no level declares a key; ``None`` for nothing."""
@@ -215,8 +197,8 @@ class Authority:
         Returns:
             What holds for the levels below, and what it declared in vain.
         """
-        weighed = self.weigh(claims, may_not_govern=False)
-        values = {**self.values, **weighed.values}
+        weighed, refused = self.weigh(claims, may_not_govern=False)
+        values = {**self.values, **weighed}
         if max_trust and "trust_tier" in self.bound and "trust_tier" not in claims:
             values["trust_tier"] = lower_tier(values["trust_tier"], max_trust)
         newly_bound = frozenset() if trusts_documents else GOVERNANCE_KEYS & claims.keys()
@@ -230,7 +212,7 @@ class Authority:
             default_source=self.default_source,
             trust_from=path if sets_tier else self.trust_from,
         )
-        return level, weighed.refused
+        return level, refused
 
 
 def lower_tier(tier: TrustTier, bound: TrustTier | None) -> TrustTier:

@@ -27,7 +27,6 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate, islice, pairwise, takewhile
 
-from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.storage.content.stored_document import StoredChunk
@@ -42,20 +41,18 @@ class ChunkSettings:
 
     Args:
         size: a run of several sections up to this size is one chunk.
-        overlap: the maximum length of preceding text that is repeated at the start of a chunk.
         maximum: a run within one section, and a single block, is only cut if it is longer.
     """
 
     size: int = 1200
-    overlap: int = 0
     maximum: int = 1800
 
     def __post_init__(self) -> None:
-        if not 0 < self.size <= self.maximum or not 0 <= self.overlap < self.size:
+        if not 0 < self.size <= self.maximum:
             raise ConfigurationError(
                 "bad_chunk_settings",
-                f"chunk size {self.size}, overlap {self.overlap}, maximum {self.maximum}",
-                "choose 0 < size <= maximum and 0 <= overlap < size",
+                f"chunk size {self.size}, maximum {self.maximum}",
+                "choose 0 < size <= maximum",
             )
 
 
@@ -126,27 +123,29 @@ def chunk_document(
     counts: dict[str, int] = {}
     chunks: list[StoredChunk] = []
     for first, end in _runs(atoms, text, settings):
-        start, stop, first_line = atoms.starts[first], atoms.ends[end - 1], atoms.first_lines[first]
-        if settings.overlap:
-            max_overlap = min(settings.overlap, settings.maximum - (stop - start))
-            start, first_line = _with_overlap(parsed, text, atoms, first, max_overlap)
-        content = text[start:stop]
+        content = text[atoms.starts[first] : atoms.ends[end - 1]]
         if not content or content.isspace():
             continue
         digest = content_hash(content)
         first_block, last_block = atoms.blocks[first], atoms.blocks[end - 1]
+        block = parsed.blocks[first_block]
+        kinds = {b.kind for b in parsed.blocks[first_block : last_block + 1] if b.kind != "heading"}
+        headings = _headings_of(parsed.blocks, paths, first_block, last_block)
+        # The header row of the table in which a chunk begins is its innermost heading: a heading is
+        # indexed, embedded and shown, and is no part of the lines that a citation names.
+        if block.header and block.header not in content:
+            headings += (_short_header(block.header),)
         chunks.append(
             StoredChunk(
                 chunk_id=_chunk_id(document_id, digest, counts),
-                headings=_headings_of(parsed.blocks, paths, first_block, last_block)
-                + _repeated_header(parsed.blocks[first_block], content),
+                headings=headings,
                 content=content,
-                content_type=_content_type(parsed.blocks, first_block, last_block),
-                start_line=first_line,
+                content_type="excerpt" if len(kinds) > 1 else next(iter(kinds), "paragraph"),
+                start_line=atoms.first_lines[first],
                 end_line=max(atoms.last_lines[first:end]),
                 content_hash=digest,
-                page=parsed.blocks[first_block].page,
-                anchor=_anchor_of(parsed.blocks[first_block]),
+                page=block.page,
+                anchor=block.anchor or (f"p. {block.page}" if block.page else ""),
             )
         )
     return tuple(chunks)
@@ -238,20 +237,6 @@ def _headings_of(
     return (*common, ", ".join(islice(names, _MAX_NAMES))) if names else common
 
 
-def _anchor_of(block: Block) -> str:
-    return block.anchor or (f"p. {block.page}" if block.page else "")
-
-
-def _repeated_header(block: Block, content: str) -> tuple[str, ...]:
-    """The header row of the table in which a chunk begins, as its innermost heading.
-
-    A heading is indexed, embedded and shown, and is no part of the lines that a citation names.
-    """
-    if not block.header or block.header in content:
-        return ()
-    return (_short_header(block.header),)
-
-
 @lru_cache(maxsize=8)
 def _short_header(header: str) -> str:
     """As many cells of a header row as fit. Cached, because each chunk of a table asks for it."""
@@ -259,14 +244,6 @@ def _short_header(header: str) -> str:
     lengths = accumulate(map(len, cells))
     fitting = sum(1 for _ in takewhile(lambda length: length <= _MAX_HEADER_CHARS, lengths))
     return " | ".join(cells[: max(1, fitting)])[:_MAX_HEADER_CHARS]
-
-
-def _content_type(blocks: Sequence[Block], first: int, last: int) -> ContentType:
-    kinds = {block.kind for block in blocks[first : last + 1]} - {"heading"}
-    if len(kinds) > 1:
-        return "excerpt"
-    kind = kinds.pop() if kinds else "paragraph"
-    return "paragraph" if kind == "heading" else kind
 
 
 def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -> _Atoms:
@@ -407,7 +384,6 @@ def _runs(atoms: _Atoms, text: str, settings: ChunkSettings) -> Iterator[tuple[i
     """The atoms of each chunk, in document order: index of the first one, and end of the range."""
     starts, ends = atoms.starts, atoms.ends
     hashes: dict[int, bytes] = {}
-    # Most texts are ASCII, and slices of their bytes need no encoding.
     words = text.encode() if text.isascii() else text
     cuts = [0, *(i for i, rank in enumerate(atoms.ranks) if i and rank == _ELSEWHERE), len(starts)]
     waiting = list(pairwise(cuts))[::-1]
@@ -423,9 +399,14 @@ def _runs(atoms: _Atoms, text: str, settings: ChunkSettings) -> Iterator[tuple[i
             elif are_central:
                 for i in candidates:
                     if i not in hashes:
-                        hashes[i] = _hash_of(
-                            words[starts[i] : min(starts[i] + _HASHED_CHARS, ends[i])]
+                        word = words[starts[i] : min(starts[i] + _HASHED_CHARS, ends[i])]
+                        # Most texts are ASCII, and slices of their bytes need no encoding.
+                        data = (
+                            word
+                            if isinstance(word, bytes)
+                            else word.encode("utf-8", "surrogatepass")
                         )
+                        hashes[i] = blake2b(data, digest_size=8).digest()
                 cut = min(candidates, key=hashes.__getitem__)
             elif candidates:
                 middle = (starts[first] + ends[end - 1]) / 2
@@ -434,11 +415,6 @@ def _runs(atoms: _Atoms, text: str, settings: ChunkSettings) -> Iterator[tuple[i
             waiting += [(cut, end), (first, cut)]
         else:
             yield first, end
-
-
-def _hash_of(words: str | bytes) -> bytes:
-    data = words.encode("utf-8", "surrogatepass") if isinstance(words, str) else words
-    return blake2b(data, digest_size=8).digest()
 
 
 def _boundaries(atoms: _Atoms, first: int, end: int) -> tuple[Sequence[int], bool]:
@@ -468,50 +444,3 @@ def _boundaries(atoms: _Atoms, first: int, end: int) -> tuple[Sequence[int], boo
     if central:
         return central, True
     return [i for i in range(first + 1, end) if ranks[i] == best], False
-
-
-def _with_overlap(
-    parsed: ParsedDocument, text: str, atoms: _Atoms, first: int, max_overlap: int
-) -> tuple[int, int]:
-    """The start (offset, line) of the chunk that begins with atom ``first``, with overlap.
-
-    The overlap is whole lines, or whole sentences if there is no line break; never over a heading,
-    and never from another page, slide or cell.
-    """
-    blocks = parsed.blocks
-    starts, numbers = atoms.starts, atoms.blocks
-    start, line = starts[first], atoms.first_lines[first]
-    if first == 0 or blocks[numbers[first]].level or atoms.ranks[first] == _ELSEWHERE:
-        return start, line
-    lowest = first  # the first atom that the overlap may contain
-    while lowest and start - starts[lowest] < max_overlap and not blocks[numbers[lowest - 1]].level:
-        lowest -= 1
-        if atoms.ranks[lowest] == _ELSEWHERE:
-            break
-    overlap_start = _line_or_sentence_start(text, max(starts[lowest], start - max_overlap), start)
-    if overlap_start >= start:
-        return start, line
-    if parsed.line_exact:
-        return overlap_start, line - text.count("\n", overlap_start, start)
-    # The lines inside an atom are not known, so the line is that of the atom at the offset.
-    atom = first
-    while starts[atom] > overlap_start:
-        atom -= 1
-    return overlap_start, atoms.first_lines[atom]
-
-
-def _line_or_sentence_start(text: str, start: int, end: int) -> int:
-    """The first offset from ``start`` at which a line, or else a sentence, begins.
-
-    ``end`` or more if none begins before ``end``. Line breaks at the offset are skipped.
-    """
-    if start == 0 or text[start - 1] == "\n":
-        begin = start
-    elif (line_break := text.find("\n", start, end)) >= 0:
-        begin = line_break + 1
-    else:
-        match = _SENTENCE_END.search(text, start, end)
-        begin = match.end() if match else end
-    while begin < end and text[begin] == "\n":
-        begin += 1
-    return begin

@@ -2,8 +2,7 @@
 
 A date in the name of a file ("2026-03-01 planning.md") is the date of what the file is about. In a
 git checkout the last commit that touched a file tells when it changed: the time of the file itself
-is then when it was checked out. Elsewhere, and for a file that was edited since its last commit, it
-is the time of the file.
+is then when it was checked out. Elsewhere it is the time of the file.
 
 The checkout may be anybody's, so git runs without what its configuration could make it run: hooks,
 monitors, filters, external differences, signature programs, fetches of missing objects.
@@ -11,7 +10,6 @@ monitors, filters, external differences, signature programs, fetches of missing 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -20,7 +18,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
-from tempfile import TemporaryFile
 from threading import Timer
 from time import monotonic
 
@@ -32,8 +29,6 @@ _DATE = re.compile(
     r"(?:^|[^\d])((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)"
 )
 _MAX_SECONDS = 10.0
-_MAX_COMPARED_BYTES = 1 << 26
-"""Larger files are not compared with their last commit."""
 _BLOCK_BYTES = 1 << 16
 # Archives and reproducible builds write 1970-01-01 or 1980-01-01 as the time of a file.
 _FIRST_DAY = datetime(1980, 1, 3, tzinfo=UTC).timestamp()
@@ -47,9 +42,7 @@ _LOG = (
     "log -z --format=%x01%ct --name-only --relative --no-renames --no-show-signature --no-ext-diff "
     "--no-textconv --no-color --no-notes --no-decorate --no-mailmap -- ."
 ).split()
-_TREE = "ls-tree -r -z HEAD .".split()
-# Attributes by which git stores another text than that of the file.
-_ATTRIBUTES = "check-attr -z --stdin filter ident working-tree-encoding".split()
+_TREE = "ls-tree -r -z --name-only HEAD .".split()
 _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
@@ -60,7 +53,7 @@ _ENVIRONMENT = {
 
 
 def last_commits(locations: Iterable[str], seconds: float = _MAX_SECONDS) -> dict[str, int | None]:
-    """The time of the last commit of each file that still has its text, in seconds since 1970.
+    """The time of the last commit of each file, in seconds since 1970.
 
     One `git log` for each checkout that has some of the files, and none without git.
 
@@ -70,7 +63,7 @@ def last_commits(locations: Iterable[str], seconds: float = _MAX_SECONDS) -> dic
 
     Returns:
         The times by location; ``None`` for a committed file whose commit was not found in time.
-        Files that were never committed, or were edited since, are missing.
+        Files that were never committed are missing.
     """
     program = shutil.which("git")
     if program is None or not Path(program).is_absolute():
@@ -80,13 +73,10 @@ def last_commits(locations: Iterable[str], seconds: float = _MAX_SECONDS) -> dic
     for files in _by_checkout(locations):
         # Paths in the output are relative to this folder.
         folder = os.path.commonpath([_folder_of(location) for location in files])
-        blobs = _blobs(program, folder, deadline)
-        committed = {location: blobs[location] for location in files if location in blobs}
-        if committed:
-            found = _log_times(program, folder, set(committed), deadline)
-            for location in _edited(program, folder, committed, deadline):
-                found.pop(location, None)
-            times |= found
+        committed = _output(program, folder, _TREE, deadline)
+        wanted = {_location(folder, name) for name in committed if name}.intersection(files)
+        if wanted:
+            times |= _log_times(program, folder, wanted, deadline)
     return times
 
 
@@ -144,53 +134,6 @@ def _checkout_of(folder: str, known: dict[str, str]) -> str:
     return known[folder]
 
 
-def _blobs(program: str, folder: str, deadline: float) -> dict[str, str]:
-    """The files of the last commit: location → git's digest of the text."""
-    blobs = {}
-    for entry in _output(program, folder, _TREE, deadline):
-        head, _, name = (entry or b"").partition(b"\t")
-        if name:
-            blobs[_location(folder, name)] = head.rpartition(b" ")[2].decode("ascii")
-    return blobs
-
-
-def _edited(
-    program: str, folder: str, committed: Mapping[str, str], deadline: float
-) -> Iterable[str]:
-    """The files that have another text than in the last commit.
-
-    git itself would run the filters of the checkout's configuration to compare them.
-    """
-    edited = {}
-    for location, blob in committed.items():
-        if monotonic() > deadline:
-            break
-        if not _has_text_of(location, blob):
-            edited[os.fsencode(os.path.relpath(location, folder))] = location
-    if edited:
-        answers = _output(program, folder, _ATTRIBUTES, deadline, b"\0".join(edited))
-        for name, _, value in zip(*[answers] * 3, strict=False):
-            if name is not None and value not in (b"unspecified", b"unset"):
-                edited.pop(name, None)
-    return edited.values()
-
-
-def _has_text_of(location: str, blob: str) -> bool:
-    """Whether a file has the text of a blob, whatever ends its lines; true if unreadable."""
-    try:
-        if Path(location).stat().st_size > _MAX_COMPARED_BYTES:
-            return True
-        text = Path(location).read_bytes()
-    except OSError:
-        return True
-    method = "sha1" if len(blob) == 40 else "sha256"
-    return any(
-        hashlib.new(method, b"blob %d\0" % len(stored) + stored, usedforsecurity=False).hexdigest()
-        == blob
-        for stored in (text, text.replace(b"\r\n", b"\n"))
-    )
-
-
 def _folder_of(location: str) -> str:
     return location.rpartition(os.sep)[0] or os.sep
 
@@ -223,21 +166,18 @@ def _log_times(
 
 
 def _output(
-    program: str, folder: str, arguments: list[str], deadline: float, given: bytes = b""
+    program: str, folder: str, arguments: list[str], deadline: float
 ) -> Iterator[bytes | None]:
     """The parts of git's output, which NUL separates; a last ``None`` if it did not end well."""
     environment = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
     try:
-        with TemporaryFile() as standard_input:
-            standard_input.write(given)
-            standard_input.seek(0)
-            process = subprocess.Popen(
-                [program, *_OPTIONS, "-C", folder, *arguments],
-                stdin=standard_input,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={**environment, **_ENVIRONMENT},
-            )
+        process = subprocess.Popen(
+            [program, *_OPTIONS, "-C", folder, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**environment, **_ENVIRONMENT},
+        )
     except OSError:
         yield None
         return

@@ -12,6 +12,9 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
+from typing import Any
+
+import yaml
 
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.authority import governing_key
@@ -78,7 +81,7 @@ def read_front_matter(
             raise _Unreadable(f"longer than {_MAX_BYTES // 1024} KiB")
         if is_yaml:
             values, repeated = _yaml(text)
-            notes = _notes_on_repeated(repeated, path, first_line)
+            notes = tuple(_notes_on_repeated(repeated, path, first_line))
         else:
             values = _toml(text)
     except _Unreadable as problem:
@@ -99,9 +102,7 @@ def read_front_matter(
 def _malformed(path: str, line: int, reason: str, detail: str = "") -> DocumentError:
     step = "write `key: value` lines between two lines of ---, or TOML between two lines of +++"
     return DocumentError(
-        "bad_front_matter",
-        f"{path}:{line}: front matter: {reason}",
-        with_detail(step, detail),
+        "bad_front_matter", f"{path}:{line}: front matter: {reason}", with_detail(step, detail)
     )
 
 
@@ -135,32 +136,34 @@ def _toml(text: str) -> dict[str, object]:
 
 def _yaml(text: str) -> tuple[dict[str, object], Sequence[tuple[str, int]]]:
     """The values by key, and the keys that occur more than once, with their lines from 0."""
-    # Importing yaml takes 15 ms.
-    from rolebundle.ingest.plain_yaml import YamlError, read_mapping
-
     try:
-        mapping = read_mapping(text)
-    except YamlError as error:
-        raise _Unreadable("not valid YAML", error.line, str(error)) from error
-    if mapping is None:
+        reader = _YamlReader(yaml.parse(text, Loader=_LOADER))
+        values = reader.document()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise _not_yaml(error.problem or "not valid", mark.line if mark else 0) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise _not_yaml(str(error)) from error
+    if not isinstance(values, dict):
         raise _Unreadable("not a mapping of keys to values")
-    if "<<" in mapping.values:
+    if "<<" in values:
         # Its value may have any key.
         raise _Unreadable("merge keys are not read")
-    return mapping
+    return values, reader.repeated
+
+
+def _not_yaml(detail: str, line: int = 0) -> _Unreadable:
+    return _Unreadable("not valid YAML", line, detail)
 
 
 def _notes_on_repeated(
     repeated: Sequence[tuple[str, int]], path: str, first_line: int
-) -> tuple[str, ...]:
+) -> Iterator[str]:
     for key, line in repeated:
+        problem = f"duplicate key {_clean_text(key)!r}"
         if governing_key(key):
-            raise _malformed(path, first_line + line, f"duplicate key {_clean_text(key)!r}")
-    return tuple(
-        f"{path}:{first_line + line}: front matter: duplicate key {_clean_text(key)!r}, "
-        "the last one counts"
-        for key, line in repeated
-    )
+            raise _malformed(path, first_line + line, problem)
+        yield f"{path}:{first_line + line}: front matter: {problem}, the last one counts"
 
 
 def _governing_key_in(text: str) -> str:
@@ -193,3 +196,79 @@ def _line_by_line(lines: Sequence[str]) -> Iterator[tuple[str, object]]:
             key, _, value = "\n".join(entry).partition(":")
             values = {key.strip(" \t\"'"): " ".join(value.split()).strip("\"'")}
         yield from values.items()
+
+
+# -- plain yaml --
+#
+# YAML as plain values: texts as they were written, ``None``, lists and mappings with text keys.
+#
+# No type is guessed, so that ``version: 1.10`` stays ``1.10`` and ``language: no`` is Norwegian.
+# Tags are ignored, so that no object is constructed. Aliases are followed, but all values together
+# are limited, so that an alias bomb is an error.
+
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_MAX_DEPTH = 20
+_MAX_VALUES = 20_000
+
+
+class _YamlReader:
+    def __init__(self, events: Iterator[Any]) -> None:
+        self.events = events
+        self.count = 0
+        self.anchors: dict[str, tuple[object, int]] = {}
+        """The value of each anchor, and how many values it consists of."""
+        self.repeated: list[tuple[str, int]] = []
+
+    def document(self) -> object:
+        """The only value of the text; without a value an empty mapping."""
+        next(self.events)  # the start of the stream
+        if isinstance(next(self.events), yaml.StreamEndEvent):
+            return {}
+        value = self.value(next(self.events), 0)
+        next(self.events)  # the end of the document
+        if not isinstance(event := next(self.events), yaml.StreamEndEvent):
+            raise _not_yaml("several documents", event.start_mark.line)
+        return {} if value is None else value
+
+    def value(self, event: Any, depth: int) -> object:
+        self.count += 1
+        line, anchor, before = event.start_mark.line, event.anchor, self.count
+        if isinstance(event, yaml.AliasEvent):
+            # An anchor inside of its own value is not known yet.
+            if anchor not in self.anchors:
+                raise _not_yaml(f"unknown alias {anchor!r}", line)
+            value, size = self.anchors[anchor]
+            self.count += size
+        elif isinstance(event, yaml.ScalarEvent):
+            is_plain = event.tag is None and event.implicit[0]
+            value = None if is_plain and event.value in _NULLS else event.value
+        elif depth >= _MAX_DEPTH:
+            raise _not_yaml(f"nested more than {_MAX_DEPTH} levels deep", line)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            value = self.list_of(depth + 1)
+        else:
+            value = self.mapping_of(depth + 1)
+        if self.count > _MAX_VALUES:
+            raise _not_yaml(f"more than {_MAX_VALUES} values", line)
+        if anchor:
+            self.anchors[anchor] = value, self.count - before + 1
+        return value
+
+    def list_of(self, depth: int) -> list[object]:
+        values = []
+        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+            values.append(self.value(event, depth))
+        return values
+
+    def mapping_of(self, depth: int) -> dict[str, object]:
+        values: dict[str, object] = {}
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            line = event.start_mark.line
+            if not isinstance(event, yaml.ScalarEvent):
+                raise _not_yaml("a key must be a text", line)
+            if event.value in values and depth == 1:
+                self.repeated.append((event.value, line))
+            values[event.value] = self.value(next(self.events), depth)
+        return values

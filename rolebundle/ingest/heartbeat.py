@@ -66,15 +66,14 @@ def first_heartbeat(corpus: Path, *, polling: bool) -> Heartbeat:
             f"{corpus}: the process {known.process} watches its roots already",
             "end that one first, or let it go on",
         )
-    moment = iso_utc(now)
-    status = WatchStatus(
-        state="starting",
-        process=os.getpid(),
-        polling=polling,
-        started_at=moment,
-        heartbeat_at=moment,
+    at = iso_utc(now)
+    process = os.getpid()
+    return Heartbeat(
+        corpus,
+        WatchStatus(
+            state="starting", process=process, polling=polling, started_at=at, heartbeat_at=at
+        ),
     )
-    return Heartbeat(corpus, status)
 
 
 class Heartbeat:

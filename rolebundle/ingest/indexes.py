@@ -6,6 +6,7 @@ that searches use. A new index is built beside it and activated when no chunk is
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,19 +14,23 @@ from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
 
+from rolebundle.contracts.embedding import EmbedPlan
 from rolebundle.contracts.index import IndexIdentity
 from rolebundle.embedding.noise import noise_of
+from rolebundle.embedding.onnx import E5, MINILM
 from rolebundle.embedding.provider import PROBE_TEXT, TEXT_FAULTS, EmbeddingProvider, unit_vectors
-from rolebundle.embedding.registry import ProviderSpec, spec_to_json
+from rolebundle.embedding.registry import ProviderSpec, spec_from_json, spec_to_json
 from rolebundle.embedding.texts import embedding_text, input_hash
-from rolebundle.errors import EmbedderError, UsageError
+from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.passages import chunk_texts, sampled_texts
 from rolebundle.storage.corpus_state import corpus_counts, increment_generation
-from rolebundle.storage.indexes import vector_cache, vector_index
+from rolebundle.storage.indexes import approximate_index, vector_cache, vector_index, vector_search
+from rolebundle.storage.indexes.approximate_index import MIN_RECALL, ApproximateState, IndexPart
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
 from rolebundle.text.counts import counted
+from rolebundle.text.languages import english_share
 
 BATCH = 512
 """Chunks that are embedded and stored together, at most."""
@@ -68,31 +73,10 @@ class EmbeddingReport:
     seconds_left: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingEstimate:
-    """The estimated cost of an index.
-
-    Attributes:
-        chunks: all chunks of the corpus.
-        waiting: chunks to embed.
-        seconds: to embed them.
-        bytes: that the index grows by.
-    """
-
-    chunks: int
-    waiting: int
-    seconds: float
-    bytes: int
-
-
 # -- building ---------------------------------------------------------------------------------
 
 
-def ensure_index(
-    corpus: Corpus,
-    provider: EmbeddingProvider,
-    connection: str = NO_CONNECTION,
-) -> EmbeddingIndex:
+def ensure_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:
     """Return the active index, ready for ``INPUT_VERSION``.
 
     The index is created if the corpus has none. Vectors of another input version are removed, and
@@ -101,8 +85,6 @@ def ensure_index(
     Args:
         corpus: opened for writing.
         provider: the model.
-        connection: how to connect to the model later, as JSON (see
-            :func:`rolebundle.embedding.registry.spec_to_json`); stored with a new index.
 
     Raises:
         EmbedderError: the active index is of another model (law 5), or the model is not available.
@@ -113,7 +95,7 @@ def ensure_index(
         with corpus.writing():
             # Another process may have created it while this one waited for the lock.
             index = vector_index.active_index(corpus) or vector_index.create_index(
-                corpus, identity, connection=connection
+                corpus, identity, connection=NO_CONNECTION
             )
     if index.identity.model != identity.model:
         requested, stored = identity.model, index.identity.model
@@ -272,16 +254,12 @@ def embed_chunks(
         return 0
     filler = _IndexFiller(corpus, index)
     batch = filler.batch(rowids)
-    vectors, _ = _embed(provider, list(batch.texts.values()))
+    vectors, _ = _embed(provider, list(batch[0].values()))
     return filler.store(batch, vectors)
 
 
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """Texts by rowid, and the counter of changes by other processes before they were read."""
-
-    texts: dict[int, str]
-    changes_by_others: int
+_Batch = tuple[dict[int, str], int]
+"""Texts by rowid, and the counter of changes by other processes before they were read."""
 
 
 class _IndexFiller:
@@ -303,7 +281,7 @@ class _IndexFiller:
         """The texts of these chunks."""
         # Read before the texts, so that a change in between is detected.
         changes_by_others = self._changes_by_others()
-        return _Batch(_texts(self.corpus, rowids), changes_by_others)
+        return _texts(self.corpus, rowids), changes_by_others
 
     def fill_from_cache(self) -> int:
         """Store cached vectors of texts that were embedded before; return their number."""
@@ -311,7 +289,7 @@ class _IndexFiller:
             return 0
         done = 0
         for batch in self.batches():
-            hashes = [input_hash(text) for text in batch.texts.values()]
+            hashes = [input_hash(text) for text in batch[0].values()]
             cached = vector_cache.cached_vectors(self.corpus, self.index.identity.model, hashes)
             done += self.store(batch, [cached.get(text_hash) for text_hash in hashes])
         return done
@@ -326,21 +304,18 @@ class _IndexFiller:
             batch: the chunks.
             vectors: one for each of its texts; ``None`` if there is none.
         """
-        embedded = [
-            (rowid, text, vector)
-            for (rowid, text), vector in zip(batch.texts.items(), vectors, strict=True)
-            if vector is not None
-        ]
+        texts, changes_by_others = batch
+        embedded = {row: vector for row, vector in zip(texts, vectors, strict=True) if vector}
         if not embedded:
             return 0
         with self.corpus.writing():
-            current = batch.texts
-            if self._changes_by_others() != batch.changes_by_others:
-                current = _texts(self.corpus, [rowid for rowid, _, _ in embedded])
+            current = texts
+            if self._changes_by_others() != changes_by_others:
+                current = _texts(self.corpus, list(embedded))
             rows = [
-                (rowid, input_hash(text), vector)
-                for rowid, text, vector in embedded
-                if current.get(rowid) == text
+                (row, input_hash(texts[row]), vector)
+                for row, vector in embedded.items()
+                if current.get(row) == texts[row]
             ]
             if rows:
                 vector_index.add(self.corpus, self.index, rows)
@@ -369,7 +344,7 @@ def _embed_ahead(
         running: deque[tuple[_Batch, Future[EmbedResult]]] = deque()
         try:
             for batch in batches:
-                texts = list(batch.texts.values())
+                texts = list(batch[0].values())
                 running.append((batch, pool.submit(_embed, provider, texts)))
                 if len(running) > parallel:
                     first, result = running.popleft()
@@ -417,7 +392,7 @@ def _can_embed(provider: EmbeddingProvider) -> bool:
 # -- maintaining ------------------------------------------------------------------------------
 
 
-def estimate(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingEstimate:
+def estimate(corpus: Corpus, provider: EmbeddingProvider) -> EmbedPlan:
     """Estimate the cost of building or completing this provider's index. Embeds a few chunks.
 
     Raises:
@@ -429,22 +404,18 @@ def estimate(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingEstimate:
     waiting = count_waiting(corpus, index) if index else chunks
     texts = [embedding_text(*text[1:]) for text in sampled_texts(corpus, _TIMED_TEXTS)]
     if not texts:
-        return EmbeddingEstimate(chunks, waiting, 0.0, 0)
+        return EmbedPlan(chunks=chunks, waiting=waiting, seconds=0.0, bytes=0)
     provider.embed_passages(texts[:1])  # the first call loads the model
     started = perf_counter()
     provider.embed_passages(texts)
-    seconds_per_text = (perf_counter() - started) / len(texts)
+    seconds = (perf_counter() - started) / len(texts) * waiting
     size = waiting * model.dimensions * _BYTES_PER_DIMENSION
-    return EmbeddingEstimate(chunks, waiting, seconds_per_text * waiting, size)
+    return EmbedPlan(chunks=chunks, waiting=waiting, seconds=seconds, bytes=size)
 
 
 def _named_index(corpus: Corpus, name: str) -> EmbeddingIndex:
     indexes = vector_index.all_indexes(corpus)
-    matching = [
-        index
-        for index in indexes
-        if name in {str(index.id), label(index), index.identity.model.model}
-    ]
+    matching = [i for i in indexes if name in {str(i.id), label(i), i.identity.model.model}]
     if len(matching) == 1:
         return matching[0]
     known = ", ".join(f"{index.id} ({label(index)})" for index in indexes)
@@ -482,7 +453,7 @@ def use_index(corpus: Corpus, name: str) -> None:
             )
         vector_index.activate_index(corpus, index)
         if index.connection == NO_CONNECTION:
-            # From now on the owner's choice; see :mod:`rolebundle.ingest.default_model`.
+            # From now on the owner's choice; see :mod:`rolebundle.ingest.indexes`.
             model = index.identity.model
             spec = ProviderSpec(model.provider, model.model)
             vector_index.set_connection(corpus, index, spec_to_json(spec))
@@ -509,3 +480,196 @@ def drop_index(corpus: Corpus, name: str) -> None:
                 "activate another one first with `rolebundle corpus embed use`",
             )
         vector_index.delete_index(corpus, index)
+
+
+# -- approximate indexes --
+#
+# Builds approximate indexes beside the exact ones, and keeps those whose recall is sufficient.
+
+
+SAMPLE_QUERIES = 100
+SAMPLE_NEIGHBOURS = 50
+TARGET_RECALL = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class Optimized:
+    """The result of building approximate indexes, one per large compartment.
+
+    Attributes:
+        is_kept: false if the recall of at least one was too low; that one was dropped.
+        recall: the lowest recall, 0 to 1.
+        buckets: the number of buckets of all of them.
+    """
+
+    is_kept: bool
+    recall: float
+    buckets: int
+
+
+def optimize(corpus: Corpus) -> Optimized:
+    """Build approximate indexes beside the active one, and keep each if its recall is sufficient.
+
+    Each large compartment gets one. If none is large, the largest compartment gets one.
+
+    Raises:
+        ConfigurationError: this build of apsw has no ``vec1``, or there are too few vectors.
+        UsageError: the corpus has no embedding index.
+    """
+    index = vector_index.active_index(corpus)
+    if index is None:
+        raise UsageError(
+            "no_index", f"{corpus.path}: has no embedding index", "run `rolebundle corpus embed`"
+        )
+    if not approximate_index.is_available(corpus):
+        raise ConfigurationError(
+            "no_vec1",
+            "this build of apsw does not contain the vec1 extension",
+            "continue with the exact search, or install apsw from its wheel",
+        )
+    corpus.load_vectors()
+    with corpus.writing():
+        count = vector_index.count_vectors(corpus, index)
+        if count < SAMPLE_QUERIES:
+            raise ConfigurationError(
+                "too_few_vectors",
+                f"{count} vectors are too few to measure the recall of an approximate index",
+                "continue with the exact search; an approximate index is faster from about "
+                f"{approximate_index.MIN_VECTORS:,} vectors on",
+            )
+        parts = sorted(vector_index.current_parts(corpus, index), key=lambda part: part.vectors)
+        # In small compartments the exact search is as fast.
+        large = [part for part in parts if part.vectors >= approximate_index.MIN_VECTORS]
+        results = [_build_approximate(corpus, part) for part in large or parts[-1:]]
+    recall = min(recall for _, recall in results)
+    return Optimized(recall >= MIN_RECALL, recall, sum(buckets for buckets, _ in results))
+
+
+def optimize_large(corpus: Corpus, index: EmbeddingIndex, progress: Progress) -> int:
+    """Build the approximate indexes of large compartments that have none or an outdated one.
+
+    Each is one transaction. One whose recall is too low stays, unused, so that it is not built
+    again until its vectors have changed.
+
+    Returns:
+        How many were built. None if this build of apsw has no ``vec1``.
+    """
+    parts = []
+    for part in vector_index.current_parts(corpus, index):
+        state = ApproximateState.read(part.approximate)
+        if part.vectors >= approximate_index.MIN_VECTORS and (state is None or state.is_stale):
+            parts.append(part)
+    if not parts or not approximate_index.is_available(corpus):
+        return 0
+    corpus.load_vectors()
+    for number, part in enumerate(parts):
+        progress("indexing", number, len(parts))
+        with corpus.writing():
+            _build_approximate(corpus, part, keep=True)
+    progress("indexing", len(parts), len(parts))
+    return len(parts)
+
+
+def _build_approximate(corpus: Corpus, part: IndexPart, *, keep: bool = False) -> tuple[int, float]:
+    """Build the approximate index of a compartment's vectors; return its buckets and recall.
+
+    It is dropped if its recall is below ``MIN_RECALL``, unless ``keep`` is set.
+    """
+    approximate_index.drop(corpus, part)
+    approximate_index.build(corpus, part)
+    buckets = approximate_index.bucket_count(part.vectors)
+    # Use the smallest number of probes with sufficient recall, which depends on the vectors.
+    for probes in (32, 64, 128, 256):
+        # The recall is replaced by the measured one below.
+        state = ApproximateState(buckets, min(probes, buckets), 1.0, part.vectors, 0)
+        recall = _sampled_recall(corpus, part, state)
+        if recall >= TARGET_RECALL or probes >= buckets:
+            break
+    approximate_index.store_state(corpus, part, replace(state, recall=recall))
+    if recall < MIN_RECALL and not keep:
+        approximate_index.drop(corpus, part)
+    return buckets, recall
+
+
+def _sampled_recall(corpus: Corpus, part: IndexPart, state: ApproximateState) -> float:
+    """The fraction of the exact neighbours of sampled vectors that the approximate index finds."""
+    trial = part._replace(approximate=state.write())
+    hits = total = 0
+    for vector in vector_index.sample_vectors(corpus, part, SAMPLE_QUERIES):
+        exact = vector_search.exact_neighbours(corpus, part, vector, SAMPLE_NEIGHBOURS)
+        proposed = set(approximate_index.nearest(corpus, trial, vector, 2 * SAMPLE_NEIGHBOURS))
+        hits += sum(rowid in proposed for rowid, _ in exact)
+        total += len(exact)
+    return hits / total if total else 0.0
+
+
+# -- default model --
+#
+# The model that a corpus has if its owner did not choose one: contextual where one is installed.
+#
+# A corpus begins with the static model, which takes no time. all-MiniLM-L6-v2 knows English, so it
+# is the default where at least nine tenths of the text are English; else multilingual-e5-small. A
+# model whose extra is not installed is passed over, and without any the static model stays.
+
+
+ENGLISH_ENOUGH = 0.9
+ENVIRONMENT = "ROLEBUNDLE_MODEL"
+"""With the value ``static`` no contextual model is a default."""
+_SAMPLE = 400
+"""Chunks in which languages are looked for."""
+
+
+Choice = tuple[ProviderSpec | None, str]
+"""The contextual model of a corpus, ``None`` if it has none, and the reason in words."""
+
+
+def contextual_model(corpus: Corpus) -> Choice:
+    """The contextual model in this process that a corpus has, or is to have."""
+    active = vector_index.active_index(corpus)
+    if active is None:
+        return (None, "no passage was embedded yet")
+    model = active.identity.model
+    if active.connection != NO_CONNECTION or model.provider not in ("static", "onnx"):
+        is_local = model.provider == "onnx"
+        spec = spec_from_json(active.connection, model) if is_local else None
+        return (spec, "its owner chose it")
+    if model.provider == "static" and os.environ.get(ENVIRONMENT) == "static":
+        return (None, f"{ENVIRONMENT}=static")
+    share = english_share(text.content for text in sampled_texts(corpus, _SAMPLE))
+    of_text = f"{share:.0%} of the text is English"
+    if model.provider == "onnx":
+        return (ProviderSpec("onnx", model.model), of_text)
+    candidates = [MINILM, E5] if share >= ENGLISH_ENOUGH else [E5]
+    for candidate in candidates:
+        if candidate.is_installed:
+            return (ProviderSpec("onnx", candidate.name), of_text)
+    best = candidates[0]
+    return (None, f"{of_text}, and {best.name} is not installed: {best.install}")
+
+
+def is_contextual(corpus: Corpus) -> bool:
+    """Whether the active index is of a contextual model in this process."""
+    active = vector_index.active_index(corpus)
+    return active is not None and active.identity.model.provider == "onnx"
+
+
+def building_note(corpus: Corpus) -> str:
+    """How far an index is that is being built by default; empty if there is none."""
+    for index in vector_index.all_indexes(corpus):
+        model = index.identity.model
+        if model.provider == "onnx" and index.connection == NO_CONNECTION and not index.active:
+            chunks = corpus_counts(corpus).chunks
+            return (
+                f"the index of {model.model} has {chunks - count_waiting(corpus, index):,} of "
+                f"{chunks:,} passages; until it is complete, another index answers"
+            )
+    return ""
+
+
+def count_waiting_for(corpus: Corpus, spec: ProviderSpec) -> int:
+    """How many chunks have no vector of a contextual model."""
+    for index in reversed(vector_index.all_indexes(corpus)):
+        model = index.identity.model
+        if (model.provider, model.model) == (spec.provider, spec.model):
+            return count_waiting(corpus, index)
+    return corpus_counts(corpus).chunks

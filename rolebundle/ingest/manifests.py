@@ -156,23 +156,14 @@ def parse_manifest(content: bytes, path: Path) -> Manifest:
     except ValidationError as error:
         raise _malformed(path, mistakes_in(error, ManifestFile)) from error
     for number, rule in enumerate(file.rule, start=1):
-        check_reader(rule.reader, f"{path} rule {number}")
+        if rule.reader and rule.reader not in reader_names():
+            raise ConfigurationError(
+                "unknown_reader",
+                f"{path} rule {number}: no reader is called {rule.reader!r}",
+                f"readers: {', '.join(reader_names())}",
+            )
     sources = {part.source_id.casefold() for part in (file.defaults, *file.rule) if part.source_id}
     return Manifest(path.parent, file, frozenset(sources))
-
-
-def check_reader(name: str, place: str) -> None:
-    """Check the name of a reader; an empty name is allowed.
-
-    Raises:
-        ConfigurationError: no reader has that name.
-    """
-    if name and name not in reader_names():
-        raise ConfigurationError(
-            "unknown_reader",
-            f"{place}: no reader is called {name!r}",
-            f"readers: {', '.join(reader_names())}",
-        )
 
 
 def _malformed(path: Path, mistakes: Sequence[Mistake]) -> ConfigurationError:

@@ -6,7 +6,7 @@ the keys that govern a document the order is the other way round; see :mod:`auth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
@@ -18,7 +18,6 @@ from rolebundle.contracts.declared import DeclaredDecision, DeclaredMetadata, ut
 from rolebundle.contracts.document import Attributes, DocumentMetadata
 from rolebundle.contracts.mistakes import Mistake, mistakes_in
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
-from rolebundle.ingest.attributes import flattened
 from rolebundle.ingest.authority import (
     GOVERNANCE_KEYS,
     Authority,
@@ -80,7 +79,7 @@ def _checked(contract: type[C], values: Mapping[str, object]) -> tuple[C, list[M
 def _sentence(mistake: Mistake) -> str:
     key = str(mistake.place[0])
     if mistake.kind == "unknown":
-        return unknown_key(key, similar_key(key, METADATA_KEYS))
+        return unknown_key(key, next(iter(get_close_matches(key, METADATA_KEYS, n=1)), ""))
     return f"{key} = {shortened(mistake.value)} {mistake.message}"
 
 
@@ -141,9 +140,11 @@ def resolve(
             attributes.setdefault(key, claims[key])
         else:
             mistakes.append(_sentence(mistake))
-    weighed = authority.weigh(checked.declared_values(), may_not_govern=authority.may_not_govern)
+    weighed, refused = authority.weigh(
+        checked.declared_values(), may_not_govern=authority.may_not_govern
+    )
     inferred_values, inferred_attributes = _usable(inferred)
-    merged = {**inferred_values, **authority.values, **weighed.values}
+    merged = {**inferred_values, **authority.values, **weighed}
     # Answers name the claims that do not count.
     merged.setdefault("supersedes", checked.supersedes or [])
     if authority.max_trust:
@@ -160,7 +161,7 @@ def resolve(
     harmless = {f"document_id: {derived_id}", f"document_id: {record_name}"}
     self_declared = sorted(
         key
-        for key, value in weighed.values.items()
+        for key, value in weighed.items()
         if key in GOVERNANCE_KEYS and value != authority.values.get(key, authority.default_of(key))
     )
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
@@ -168,9 +169,7 @@ def resolve(
         **{**merged, **lists},
         attributes=flattened({**inferred_attributes, **attributes}),
         self_declared=tuple(self_declared),
-        refused_claims=tuple(claim for claim in weighed.refused if claim not in harmless)[
-            :_MAX_REFUSED
-        ],
+        refused_claims=tuple(claim for claim in refused if claim not in harmless)[:_MAX_REFUSED],
         reach=authority.reach(self_declared),
     )
 
@@ -260,11 +259,6 @@ def _date_in(attributes: Attributes) -> str | None:
     return next(filter(None, dates), None)
 
 
-def similar_key(key: str, allowed: Sequence[str]) -> str:
-    """The allowed key that is most like this one; empty if none is."""
-    return next(iter(get_close_matches(key, allowed, n=1)), "")
-
-
 def unknown_key(key: str, meant: str) -> str:
     """The mistake that a key is unknown; ``meant`` is the likely right one, or empty."""
     return f"unknown key {key!r}{f'; did you mean {meant}?' if meant else ''}"
@@ -274,3 +268,42 @@ def shortened(value: object) -> str:
     """A value for messages, in at most 80 characters."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"
+
+
+# -- attributes --
+#
+# Attributes: keys of front matter and properties of a format that have no meaning of their own.
+#
+# They are words of the index and can be filtered by. They grant nothing and hide nothing.
+
+
+_MAX_VALUES = 100
+_MAX_KEY_CHARS = 200
+_MAX_CHARS = 1000
+
+
+def flattened(values: Mapping[str, object]) -> Attributes:
+    """Attributes of nested values: keys joined by dots, all values of a key in their order.
+
+    Empty values are left out. There are at most 100 values, each of at most 1,000 characters.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for number, (key, text) in enumerate(_texts("", values)):
+        if number == _MAX_VALUES:
+            break
+        found.setdefault(key, {})[text] = None
+    return tuple(sorted((key, tuple(texts)) for key, texts in found.items()))
+
+
+def _texts(key: str, value: object) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            own = " ".join(str(name).replace(":", " ").split())
+            yield from _texts(f"{key}.{own}" if key else own, item)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for item in value:
+            yield from _texts(key, item)
+    elif value is not None:
+        text = str(value).lower() if isinstance(value, bool) else " ".join(str(value).split())
+        if text and 0 < len(key) <= _MAX_KEY_CHARS:
+            yield key, text[:_MAX_CHARS]

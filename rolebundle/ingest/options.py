@@ -10,7 +10,6 @@ from typing import Any, Literal
 from rolebundle.contracts.roots import ScanOptions
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.ingest.authority import GOVERNANCE_KEYS
-from rolebundle.ingest.indexes import NO_CONNECTION
 from rolebundle.ingest.prepare import VerifiedFiles
 from rolebundle.scan.instructions import patterns_digest
 from rolebundle.scan.settings import ScanSettings
@@ -24,10 +23,7 @@ class IngestOptions:
         flags: metadata of all files. Manifests and front matter take precedence, but may only lower
             what governs a document. The value ``None`` lifts a remembered one.
         max_trust: the highest trust tier that manifests and documents may declare.
-        manifests: whether folder manifests count. Default: they do.
-        reader: the reader of files for which no manifest names one. Default: by the file's name.
-        separator: in a ``separated`` file, a line that begins with this text starts a new document.
-        chunking: ``size``, ``overlap`` and ``maximum`` in characters; overrides the manifest.
+        chunking: ``size`` and ``maximum`` in characters; overrides the manifest.
         size_cap: the maximum file size in bytes; larger files are skipped.
         ignore: whether ignore files, and folders and files that are left out by default, count.
             Default: they do.
@@ -35,39 +31,30 @@ class IngestOptions:
             remembered.
         lexical_only: whether the run does not embed; remembered for :func:`update`.
         workers: the number of processes that parse; 1 parses in the current process.
-        connection: how to connect to the embedding model later, as JSON; stored with a new index.
         reread: read every file, also those that did not change.
         verified: what earlier runs of this process found out; files that were not touched since
             are not read. ``None``: every file is read.
         max_removed: the largest share of the documents of one path that the run may remove.
-        optimize: build the approximate indexes of large compartments at the end.
         wait: embed also if the active index is of a contextual model, which takes long. If not, new
             passages are found by their words until they are embedded later.
     """
 
     flags: Mapping[str, object] = field(default_factory=dict)
     max_trust: TrustTier | None = None
-    manifests: bool | None = None
-    reader: str | None = None
-    separator: str | None = None
     chunking: Mapping[str, int] = field(default_factory=dict)
     size_cap: int | None = None
     ignore: bool | None = None
     scan: ScanSettings | Literal[False] | None = None
     lexical_only: bool | None = None
     workers: int = 1
-    connection: str = NO_CONNECTION
     reread: bool = False
     verified: VerifiedFiles | None = None
     max_removed: float = 1.0
-    optimize: bool = True
     wait: bool = True
 
     def root_options(self) -> dict[str, Any]:
         """The given options that a root remembers, by their name in ``RootOptions``."""
         options = {
-            "reader": self.reader,
-            "separator": self.separator,
             "max_size": self.size_cap,
             "ignore": self.ignore,
             "lexical_only": self.lexical_only,

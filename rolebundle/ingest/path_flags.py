@@ -1,8 +1,8 @@
 """The governance flags of earlier ingests, by path. Pure.
 
 They hold for all files at and below the path, in every later ingest, until flags for this path or
-for one above replace them. ``trust_tier``, ``origin`` and ``max_trust`` are replaced together; any
-other flag is replaced alone. The value ``None`` lifts a flag of a folder above. See
+for one above replace them. ``trust_tier``, ``origin``, ``max_trust`` and ``manifests`` are replaced
+together; any other flag is replaced alone. The value ``None`` lifts a flag of a folder above. See
 docs/decisions/0022-order-of-authority.md.
 """
 
@@ -17,7 +17,8 @@ from rolebundle.contracts.terms import TrustTier
 from rolebundle.ingest.authority import GOVERNANCE_KEYS
 
 Flags = Mapping[str, Any]
-"""Governance keys, ``max_trust``, and ``manifests: False`` if no manifest below counts."""
+"""Governance keys, ``max_trust``, and of earlier versions ``manifests: False``: none below
+counts."""
 FlagsByPath = Mapping[str, Flags]
 """Real path → its flags. The empty path stands for every path."""
 
@@ -25,14 +26,11 @@ UNTRUSTED: Flags = {"trust_tier": "untrusted", "origin": "untrusted"}
 LOST = "lost"
 """Is set if a repair could not save the flags."""
 ALL_LOST: FlagsByPath = {"": {LOST: True}}
-_TRUST_FLAGS = frozenset({"trust_tier", "origin", "max_trust", LOST})
+_TRUST_FLAGS = frozenset({"trust_tier", "origin", "max_trust", "manifests", LOST})
 
 
 def given_flags(
-    flags: Iterable[str],
-    declared: DeclaredMetadata,
-    max_trust: TrustTier | None,
-    manifests: bool | None,
+    flags: Iterable[str], declared: DeclaredMetadata, max_trust: TrustTier | None
 ) -> dict[str, Any]:
     """What an ingest says of governance.
 
@@ -40,13 +38,10 @@ def given_flags(
         flags: the metadata keys that it names. A key without a value lifts a remembered one.
         declared: their values.
         max_trust: the highest trust tier; ``None`` if not given.
-        manifests: whether manifests count; ``None`` if not given.
     """
     command_flags = {key: getattr(declared, key) for key in flags if key in GOVERNANCE_KEYS}
     if max_trust is not None:
         command_flags["max_trust"] = max_trust
-    if manifests is not None:
-        command_flags["manifests"] = None if manifests else False
     return command_flags
 
 
@@ -116,11 +111,10 @@ def describe(flags: Flags) -> str:
 
 def lifting_options(flags: Flags) -> str:
     """The options that lift flags."""
-    metadata_keys = sorted(flags.keys() - _TRUST_FLAGS - {"manifests"})
+    metadata_keys = sorted(flags.keys() - _TRUST_FLAGS)
     return " ".join(
         [
             *(["--max-trust authoritative"] if _TRUST_FLAGS & flags.keys() else []),
-            *(["--manifests"] if "manifests" in flags else []),
             *(f"--meta {key}=" for key in metadata_keys),
         ]
     )

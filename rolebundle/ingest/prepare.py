@@ -5,35 +5,41 @@ Runs in worker processes: no access to the corpus, and only plain values in and 
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import traceback
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from gzip import GzipFile
 from hashlib import blake2b, sha256
-from itertools import islice
+from itertools import islice, repeat
 from time import time_ns
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from rolebundle.contracts.document import DocumentMetadata, attribute_texts
+from rolebundle.contracts.document import (
+    Attributes,
+    DocumentMetadata,
+    attribute_lines,
+    attribute_texts,
+)
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.authority import AUTHORITY_VERSION
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
-from rolebundle.ingest.compressed import decompressed, name_inside
-from rolebundle.ingest.intake_scan import (
-    MARKUP_READERS,
-    IntakeDocument,
-    ScannedDocument,
-    scan_documents,
-)
+from rolebundle.ingest.formats import is_markup_only, kind_of
 from rolebundle.ingest.metadata import METADATA_VERSION, resolve
-from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import mail_reader_for, reader_for, reader_name_for
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
-from rolebundle.ingest.unsupported import is_markup_only, kind_of
-from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes, skipped_for
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, read_bytes, skipped_for
 from rolebundle.scan.confidential import without_secrets
+from rolebundle.scan.hidden_text import find_hidden, normalized
+from rolebundle.scan.scan import Scannable, ScanResult, scan_texts
+from rolebundle.scan.secrets import masked
 from rolebundle.scan.settings import ScanSettings
+from rolebundle.storage.content.quarantine import Scanned
 from rolebundle.storage.content.stored_document import (
     FileIdentity,
     StoredChunk,
@@ -73,21 +79,21 @@ class FileTask(NamedTuple):
 class RunSettings:
     """Settings that are the same for all files of a root."""
 
-    chunks: ChunkSettings
-    size_cap: int
+    chunks: ChunkSettings = field(default_factory=ChunkSettings)
+    size_cap: int = DEFAULT_SIZE_CAP
     scan: ScanSettings | None = None
     """Settings of the intake scan; ``None`` for no scan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A file ready to be stored.
+    """A file ready to be stored; while it is read, its documents are :class:`IntakeDocument`.
 
     ``notes`` are remarks on the file (code ``note``) and the errors of records that are not stored.
     """
 
     file: StoredFile
-    documents: tuple[StoredDocument, ...]
+    documents: tuple[Any, ...]
     notes: tuple[Skipped, ...]
 
 
@@ -115,31 +121,29 @@ def prepare_files(tasks: Sequence[FileTask], settings: RunSettings) -> list[Outc
         ConfigurationError: the settings name an invalid file of patterns.
     """
     files = [_read(task.file, settings) for task in tasks]
-    read_documents = [
-        document for file in files if isinstance(file, _ReadFile) for document in file.documents
-    ]
+    readable = [file for file in files if isinstance(file, Prepared)]
     try:
-        documents = iter(stored_documents(read_documents, settings))
+        documents = iter(
+            stored_documents([d for file in readable for d in file.documents], settings)
+        )
     except RolebundleError:
         raise
     except Exception as error:
         if len(tasks) == 1:
             return [_failed(tasks[0].file, error)]
         return [outcome for task in tasks for outcome in prepare_files([task], settings)]
-    return [
-        _prepared(task.file, file, tuple(islice(documents, len(file.documents))))
-        if isinstance(file, _ReadFile)
-        else file
-        for task, file in zip(tasks, files, strict=True)
-    ]
-
-
-def _prepared(file: FileEntry, read: _ReadFile, documents: tuple[StoredDocument, ...]) -> Prepared:
-    notes = read.notes
-    if file.size and documents and not any(document.chunks for document in documents):
-        # The user should know why the file is in no answer.
-        notes += (Skipped(file.path, "note", "it has no text"),)
-    return Prepared(read.file, documents, notes)
+    outcomes: list[Outcome] = []
+    for task, read in zip(tasks, files, strict=True):
+        outcome = read
+        if isinstance(read, Prepared):
+            own = tuple(islice(documents, len(read.documents)))
+            notes = read.notes
+            if read.file.size and own and not any(document.chunks for document in own):
+                # The user should know why the file is in no answer.
+                notes += (Skipped(task.file.path, "note", "it has no text"),)
+            outcome = Prepared(read.file, own, notes)
+        outcomes.append(outcome)
+    return outcomes
 
 
 class VerifiedFiles:
@@ -149,40 +153,38 @@ class VerifiedFiles:
     """
 
     def __init__(self) -> None:
-        self._hashes: dict[str, tuple[int, int, str]] = {}
-        self._skipped: dict[str, tuple[list[object], Skipped]] = {}
+        self._found: dict[str, tuple[list[object], str | Skipped]] = {}
 
     @property
     def locations(self) -> set[str]:
         """The files of which something is remembered."""
-        return {*self._hashes, *self._skipped}
+        return set(self._found)
 
     def forget(self, locations: Iterable[str]) -> None:
         """Forget files that are gone, so that the memory of a long watch does not grow."""
         for location in locations:
-            self._hashes.pop(location, None)
-            self._skipped.pop(location, None)
+            self._found.pop(location, None)
 
     def has(self, file: FileEntry, file_hash: str) -> bool:
         """Whether a file is as it was when it had this hash."""
-        return self._hashes.get(file.location) == (file.size, file.modified_ns, file_hash)
+        return self._found.get(file.location) == ([file.size, file.modified_ns], file_hash)
 
     def add(self, file: FileEntry, file_hash: str) -> None:
         """Remember that a file has this hash."""
         if _is_settled(file):
-            self._hashes[file.location] = (file.size, file.modified_ns, file_hash)
+            self._found[file.location] = [file.size, file.modified_ns], file_hash
 
     def skipped(self, task: FileTask, settings: RunSettings) -> Skipped | None:
         """Why a file was skipped; ``None`` if that is not known, or if it has to be read again."""
-        key, outcome = self._skipped.get(task.file.location, (None, None))
-        if outcome is None or (task.known is not None and outcome.code not in _ENDED_CODES):
+        key, outcome = self._found.get(task.file.location, ([], ""))
+        if isinstance(outcome, str) or key != _skip_key(task.file, settings):
             return None
-        return outcome if key == _skip_key(task.file, settings) else None
+        return outcome if task.known is None or outcome.code in _ENDED_CODES else None
 
     def add_skipped(self, file: FileEntry, settings: RunSettings, outcome: Skipped) -> None:
         """Remember why a file was skipped."""
         if _is_settled(file) and outcome.code not in TRANSIENT_CODES - _ENDED_CODES:
-            self._skipped[file.location] = _skip_key(file, settings), outcome
+            self._found[file.location] = _skip_key(file, settings), outcome
 
 
 def _skip_key(file: FileEntry, settings: RunSettings) -> list[object]:
@@ -195,14 +197,8 @@ def _is_settled(file: FileEntry) -> bool:
     return file.modified_ns < time_ns() - _TICK_NS
 
 
-def check_unchanged(
-    tasks: Sequence[FileTask], settings: RunSettings, verified: VerifiedFiles | None
-) -> list[bool]:
-    """For each file whether the corpus has the same bytes and recipe; nothing is parsed."""
-    return [_is_unchanged(task, settings, verified) for task in tasks]
-
-
-def _is_unchanged(task: FileTask, settings: RunSettings, verified: VerifiedFiles | None) -> bool:
+def is_unchanged(task: FileTask, settings: RunSettings, verified: VerifiedFiles | None) -> bool:
+    """Whether the corpus has the same bytes and recipe of a file; nothing is parsed."""
     file = task.file
     if task.known is None:
         return False
@@ -221,16 +217,7 @@ def _is_unchanged(task: FileTask, settings: RunSettings, verified: VerifiedFiles
     return is_same
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadFile:
-    """A file after the first step. ``notes`` as in :class:`Prepared`."""
-
-    file: StoredFile
-    documents: tuple[IntakeDocument, ...]
-    notes: tuple[Skipped, ...]
-
-
-def _read(file: FileEntry, settings: RunSettings) -> _ReadFile | Skipped:
+def _read(file: FileEntry, settings: RunSettings) -> Outcome:
     """The first step: read a file, parse it and resolve metadata.
 
     An error in one of several documents becomes a note, and the others are stored. If there are no
@@ -241,11 +228,8 @@ def _read(file: FileEntry, settings: RunSettings) -> _ReadFile | Skipped:
     try:
         data = read_bytes(file.location, file.path, settings.size_cap)
         reader = _reader(file)
-        identity = (
-            _stored_path(file, settings),
-            hash_of_file(data),
-            _recipe(file, reader, settings),
-        )
+        path, recipe = _stored_path(file, settings), _recipe(file, reader, settings)
+        file_hash = hash_of_file(data)
         data = decompressed(data, file.path, settings.size_cap)
         if reader.name == "text" and not file.defaults.reader:
             # Not a part of the recipe: it depends on the bytes only.
@@ -257,11 +241,10 @@ def _read(file: FileEntry, settings: RunSettings) -> _ReadFile | Skipped:
         documents, notes, has_bad_metadata = _documents(file, parsed, markup)
         if notes and not documents and not has_bad_metadata:
             return notes[0]  # None of its records can be read.
-        if has_bad_metadata:
-            # Without a recipe no later run takes the file for unchanged.
-            identity = (*identity[:2], "")
-        stored = StoredFile(file.location, *identity, file.size, file.modified_ns)
-        return _ReadFile(stored, tuple(documents), tuple(notes))
+        # Without a recipe no later run takes the file for unchanged.
+        recipe = "" if has_bad_metadata else recipe
+        stored = StoredFile(file.location, path, file_hash, recipe, file.size, file.modified_ns)
+        return Prepared(stored, tuple(documents), tuple(notes))
     except DocumentError as error:
         inside = name_inside(file.path)
         kind = kind_of(inside) if error.code in _MAYBE_UNSUPPORTED else ""
@@ -293,7 +276,15 @@ def _documents(
             notes.append(skipped_for(file.path, parsed))
             continue
         try:
-            metadata = _metadata(file, parsed)
+            metadata = resolve(
+                file.path,
+                file.defaults.authority,
+                parsed.declared,
+                parsed.inferred,
+                record_name=parsed.key,
+                declared_at=parsed.declared_at,
+                ignore_keys=file.ignore_keys,
+            )
         except DocumentError as error:
             if not parsed.key:
                 raise
@@ -303,7 +294,11 @@ def _documents(
         refused += metadata.refused_claims
         documents.append(IntakeDocument(_allowed(file, parsed), metadata, markup))
         notes += [Skipped(file.path, "note", note) for note in parsed.notes]
-    return documents, [*_refused_note(file, refused), *notes], has_bad_metadata
+    if refused:  # Declarations that the owner does not allow.
+        named = first_of(list(dict.fromkeys(refused)), _MAX_NAMED_CLAIMS)
+        message = f"{file.path}: it may not declare {named}: flags or a manifest say otherwise"
+        notes.insert(0, Skipped(file.path, "claim_refused", message))
+    return documents, notes, has_bad_metadata
 
 
 def _check_is_text(data: bytes, path: str) -> None:
@@ -319,17 +314,16 @@ def _check_is_text(data: bytes, path: str) -> None:
 
 def _failed(file: FileEntry, error: Exception) -> Skipped:
     """A file in which a defect of this program shows. The other files are not affected."""
+    code, problem = "reader_failed", "rolebundle failed on it, which is a defect"
+    step = "please report it; ROLEBUNDLE_DEBUG=1 shows where it happened"
     if isinstance(error, MemoryError):
-        message = f"{file.path}: reading it takes too much memory; split it, or exclude it"
-        return Skipped(file.path, "too_much_memory", message)
-    if os.environ.get("ROLEBUNDLE_DEBUG"):
-        traceback.print_exception(error)
-    step = with_detail("please report it; ROLEBUNDLE_DEBUG=1 shows where it happened", error)
-    return Skipped(
-        file.path,
-        "reader_failed",
-        f"{file.path}: rolebundle failed on it, which is a defect; {step}",
-    )
+        code, problem = "too_much_memory", "reading it takes too much memory"
+        step = "split it, or exclude it"
+    else:
+        step = with_detail(step, error)
+        if os.environ.get("ROLEBUNDLE_DEBUG"):
+            traceback.print_exception(error)
+    return Skipped(file.path, code, f"{file.path}: {problem}; {step}")
 
 
 def _stored_path(file: FileEntry, settings: RunSettings) -> str:
@@ -366,13 +360,9 @@ def _reader(file: FileEntry) -> Reader:
 def _recipe(file: FileEntry, reader: Reader, settings: RunSettings) -> str:
     """A hash of everything that determines the stored documents, except path and bytes."""
     defaults = file.defaults
+    source = defaults.authority.default_source
     return _recipe_hash(
-        reader.name,
-        reader.version,
-        settings,
-        defaults.fingerprint,
-        defaults.authority.default_source,
-        file.ignore_keys,
+        reader.name, reader.version, settings, defaults.fingerprint, source, file.ignore_keys
     )
 
 
@@ -388,30 +378,12 @@ def _recipe_hash(
 ) -> str:
     # Hashes are stored: if `repr(settings.scan)` changes, all files are read again.
     chunks = settings.chunks
-    numbers = [version, chunks.size, chunks.overlap, chunks.maximum, repr(settings.scan)]
     parts = (
-        reader,
-        CHUNKER_VERSION,
-        FORMS_VERSION,
-        defaults,
-        AUTHORITY_VERSION,
-        METADATA_VERSION,
-        default_source,
-        sorted(ignore_keys),
+        *(reader, CHUNKER_VERSION, FORMS_VERSION, defaults, AUTHORITY_VERSION, METADATA_VERSION),
+        *(default_source, sorted(ignore_keys), version),
+        *(chunks.size, 0, chunks.maximum, repr(settings.scan)),
     )
-    return blake2b(repr((*parts, *numbers)).encode(), digest_size=8).hexdigest()
-
-
-def _metadata(file: FileEntry, parsed: ParsedDocument) -> DocumentMetadata:
-    return resolve(
-        file.path,
-        file.defaults.authority,
-        parsed.declared,
-        parsed.inferred,
-        record_name=parsed.key,
-        declared_at=parsed.declared_at,
-        ignore_keys=file.ignore_keys,
-    )
+    return blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
 
 def _allowed(file: FileEntry, parsed: ParsedDocument) -> ParsedDocument:
@@ -420,43 +392,27 @@ def _allowed(file: FileEntry, parsed: ParsedDocument) -> ParsedDocument:
     Their ids could be another document's. Roles that it is for would raise its rank.
     """
     authority = file.defaults.authority
-    if not parsed.ready:
+    may_not_govern = authority.may_not_govern
+    if not parsed.ready or not (may_not_govern or "applicable_roles" in authority.bound):
         return parsed
-    if authority.may_not_govern:
-        chunks = [replace(chunk, chunk_id="", applicable_roles=()) for chunk in parsed.ready]
-    elif "applicable_roles" in authority.bound:
-        roles = authority.values["applicable_roles"]
-        chunks = [
-            replace(
-                chunk, applicable_roles=tuple(filter(roles.__contains__, chunk.applicable_roles))
-            )
-            for chunk in parsed.ready
-        ]
-    else:
-        return parsed
-    return replace(parsed, ready=tuple(chunks))
-
-
-def _refused_note(file: FileEntry, refused: Sequence[str]) -> Iterator[Skipped]:
-    """A note on the declarations of a file's documents that the owner does not allow."""
-    if not refused:
-        return
-    distinct = list(dict.fromkeys(refused))
-    named = first_of(distinct, _MAX_NAMED_CLAIMS)
-    yield Skipped(
-        file.path,
-        "claim_refused",
-        f"{file.path}: it may not declare {named}: flags or a manifest say otherwise",
+    allowed = () if may_not_govern else authority.values["applicable_roles"]
+    ready = tuple(
+        replace(
+            chunk,
+            chunk_id="" if may_not_govern else chunk.chunk_id,
+            applicable_roles=tuple(role for role in chunk.applicable_roles if role in allowed),
+        )
+        for chunk in parsed.ready
     )
+    return replace(parsed, ready=ready)
 
 
 def stored_documents(
     documents: Sequence[IntakeDocument], settings: RunSettings
 ) -> list[StoredDocument]:
     """The steps after reading: scan ─▶ chunk ─▶ word forms."""
-    if settings.scan is None:
-        scanned = [ScannedDocument(parsed, metadata, None) for parsed, metadata, _ in documents]
-    else:
+    scanned: Sequence[ScannedDocument] = [(parsed, data, None) for parsed, data, _ in documents]
+    if settings.scan is not None:
         scanned = scan_documents(documents, settings.scan)
     chunked = [
         (metadata, chunk_document(metadata.document_id, parsed, settings.chunks), record)
@@ -476,21 +432,236 @@ def _with_forms(
     language = document_language(beginning, metadata.language or "")
     of_document = (metadata.title, *metadata.tags, *metadata.retrieval_hints)
     of_first = attribute_texts(metadata.attributes)
-    forms = [
-        index_text(
-            (
-                chunk.content,
-                *chunk.headings,
-                *chunk.tags,
-                *of_document,
-                *(() if number else of_first),
-            ),
-            language,
-        )
-        for number, chunk in enumerate(chunks)
-    ]
+    forms = []
+    for number, chunk in enumerate(chunks):
+        own = (chunk.content, *chunk.headings, *chunk.tags, *of_document)
+        forms.append(index_text(own if number else (*own, *of_first), language))
     if not any(forms):
         return chunks
-    return tuple(
-        chunk._replace(forms=chunk_forms) for chunk, chunk_forms in zip(chunks, forms, strict=True)
+    return tuple(chunk._replace(forms=own) for chunk, own in zip(chunks, forms, strict=True))
+
+
+# -- compressed --
+#
+# Files that gzip has compressed, such as manual pages and change logs of packages.
+#
+# Such a file is read as the file that it contains. Citations keep its path, and their lines are
+# those that ``zless`` shows.
+
+
+_SUFFIX = ".gz"
+
+
+def name_inside(path: str) -> str:
+    """The path of the file inside: without ``.gz``. The path itself if it is not compressed."""
+    return path[: -len(_SUFFIX)] if path.endswith(_SUFFIX) else path
+
+
+def decompressed(data: bytes, path: str, size_cap: int) -> bytes:
+    """The bytes inside of a compressed file; the bytes themselves if it is not compressed.
+
+    Args:
+        data: the bytes of the file at ``path``.
+        path: decides by its suffix, and is named in errors.
+        size_cap: the most bytes that may be inside; no more are kept in memory.
+
+    Raises:
+        DocumentError: ``unreadable_gzip``, ``too_large``.
+    """
+    if not path.endswith(_SUFFIX):
+        return data
+    try:
+        with GzipFile(fileobj=io.BytesIO(data)) as file:
+            inside = file.read(size_cap + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DocumentError(
+            "unreadable_gzip",
+            f"{path}: it is damaged, or not compressed by gzip",
+            with_detail("compress it again, or exclude it", error),
+        ) from error
+    if len(inside) > size_cap:
+        raise DocumentError(
+            "too_large",
+            f"{path}: more than {size_cap:,} bytes when decompressed, the cap",
+            "raise it with --max-size, or leave the file out",
+        )
+    return inside
+
+
+# -- intake scan --
+#
+# The intake scan: removes hidden text from documents and masks secrets before they are chunked.
+#
+# Removed text is neither indexed nor shown nor cited. Line breaks stay, so that locators are
+# correct. The original text is stored with the findings, without its secrets. The same secret is
+# masked in the same way everywhere, so that ids which name each other still do.
+
+
+MARKUP_READERS = frozenset({"html"})
+"""Readers of which the scan searches the source for hidden markup as well."""
+_SEPARATOR = "\n\n"
+_SHOWN_LISTS = ("tags", "retrieval_hints", "refused_claims")
+_REFERENCES = ("supersedes", "contradicts")
+_NAMES = ("document_id", "source_id", "uri", "document_type", "domain")
+"""What names a document. Scope, sensitivity and roles are words of the policy."""
+_MAX_FINDINGS = 200
+
+
+class IntakeDocument(NamedTuple):
+    """A document as read, its metadata, and its markup source if the format has markup."""
+
+    parsed: ParsedDocument
+    metadata: DocumentMetadata
+    source: bytes | None = None
+
+
+ScannedDocument = tuple[ParsedDocument, DocumentMetadata, Scanned | None]
+"""A document without hidden text, its metadata, and the findings; ``None`` if there are none."""
+
+
+def scan_documents(
+    documents: Sequence[IntakeDocument], settings: ScanSettings
+) -> list[ScannedDocument]:
+    """Scan documents and remove hidden text. The order is kept.
+
+    Titles, tags and other metadata are scanned as well, because models see them.
+
+    Raises:
+        ConfigurationError: the settings name an invalid file of patterns.
+    """
+    scannable = [_scannable(document) for document in documents]
+    results = scan_texts(scannable, settings)
+    return [
+        _scanned_document(document, scanned.text, result, masks=settings.secrets == "mask")
+        for document, scanned, result in zip(documents, scannable, results, strict=True)
+    ]
+
+
+def _scannable(document: IntakeDocument) -> Scannable:
+    # The title is first. The other metadata is last, so that offsets in the text do not depend on
+    # it. The cleaned texts are read from the result in the same order.
+    parsed, metadata, source = document
+    described = _metadata_text(parsed, metadata)
+    text = _SEPARATOR.join((metadata.title, *_content_texts(parsed), described))
+    body = (len(metadata.title), len(text) - len(described))
+    return Scannable(text, source, body, parsed.hidden)
+
+
+def _scanned_document(
+    document: IntakeDocument, text: str, result: ScanResult, *, masks: bool
+) -> ScannedDocument:
+    parsed, metadata, _ = document
+    if result.text == text:
+        is_clean = result.verdict == "clean"
+        return parsed, metadata, None if is_clean else _scan_record(result, text, masks=masks)
+    # The cleaned texts are read in the order of _scannable(): first the title.
+    lines = iter(result.text.split("\n"))
+    clean: dict[str, Any] = {
+        "title": _next_text(lines, metadata.title),
+        "attributes": _clean_attributes(metadata.attributes, masks),
+        **{key: _clean_all(getattr(metadata, key), masks) for key in _SHOWN_LISTS},
+    }
+    if masks:
+        clean |= {key: without_secrets(getattr(metadata, key)) for key in _NAMES}
+        clean |= {key: tuple(map(without_secrets, getattr(metadata, key))) for key in _REFERENCES}
+    record = _scan_record(result, text, masks=masks)
+    return _with_content_texts(parsed, lines, masks), metadata._replace(**clean), record
+
+
+def _content_texts(parsed: ParsedDocument) -> list[str]:
+    if parsed.ready:
+        return [chunk.content for chunk in parsed.ready]
+    if parsed.line_exact and parsed.lines:
+        return ["\n".join(parsed.lines)]
+    return [block.text for block in parsed.blocks]
+
+
+def _metadata_text(parsed: ParsedDocument, metadata: DocumentMetadata) -> str:
+    """The metadata that a model may see besides the text; an id may be a file name."""
+    words = [metadata.document_id, metadata.document_type, metadata.domain]
+    words += [metadata.uri, metadata.source_id]
+    words += [*metadata.tags, *metadata.retrieval_hints]
+    words += [*metadata.supersedes, *metadata.contradicts, *metadata.refused_claims]
+    words += attribute_lines(metadata.attributes)
+    words += [tag for chunk in parsed.ready for tag in chunk.tags]
+    return "\n".join(words)
+
+
+def _clean_attributes(attributes: Attributes, masks: bool) -> Attributes:
+    # Each value is read after its key, because `password: …` is a secret of any form.
+    clean: dict[str, dict[str, None]] = {}
+    for line in _clean_all(attribute_lines(attributes), masks):
+        key, _, text = line.partition(": ")
+        if key and text.strip():
+            clean.setdefault(key, {})[text] = None
+    return tuple(sorted((key, tuple(texts)) for key, texts in clean.items()))
+
+
+def _clean_all(texts: Sequence[str], masks: bool) -> tuple[str, ...]:
+    return tuple(filter(None, (_clean(text, masks) for text in texts)))
+
+
+def _clean(text: str, masks: bool) -> str:
+    text = normalized(text, find_hidden(text))
+    return without_secrets(text) if masks else text
+
+
+def _with_content_texts(
+    parsed: ParsedDocument, lines: Iterator[str], masks: bool
+) -> ParsedDocument:
+    """Replace the texts of :func:`_content_texts` by cleaned ones.
+
+    Each cleaned text has as many lines as the text that it replaces.
+    """
+    if parsed.ready:
+        chunks = [
+            replace(
+                chunk, content=_next_text(lines, chunk.content), tags=_clean_all(chunk.tags, masks)
+            )
+            for chunk in parsed.ready
+        ]
+        return replace(parsed, ready=tuple(chunks))
+    clean_lines = parsed.lines
+    if parsed.line_exact and parsed.lines:
+        clean_lines = _next_text(lines, "\n".join(parsed.lines)).split("\n")
+        texts = ["\n".join(clean_lines[b.start_line - 1 : b.end_line]) for b in parsed.blocks]
+    else:
+        texts = [_next_text(lines, block.text) for block in parsed.blocks]
+    blocks = map(_with_block_text, parsed.blocks, texts, repeat(masks))
+    return replace(parsed, lines=clean_lines, blocks=tuple(blocks))
+
+
+def _next_text(lines: Iterator[str], original: str) -> str:
+    """The next text, which has as many lines as the original; also skips the separator."""
+    text_lines = [next(lines) for _ in range(original.count("\n") + 1)]
+    next(lines, None)
+    return "\n".join(text_lines)
+
+
+def _with_block_text(block: Block, text: str, masks: bool) -> Block:
+    heading = block.heading
+    if heading and block.text != text:
+        # Hidden text in a heading block is also in its plain words.
+        heading = _clean(heading, masks)
+    # The header row may be in the text of another block.
+    header = _clean(block.header, masks) if block.header else ""
+    return block._replace(text=text, heading=heading, header=header)
+
+
+def _scan_record(result: ScanResult, text: str, *, masks: bool) -> Scanned:
+    findings = (*result.findings, *result.markup)
+    original = "" if result.text == text else text
+    if original and masks:
+        # A masked secret must not be stored anywhere.
+        original = masked(text, result.findings)
+    # Also `label` for a clean verdict, if hidden text was removed. The hash identifies the scanned
+    # content: a release by a person holds while it is the same.
+    return Scanned(
+        verdict=result.verdict if result.verdict == "quarantine" else "label",
+        content_hash=blake2b(
+            repr((text, result.markup)).encode("utf-8", "surrogatepass"), digest_size=16
+        ).hexdigest(),
+        kinds=json.dumps(sorted({finding.kind for finding in findings})),
+        findings=json.dumps([finding._asdict() for finding in findings[:_MAX_FINDINGS]]),
+        original=original,
     )

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from rolebundle.contracts.terms import TrustTier
+from rolebundle.contracts.ingest import TrustGrant
 from rolebundle.ingest.walk import Skipped
 
 ERROR_CODES = frozenset(
     {"bad_metadata", "bad_front_matter", "duplicate_document_id", "duplicate_chunk_id"}
 )
 """Errors in documents that their author must correct. The run continues; its exit code is 10."""
-
-
-@dataclass(slots=True)
-class Grant:
-    """How many documents a manifest, or documents themselves, raised to a trust tier.
-
-    ``path`` is the manifest's; empty for the documents themselves.
-    """
-
-    path: str
-    trust_tier: TrustTier
-    documents: int
 
 
 @dataclass(slots=True)
@@ -54,7 +44,7 @@ class IngestReport:
     flagged: int = 0
     quarantined: int = 0
     notes: list[Skipped] = field(default_factory=list)
-    grants: list[Grant] = field(default_factory=list)
+    grants: list[TrustGrant] = field(default_factory=list)
     documents: int = 0
     chunks: int = 0
     trusted: int = 0
@@ -63,6 +53,35 @@ class IngestReport:
     embedding_problem: str = ""
     optimized: int = 0
 
+    @property
+    def changes(self) -> tuple[int, int, int]:
+        """The numbers of files that were added, updated and removed."""
+        return self.added, self.updated, self.removed
+
     def refused(self) -> list[Skipped]:
         """Skipped documents whose code is in ``ERROR_CODES``."""
         return [skipped for skipped in self.skipped if skipped.code in ERROR_CODES]
+
+
+# -- reading progress --
+#
+# How far the reading of files is.
+
+
+class Reading(NamedTuple):
+    """How far the reading of files is. ``slow`` is the path of a file that takes long, or empty."""
+
+    files: int = 0
+    of_files: int = 0
+    bytes: int = 0
+    of_bytes: int = 0
+    chunks: int = 0
+    slow: str = ""
+
+
+OnReading = Callable[[Reading], None]
+"""Called a few times per second while files are read."""
+
+
+def no_reading(_reading: Reading) -> None:
+    """Report nothing."""

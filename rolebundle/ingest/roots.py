@@ -11,54 +11,120 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, NamedTuple
 
-from rolebundle.contracts.roots import Root, RootOptions
-from rolebundle.errors import DocumentError, UsageError
-from rolebundle.ingest.manifests import check_path
-from rolebundle.ingest.path_flags import Flags, FlagsByPath, combined, limits_in
-from rolebundle.ingest.prepare import hash_of_file
-from rolebundle.ingest.walk import leaves_out, read_bytes
+from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.roots import Root, RootChange, RootOptions
+from rolebundle.errors import UsageError
+from rolebundle.ingest import walk
+from rolebundle.ingest.authority import GOVERNANCE_KEYS, Authority
+from rolebundle.ingest.chunking import ChunkSettings
+from rolebundle.ingest.manifests import (
+    MANIFEST_NAME,
+    FileDefaults,
+    Manifest,
+    check_path,
+    read_manifest,
+)
+from rolebundle.ingest.metadata import validated
+from rolebundle.ingest.options import IngestOptions, scan_settings
+from rolebundle.ingest.path_flags import (
+    LOST,
+    Flags,
+    FlagsByPath,
+    combined,
+    describe,
+    flags_after,
+    flags_at,
+    lifting_options,
+    limits_in,
+    without,
+)
+from rolebundle.ingest.prepare import TRANSIENT_CODES, RunSettings
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import store
+from rolebundle.storage.corpus_state import corpus_counts, increment_generation
+from rolebundle.storage.records import path_flags
+from rolebundle.storage.records import roots as root_storage
+from rolebundle.storage.records.stored_policy import load_policy
 from rolebundle.text.counts import counted
 
-_GRANTING = ("trust_tier", "max_trust", "sensitivity", "scope")
-_MOVED_SHARE = 0.5
-"""The least share of a missing root's files that a folder must have to be taken for it."""
+_MANIFEST_CODES = frozenset({"manifest_ignored", "claim_refused", "glob_matches_nothing"})
+_LINKS = frozenset({"escapes_root", "broken_link"})
+_NEXT_STEP_OF_LINK = "; to have them again, ingest the folder that holds them now"
 
 Options = Mapping[str, Any]
 """Fields of ``RootOptions`` that an ingest was given."""
 OtherSources = Callable[[Path], "set[str] | None"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Visit:
-    """A folder or file that a run walks.
+    """A folder or file that a run walks, and what the walk found.
 
     Attributes:
         start: where the walk begins.
         root: the root that the files belong to, with the options that hold in this run.
         excluded: the roots below ``start``, which are visited on their own.
         is_nested: whether it is visited because it lies below a path of the run.
+        base: the folder that paths of files are relative to.
+        files, skipped: what was found.
+        notes: remarks on flags and manifests.
+        unreadable: the locations of files and folders that could not be read. Their documents stay.
+        settings: how the files are read.
     """
 
     start: Path
     root: Root
     excluded: frozenset[str] = frozenset()
     is_nested: bool = False
+    base: Path = Path()
+    files: list[walk.FileEntry] = field(default_factory=list)
+    skipped: list[walk.Skipped] = field(default_factory=list)
+    notes: list[walk.Skipped] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    settings: RunSettings = field(default_factory=RunSettings)
+
+    def missing(self, known: Iterable[str], present: Container[str]) -> list[str]:
+        """Known locations of the visit that are neither present nor below an unreadable one."""
+        start = str(self.start)
+        elsewhere = [*self.unreadable, *self.excluded]
+        return [
+            location
+            for location in known
+            if location not in present  # first, because nearly all of them are present
+            and is_below(location, start)
+            and not any(is_below(location, folder) for folder in elsewhere)
+        ]
+
+    def left_out(self, removed: Sequence[str]) -> Iterator[walk.Skipped]:
+        """Notes on removed files that are left out now, or lie behind a link out of the folder."""
+        reasons = (entry for entry in self.skipped if entry.code in ("ignored", *_LINKS))
+        entries = {str(self.base / entry.path): entry for entry in reasons}
+        counts: Counter[str] = Counter()
+        for location in removed if entries else ():
+            above = map(str, (Path(location), *Path(location).parents))
+            counts.update([at for at in above if at in entries][:1])
+        for at, number in counts.items():
+            entry = entries[at]
+            step = _NEXT_STEP_OF_LINK if entry.code in _LINKS else ""
+            problem = f"{counted(number, 'file')} left the corpus: {entry.message}{step}"
+            yield walk.Skipped(entry.path, "left_corpus", f"{entry.path}: {problem}")
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a run visits, the roots after it, and the roots that are missing below its paths."""
+class Plan(NamedTuple):
+    """What a run visits, the roots after it, and notes on the roots that are missing below it."""
 
     visits: list[Visit]
     roots: list[Root]
-    missing: list[Root]
+    notes: list[walk.Skipped]
 
 
 def is_below(location: str, folder: str) -> bool:
@@ -134,15 +200,8 @@ def missing_root(root: Root) -> UsageError:
     return UsageError(
         "root_missing",
         f"{root.location}: this root is {state}; the corpus keeps its {documents}",
-        missing_root_hint(root.location),
-    )
-
-
-def missing_root_hint(location: str) -> str:
-    """What to do about a root that is not there."""
-    return (
-        f"if it was moved: `rolebundle corpus roots move {quote(location)} NEW`; "
-        f"if it was deleted: `rolebundle corpus roots remove {quote(location)} --yes`"
+        f"if it was moved: `rolebundle corpus roots move {quote(root.location)} NEW`; "
+        f"if it was deleted: `rolebundle corpus roots remove {quote(root.location)} --yes`",
     )
 
 
@@ -193,37 +252,41 @@ class _Planner:
     new_options: Options
     other_sources: OtherSources
     visited: dict[str, tuple[Path, bool]] = field(default_factory=dict)
-    missing: list[Root] = field(default_factory=list)
+    notes: list[walk.Skipped] = field(default_factory=list)
 
     def add(self, start: Path) -> None:
+        """Add a path: as a new root, to the root that it is, or as a part of the root above it."""
         location = str(start)
         holder = holder_of(self.roots.values(), location)
         if holder is None:
             base = folder_of(start)
-            self.roots[location] = Root(
-                location=location,
-                prefix=_prefix(location, base),
-                source_id=self._source_of(base),
-                options=with_options(RootOptions(), self.new_options),
-            )
+            options = with_options(RootOptions(), self.new_options)
+            self._put(location, base, self._source_of(base), options)
         else:
             base = self._renew_source(holder)
-            self._add_below(self.roots[holder.location], start, base)
+            holder = self.roots[holder.location]
+            options = with_options(holder.options, self.new_options)
+            if holder.location == location:
+                self.roots[location] = holder.model_copy(update={"options": options})
+            elif _differ(options, holder.options) or walk.leaves_out(holder, start):
+                self._put(location, base, holder.source_id, options)
         self.visited[location] = start, False
         self._add_nested(location)
 
     def plan(self) -> Plan:
+        """What was added."""
         visits = []
         for location, (start, is_nested) in self.visited.items():
             holder = holder_of(self.roots.values(), location)
             assert holder is not None
-            below = (root_below for root_below in self.roots if root_below != location)
-            excluded = frozenset(
-                root_below for root_below in below if is_below(root_below, location)
-            )
-            visits.append(Visit(start, holder, excluded, is_nested))
+            below = frozenset(at for at in self.roots if at != location and is_below(at, location))
+            visits.append(Visit(start, holder, below, is_nested))
         roots = sorted(self.roots.values(), key=lambda root: root.location)
-        return Plan(visits, roots, self.missing)
+        return Plan(visits, roots, self.notes)
+
+    def _put(self, location: str, base: Path, source_id: str, options: RootOptions) -> None:
+        root = Root(location=location, source_id=source_id, options=options)
+        self.roots[location] = root.model_copy(update={"prefix": _prefix(location, base)})
 
     def _renew_source(self, root: Root) -> Path:
         """The base of a root's paths.
@@ -235,40 +298,21 @@ class _Planner:
         base = folder_of(Path(anchor.location))
         if _prefix(anchor.location, base) == anchor.prefix:
             return base
-        sharing = [
-            self.roots.pop(shared_root.location)
-            for shared_root in list(self.roots.values())
-            if shared_root.source_id == anchor.source_id
-            and is_below(shared_root.location, anchor.location)
-        ]
+        sharing = _sharing(self.roots.values(), anchor)
+        for shared in sharing:
+            del self.roots[shared.location]
         source_id = self._source_of(base)
-        for shared_root in sharing:
-            updates = {"source_id": source_id, "prefix": _prefix(shared_root.location, base)}
-            self.roots[shared_root.location] = shared_root.model_copy(update=updates)
+        for shared in sharing:
+            self._put(shared.location, base, source_id, shared.options)
         return base
-
-    def _add_below(self, holder: Root, start: Path, base: Path) -> None:
-        """Add a path at or below a root: to the root itself, or as a root of its own."""
-        location = str(start)
-        options = with_options(holder.options, self.new_options)
-        if holder.location == location:
-            self.roots[location] = holder.model_copy(update={"options": options})
-        elif _differ(options, holder.options) or leaves_out(holder, start):
-            self.roots[location] = Root(
-                location=location,
-                prefix=_prefix(location, base),
-                source_id=holder.source_id,
-                options=options,
-            )
 
     def _add_nested(self, location: str) -> None:
         """Visit the roots below a path, or forget those that the root above covers."""
-        for root_below in list(self.roots.values()):
-            if root_below.location == location or not is_below(root_below.location, location):
+        for nested in list(self.roots.values()):
+            if nested.location == location or not is_below(nested.location, location):
                 continue
-            root = root_below.model_copy(
-                update={"options": with_options(root_below.options, self.new_options)}
-            )
+            options = with_options(nested.options, self.new_options)
+            root = nested.model_copy(update={"options": options})
             path = Path(root.location)
             self.roots[root.location] = root
             if self._is_covered(root):
@@ -276,17 +320,16 @@ class _Planner:
             elif is_there(path):
                 self.visited.setdefault(root.location, (path, True))
             else:
-                self.missing.append(root)
+                self.notes.append(walk.skipped_for(root.location, missing_root(root)))
 
     def _is_covered(self, root: Root) -> bool:
         """Whether a walk of the root above reads the same files with the same options and ids."""
-        other_roots = (other_root for other_root in self.roots.values() if other_root != root)
-        outer = holder_of(other_roots, root.location)
+        outer = holder_of((other for other in self.roots.values() if other != root), root.location)
         return (
             outer is not None
             and outer.source_id == root.source_id
             and not _differ(outer.options, root.options)
-            and not leaves_out(outer, Path(root.location))
+            and not walk.leaves_out(outer, Path(root.location))
         )
 
     def _source_of(self, base: Path) -> str:
@@ -296,27 +339,27 @@ class _Planner:
         """
         roots = list(self.roots.values())
         for root in roots:
-            if os.path.lexists(root.location):
-                anchor = anchor_of(roots, root)
-                if folder_of(anchor) == base:
-                    return root.source_id
+            if os.path.lexists(root.location) and folder_of(anchor_of(roots, root)) == base:
+                return root.source_id
         name = source_name(base)
         other_sources = self.other_sources(base)
         if other_sources is None:
             return name
-        used_names = {source_id.casefold() for source_id in other_sources}
-        used_names |= {root.source_id.casefold() for root in roots}
+        used = {source_id.casefold() for source_id in other_sources}
+        used |= {root.source_id.casefold() for root in roots}
         for parent in base.parents:
-            if name.casefold() not in used_names:
+            if name.casefold() not in used:
                 return name
             if parent.name:
                 name = f"{source_name(parent)}-{name}"
-        numbered = (f"{name}-{number}" for number in count(2))
-        return next(
-            candidate
-            for candidate in chain([name], numbered)
-            if candidate.casefold() not in used_names
-        )
+        candidates = chain([name], (f"{name}-{number}" for number in count(2)))
+        return next(candidate for candidate in candidates if candidate.casefold() not in used)
+
+
+def _sharing(roots: Iterable[Root], anchor: Root) -> list[Root]:
+    """A root and those below it that share its source."""
+    shared = (root for root in roots if root.source_id == anchor.source_id)
+    return [root for root in shared if is_below(root.location, anchor.location)]
 
 
 def _prefix(location: str, base: Path) -> str:
@@ -347,92 +390,349 @@ def source_name(folder: Path) -> str:
 # -- moved roots --------------------------------------------------------------------------------
 
 
-def find_moved(
-    roots: Sequence[Root],
-    start: Path,
-    hashes_of: Callable[[str], Mapping[str, str]],
-    remembered: FlagsByPath,
-    size_cap: int,
-) -> Root | None:
-    """The missing root whose content a new path has; ``None`` if there is none.
-
-    A root for which flags grant authority is not found if the path has any other content: that
-    content would get the authority, too.
-
-    Args:
-        roots: every root.
-        start: an existing path that belongs to no root.
-        hashes_of: the hashes of the stored files below a path; see
-            :func:`rolebundle.storage.records.roots.content_hashes`.
-        remembered: the flags of earlier ingests.
-        size_cap: larger files are not compared.
-    """
-    best: tuple[int, Root] | None = None
-    for root in roots:
-        if is_there(root.location):
-            continue
-        hashes = hashes_of(root.location)
-        same = {
-            relative
-            for relative, known in hashes.items()
-            if _has_hash(f"{start}{relative}", known, size_cap)
-        }
-        if not same or len(same) < _MOVED_SHARE * len(hashes):
-            continue
-        if _grants(remembered, root) and not _has_only(start, same):
-            continue
-        if best is None or len(same) > best[0]:
-            best = len(same), root
-    return best[1] if best else None
-
-
-def _has_hash(location: str, content_hash: str, size_cap: int) -> bool:
-    try:
-        return hash_of_file(read_bytes(location, location, size_cap)) == content_hash
-    except DocumentError:
-        return False
-
-
-def _grants(remembered: FlagsByPath, root: Root) -> bool:
-    real = real_location(Path(root.location))
-    return any(
-        limits_in(flags).keys() & set(_GRANTING)
-        for location, flags in remembered.items()
-        if is_below(location, real)
-    )
-
-
-def _has_only(start: Path, same: set[str]) -> bool:
-    """Whether a path has no other file than these, apart from hidden ones."""
-    if not start.is_dir():
-        return True
-    for folder, folders, names in os.walk(start):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        relative = folder[len(str(start)) :]
-        if any(
-            f"{relative}{os.sep}{name}" not in same for name in names if not name.startswith(".")
-        ):
-            return False
-    return True
-
-
-def moved(root: Root, old: str, new: str) -> Root:
-    """A root after the path ``old`` became ``new``; unchanged if it is not below ``old``."""
-    if not is_below(root.location, old):
-        return root
-    return root.model_copy(update={"location": moved_path(root.location, old, new)})
-
-
 def moved_path(location: str, old: str, new: str) -> str:
-    """A path at or below ``old`` after ``old`` became ``new``."""
+    """A path after ``old`` became ``new``; unchanged if it is not at or below ``old``."""
+    if not is_below(location, old):
+        return location
     return new.rstrip(os.sep) + location[len(old.rstrip(os.sep)) :]
 
 
-def moved_flags(remembered: FlagsByPath, old: str, new: str) -> dict[str, Flags]:
-    """The flags after the real path ``old`` became ``new``. Flags of ``new`` count first."""
-    flags = {path: path_flags for path, path_flags in remembered.items() if not is_below(path, old)}
-    for path, path_flags in remembered.items():
-        if is_below(path, old):
-            after = moved_path(path, old, new)
-            flags[after] = combined(path_flags, flags.get(after, {}))
-    return flags
+# -- root changes --
+#
+# Changes of roots: what is recorded after a run, moving a root, and removing one.
+
+
+def root_at(corpus: Corpus, path: Path) -> Root:
+    """The root with this path; it may be missing.
+
+    Raises:
+        UsageError: there is none.
+    """
+    known = root_storage.load(corpus)
+    location = str(absolute(path, known))
+    root = next((root for root in known if root.location == location), None)
+    if root is not None:
+        return root
+    holder = holder_of(known, location)
+    named = [root for root in known if path.name in (root.source_id, Path(root.location).name)]
+    guess = f"did you mean {quote(named[0].location)}? " if len(named) == 1 else ""
+    raise UsageError(
+        "no_root",
+        f"{path}: is {'a part of the root ' + holder.location if holder else 'no root'}",
+        f"{guess}`rolebundle corpus roots list` shows the roots",
+    )
+
+
+def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
+    """Let a root and the roots below it have another path. Ids, vectors, options and flags stay.
+
+    Raises:
+        UsageError: ``old`` is no root, or ``new`` does not exist, is a symbolic link, or belongs to
+            another root.
+    """
+    with corpus.writing():
+        root = root_at(corpus, old)
+        known = root_storage.load(corpus)
+        others = [other for other in known if not is_below(other.location, root.location)]
+        target = str(absolute(new, others))
+        check_no_link(Path(target))
+        if not os.path.lexists(target):
+            raise UsageError(
+                "path_missing", f"{new}: no such file or folder", "move the files first"
+            )
+        is_taken = any(is_below(other.location, target) for other in others)
+        if is_taken or root_storage.files_below(corpus, target):
+            raise UsageError(
+                "root_exists",
+                f"{new}: the corpus has documents from it already",
+                "if it is a root, this removes them: "
+                f"`rolebundle corpus roots remove {quote(str(new))} --yes`",
+            )
+        location = root.location
+        files = root_storage.files_below(corpus, location)
+        root_storage.move_files(
+            corpus, {file: moved_path(file, location, target) for file in files}
+        )
+        real_old, real_new = real_location(Path(location)), real_location(Path(target))
+        flags: dict[str, Flags] = {}
+        for path, own in path_flags.load(corpus).items():
+            after = moved_path(path, real_old, real_new)
+            # Flags of the new path count first.
+            pair = (own, flags.get(after, {})) if after != path else (flags.get(after, {}), own)
+            flags[after] = combined(*pair)
+        path_flags.save(corpus, flags)
+        increment_generation(corpus)
+        moved = [
+            other.model_copy(update={"location": moved_path(other.location, location, target)})
+            for other in known
+        ]
+        root_storage.save(corpus, moved)
+        documents = root_storage.count_documents(corpus, target)
+    return RootChange(location=target, documents=documents)
+
+
+def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
+    """Forget a root and remove its documents.
+
+    The roots below it that share its source go with it; the others stay.
+
+    Args:
+        corpus: a corpus, open for writing if ``confirmed``.
+        path: the root; it may be missing.
+        confirmed: if false, only count the documents.
+
+    Raises:
+        UsageError: it is no root.
+    """
+    root = root_at(corpus, path)
+    if not confirmed:
+        return RootChange(location=root.location, documents=root.documents)
+    with corpus.writing():
+        known = root_storage.load(corpus)
+        removed = _sharing(known, root)
+        remaining = [other for other in known if other not in removed]
+        inside = [at.location for at in remaining if is_below(at.location, root.location)]
+        files = [
+            file
+            for file in root_storage.files_below(corpus, root.location)
+            if not any(is_below(file, location) for location in inside)
+        ]
+        before = corpus_counts(corpus).documents
+        store.remove_files(corpus, files)
+        store.drop_unused(corpus)
+        root_storage.save(corpus, remaining)
+        increment_generation(corpus)
+        after = corpus_counts(corpus).documents
+    return RootChange(location=root.location, documents=before - after)
+
+
+def record_counts(corpus: Corpus, visits: Sequence[Visit], changed: Container[str]) -> None:
+    """Record how many documents the roots have, and when the run changed the visited ones."""
+    now = iso_utc(datetime.now(UTC))
+    complete = {visit.root.location for visit in visits if str(visit.start) == visit.root.location}
+    before = root_storage.load(corpus)
+    counts = {at.location: root_storage.count_documents(corpus, at.location) for at in before}
+    own = dict(counts)
+    for inner in before:
+        holder = holder_of((outer for outer in before if outer != inner), inner.location)
+        if holder is not None:
+            own[holder.location] -= counts[inner.location]
+    after = []
+    for root in before:
+        updates: dict[str, object] = {"documents": own[root.location]}
+        is_new = root.location in changed or not root.synced_at
+        if root.location in complete and is_new:
+            updates["synced_at"] = now
+        after.append(root.model_copy(update=updates))
+    if after != before:
+        with corpus.writing():
+            root_storage.save(corpus, after)
+
+
+# -- a run --
+
+
+def plan_run(
+    corpus: Corpus,
+    roots: Sequence[Root],
+    paths: Sequence[Path],
+    options: IngestOptions,
+    command_flags: Flags,
+) -> tuple[Plan, bool]:
+    """Walk all paths, with the roots and flags that hold after the run; nothing is stored.
+
+    Return what was found, and whether the run changes the remembered flags.
+
+    Args:
+        corpus: an open corpus.
+        roots: its roots before the run.
+        paths: the files and folders of the run.
+        options: its settings.
+        command_flags: what they say of governance.
+
+    Raises:
+        UsageError: a path does not exist, or a repair lost its flags.
+        ConfigurationError: a manifest or flag is invalid.
+    """
+    starts = [existing_start(path, roots) for path in paths]
+    flags: FlagsByPath = path_flags.load(corpus)
+    locations = [real_location(start) for start in starts]
+    for location in locations if command_flags else ():
+        check_path(Path(location))
+    run_flags = RunFlags(flags, flags_after(flags, locations, command_flags), command_flags)
+
+    def other_sources(folder: Path) -> set[str] | None:
+        if source_name(folder) in root_storage.sources_below(corpus, str(folder)):
+            return None
+        return root_storage.sources_outside(corpus, str(folder))
+
+    planned = plan(roots, starts, options.root_options(), other_sources)
+    policy = load_policy(corpus)
+    policy_file = real_location(Path(policy.location)) if policy and policy.location else ""
+    for visit in planned.visits:
+        manifest = _manifest_of(visit.root, planned.roots, run_flags)
+        visit.base = folder_of(anchor_of(planned.roots, visit.root))
+        _walk_visit(visit, manifest, options, run_flags, policy_file)
+    return planned, run_flags.after != flags
+
+
+def _manifest_of(root: Root, roots: Sequence[Root], run_flags: RunFlags) -> Manifest | str:
+    """The manifest of a root: its own, else that of the nearest root above it that has one.
+
+    A part of a root that has options of its own is no root in this sense.
+
+    Return why the root's own does not count if there is none; empty without a reason.
+    """
+    reasons = []
+    above = (outer for outer in roots if is_below(root.location, outer.location))
+    for anchor in sorted({anchor_of(roots, outer) for outer in above}, reverse=True):
+        folder = folder_of(anchor)
+        found = run_flags.why_no_manifest(folder) or read_manifest(folder)
+        if isinstance(found, Manifest):
+            return found
+        reasons.append(found)
+    return reasons[0]
+
+
+def _walk_visit(
+    visit: Visit,
+    manifest: Manifest | str,
+    options: IngestOptions,
+    run_flags: RunFlags,
+    policy_file: str,
+) -> None:
+    start, root, base = visit.start, visit.root, visit.base
+    location = real_location(start)
+    if LOST in run_flags.flags_at(location):
+        raise UsageError(
+            "flags_lost",
+            f"{start}: a repair lost what --untrusted, --max-trust and --meta said of it before",
+            "give them again, or --max-trust authoritative if there were none",
+        )
+    files, skipped, notes = visit.files, visit.skipped, visit.notes
+    if not visit.is_nested:  # A note on a folder covers what is below it.
+        notes += run_flags.notes(str(start), location)
+        notes += _manifests_above(base) if manifest == "" else ()
+    nested_defaults = {
+        str(start).rstrip(os.sep) + relative: run_flags.defaults_at(path, root)
+        for path, relative in run_flags.nested(location).items()
+    }
+    defaults = run_flags.defaults_at(location, root)
+    ignore = root.options.ignore
+    for entry in walk.walk(
+        base, start, defaults, manifest, nested_defaults, visit.excluded, ignore=ignore
+    ):
+        if isinstance(entry, walk.FileEntry):
+            if policy_file and _is_at(entry, policy_file):
+                # It names what an agent may not see.
+                skipped.append(walk.Skipped(entry.path, "ignored", "the policy of this corpus"))
+            else:
+                files.append(entry)
+        elif entry.code in _MANIFEST_CODES:
+            notes.append(entry)
+        else:
+            skipped.append(entry)
+    visit.unreadable = [
+        str(base / entry.path) for entry in skipped if entry.code in TRANSIENT_CODES
+    ]
+    chunking = dict(root.options.chunking)
+    if isinstance(manifest, Manifest):
+        chunking = manifest.file.chunking.model_dump(exclude_none=True) | chunking
+    # Earlier versions remember an overlap, too.
+    chunks = ChunkSettings(**{key: value for key, value in chunking.items() if key != "overlap"})
+    size_cap = walk.DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
+    visit.settings = RunSettings(chunks, size_cap, scan_settings(options, root.options.scan))
+
+
+def _manifests_above(folder: Path) -> list[walk.Skipped]:
+    """A note on the nearest manifest above an ingested folder, which its owner may have meant."""
+    for parent in folder.parents:
+        path = parent / MANIFEST_NAME
+        if path.is_file():
+            step = f"`rolebundle ingest {quote(str(parent))}` uses it"
+            message = f"{path}: not used, because only that of an ingested folder counts; {step}"
+            return [walk.Skipped(str(path), "manifest_ignored", message)]
+    return []
+
+
+def _is_at(entry: walk.FileEntry, location: str) -> bool:
+    # The names are compared first, because that is fast.
+    is_named_so = entry.location.endswith(Path(location).name)
+    return is_named_so and real_location(Path(entry.location)) == location
+
+
+def flags_of(corpus: Corpus, location: str) -> dict[str, Any]:
+    """The metadata that the flags of earlier runs give to the file at an absolute path."""
+    above = [root for root in root_storage.load(corpus) if is_below(location, root.location)]
+    nearest = max(above, key=lambda root: len(root.location), default=None)
+    governing = flags_at(path_flags.load(corpus), location)
+    return {**(nearest.options.meta if nearest else {}), **governing}
+
+
+@dataclass(frozen=True, slots=True)
+class RunFlags:
+    """The flags that are remembered before and after this run, and those that it was given."""
+
+    before: FlagsByPath
+    after: FlagsByPath
+    current: Flags
+
+    def flags_at(self, location: str) -> Flags:
+        """The flags that hold for a file or folder in this run."""
+        return combined(flags_at(self.after, location), self.current)
+
+    def why_no_manifest(self, folder: Path) -> str:
+        """Why the manifest of a folder does not count; empty if flags do not say so."""
+        flags = self.flags_at(real_location(folder))
+        if flags.get("manifests") is False:
+            return "manifests are turned off for it"
+        return "its folder is untrusted" if flags.get("origin") == "untrusted" else ""
+
+    def nested(self, location: str) -> dict[str, str]:
+        """The remembered paths below a folder → what follows the folder in them."""
+        prefix = location.rstrip(os.sep) + os.sep
+        return {
+            path: path[len(prefix) - 1 :]
+            for path in sorted({*self.before, *self.after})
+            if path.startswith(prefix) and path != location
+        }
+
+    def notes(self, start: str, location: str) -> Iterator[walk.Skipped]:
+        """What becomes of the flags that were remembered for a path and below it.
+
+        Args:
+            start: the path as it was given. Notes name it and not the real path.
+            location: its real path.
+        """
+        remembered = {location: (start, flags_at(self.before, location))} | {
+            path: (start.rstrip(os.sep) + relative, self.before.get(path, {}))
+            for path, relative in self.nested(location).items()
+        }
+        for path, (shown, flags) in remembered.items():
+            own, now = limits_in(flags), self.flags_at(path)
+            kept = {key: value for key, value in without(own, self.current).items() if key in now}
+            replaced = {key: value for key, value in own.items() if now.get(key) != value}
+            if kept:
+                message = f"{shown}: {describe(kept)}, as in an earlier ingest; "
+                message += f"{lifting_options(kept)} lifts it"
+                yield walk.Skipped(shown, "flags_remembered", message)
+            if replaced:
+                message = f"{shown}: {describe(replaced)} of an earlier ingest is replaced"
+                yield walk.Skipped(shown, "flags_replaced", message)
+
+    def defaults_at(self, location: str, root: Root) -> FileDefaults:
+        """The defaults of the files of a root for which the flags of a path hold.
+
+        Raises:
+            ConfigurationError: ``bad_flag``: a flag of an earlier ingest is invalid.
+        """
+        limits = limits_in(self.flags_at(location))
+        flags = {key: value for key, value in limits.items() if key in GOVERNANCE_KEYS}
+        max_trust = limits.get("max_trust")
+        place = "flags of an earlier ingest"
+        validated({} if max_trust is None else {"trust_tier": max_trust}, place, "bad_flag")
+        declared = validated({**root.options.meta, **flags}, place, "bad_flag")
+        authority, _ = Authority(default_source=root.source_id).with_level(
+            declared.declared_values(), max_trust=max_trust
+        )
+        return FileDefaults(authority, root.options.reader, root.options.separator)

@@ -10,51 +10,61 @@ the next run continues.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
+from functools import partial
 from math import inf
 from pathlib import Path
+from time import monotonic
 
+from rolebundle.contracts.ingest import TrustGrant
 from rolebundle.contracts.roots import Root
+from rolebundle.contracts.terms import TrustTier, trust_rank
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.errors import EmbedderError, UsageError
-from rolebundle.ingest.approximate_indexes import optimize_large
-from rolebundle.ingest.batches import batches, store_batch
-from rolebundle.ingest.dates import last_commits
+from rolebundle.errors import DocumentError, EmbedderError, UsageError
+from rolebundle.ingest.dates import inferred_at, last_commits
 from rolebundle.ingest.indexes import (
     PATIENCE_SECONDS,
-    EmbeddingReport,
     Progress,
     count_waiting,
     ensure_index,
     fill_index,
     no_progress,
+    optimize_large,
 )
-from rolebundle.ingest.manifests import check_reader, is_valid_name
+from rolebundle.ingest.manifests import is_valid_name
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.path_flags import flags_after, given_flags
-from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, check_unchanged
-from rolebundle.ingest.reading_progress import OnReading, ReadingMeter, no_reading
-from rolebundle.ingest.report import IngestReport
-from rolebundle.ingest.root_changes import apply_move, record_counts
-from rolebundle.ingest.roots import is_below, is_there, missing_root, real_location
-from rolebundle.ingest.run_plan import RunPlan, WalkResult, plan_run
-from rolebundle.ingest.walk import Skipped, skipped_for
-from rolebundle.ingest.workers import (
-    prepare_parallel,
-    rare_garbage_collection,
+from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, Outcome, Prepared, is_unchanged
+from rolebundle.ingest.report import ERROR_CODES, IngestReport, OnReading, Reading, no_reading
+from rolebundle.ingest.roots import (
+    Plan,
+    Visit,
+    is_below,
+    is_there,
+    missing_root,
+    plan_run,
+    real_location,
+    record_counts,
 )
+from rolebundle.ingest.walk import FileEntry, Skipped, skipped_for
+from rolebundle.ingest.workers import prepare_parallel, rare_garbage_collection
+from rolebundle.policy.access import deny_matcher
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
 from rolebundle.storage.content.documents import count_trusted
-from rolebundle.storage.content.stored_document import FileIdentity
 from rolebundle.storage.corpus_state import corpus_counts, increment_generation
 from rolebundle.storage.indexes import compartments, lexical_index
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
 from rolebundle.storage.records import path_flags
 from rolebundle.storage.records import roots as root_storage
+
+_CHUNKS_PER_BATCH = 8_000
+_FILES_PER_BATCH = 2_000
+_SECONDS_BETWEEN_REPORTS = 0.2
 
 
 def ingest(
@@ -83,7 +93,8 @@ def ingest(
         StorageError, CorpusBusy, CorpusCorrupt: batches that were stored before stay stored.
     """
     with rare_garbage_collection():
-        return _ingest(corpus, paths, provider, options or IngestOptions(), progress, on_reading)
+        options = options or IngestOptions()
+        return _Run(corpus, provider, options, progress, on_reading).ingest(paths)
 
 
 def update(
@@ -111,7 +122,12 @@ def update(
         )
     for root in roots:
         is_valid_name(root.location)  # An error, because it would seem to be missing.
-    outer = [root for root in roots if not _has_root_above(root, roots)]
+    there = [root for root in roots if is_there(root.location)]
+    outer = [
+        root
+        for root in roots
+        if not any(is_below(root.location, at.location) for at in there if at != root)
+    ]
     missing = [root for root in outer if _is_missing(root)]
     paths = [Path(root.location) for root in outer if root not in missing]
     report = ingest(corpus, paths, provider, options, progress, on_reading)
@@ -119,14 +135,6 @@ def update(
     report.notes = [note for note in report.notes if note.code != "flags_remembered"]
     report.failed = []  # No path was named in this run.
     return report
-
-
-def _has_root_above(root: Root, roots: Iterable[Root]) -> bool:
-    return any(
-        is_below(root.location, outer.location) and is_there(outer.location)
-        for outer in roots
-        if outer != root
-    )
 
 
 def _is_missing(root: Root) -> bool:
@@ -139,207 +147,278 @@ def _is_missing(root: Root) -> bool:
         return False  # The walk reports it.
 
 
-def _ingest(
-    corpus: Corpus,
-    paths: Sequence[Path],
-    provider: EmbeddingProvider | None,
-    options: IngestOptions,
-    progress: Progress,
-    on_reading: OnReading,
-) -> IngestReport:
-    # Before the walk: a file that another process adds meanwhile is not missing.
-    known = store.known_files(corpus)
-    run, index, problem = _prepared(corpus, paths, provider, options, known)
-    if run.moves:
-        known = store.known_files(corpus)
-    if options.reread:
-        # No file has such a recipe, so none is taken for unchanged.
-        known = {location: (*file[:2], "") for location, file in known.items()}
-    report = IngestReport()
-    report.notes += run.notes
-    changed: set[str] = set()
-    for walk_result in run.walks:
-        before = (report.added, report.updated, report.removed)
-        skipped_before = len(report.skipped)
-        _ingest_files(corpus, walk_result, known, options, report, progress, on_reading)
-        if _has_failed(walk_result, report.skipped[skipped_before:]):
-            report.failed.append(str(walk_result.visit.start))
-        if before != (report.added, report.updated, report.removed):
-            changed.add(walk_result.visit.root.location)
-    record_counts(corpus, [walk_result.visit for walk_result in run.walks], changed)
-    if report.added or report.updated or report.removed:
-        _merge_lexical_indexes(corpus)
-    embedding = EmbeddingReport(0, count_waiting(corpus), problem)
-    if provider is not None and index is not None:
-        # What a contextual model leaves after this time, the command or a server goes on with.
-        is_bounded = index.identity.model.provider == "onnx"
-        max_seconds = PATIENCE_SECONDS if is_bounded else inf
-        embedding = fill_index(corpus, index, provider, progress, max_seconds=max_seconds)
-        if options.optimize:
-            report.optimized = optimize_large(corpus, index, progress)
-    totals = corpus_counts(corpus)
-    report.documents, report.chunks = totals.documents, totals.chunks
-    report.trusted = count_trusted(corpus)
-    report.embedded = embedding.embedded
-    report.waiting = count_waiting(corpus)
-    # A model that is not needed may be away.
-    report.embedding_problem = embedding.problem if report.waiting else ""
-    return report
+class _Run:
+    """One run: what it was given, and what it has found out and stored so far."""
 
+    def __init__(
+        self,
+        corpus: Corpus,
+        provider: EmbeddingProvider | None,
+        options: IngestOptions,
+        progress: Progress,
+        on_reading: OnReading,
+    ) -> None:
+        self.corpus, self.provider, self.options = corpus, provider, options
+        self.progress, self.on_reading = progress, on_reading
+        self.report = IngestReport()
+        # Before the walk: a file that another process adds meanwhile is not missing.
+        self.known = store.known_files(corpus)
+        self.granted = Counter[tuple[str, TrustTier]]()
+        self.reading = Reading()
+        self.problem = ""
 
-def _prepared(
-    corpus: Corpus,
-    paths: Sequence[Path],
-    provider: EmbeddingProvider | None,
-    options: IngestOptions,
-    known: Mapping[str, FileIdentity],
-) -> tuple[RunPlan, EmbeddingIndex | None, str]:
-    """Walk all paths, then store the roots and flags, so that they also hold after a kill.
+    def ingest(self, paths: Sequence[Path]) -> IngestReport:
+        """Read and store the files at and below the paths, then complete the indexes."""
+        corpus, report, provider = self.corpus, self.report, self.provider
+        run, index = self._prepare(paths)
+        if self.options.reread:
+            # No file has such a recipe, so none is taken for unchanged.
+            self.known = {location: (*file[:2], "") for location, file in self.known.items()}
+        report.notes += run.notes
+        changed: set[str] = set()
+        for visit in run.visits:
+            before = report.changes
+            skipped_before = len(report.skipped)
+            self._visit(visit)
+            # A path that the run was given may be skipped as a whole.
+            is_folder, start = visit.start.is_dir(), str(visit.start)
+            has_failed = (
+                (start in visit.unreadable) if is_folder else report.skipped[skipped_before:]
+            )
+            if has_failed and not visit.is_nested:
+                report.failed.append(start)
+            if before != report.changes:
+                changed.add(visit.root.location)
+        record_counts(corpus, run.visits, changed)
+        if any(report.changes):
+            _merge_lexical_indexes(corpus)
+        if provider is not None and index is not None:
+            # What a contextual model leaves after this time, the command or a server goes on with.
+            is_bounded = index.identity.model.provider == "onnx"
+            max_seconds = PATIENCE_SECONDS if is_bounded else inf
+            done = fill_index(corpus, index, provider, self.progress, max_seconds=max_seconds)
+            report.embedded, self.problem = done.embedded, done.problem
+            report.optimized = optimize_large(corpus, index, self.progress)
+        report.grants = [
+            TrustGrant(path=path, trust_tier=tier, documents=count)
+            for (path, tier), count in self.granted.items()
+        ]
+        totals = corpus_counts(corpus)
+        report.documents, report.chunks = totals.documents, totals.chunks
+        report.trusted = count_trusted(corpus)
+        report.waiting = count_waiting(corpus)
+        # A model that is not needed may be away.
+        report.embedding_problem = self.problem if report.waiting else ""
+        return report
 
-    A wrong path or manifest stops the run before the first write.
-    """
-    flags = validated(options.flags, "command line", "bad_flag")
-    check_reader(options.reader or "", "command line")
-    command_flags = given_flags(options.flags, flags, options.max_trust, options.manifests)
-    while True:
-        roots = root_storage.load(corpus)
-        run = plan_run(corpus, roots, paths, options, command_flags)
-        for walk_result in run.walks if options.max_removed < 1 else ():
-            _check_removals(corpus, walk_result, known, options.max_removed)
-        index, problem = _index_for(corpus, provider, options.connection)
-        if run.roots == roots and run.flags.after == run.flags.before and not run.moves:
-            return run, index, problem
+    def _prepare(self, paths: Sequence[Path]) -> tuple[Plan, EmbeddingIndex | None]:
+        """Walk all paths, then store the roots and flags, so that they also hold after a kill.
+
+        A wrong path or manifest stops the run before the first write.
+        """
+        corpus, options = self.corpus, self.options
+        flags = validated(options.flags, "command line", "bad_flag")
+        command_flags = given_flags(options.flags, flags, options.max_trust)
+        while True:
+            roots = root_storage.load(corpus)
+            run, changes_flags = plan_run(corpus, roots, paths, options, command_flags)
+            for visit in run.visits if options.max_removed < 1 else ():
+                self._check_removals(visit)
+            index = self._index()
+            if run.roots == roots and not changes_flags:
+                return run, index
+            with corpus.writing():
+                if root_storage.load(corpus) != roots:
+                    continue  # Another process has ingested: a new root may need another source.
+                locations = [real_location(visit.start) for visit in run.visits]
+                known_flags = path_flags.load(corpus)
+                path_flags.save(corpus, flags_after(known_flags, locations, command_flags))
+                root_storage.save(corpus, run.roots)
+            return run, index
+
+    def _index(self) -> EmbeddingIndex | None:
+        """The index to fill; ``None`` if there is no model or it is not available.
+
+        Without the model documents are stored and get their vectors later. A model that differs
+        from that of the index is an error, which stops the run.
+        """
+        if self.provider is None:
+            return None
+        try:
+            return ensure_index(self.corpus, self.provider)
+        except EmbedderError as error:
+            if error.code == "model_mismatch":
+                raise
+            self.problem = f"{error.message}; {error.hint}"
+            return None
+
+    def _check_removals(self, visit: Visit) -> None:
+        """Check that a walk does not miss too many documents.
+
+        A file that was renamed is not missed. Neither is one in whose place another file came: it
+        may have been renamed and edited.
+
+        Raises:
+            UsageError: ``too_many_removed``.
+        """
+        missing = visit.missing(self.known, {file.location for file in visit.files})
+        # A rename keeps size and time.
+        added = (file for file in visit.files if file.location not in self.known)
+        new = Counter((file.size, file.modified_ns) for file in added)
+        missing_locations = []
+        for location, identity in root_storage.sizes_and_times(self.corpus, missing).items():
+            if new[identity]:
+                new[identity] -= 1
+            else:
+                missing_locations.append(location)
+        count = partial(root_storage.count_documents_of, self.corpus)
+        removed = count(missing_locations) - new.total()
+        total = count(visit.missing(self.known, ()))
+        # A single document is always within what a person deletes.
+        if removed > max(1, self.options.max_removed * total):
+            raise UsageError(
+                "too_many_removed",
+                f"{visit.start}: {removed} of its {total} documents disappeared at once; "
+                "nothing was changed",
+                "if that is meant, run `rolebundle ingest`; else bring the files back",
+            )
+
+    def _visit(self, visit: Visit) -> None:
+        """Synchronize the corpus with the files of one path."""
+        report, settings, verified = self.report, visit.settings, self.options.verified
+        report.skipped += visit.skipped
+        report.notes += visit.notes
+        present = {file.location for file in visit.files}
+        # Removed before others are added: a file that was moved has the same document ids.
+        removed = visit.missing(self.known, present)
+        self._remove(removed)
+        report.notes += visit.left_out(removed)
+        if verified is not None:
+            verified.forget(visit.missing(verified.locations, present))
+        # Locations whose documents stay in the corpus.
+        stored: set[str] = set()
+        unchanged: list[FileEntry] = []
+        changed: list[FileTask] = []
+        # In this thread: several would wait for each other, because most files are small.
+        for file in visit.files:
+            task = FileTask(file, self.known.get(file.location))
+            skipped = verified.skipped(task, settings) if verified is not None else None
+            if skipped is not None:
+                report.skipped.append(skipped)
+                if skipped.code in TRANSIENT_CODES:
+                    stored.add(file.location)
+            elif is_unchanged(task, settings, verified):
+                unchanged.append(file)
+            else:
+                changed.append(task)
+        stored.update(file.location for file in unchanged)
+        done = len(unchanged)
+        report.unchanged += done
+        total = done + len(changed)
+        self.progress("reading", done, total)
+        size = sum(file.size for file in unchanged)
+        self.reading = Reading(done, total, size, size + sum(task.file.size for task in changed))
+        with ThreadPoolExecutor(1) as pool:
+            # git reads its history while the files are read.
+            commits = pool.submit(last_commits, [task.file.location for task in changed])
+            with closing(
+                prepare_parallel(changed, settings, self.options.workers, self._slow)
+            ) as read:
+                for batch in self._batches(zip(changed, read, strict=True)):
+                    for task, outcome in batch:
+                        if verified is not None and isinstance(outcome, Skipped):
+                            verified.add_skipped(task.file, settings, outcome)
+                    stored |= self._store(batch, commits.result())
+                    done += len(batch)
+                    self.progress("reading", done, total)
+        # Files that were read and rejected: their former documents are removed.
+        self._remove(visit.missing(self.known.keys() - set(removed), stored))
+
+    def _batches(
+        self, outcomes: Iterable[tuple[FileTask, Outcome]]
+    ) -> Iterator[list[tuple[FileTask, Outcome]]]:
+        """Batches that one transaction can store without a long wait. Reports how many are read."""
+        batch: list[tuple[FileTask, Outcome]] = []
+        chunks = 0
+        reported_at = monotonic()
+        for task, outcome in outcomes:
+            batch.append((task, outcome))
+            own = sum(len(document.chunks) for document in getattr(outcome, "documents", ()))
+            chunks += own
+            now = self.reading
+            self.reading = now._replace(
+                files=now.files + 1, bytes=now.bytes + task.file.size, chunks=now.chunks + own
+            )
+            if monotonic() - reported_at > _SECONDS_BETWEEN_REPORTS:
+                reported_at = monotonic()
+                self.on_reading(self.reading)
+            if chunks >= _CHUNKS_PER_BATCH or len(batch) >= _FILES_PER_BATCH:
+                yield batch
+                batch, chunks = [], 0
+        if batch:
+            yield batch
+
+    def _slow(self, path: str) -> None:
+        self.on_reading(self.reading._replace(slow=path))
+
+    def _store(
+        self, batch: Sequence[tuple[FileTask, Outcome]], commits: Mapping[str, int | None]
+    ) -> set[str]:
+        """Store one batch; return the locations whose documents stay in the corpus."""
+        corpus, report = self.corpus, self.report
+        stored: set[str] = set()
+        prepared: list[tuple[FileTask, Prepared]] = []
+        for task, outcome in batch:
+            if isinstance(outcome, Skipped):
+                report.skipped.append(outcome)
+                # A file that could not be read may be unchanged, so its documents stay. If a file
+                # was read and rejected, its former documents are removed.
+                if outcome.code in TRANSIENT_CODES:
+                    stored.add(task.file.location)
+            else:
+                prepared.append((task, _dated(outcome, inferred_at(task.file, commits))))
+        if not prepared:
+            return stored
+        displaced: list[tuple[str, DocumentError]] = []
         with corpus.writing():
-            if root_storage.load(corpus) != roots:
-                continue  # Another process has ingested: a new root may need another source.
-            for old, new in run.moves.items():
-                apply_move(corpus, old, new)
-            locations = [real_location(walk_result.visit.start) for walk_result in run.walks]
-            path_flags.save(corpus, flags_after(path_flags.load(corpus), locations, command_flags))
-            root_storage.save(corpus, run.roots)
-        return run, index, problem
+            files = [(file.file, file.documents) for _, file in prepared]
+            problems = store.put_files(corpus, files, deny_matcher(corpus), displaced)
+            increment_generation(corpus)
+        report.removed += len(displaced)
+        report.skipped += [skipped_for(path, problem) for path, problem in displaced]
+        for (task, file), problem in zip(prepared, problems, strict=True):
+            # The file is stored even if some of its records were rejected, which are errors.
+            for note in file.notes:
+                (report.skipped if note.code in ERROR_CODES else report.notes).append(note)
+            verdicts = [document.scanned.verdict for document in file.documents if document.scanned]
+            report.flagged += len(verdicts)
+            report.quarantined += verdicts.count("quarantine")
+            if problem is not None:
+                report.skipped.append(skipped_for(task.file.path, problem))
+                continue
+            stored.add(task.file.location)
+            self._count_grants(task, file)
+            report.added += task.known is None
+            report.updated += task.known is not None
+        return stored
 
+    def _count_grants(self, task: FileTask, file: Prepared) -> None:
+        """Count the documents that a manifest, or they themselves, raised to a trust tier."""
+        for document in file.documents:
+            tier = document.metadata.trust_tier
+            is_own = "trust_tier" in document.metadata.self_declared
+            path = "" if is_own else task.file.defaults.authority.trust_from
+            if (path or is_own) and trust_rank(tier) > trust_rank("general"):
+                self.granted[path, tier] += 1
 
-def _index_for(
-    corpus: Corpus, provider: EmbeddingProvider | None, connection: str
-) -> tuple[EmbeddingIndex | None, str]:
-    """The index to fill, or the reason why the model is not available.
-
-    Without the model documents are stored and get their vectors later. A model that differs from
-    that of the index is an error, which stops the run.
-    """
-    if provider is None:
-        return None, ""
-    try:
-        return ensure_index(corpus, provider, connection), ""
-    except EmbedderError as error:
-        if error.code == "model_mismatch":
-            raise
-        return None, f"{error.message}; {error.hint}"
-
-
-def _ingest_files(
-    corpus: Corpus,
-    walk_result: WalkResult,
-    known: dict[str, FileIdentity],
-    options: IngestOptions,
-    report: IngestReport,
-    progress: Progress,
-    on_reading: OnReading,
-) -> None:
-    report.skipped += walk_result.skipped
-    report.notes += walk_result.notes
-    present = {file.location for file in walk_result.files}
-    # Removed before others are added: a file that was moved has the same document ids.
-    removed = walk_result.missing(known, present)
-    _remove(corpus, removed, report)
-    report.notes += walk_result.left_out(removed)
-    tasks = [FileTask(file, known.get(file.location)) for file in walk_result.files]
-    # Locations whose documents stay in the corpus.
-    stored_locations: set[str] = set()
-    verified = options.verified
-    if verified is not None:
-        verified.forget(walk_result.missing(verified.locations, present))
-        skipped = [verified.skipped(task, walk_result.settings) for task in tasks]
-        report.skipped += [outcome for outcome in skipped if outcome]
-        stored_locations = {
-            task.file.location
-            for task, outcome in zip(tasks, skipped, strict=True)
-            if outcome and outcome.code in TRANSIENT_CODES
-        }
-        tasks = [task for task, outcome in zip(tasks, skipped, strict=True) if not outcome]
-    # In this thread: several would wait for each other, because most files are small.
-    unchanged = check_unchanged(tasks, walk_result.settings, verified)
-    stored_locations |= {
-        task.file.location for task, same in zip(tasks, unchanged, strict=True) if same
-    }
-    done = sum(unchanged)
-    report.unchanged += done
-    progress("reading", done, len(tasks))
-    changed = [task for task, same in zip(tasks, unchanged, strict=True) if not same]
-    meter = ReadingMeter(tasks, stored_locations, on_reading)
-    with ThreadPoolExecutor(1) as pool:
-        # git reads its history while the files are read.
-        commits = pool.submit(last_commits, [task.file.location for task in changed])
-        with closing(
-            prepare_parallel(changed, walk_result.settings, options.workers, meter.slow)
-        ) as outcomes:
-            for batch in batches(meter.measured(zip(changed, outcomes, strict=True))):
-                for task, outcome in batch:
-                    if verified is not None and isinstance(outcome, Skipped):
-                        verified.add_skipped(task.file, walk_result.settings, outcome)
-                stored_locations |= store_batch(corpus, batch, commits.result(), report)
-                done += len(batch)
-                progress("reading", done, len(tasks))
-    # Files that were read and rejected: their former documents are removed.
-    _remove(corpus, walk_result.missing(known.keys() - set(removed), stored_locations), report)
-
-
-def _check_removals(
-    corpus: Corpus,
-    walk_result: WalkResult,
-    known: Mapping[str, FileIdentity],
-    max_removed: float,
-) -> None:
-    """Check that a walk does not miss too many documents.
-
-    A file that was renamed is not missed. Neither is one in whose place another file came: it may
-    have been renamed and edited.
-
-    Raises:
-        UsageError: ``too_many_removed``.
-    """
-    missing = walk_result.missing(known, {file.location for file in walk_result.files})
-    # A rename keeps size and time.
-    new = Counter(
-        (file.size, file.modified_ns) for file in walk_result.files if file.location not in known
-    )
-    missing_locations = []
-    for location, identity in root_storage.sizes_and_times(corpus, missing).items():
-        if new[identity]:
-            new[identity] -= 1
-        else:
-            missing_locations.append(location)
-    removed = root_storage.count_documents_of(corpus, missing_locations) - new.total()
-    total = root_storage.count_documents_of(corpus, walk_result.missing(known, ()))
-    # A single document is always within what a person deletes.
-    if removed > max(1, max_removed * total):
-        raise UsageError(
-            "too_many_removed",
-            f"{walk_result.visit.start}: {removed} of its {total} documents disappeared at once; "
-            "nothing was changed",
-            "if that is meant, run `rolebundle ingest`; else bring the files back",
-        )
-
-
-def _has_failed(walk_result: WalkResult, skipped: Sequence[Skipped]) -> bool:
-    """Whether a path that the run was given was skipped as a whole."""
-    visit = walk_result.visit
-    if visit.is_nested:
-        return False
-    if visit.start.is_dir():
-        return str(visit.start) in walk_result.unreadable
-    return bool(skipped)
+    def _remove(self, locations: Sequence[str]) -> None:
+        if not locations:
+            return
+        with self.corpus.writing():
+            store.remove_files(self.corpus, locations)
+            store.drop_unused(self.corpus)
+            increment_generation(self.corpus)
+        self.report.removed += len(locations)
 
 
 def _merge_lexical_indexes(corpus: Corpus) -> None:
@@ -351,11 +430,12 @@ def _merge_lexical_indexes(corpus: Corpus) -> None:
                 has_more = lexical_index.merge(corpus, compartment.id)
 
 
-def _remove(corpus: Corpus, locations: Sequence[str], report: IngestReport) -> None:
-    if not locations:
-        return
-    with corpus.writing():
-        store.remove_files(corpus, locations)
-        store.drop_unused(corpus)
-        increment_generation(corpus)
-    report.removed += len(locations)
+def _dated(file: Prepared, date: str | None) -> Prepared:
+    """The file with the inferred date in each document that has no date of its own."""
+    documents = tuple(
+        document
+        if document.metadata.updated_at
+        else replace(document, metadata=document.metadata._replace(inferred_at=date))
+        for document in file.documents
+    )
+    return replace(file, documents=documents)

@@ -8,14 +8,17 @@ kill, a lost event or a write of another process brings the corpus to the same s
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from time import monotonic
-from typing import TYPE_CHECKING
+
+from watchfiles import watch
+from watchfiles.main import FileChange
 
 from rolebundle.contracts.document import iso_utc
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, WrongFile
@@ -25,9 +28,6 @@ from rolebundle.ingest.prepare import VerifiedFiles
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.roots import is_below
 from rolebundle.storage.location import heartbeat_path
-
-if TYPE_CHECKING:
-    from watchfiles.main import FileChange
 
 MAX_REMOVED = 0.2
 """If a larger share of a root's documents disappears at once, a watch stops."""
@@ -44,6 +44,8 @@ _POLL_SHARE = 10
 """A watch that polls rests ten times as long as a pass takes."""
 
 PrintLine = Callable[[str], None]
+_Place = tuple[str, bool, tuple[int, ...]]
+"""Of a path where it really is, whether it is a folder, and which one; of a file its state, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,62 +64,45 @@ class WatchOptions:
     settle_seconds: float = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedCorpus:
-    """What a watch asks of the corpus.
+@dataclass(slots=True)
+class Watcher:
+    """One watch.
 
     Attributes:
-        path: its file.
-        update: makes it the same as the files.
+        path: the corpus file.
+        options: how it works.
+        heartbeat: the file that it writes its state to.
+        print_line: called with each line for a person.
+        stop: ends the watch.
+        update: makes the corpus the same as the files.
         paths: the locations of its roots, and of the files of patterns that their scans use.
         generation: its number of writes.
     """
 
     path: Path
+    options: WatchOptions
+    heartbeat: Heartbeat
+    print_line: PrintLine
+    stop: Event
     update: Callable[[IngestOptions], IngestReport]
     paths: Callable[[], Sequence[str]]
     generation: Callable[[], int]
+    is_syncing: bool = False
+    _places: dict[str, _Place] = field(default_factory=dict)
+    _known_generation: int = -1
+    _next_pass: float = 0.0
+    _failures: int = 0
+    _settling_until: float = 0.0
+    _missing: frozenset[str] = frozenset()
+    _pending_at: float = 0.0
+    _has_passed: bool = False
+    _ingest: IngestOptions = field(init=False)
+    _events: _Events = field(init=False)
 
-
-class Watcher:
-    """One watch.
-
-    Args:
-        corpus: what is kept in step.
-        options: how.
-        heartbeat: the file that it writes its state to.
-        print_line: called with each line for a person.
-        stop: ends the watch.
-    """
-
-    def __init__(
-        self,
-        corpus: WatchedCorpus,
-        options: WatchOptions,
-        heartbeat: Heartbeat,
-        print_line: PrintLine,
-        stop: Event,
-    ) -> None:
-        self._corpus = corpus
-        self._options = options
-        self._heartbeat = heartbeat
-        self._print_line = print_line
-        self._stop = stop
-        self._ingest = replace(
-            options.ingest,
-            verified=VerifiedFiles(),
-            max_removed=MAX_REMOVED,
-        )
-        self._events = _Events(corpus.path, polls=options.poll)
-        self._places: dict[str, _Place] = {}
-        self._generation = -1
-        self._next_pass = 0.0
-        self._failures = 0
-        self._settling_until = 0.0
-        self._missing: frozenset[str] = frozenset()
-        self._pending_at = 0.0
-        self._has_passed = False
-        self.is_syncing = False
+    def __post_init__(self) -> None:
+        given = self.options.ingest
+        self._ingest = replace(given, verified=VerifiedFiles(), max_removed=MAX_REMOVED)
+        self._events = _Events(self.path, polls=self.options.poll)
 
     def run(self) -> None:
         """Watch until ``stop`` is set.
@@ -127,13 +112,13 @@ class Watcher:
             CorpusCorrupt, WrongFile: the corpus cannot be written any more.
         """
         problem = ""
-        self._heartbeat.start()
+        self.heartbeat.start()
         try:
             self._check_roots()
-            while not self._stop.is_set():
-                if self._is_due():
+            while not self.stop.is_set():
+                if monotonic() >= self._next_pass:
                     self._pass()
-                elif self._events.wait(self._stop):
+                elif self._events.wait(self.stop):
                     self._note_change()
                 self._check_roots()
         except RolebundleError as error:
@@ -141,46 +126,43 @@ class Watcher:
             raise
         except KeyboardInterrupt:
             # A signal during a pass. What is complete is stored.
-            if not self._stop.is_set():
+            if not self.stop.is_set():
                 raise
         finally:
             self._events.close()
-            self._heartbeat.end(problem)
+            self.heartbeat.end(problem)
 
     def _check_roots(self) -> None:
         """See whether paths came, went or changed, or another process has written."""
-        places = {location: _Place.of(location) for location in self._corpus.paths()}
+        places = {location: _place(location) for location in self.paths()}
         if places != self._places:
             self._places = places
-            self._events.watch(place.real for place in places.values() if place.is_folder)
+            self._events.watch(real for real, is_folder, _ in places.values() if is_folder)
             self._note_change()
         if self._events.problem:
-            self._print_line(f"{self._events.problem}; looking at all files instead")
+            self.print_line(f"{self._events.problem}; looking at all files instead")
             self._events.problem = ""
-            self._heartbeat.update(polling=True)
-        if self._failures == 0 and self._corpus.generation() != self._generation:
+            self.heartbeat.update(polling=True)
+        if self._failures == 0 and self.generation() != self._known_generation:
             self._note_change()
 
     def _note_change(self) -> None:
-        if not self._heartbeat.status.pending_since:
+        if not self.heartbeat.status.pending_since:
             self._pending_at = monotonic()
-            self._heartbeat.update(pending_since=iso_utc(datetime.now(UTC)))
+            self.heartbeat.update(pending_since=iso_utc(datetime.now(UTC)))
         if self._settling_until:
-            self._settling_until = monotonic() + self._options.settle_seconds
+            self._settling_until = monotonic() + self.options.settle_seconds
         # Not at once after a failure, which may last.
         wait = 1.0 if self._failures else 0.0
         self._next_pass = min(self._next_pass, monotonic() + wait)
 
-    def _is_due(self) -> bool:
-        return monotonic() >= self._next_pass
-
     def _pass(self) -> None:
-        self._heartbeat.update(state="syncing")
+        self.heartbeat.update(state="syncing")
         started = monotonic()
-        self._generation = self._corpus.generation()
+        self._known_generation = self.generation()
         self.is_syncing = True
         try:
-            report = self._corpus.update(self._ingest)
+            report = self.update(self._ingest)
         except (CorpusCorrupt, WrongFile):
             raise
         except RolebundleError as error:
@@ -194,14 +176,14 @@ class Watcher:
         # If anything was stored, another pass finds out whether files or corpus changed meanwhile.
         is_stable = not (report.added or report.updated or report.removed or report.embedded)
         if is_stable:
-            self._generation = self._corpus.generation()
+            self._known_generation = self.generation()
         self._has_passed = True
         pause = max(POLL_SECONDS, _POLL_SHARE * seconds) if self._events.polls else _PASS_SECONDS
         self._next_pass = monotonic() + (pause if is_stable else 0.0)
         if is_stable:
-            status = self._heartbeat.status
+            status = self.heartbeat.status
             lag = monotonic() - self._pending_at if status.pending_since else status.seconds
-            self._heartbeat.update(
+            self.heartbeat.update(
                 state="idle",
                 synced_at=iso_utc(datetime.now(UTC)),
                 pending_since="",
@@ -218,58 +200,48 @@ class Watcher:
         now = monotonic()
         if error.code == "too_many_removed":
             if not self._settling_until:
-                self._settling_until = now + self._options.settle_seconds
+                self._settling_until = now + self.options.settle_seconds
             elif now >= self._settling_until:
                 raise error
             self._next_pass = self._settling_until
-            self._heartbeat.update(state="waiting", problem=error.code)
+            self.heartbeat.update(state="waiting", problem=error.code)
             return
         if error.code == "no_roots" and not self._has_passed:
             raise error
         is_busy = isinstance(error, CorpusBusy)
         self._failures += 1
         self._next_pass = now + min(_LONGEST_WAIT, 0.25 * 2**self._failures)
-        if error.code != self._heartbeat.status.problem:
-            self._print_line(f"{error}\n  trying again")
-        self._heartbeat.update(state="waiting" if is_busy else "failing", problem=error.code)
+        if error.code != self.heartbeat.status.problem:
+            self.print_line(f"{error}\n  trying again")
+        self.heartbeat.update(state="waiting" if is_busy else "failing", problem=error.code)
 
     def _print_report(self, report: IngestReport, seconds: float) -> None:
         if report.added or report.updated or report.removed:
-            self._print_line(
+            self.print_line(
                 f"{report.added} added, {report.updated} updated, {report.removed} removed in "
                 f"{seconds:.1f} s; {report.documents} documents"
             )
         for skipped in report.refused():
-            self._print_line(skipped.message)
+            self.print_line(skipped.message)
         missing = frozenset(
             skipped.path for skipped in report.skipped if skipped.code == "root_missing"
         )
         for location in sorted(missing - self._missing):
-            self._print_line(f"{location}: is missing or empty; its documents stay")
+            self.print_line(f"{location}: is missing or empty; its documents stay")
         for location in sorted(self._missing - missing):
-            self._print_line(f"{location}: is back")
+            self.print_line(f"{location}: is back")
         self._missing = missing
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A path on disk: which file or folder it is, and when it changed if it is a file."""
-
-    real: str
-    is_folder: bool
-    identity: tuple[int, ...]
-
-    @classmethod
-    def of(cls, location: str) -> _Place:
-        try:
-            status = os.stat(location)  # noqa: PTH116 - as fast as possible, twice a second
-        except OSError:
-            return cls(location, False, ())
-        is_folder = Path(location).is_dir()
-        identity = [status.st_dev, status.st_ino]
-        if not is_folder:
-            identity += [status.st_size, status.st_mtime_ns]
-        return cls(os.path.realpath(location), is_folder, tuple(identity))
+def _place(location: str) -> _Place:
+    try:
+        status = os.stat(location)  # noqa: PTH116 - as fast as possible, twice a second
+    except OSError:
+        return location, False, ()
+    is_folder = stat.S_ISDIR(status.st_mode)
+    identity = (status.st_dev, status.st_ino)
+    changed = () if is_folder else (status.st_size, status.st_mtime_ns)
+    return os.path.realpath(location), is_folder, identity + changed
 
 
 class _Events:
@@ -291,20 +263,14 @@ class _Events:
     def watch(self, folders: Iterable[str]) -> None:
         """Watch these folders instead of the former ones. From now on, no change is missed."""
         self.close()
-        real = sorted(set(folders))
-        chosen = [
-            path
-            for path in real
-            if not any(
-                is_below(path, folder_above) for folder_above in real if folder_above != path
-            )
-        ]
+        chosen: list[str] = []
+        for path in sorted(set(folders)):  # A folder comes before what is below it.
+            if not any(is_below(path, above) for above in chosen):
+                chosen.append(path)
         if self.polls or not chosen:
             return
         self._closing = Event()
         try:
-            from watchfiles import watch
-
             self._changes = watch(
                 *chosen,
                 watch_filter=None,

@@ -10,35 +10,22 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from itertools import islice
 from queue import SimpleQueue
-from threading import Lock
+from threading import Lock, Thread
 from typing import cast
 
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError, with_detail
-from rolebundle.ingest.prepare import (
-    FileTask,
-    Outcome,
-    RunSettings,
-    is_heavy,
-    is_plain,
-    prepare_files,
-)
+from rolebundle.ingest import prepare
 from rolebundle.ingest.walk import Skipped
-from rolebundle.ingest.worker_process import (
-    GC_THRESHOLD,
-    OUT_OF_TIME,
-    WAITING_FACTOR,
-    Answer,
-    Request,
-)
 
 READ_SECONDS = 60
 """How much processor time a file may take, unless the environment variable sets another one."""
@@ -51,23 +38,17 @@ _MIN_FILES_FOR_WORKERS = 64
 _MAX_BYTES_HERE = 1 << 20
 _SLOW_BYTES = 1 << 20
 _SLOW_SECONDS = 2.0
-_PROGRAM = (
-    "import sys; sys.path[:] = {!r}; from rolebundle.ingest.worker_process import main; main()"
-)
+_PROGRAM = "import sys; sys.path[:] = {!r}; from rolebundle.ingest.workers import main; main()"
 _ENDED = (EOFError, OSError, pickle.UnpicklingError)
 """What reading and writing raise if the process at the other end of the pipes has ended."""
 
 
-def _report_nothing(_path: str) -> None:
-    pass
-
-
 def prepare_parallel(
-    tasks: Sequence[FileTask],
-    settings: RunSettings,
+    tasks: Sequence[prepare.FileTask],
+    settings: prepare.RunSettings,
     workers: int,
-    on_slow: Callable[[str], None] = _report_nothing,
-) -> Generator[Outcome, None, None]:
+    on_slow: Callable[[str], None] = lambda _path: None,
+) -> Generator[prepare.Outcome, None, None]:
     """The outcome of each file, in order. Close the iterator to end before all files are read.
 
     A process takes longer to start than to read a few files. So if there are few, or one process is
@@ -88,18 +69,47 @@ def prepare_parallel(
     is_small &= sum(task.file.size for task in tasks) <= _MAX_BYTES_HERE
     workers = 1 if is_small else workers
     is_here = [
-        workers == 1 and (not seconds or (is_plain(file) and file.size <= _MAX_BYTES_HERE))
+        workers == 1 and (not seconds or (prepare.is_plain(file) and file.size <= _MAX_BYTES_HERE))
         for file, _ in tasks
     ]
     mine = [task for task, here in zip(tasks, is_here, strict=True) if here]
     groups = _groups(task for task, here in zip(tasks, is_here, strict=True) if not here)
-    readers = _Readers(groups, settings, workers, seconds)
+    readers = [_Reader(settings, seconds) for _ in range(workers)]
+    idle: SimpleQueue[_Reader] = SimpleQueue()
+    for reader in readers:
+        idle.put(reader)
+
+    def read(group: list[prepare.FileTask]) -> list[prepare.Outcome]:
+        reader = idle.get()
+        try:
+            return reader.read(group)
+        finally:
+            idle.put(reader)
+
+    threads = ThreadPoolExecutor(workers, "rolebundle-reader")
+    # A window of groups, so that outcomes do not accumulate if the writer is slower.
+    first = islice(groups, workers * _GROUPS_PER_WORKER)
+    window = deque((group, threads.submit(read, group)) for group in first)
+
+    def read_apart() -> Iterator[prepare.Outcome]:
+        while window:
+            group, future = window.popleft()
+            if wait_for([future], _SLOW_SECONDS).not_done:
+                on_slow(_largest(group))
+            yield from future.result()
+            window.extend((group, threads.submit(read, group)) for group in islice(groups, 1))
+
     try:
-        read_here, read_apart = _read_here(mine, settings, on_slow), readers.outcomes(on_slow)
+        outcomes = {True: _read_here(mine, settings, on_slow), False: read_apart()}
         for here in is_here:
-            yield next(read_here if here else read_apart)
+            yield next(outcomes[here])
     finally:
-        readers.close()
+        # Also those that read.
+        for reader in readers:
+            reader.kill()
+        threads.shutdown(cancel_futures=True)
+        for reader in readers:
+            reader.wait()
 
 
 def read_seconds() -> int:
@@ -121,24 +131,24 @@ def read_seconds() -> int:
 
 
 def _read_here(
-    tasks: Sequence[FileTask], settings: RunSettings, on_slow: Callable[[str], None]
-) -> Iterator[Outcome]:
+    tasks: Sequence[prepare.FileTask], settings: prepare.RunSettings, on_slow: Callable[[str], None]
+) -> Iterator[prepare.Outcome]:
     for group in _groups(tasks):
         if sum(task.file.size for task in group) > _SLOW_BYTES:
             on_slow(_largest(group))
-        yield from prepare_files(group, settings)
+        yield from prepare.prepare_files(group, settings)
 
 
-def _largest(group: Sequence[FileTask]) -> str:
+def _largest(group: Sequence[prepare.FileTask]) -> str:
     return max(group, key=lambda task: task.file.size).file.path
 
 
-def _groups(tasks: Iterable[FileTask]) -> Iterator[list[FileTask]]:
+def _groups(tasks: Iterable[prepare.FileTask]) -> Iterator[list[prepare.FileTask]]:
     """Groups of limited size in bytes, which also limits the results that wait for the writer."""
-    group: list[FileTask] = []
+    group: list[prepare.FileTask] = []
     size = 0
     for task in tasks:
-        heavy = is_heavy(task.file)
+        heavy = prepare.is_heavy(task.file)
         if group and (heavy or len(group) >= _FILES_PER_GROUP or size >= _BYTES_PER_GROUP):
             yield group
             group, size = [], 0
@@ -164,70 +174,20 @@ def rare_garbage_collection() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-class _Readers:
-    """Processes that read groups of files. They begin with the first groups at once."""
-
-    def __init__(
-        self,
-        groups: Iterator[list[FileTask]],
-        settings: RunSettings,
-        workers: int,
-        seconds: float,
-    ) -> None:
-        self._groups = groups
-        self._all = [_Reader(settings, seconds) for _ in range(workers)]
-        self._idle: SimpleQueue[_Reader] = SimpleQueue()
-        for reader in self._all:
-            self._idle.put(reader)
-        self._threads = ThreadPoolExecutor(workers, "rolebundle-reader")
-        # A window of groups, so that outcomes do not accumulate if the writer is slower.
-        self._window: deque[tuple[list[FileTask], Future[list[Outcome]]]] = deque()
-        for group in islice(groups, workers * _GROUPS_PER_WORKER):
-            self._submit(group)
-
-    def outcomes(self, on_slow: Callable[[str], None]) -> Iterator[Outcome]:
-        """The outcomes of all groups, in order."""
-        while self._window:
-            group, future = self._window.popleft()
-            if wait_for([future], _SLOW_SECONDS).not_done:
-                on_slow(_largest(group))
-            yield from future.result()
-            if (next_group := next(self._groups, None)) is not None:
-                self._submit(next_group)
-
-    def close(self) -> None:
-        """End the processes, also those that read."""
-        for reader in self._all:
-            reader.kill()
-        self._threads.shutdown(cancel_futures=True)
-        for reader in self._all:
-            reader.wait()
-
-    def _submit(self, group: list[FileTask]) -> None:
-        self._window.append((group, self._threads.submit(self._read, group)))
-
-    def _read(self, group: list[FileTask]) -> list[Outcome]:
-        reader = self._idle.get()
-        try:
-            return reader.read(group)
-        finally:
-            self._idle.put(reader)
-
-
 class _Reader:
     """A process that reads files. It is started when it is needed, and again if it has ended."""
 
-    def __init__(self, settings: RunSettings, seconds: float) -> None:
+    def __init__(self, settings: prepare.RunSettings, seconds: float) -> None:
         self._settings = settings
         self._seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
         self._is_closed = False
 
-    def read(self, tasks: Sequence[FileTask]) -> list[Outcome]:
+    def read(self, tasks: Sequence[prepare.FileTask]) -> list[prepare.Outcome]:
         process = self._process or self._start()
         try:
-            _send(process, Request(tasks, self._settings, self._seconds))
+            _send(process, (tasks, self._settings, self._seconds))
             answer = _answer(process)
         except _ENDED:
             code = self.wait()
@@ -280,19 +240,14 @@ class _Reader:
 
     def _skipped(self, path: str, code: int) -> Skipped:
         if -code in OUT_OF_TIME:
-            return Skipped(
-                path,
-                "too_slow",
-                f"{path}: reading it took more than {self._seconds} s of processor time, or "
+            problem = (
+                f"reading it took more than {self._seconds} s of processor time, or "
                 f"{self._seconds * WAITING_FACTOR} s in all; "
-                f"split or exclude it, or set {READ_SECONDS_ENVIRONMENT} to more seconds",
+                f"split or exclude it, or set {READ_SECONDS_ENVIRONMENT} to more seconds"
             )
-        return Skipped(
-            path,
-            "reader_crashed",
-            f"{path}: the process that read it ended with code {code}; exclude it, and report it "
-            "if the machine has enough memory",
-        )
+            return Skipped(path, "too_slow", f"{path}: {problem}")
+        problem = f"the process that read it ended with code {code}; exclude it, and report it "
+        return Skipped(path, "reader_crashed", f"{path}: {problem}if the machine has enough memory")
 
 
 def _python() -> tuple[str, ...]:
@@ -309,3 +264,83 @@ def _send(process: subprocess.Popen[bytes], request: Request) -> None:
 def _answer(process: subprocess.Popen[bytes]) -> Answer:
     assert process.stdout is not None
     return cast(Answer, pickle.load(process.stdout))
+
+
+# -- worker process --
+#
+# A process that reads files; :mod:`rolebundle.ingest.workers` starts and asks it.
+#
+# Requests arrive on standard input, and each answer goes to what was standard output, both pickled.
+# The first answer, ``None``, says that the process has started. It ends when its input ends, so
+# also after a kill -9 of its parent.
+
+
+GC_THRESHOLD = 100_000
+MAX_MEMORY = 2 << 30
+"""Bytes that a process may take to read files. The readers' own limits are reached long before."""
+WAITING_FACTOR = 10
+"""How much longer than the processor time the whole time may be: the machine may be busy."""
+OUT_OF_TIME = (signal.SIGPROF, signal.SIGALRM) if hasattr(signal, "setitimer") else ()
+"""The signals that end a process whose time is over."""
+
+
+Request = tuple[Sequence[prepare.FileTask], prepare.RunSettings, float]
+"""Files to read, and how many seconds of processor time that may take; 0 for any time."""
+Answer = list[prepare.Outcome] | RolebundleError | None
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # What a library prints must not get among the answers.
+    gc.set_threshold(GC_THRESHOLD)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # On Windows, Ctrl-C reaches all processes.
+    _limit_memory()
+    for number in OUT_OF_TIME:
+        signal.signal(number, signal.SIG_DFL)  # The parent may ignore it.
+    requests: SimpleQueue[Request] = SimpleQueue()
+    Thread(target=_receive, args=(requests,), daemon=True).start()
+    answer: Answer = None
+    while True:
+        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
+        answers.flush()
+        tasks, settings, seconds = requests.get()
+        _limit_time(seconds)
+        try:
+            answer = prepare.prepare_files(tasks, settings)
+        except RolebundleError as error:
+            answer = error
+        _limit_time(0)
+
+
+def _limit_memory() -> None:
+    if sys.platform == "linux":
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        most = MAX_MEMORY if hard == resource.RLIM_INFINITY else min(hard, MAX_MEMORY)
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
+def _limit_time(seconds: float) -> None:
+    """Let the system end this process after this time; 0 for no limit.
+
+    Python has no part in it, so it also ends a call of a library that never returns. Windows has no
+    such limit.
+    """
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.setitimer(signal.ITIMER_REAL, seconds * WAITING_FACTOR)
+
+
+def _receive(requests: SimpleQueue[Request]) -> None:
+    # In a thread, to see the end of the parent while a file is read.
+    while True:
+        try:
+            requests.put(pickle.load(sys.stdin.buffer))
+        except (EOFError, OSError, pickle.UnpicklingError):
+            os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -109,11 +109,7 @@ KINDS = {
 # Look-alikes: letters that common fonts draw like a Latin one.
 
 _CYRILLIC = dict(
-    zip(
-        "АВЕЅІЈКМНОРСТУХҮԜԌЗаеіјорсухѕһԁԛԝѵүӏ",
-        "ABESIJKMHOPCTYXYWG3aeijopcyxshdqwvyl",
-        strict=True,
-    )
+    zip("АВЕЅІЈКМНОРСТУХҮԜԌЗаеіјорсухѕһԁԛԝѵүӏ", "ABESIJKMHOPCTYXYWG3aeijopcyxshdqwvyl", strict=True)
 )
 _GREEK = dict(zip("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϳοαγικνρυχϲετηω", "ABEZHIKMNOPTYXCjoayikvpuxcetnw", strict=True))
 _ARMENIAN_AND_CHEROKEE = dict(

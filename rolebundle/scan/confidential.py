@@ -5,11 +5,12 @@ One search finds both, because each search reads the whole text.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import NamedTuple
 
-from rolebundle.scan import personal_data, secrets
-from rolebundle.scan.finding import Finding, ascii_note
+from rolebundle.scan import secrets
+from rolebundle.scan.finding import Finding, ascii_note, overlaps
 from rolebundle.scan.linear import LinearPatterns
 
 MAX_FINDINGS_PER_FORMAT = 1_000
@@ -40,9 +41,9 @@ def find_confidential(text: str, data: bytes | None = None) -> Confidential:
             format_ = secrets.FORMATS[number]
             places = secrets.places(format_, text, start, end, matched)
             found += ((*place, number) for place in places)
-        elif len(personal) < personal_data.MAX_FINDINGS:
-            kind = personal_data.FORMATS[number - count].kind
-            place = personal_data.place(kind, text, start, end)
+        elif len(personal) < MAX_FINDINGS:
+            kind = FORMATS[number - count][0]
+            place = _personal_place(kind, text, start, end)
             if place is not None:
                 personal.append(Finding(f"personal_{kind}", *place, kind.replace("_", " ")))
     if not found:
@@ -56,12 +57,8 @@ def find_confidential(text: str, data: bytes | None = None) -> Confidential:
         if start >= masked_until:
             masked_until = end
             findings.append(_secret(secrets.FORMATS[number], text, start, end))
-    outside = (
-        finding
-        for finding in personal
-        if not any(s.start < finding.end and finding.start < s.end for s in findings)
-    )
-    return Confidential(tuple(findings), tuple(outside))
+    outside = tuple(finding for finding in personal if not overlaps(finding, findings))
+    return Confidential(tuple(findings), outside)
 
 
 def find_secrets(text: str) -> tuple[Finding, ...]:
@@ -75,13 +72,176 @@ def without_secrets(text: str) -> str:
 
 
 def _secret(format_: secrets.Format, text: str, start: int, end: int) -> Finding:
-    beginning = f", begins with {text[start : start + _SHOWN_CHARS]!r}"
-    note = format_.kind.replace("_", " ") + (beginning if format_.value == "whole" else "")
+    note = format_.kind.replace("_", " ")
+    if format_.value == "whole":
+        note += f", begins with {text[start : start + _SHOWN_CHARS]!r}"
     return Finding(f"secret_{format_.kind}", start, end, ascii_note(note))
 
 
 @cache
 def _patterns() -> LinearPatterns:
     expressions = [(format_.begins, format_.goes_on) for format_ in secrets.FORMATS]
-    expressions += [(format_.begins, format_.goes_on) for format_ in personal_data.FORMATS]
+    expressions += [format_[1:] for format_ in FORMATS]
     return LinearPatterns(expressions, _MAX_MATCH_BYTES)
+
+
+# -- personal data --
+#
+# Personal data in a text: mail addresses, phone numbers, IBANs and card numbers.
+#
+# A number counts only if its check digits are right (ISO 13616 for IBANs, ISO 7812 for cards) or if
+# it is written like a phone number (ITU-T E.123). Mail addresses of roles (RFC 2142) and of the
+# domains that RFC 2606 reserves for examples belong to no person.
+
+
+MAX_FINDINGS = 20
+"""How many are reported in one text: a label needs few."""
+
+
+FORMATS = (
+    (
+        "mail_address",
+        r"[A-Za-z0-9._%+-]+@[A-Za-z0-9]",
+        r"[A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24}\b",
+    ),
+    (
+        "phone_number",
+        r"\+[1-9][0-9]{0,2}[ ()./-]{0,2}(?:[0-9]{2}|0\))",
+        r"(?:[ ()./-]{0,3}[0-9]){3,}\b",
+    ),
+    ("phone_number", r"\([2-9][0-9]{2}\)[ .-]?[0-9]{3}[ .-]", r"[0-9]{4}\b"),
+    (
+        "phone_number",
+        r"(?i:\b(?:tel|phone|telephone|telefon|mobile|fax))[.:]+ ?[+(0-9]",
+        r"(?:[ ()./-]{0,2}[0-9]){5,}\b",
+    ),
+    ("iban", r"\b[A-Z]{2}[0-9]{2} ?(?:[A-Z0-9]{4} ?){2}[A-Z0-9]{3}", r"(?: ?[A-Z0-9]){0,23}\b"),
+    ("card_number", r"\b[3-6][0-9]{3}(?:[ -]?[0-9]{4}){2}[ -]?[0-9]", r"[0-9 -]{0,6}[0-9]\b"),
+    ("card_number", r"\b3[0-9]{3}[ -][0-9]{6}[ -]", r"[0-9]{4,5}\b"),
+)
+"""Kinds of personal data, with RE2 expressions for their beginning and their rest."""
+
+_ROLES = re.compile(
+    r"(?:abuse|admin|administrator|billing|bot|bugs?|contact|contributors|devs?|developers?|example"
+    r"|feedback|git|hello|help|hg|hostmaster|info|jobs|legal|list(?:s|serv)?|mail|mailer-daemon|me|name"
+    r"|news|no-?reply|do-?not-?reply|office|owner|postmaster|press|privacy|root|sales|security"
+    r"|someone|somebody|ssh|support|svn|sysadmin|team|test|user(?:name)?|users|webmaster|www|you"
+    r"|your[._-]?\w*)\d*(?:[+].*)?|.*(?:-request|-subscribe|-unsubscribe|-devel?|-users?|-list|noreply)",
+    re.IGNORECASE,
+)
+"""Mailboxes of roles, mailing lists and examples (RFC 2142)."""
+_NO_DOMAIN = re.compile(
+    r"(?:.*\.)?(?:example|test|invalid|localhost|local|localdomain|lan|internal)"
+    r"|(?:.*\.)?(?:example|foo|bar|foobar|domain|mydomain|yourdomain|company|acme|test|host|server|site"
+    r"|email|mail)\.[a-z]+(?:\.[a-z]{2})?|(?:users\.)?noreply\..*|lists?\..*|googlegroups\.com|vger\.kernel\.org|(?:.*\.)?example\.[a-z.]+",
+    re.IGNORECASE,
+)
+_TOP_LEVEL = re.compile(
+    r"com|org|net|edu|gov|mil|int|info|biz|name|pro|dev|app|cloud|email|online|tech|xyz|agency|world"
+    r"|company|digital|academy|museum|aero|coop|jobs|mobi|travel|tel|cat|eu|[a-z]{2}",
+    re.IGNORECASE,
+)
+_FILE_ENDINGS = frozenset("js ts go hs rb cs db gz xz so md py rs sh ps pm".split())
+_IBAN_LENGTHS = {
+    entry[:2]: int(entry[2:])
+    for entry in (
+        "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 "
+        "EE20 EG29 ES24 FI18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 "
+        "IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MR27 MT31 MU30 "
+        "NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31 SE24 SI19 SK24 SM27 ST25 SV28 TL23 "
+        "TN24 TR26 UA29 VA22 VG24 XK20"
+    ).split()
+}
+_NUMBER_NEIGHBOURS = frozenset("0123456789.,-_/:+=#%$&@*^~ABCDEFabcdef\\")
+_MIN_PHONE, _MAX_PHONE = 9, 15
+_MIN_PLAIN_PHONE = 11
+
+
+def _personal_place(kind: str, text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Start and end of the personal data in a match of its format, or ``None`` if it is none."""
+    before = text[start - 1] if start else ""
+    matched = text[start:end]
+    if kind == "mail_address":
+        return (start, end) if _is_mail_address(matched, before, text[start - 7 : start]) else None
+    after = text[end : end + 1]
+    if after and (after.isalnum() or (after in "-_=@:/" and text[end + 1 : end + 2].isalnum())):
+        return None
+    if kind == "iban":
+        length = _iban_length(matched)
+        return (
+            (start, start + length) if length and not before.strip(" \t\n:;,\"'(<>|=*`") else None
+        )
+    if before and (before.isalnum() or before in _NUMBER_NEIGHBOURS):
+        return None
+    is_personal = _is_phone_number(matched) if kind == "phone_number" else _is_card_number(matched)
+    return (start, end) if is_personal else None
+
+
+def _is_mail_address(address: str, before: str, context: str) -> bool:
+    if before and before in ":/" and not context.endswith("mailto:"):
+        return False  # The user of an URL, or a path.
+    mailbox, _, domain = address.rpartition("@")
+    top_level = domain.rpartition(".")[2]
+    return not (
+        _ROLES.fullmatch(mailbox)
+        or _NO_DOMAIN.fullmatch(domain)
+        or not _TOP_LEVEL.fullmatch(top_level)
+        or top_level.lower() in _FILE_ENDINGS
+        or not any(map(str.isalpha, mailbox))
+    )
+
+
+def _is_phone_number(matched: str) -> bool:
+    number = matched.lstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ").lstrip(".: ")
+    is_named = number != matched
+    digits = re.sub(r"\D", "", number)
+    groups = re.findall(r"\d+", number)
+    if not number.startswith(("+", "(+")):
+        is_american = re.fullmatch(r"\([2-9]\d\d\)[ .-]?\d{3}[ .-]\d{4}", number) is not None
+        return is_american or (is_named and 6 <= len(digits) <= _MAX_PHONE)
+    if digits.startswith("0") or not _MIN_PHONE <= len(digits) <= _MAX_PHONE:
+        return False
+    if len(groups) == 1 or re.fullmatch(r"\+\d+\.\d+", number):
+        return is_named or (len(groups) == 1 and len(digits) >= _MIN_PLAIN_PHONE)
+    # `+1 2 3 4 5 6 7 8 9` is a list of numbers. A group of one digit is a trunk prefix: `(0)`.
+    return len(groups[0]) <= 3 and all(len(group) > 1 for group in groups[1:] if group != "0")
+
+
+def _iban_length(matched: str) -> int:
+    """The length in characters of the IBAN at the beginning of a match; 0 if there is none."""
+    length = _IBAN_LENGTHS.get(matched[:2], 0)
+    # A space follows each fourth character, or none.
+    end = length + (length - 1) // 4 if " " in matched[:5] else length
+    number = matched[:end].replace(" ", "")
+    if not length or len(number) != length or matched[end : end + 1].isalnum():
+        return 0
+    as_digits = "".join(str(int(character, 36)) for character in number[4:] + number[:4])
+    return end if int(as_digits) % 97 == 1 else 0
+
+
+def _is_card_number(matched: str) -> bool:
+    digits = re.sub(r"\D", "", matched)
+    groups = [len(group) for group in re.split(r"[ -]", matched)]
+    if groups not in ([len(digits)], [4, 4, 4, 4], [4, 6, 5], [4, 6, 4]):
+        return False
+    return len(digits) in _card_lengths(digits) and _has_luhn_digit(digits)
+
+
+def _card_lengths(digits: str) -> tuple[int, ...]:
+    """The lengths that the issuer of a number has; none for an unknown issuer (ISO 7812)."""
+    four = int(digits[:4])
+    if digits[0] == "4":
+        return (16,)
+    if 5100 <= four <= 5599 or 2221 <= four <= 2720 or 3528 <= four <= 3589:
+        return (16,)
+    if four == 6011 or 6440 <= four <= 6599:
+        return (16,)
+    if digits[:2] in ("34", "37"):
+        return (15,)
+    return (14,) if digits[:2] in ("36", "38") or 3000 <= four <= 3059 else ()
+
+
+def _has_luhn_digit(digits: str) -> bool:
+    """Whether the last digit is the check digit of the others (Luhn's algorithm)."""
+    doubled = (sum(divmod(2 * int(digit), 10)) for digit in digits[-2::-2])
+    return (sum(map(int, digits[-1::-2])) + sum(doubled)) % 10 == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 Severity = Literal["low", "high"]
@@ -56,3 +57,8 @@ class HiddenPart(NamedTuple):
     end: int = 0
     is_labelled: bool = True
     is_kept: bool = False
+
+
+def overlaps(finding: Finding, others: Iterable[Finding]) -> bool:
+    """Whether a finding has any character in common with others."""
+    return any(other.start < finding.end and finding.start < other.end for other in others)

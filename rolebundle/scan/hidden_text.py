@@ -103,14 +103,11 @@ class _Directions:
             if not open_controls or text[open_controls[-1]] not in _OPENERS_OF[control]:
                 continue
             opened = open_controls.pop()
-            if text[opened] not in _RIGHT_TO_LEFT or _any_between(letters, opened, position):
+            if text[opened] not in _RIGHT_TO_LEFT or bisect_left(letters, opened) < bisect_left(
+                letters, position
+            ):
                 harmless.update((opened, position))
         return frozenset(harmless)
-
-
-def _any_between(offsets: list[int], start: int, end: int) -> bool:
-    first = bisect_left(offsets, start)
-    return first < len(offsets) and offsets[first] < end
 
 
 def _invisible_characters(text: str, max_findings: int) -> list[Finding]:
@@ -150,7 +147,8 @@ def _is_legitimate(
     if before and _is_emoji_glue(run, before, after):
         return True
     marks = run.translate(_WITHOUT_EMBEDDINGS)
-    if len(marks) != len(run) and not _all_closed(run, start, directions):
+    controls = {at for at, sign in enumerate(run, start) if ord(sign) in _WITHOUT_EMBEDDINGS}
+    if controls and not controls <= directions.legitimate:  # Not all of them are closed.
         return False
     if len(marks) >= _MIN_SUSPICIOUS_MARKS or (len(marks) == 2 and not _is_usual_pair(marks)):
         return False
@@ -159,14 +157,6 @@ def _is_legitimate(
         _is_used(character, before, after, offset, directions, hyphens)
         for offset, character in enumerate(run, start)
         if character in marks
-    )
-
-
-def _all_closed(run: str, start: int, directions: _Directions) -> bool:
-    return all(
-        offset in directions.legitimate
-        for offset, character in enumerate(run, start)
-        if ord(character) in _WITHOUT_EMBEDDINGS
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from functools import cache
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
@@ -45,6 +45,8 @@ _DESCRIPTION = re.compile(
     re.IGNORECASE,
 )
 _MAX_BEFORE_CHARS = 80
+_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]| ", re.DOTALL)
+"""An escaped character, a class of characters, or a space."""
 _Text = Annotated[str, StringConstraints(pattern=r"\S")]
 
 
@@ -78,27 +80,28 @@ class Patterns:
 
         ``data`` is the text's UTF-8, if the caller has it.
         """
-        return tuple(
-            Finding(
-                f"instruction_{self.patterns[span.pattern].category}",
-                span.start,
-                span.end,
-                ascii_note(f"{self.patterns[span.pattern].id}: {span.text[:80]!r}"),
-            )
-            for span in self._linear.spans(text, MAX_FINDINGS_PER_PATTERN, data)
-            if not _DESCRIPTION.search(text, max(0, span.start - _MAX_BEFORE_CHARS), span.start)
-        )
+        findings = []
+        for number, start, end, matched in self._linear.spans(text, MAX_FINDINGS_PER_PATTERN, data):
+            if not _DESCRIPTION.search(text, max(0, start - _MAX_BEFORE_CHARS), start):
+                pattern = self.patterns[number]
+                note = ascii_note(f"{pattern.id}: {matched[:80]!r}")
+                findings.append(Finding(f"instruction_{pattern.category}", start, end, note))
+        return tuple(findings)
 
 
-def load_patterns(extra: Path | None = None) -> Patterns:
+@lru_cache(maxsize=4)
+def load_patterns(extra: Path | None = None, _digest: str = "") -> Patterns:
     """The shipped patterns and those of an extra file, which may also disable shipped ones.
+
+    ``_digest`` is that of the files: others are read again.
 
     Raises:
         ConfigurationError: the file cannot be read or has an error.
     """
+    shipped = _read(SHIPPED)
     if extra is None:
-        return _shipped()
-    own, shipped = _read(extra), _read(SHIPPED)
+        return Patterns(tuple(shipped.pattern))
+    own = _read(extra)
     known = {pattern.id for pattern in shipped.pattern}
     for name in own.disabled:
         if name not in known:
@@ -122,11 +125,6 @@ def patterns_digest(extra: Path | None) -> str:
     return blake2b(repr(content).encode(), digest_size=8).hexdigest()
 
 
-@cache
-def _shipped() -> Patterns:
-    return Patterns(tuple(_read(SHIPPED).pattern))
-
-
 def _expression(begins: str) -> str:
     # The flag applies to the rest of the pattern as well.
     return "(?i)" + _with_spaces(begins, _BETWEEN_FIRST_WORDS)
@@ -134,24 +132,13 @@ def _expression(begins: str) -> str:
 
 def _with_spaces(regex: str, gap: str = _BETWEEN_WORDS) -> str:
     """Replace each space of a pattern outside character classes by a gap between words."""
-    parts: list[str] = []
-    in_class = escaped = False
-    for place, character in enumerate(regex):
-        if escaped:
-            escaped = False
-        elif character == "\\":
-            escaped = True
-        elif character == "[" and not in_class:
-            in_class = True
-        elif character == "]" and in_class and regex[place - 1] not in "[^":
-            in_class = False
-        elif character == " " and not in_class:
-            # A repetition after the space applies to the whole gap.
-            quantified = regex[place + 1 : place + 2] in {"?", "*", "+", "{"}
-            parts.append(f"(?:{gap})" if quantified else gap)
-            continue
-        parts.append(character)
-    return "".join(parts)
+
+    def widened(part: re.Match[str]) -> str:
+        # A repetition after the space applies to the whole gap.
+        is_quantified = regex[part.end() : part.end() + 1] in {"?", "*", "+", "{"}
+        return part[0] if part[0] != " " else f"(?:{gap})" if is_quantified else gap
+
+    return _PART.sub(widened, regex)
 
 
 def _read(path: Path) -> PatternFile:

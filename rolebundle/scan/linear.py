@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import re2  # type: ignore[import-untyped, unused-ignore]
 
@@ -25,13 +25,8 @@ MAX_MATCH_BYTES = 800
 MATCHES_EMPTY_TEXT = "matches the empty text"
 
 
-class Span(NamedTuple):
-    """A match: the number of the pattern, the offsets in characters, and the matched text."""
-
-    pattern: int
-    start: int
-    end: int
-    text: str
+Span = tuple[int, int, int, str]
+"""A match: the number of the pattern, the offsets in characters, and the matched text."""
 
 
 class PatternError(ValueError):
@@ -150,11 +145,11 @@ def _in_characters(
 ) -> Iterator[Span]:
     if len(data) == len(text):
         for start, end, number in matches:
-            yield Span(number, start, end, text[start:end])
+            yield number, start, end, text[start:end]
         return
     place = characters = 0
     for start, end, number in matches:
         characters += len(data[place:start].decode("utf-8", "replace"))
         place = start
         matched = data[start:end].decode("utf-8", "replace")
-        yield Span(number, characters, characters + len(matched), matched)
+        yield number, characters, characters + len(matched), matched

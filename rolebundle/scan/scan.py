@@ -5,15 +5,13 @@ The result is the findings and a verdict. The caller decides what to do with the
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 from rolebundle.scan.confidential import Confidential, find_confidential, without_secrets
-from rolebundle.scan.finding import Finding, HiddenPart, Severity, ascii_note
-from rolebundle.scan.hidden_markup import MAX_FINDINGS, find_hidden_markup
+from rolebundle.scan.finding import Finding, HiddenPart, Severity, ascii_note, overlaps
 from rolebundle.scan.hidden_text import (
     Removal,
     decoded_text,
@@ -44,11 +42,6 @@ _MAX_PART_CHARS = 20_000
 """Of a longer hidden part only the beginning is searched for instructions."""
 
 
-@lru_cache(maxsize=4)
-def _load_patterns(extra: Path | None, _digest: str) -> Patterns:
-    return load_patterns(extra)
-
-
 class Scannable(NamedTuple):
     """A document's text, and the markup that it was read from, if any (as text or UTF-8).
 
@@ -76,20 +69,6 @@ class ScanResult(NamedTuple):
     markup: tuple[Finding, ...] = ()
 
 
-class _Findings(NamedTuple):
-    """What each search found in one document.
-
-    ``normal`` is the document's text without hidden text, and what was removed. Offsets of
-    ``instructions`` and ``confidential`` are in that text.
-    """
-
-    hidden: tuple[Finding, ...]
-    normal: tuple[str, tuple[Removal, ...]]
-    instructions: tuple[Finding, ...]
-    confidential: Confidential
-    markup: tuple[Finding, ...]
-
-
 def scan_texts(documents: Sequence[Scannable], settings: ScanSettings) -> list[ScanResult]:
     """Scan documents, in order.
 
@@ -99,32 +78,28 @@ def scan_texts(documents: Sequence[Scannable], settings: ScanSettings) -> list[S
     Raises:
         ConfigurationError: the settings name a file of patterns that has an error.
     """
-    patterns = _load_patterns(settings.patterns, settings.patterns_digest)
+    patterns = load_patterns(settings.patterns, settings.patterns_digest)
     hidden = [find_hidden(document.text) for document in documents]
     # Without hidden text, which would hide the rest from the patterns.
     normal = [
         normalized_with_offsets(document.text, findings) if findings else (document.text, ())
         for document, findings in zip(documents, hidden, strict=True)
     ]
-    data = [utf8(text) for text, _ in normal]
-    instructions = [
-        patterns.find(text, encoded) for (text, _), encoded in zip(normal, data, strict=True)
-    ]
-    confidential = [
-        find_confidential(text, encoded) for (text, _), encoded in zip(normal, data, strict=True)
-    ]
+    texts = [(text, utf8(text)) for text, _ in normal]
+    instructions = [patterns.find(text, data) for text, data in texts]
+    confidential = [find_confidential(text, data) for text, data in texts]
     markup = [
-        () if document.source is None else find_hidden_markup(document.source, patterns)
+        _with_parts(
+            () if document.source is None else find_hidden_markup(document.source, patterns),
+            document.hidden,
+            patterns,
+        )
         for document in documents
     ]
-    markup = [
-        _with_parts(findings, document.hidden, patterns) if document.hidden else findings
-        for document, findings in zip(documents, markup, strict=True)
-    ]
-    per_document = map(_Findings, hidden, normal, instructions, confidential, markup)
+    found = zip(hidden, normal, instructions, confidential, markup, strict=True)
     return [
-        _result(document, findings, patterns, settings)
-        for document, findings in zip(documents, per_document, strict=True)
+        _result(document, each, patterns, settings)
+        for document, each in zip(documents, found, strict=True)
     ]
 
 
@@ -132,6 +107,8 @@ def _with_parts(
     findings: tuple[Finding, ...], parts: tuple[HiddenPart, ...], patterns: Patterns
 ) -> tuple[Finding, ...]:
     """The findings in the markup, and the parts that its reader found and no other finding has."""
+    if not parts:
+        return findings
     results = list(findings)
     for part in parts[:MAX_FINDINGS]:
         is_instruction = bool(patterns.find(part.text[:_MAX_PART_CHARS]))
@@ -150,17 +127,34 @@ def _with_parts(
     return tuple(sorted(results, key=lambda finding: (finding.start, finding.end)))
 
 
+_Found = tuple[
+    tuple[Finding, ...],
+    tuple[str, tuple[Removal, ...]],
+    tuple[Finding, ...],
+    Confidential,
+    tuple[Finding, ...],
+]
+"""Hidden text; the text without it, what was removed; instructions; what is confidential; markup.
+
+Offsets of instructions and of what is confidential are in the text without hidden text.
+"""
+
+
 def _result(
-    document: Scannable, findings: _Findings, patterns: Patterns, settings: ScanSettings
+    document: Scannable, found: _Found, patterns: Patterns, settings: ScanSettings
 ) -> ScanResult:
-    hidden, (normal, removals), instructions, (secrets, personal), markup = findings
+    hidden, (normal, removals), instructions, (secrets, personal), markup = found
     if settings.secrets == "off":
         secrets = ()
     if not (hidden or instructions or secrets or personal or markup):
         return ScanResult((), "clean", document.text)
     is_mostly_secret = _secret_share(normal, secrets) > MAX_SECRET_SHARE
     if secrets:
-        instructions = tuple(_without_secret(finding, secrets) for finding in instructions)
+        # A note quotes the text of its finding, but no secret.
+        instructions = tuple(
+            f._replace(note=f.note.partition(":")[0]) if overlaps(f, secrets) else f
+            for f in instructions
+        )
         if settings.secrets == "mask":
             normal = masked(normal, secrets)
     if removals:
@@ -169,7 +163,9 @@ def _result(
             for part in (instructions, secrets, personal)
         )
     decoded = _decoded(document.text, hidden)
-    has_words = _letters(decoded) >= _MIN_HIDDEN_LETTERS or bool(patterns.find(decoded))
+    has_words = sum(map(str.isalpha, decoded)) >= _MIN_HIDDEN_LETTERS or bool(
+        patterns.find(decoded)
+    )
     score = _score(document, hidden, instructions, markup, has_words, settings.weights)
     ordered = sorted((*hidden, *instructions, *secrets, *personal), key=lambda f: (f.start, f.end))
     is_quarantined = score >= settings.quarantine_at or (
@@ -190,16 +186,10 @@ def _secret_share(text: str, secrets: tuple[Finding, ...]) -> float:
     return words / max(1, len(text.split()))
 
 
-def _without_secret(finding: Finding, secrets: tuple[Finding, ...]) -> Finding:
-    """The finding with a note that quotes no secret; a note quotes the text of its finding."""
-    quotes = any(s.start < finding.end and finding.start < s.end for s in secrets)
-    return finding._replace(note=finding.note.partition(":")[0]) if quotes else finding
-
-
 def _in_original(finding: Finding, removals: tuple[Removal, ...]) -> Finding:
     # The end is that of the last character: what was hidden after it is not part of the finding.
-    start = original_offset(removals, finding.start)
-    return finding._replace(start=start, end=original_offset(removals, finding.end - 1) + 1)
+    start, last = (original_offset(removals, at) for at in (finding.start, finding.end - 1))
+    return finding._replace(start=start, end=last + 1)
 
 
 def _decoded(text: str, hidden: tuple[Finding, ...]) -> str:
@@ -209,10 +199,6 @@ def _decoded(text: str, hidden: tuple[Finding, ...]) -> str:
         kind: "".join(text[f.start : f.end] for f in hidden if f.kind == kind) for kind in kinds
     }
     return "\n".join(decoded_text(kind, run) for kind, run in runs.items())
-
-
-def _letters(text: str) -> int:
-    return sum(character.isalpha() for character in text)
 
 
 def _score(
@@ -280,3 +266,42 @@ def _sum_of_weights(
 def _has_both(kinds: set[str], instruction_kinds: set[str], hidden_kinds: set[str]) -> bool:
     is_instruction = any(kind.startswith("instruction_") for kind in instruction_kinds)
     return is_instruction and not kinds.isdisjoint(hidden_kinds)
+
+
+# -- hidden markup --
+#
+# Comments in the markup of a document, which its reader drops.
+#
+# Ordinary pages have comments, too, so the severity of a finding is ``low`` unless its text
+# reads like an instruction to a model.
+
+
+MAX_FINDINGS = 1_000
+_MAX_TEXT_CHARS = 4_000
+"""Of a longer comment only the beginning is searched for instructions."""
+_COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
+_WORDS = re.compile(r"[^\W\d_]{2,}")
+
+
+def find_hidden_markup(source: str | bytes, patterns: Patterns) -> tuple[Finding, ...]:
+    """The comments of more than one word, in order. Offsets are in characters.
+
+    Args:
+        source: the markup; bytes are read as UTF-8.
+        patterns: the instructions that make a finding's severity ``high``.
+    """
+    # Decoded only if there is a comment. Most pages have none.
+    if (b"<!--" if isinstance(source, bytes) else "<!--") not in source:  # type: ignore[operator]
+        return ()
+    markup = source.decode("utf-8", "replace") if isinstance(source, bytes) else source
+    findings: list[Finding] = []
+    for comment in _COMMENT.finditer(markup):
+        text = comment[1][:_MAX_TEXT_CHARS]
+        # `<!--[if IE]>` and a single word such as `<!-- more -->` are for programs.
+        if len(_WORDS.findall(text)) > 1 and not text.startswith("[if "):
+            severity: Severity = "high" if patterns.find(text) else "low"
+            note = ascii_note(" ".join(text.split()))
+            findings.append(Finding("markup_comment", *comment.span(), note, severity))
+            if len(findings) == MAX_FINDINGS:
+                break
+    return tuple(findings)

@@ -23,18 +23,15 @@ from urllib.parse import urlsplit
 from rolebundle.access_control import AccessControl
 from rolebundle.contracts.document import REMEMBERED_KIND, DocumentMetadata, Passage, iso_utc
 from rolebundle.contracts.facts import (
-    MAX_FACT_CHARACTERS,
     FactRecord,
     RememberedFact,
     RememberRequest,
 )
 from rolebundle.contracts.terms import DEFAULT_SCOPE, Sensitivity, level_rank
 from rolebundle.errors import AccessDenied, EmbedderError, UsageError
-from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.indexes import embed_chunks
-from rolebundle.ingest.intake_scan import IntakeDocument, scan_documents
 from rolebundle.ingest.parsed import ParsedDocument, ReadyChunk
-from rolebundle.ingest.prepare import RunSettings, stored_documents
+from rolebundle.ingest.prepare import IntakeDocument, RunSettings, stored_documents
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval.lexical import matching_words
@@ -305,19 +302,16 @@ def _scanned(request: RememberRequest, source: _Source, author: Author, now: str
         scope=_scope(request.scope, source, author), sensitivity=_sensitivity(source, author)
     )
     intake = IntakeDocument(ParsedDocument(ready=(chunk,)), metadata)
-    [scanned] = scan_documents([intake], ScanSettings())
-    # The scan is done; the step after it is without one.
-    settings = RunSettings(ChunkSettings(), MAX_FACT_CHARACTERS, scan=None)
-    [document] = stored_documents([IntakeDocument(scanned.parsed, scanned.metadata)], settings)
+    [document] = stored_documents([intake], RunSettings(scan=ScanSettings()))
     if not document.chunks:
         raise UsageError("empty_fact", "the fact has no visible text", "state it in plain words")
-    if scanned.scanned is not None and FORGED_STATE in scanned.scanned.kinds:
+    if document.scanned is not None and FORGED_STATE in document.scanned.kinds:
         raise UsageError(
             "forged_state",
             "the fact has a state in brackets, as if a person had verified it",
             "leave the state out; a person promotes a fact or marks a passage",
         )
-    return replace(document, scanned=scanned.scanned)
+    return document
 
 
 def _placed(

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from rolebundle.errors import StorageError
-from rolebundle.ingest import batches, indexes, sync
+from rolebundle.ingest import indexes, sync
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import CHECKOUT, invoke, invoke_in_a_child
@@ -95,7 +95,7 @@ def test_an_ingest_on_a_failing_disk(
     kind: str, error: type[apsw.Error], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The whole run: an error of ours, what was reported is there, the next run completes it."""
-    monkeypatch.setattr(batches, "_FILES_PER_BATCH", 3)
+    monkeypatch.setattr(sync, "_FILES_PER_BATCH", 3)
     monkeypatch.setattr(indexes, "BATCH", 4)
     with scratch_folder() as folder:
         tree = folder / "tree"

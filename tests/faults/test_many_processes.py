@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rolebundle.ingest import batches, indexes, sync
+from rolebundle.ingest import indexes, sync
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.files.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
 from rolebundle.storage.indexes import vector_index
@@ -116,7 +116,7 @@ def _race(db: Path, trees: list[Path]) -> None:
 @rounds(1, 3)
 def test_writers_that_race_lose_nothing(monkeypatch: pytest.MonkeyPatch, rounds: int) -> None:
     """Also from the first moment on, when both find no file."""
-    monkeypatch.setattr(batches, "_FILES_PER_BATCH", 2)
+    monkeypatch.setattr(sync, "_FILES_PER_BATCH", 2)
     monkeypatch.setattr(indexes, "BATCH", 4)
     with scratch_folder() as folder:
         first_tree, second_tree = tree_of(folder, "one"), tree_of(folder, "two")

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.ingest.attributes import flattened
+from rolebundle.ingest.metadata import flattened
 from support.commands import invoke
 
 _values = st.recursive(

@@ -51,10 +51,10 @@ def test_no_level_raises_what_a_level_above_has_set(
         above = authority
         authority, _ = above.with_level(claims, max_trust=max_trust)
         assert_lower(above, authority.values)
-    weighed = authority.weigh(own, may_not_govern=authority.may_not_govern)
-    assert_lower(authority, {**authority.values, **weighed.values})
+    weighed, _ = authority.weigh(own, may_not_govern=authority.may_not_govern)
+    assert_lower(authority, {**authority.values, **weighed})
     if authority.max_trust and "trust_tier" not in authority.bound:
-        tier = weighed.values.get("trust_tier", "untrusted")
+        tier = weighed.get("trust_tier", "untrusted")
         assert trust_rank(tier) <= trust_rank(authority.max_trust)
 
 
@@ -78,7 +78,7 @@ def assert_lower(above: Authority, values: Any) -> None:
 @given(claims=values_of)
 def test_what_nobody_has_set_holds_as_it_is_declared(claims: dict[str, Any]) -> None:
     weighed = Authority(default_source="w").weigh(claims, may_not_govern=False)
-    assert (weighed.values, weighed.refused) == (claims, ())
+    assert weighed == (claims, ())
 
 
 # -- legitimate declarations ---------------------------------------------------------------------
@@ -310,10 +310,3 @@ def test_a_manifest_of_another_user_does_not_count(tree: Tree) -> None:
     report = tree.ingest()
     assert (codes(report), tree.at("a.md").trust_tier) == (["manifest_ignored"], "general")
     assert "another user (uid 12345)" in report.notes[0].message
-
-
-def test_no_manifests(tree: Tree) -> None:
-    tree.write("rolebundle.toml", "no TOML")
-    tree.write("a.md", "Text.\n")
-    tree.ingest(manifests=False)
-    assert tree.at("a.md").trust_tier == "general"

@@ -31,9 +31,7 @@ def paragraph(seed, words=12):
     return " ".join("".join(choose.choices("abcdefghijklmnop", k=7)) for _ in range(words))
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"size": 0}, {"size": 10, "maximum": 9}, {"overlap": -1}, {"overlap": 1200}]
-)
+@pytest.mark.parametrize("wrong", [{"size": 0}, {"size": 10, "maximum": 9}])
 def test_invalid_settings_raise(wrong):
     with pytest.raises(ConfigurationError) as caught:
         ChunkSettings(**wrong)
@@ -162,9 +160,8 @@ def test_a_chunk_has_the_page_of_its_first_block():
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["", "cell 1"]), st.integers(0, 2))),
     st.booleans(),
-    st.sampled_from([0, 40]),
 )
-def test_a_chunk_never_mixes_pages_or_anchors(where, line_exact, overlap):
+def test_a_chunk_never_mixes_pages_or_anchors(where, line_exact):
     parts = [
         Block("heading" if level else "paragraph", f"w{n} " * 8, n, n, level, "", page, anchor)
         for n, (page, anchor, level) in enumerate(where, 1)
@@ -173,36 +170,12 @@ def test_a_chunk_never_mixes_pages_or_anchors(where, line_exact, overlap):
         blocks=tuple(parts), lines=[block.text for block in parts], line_exact=line_exact
     )
     own = {f"w{block.start_line}": block for block in parts}
-    chunks = chunk_document("doc", parsed, ChunkSettings(size=200, overlap=overlap, maximum=300))
+    chunks = chunk_document("doc", parsed, ChunkSettings(size=200, maximum=300))
     for chunk in chunks:
         blocks = [own[word] for word in chunk.content.split()]
         assert len({(block.page, block.anchor) for block in blocks}) == 1
         assert chunk.anchor == (blocks[0].anchor or (f"p. {chunk.page}" if chunk.page else ""))
     assert {word for chunk in chunks for word in chunk.content.split()} == set(own)
-
-
-def test_overlap_repeats_whole_lines_and_no_heading():
-    lines = [f"line {i} of the paragraph" for i in range(8)]
-    text = "# A\n\n" + "\n".join(lines) + "\n\n# B\n\n" + "\n".join(lines)
-    settings = ChunkSettings(size=60, overlap=30, maximum=70)
-    chunks = chunks_of(text, settings)
-    for chunk in chunks:
-        cited = "\n".join(text.split("\n")[chunk.start_line - 1 : chunk.end_line])
-        assert chunk.content == cited
-        assert len(chunk.content) <= settings.maximum
-        assert chunk.content.startswith("# ") or "# " not in chunk.content
-    repeated = sum(c.end_line - c.start_line + 1 for c in chunks) - 21
-    assert repeated > 0
-
-
-def test_overlap_of_text_that_is_not_line_exact_repeats_sentences():
-    sentences = " ".join(f"This is sentence number {i}." for i in range(20))
-    document = ParsedDocument(blocks=(Block("paragraph", sentences, 4, 9),), line_exact=False)
-    first, *following = chunk_document("doc", document, ChunkSettings(60, 30, 100))
-    for chunk in following:
-        assert chunk.content.startswith("This")
-        assert (chunk.start_line, chunk.end_line) == (4, 9)
-    assert sum(len(c.content) for c in (first, *following)) > len(sentences)
 
 
 BLOCKS = st.lists(
@@ -327,7 +300,7 @@ def test_odd_shapes_take_linear_time(text):
     reader = reader_for("a.txt")
     document = next(iter(reader.read(text.encode(), "a.txt", ReaderOptions())))
     began = time.process_time()
-    chunk_document("doc", document, ChunkSettings(overlap=100))
+    chunk_document("doc", document, ChunkSettings())
     assert time.process_time() - began < 5
 
 
@@ -358,7 +331,7 @@ def test_a_passage_from_a_large_table_repeats_the_header_row(path):
 def test_a_long_header_row_is_cut_between_cells():
     header = "| " + " | ".join(f"column {number}" for number in range(200)) + " |"
     rows = "| x |\n" * 40
-    *_, last = chunks_of(f"{header}\n|{'-|' * 200}\n{rows}", ChunkSettings(60, 0, 400))
+    *_, last = chunks_of(f"{header}\n|{'-|' * 200}\n{rows}", ChunkSettings(60, 400))
     assert len(last.headings[-1]) <= 600 and last.headings[-1].startswith("column 0 | column 1 |")
     assert header.strip("| ").startswith(last.headings[-1])
 

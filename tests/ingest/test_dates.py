@@ -105,25 +105,6 @@ class TestCheckouts:
         times_of(checkout)
         assert ["log" in command for command in runs] == [False, True]
 
-    def test_a_file_that_was_edited_since_its_last_commit(self, checkout: Path) -> None:
-        """Its date is the time of the file; also if it was added, and not if it was only touched."""
-        write(checkout / "old.md", "# A\n\nText that is new.\n")
-        os.utime(checkout / "docs/new é.md", (JUNE, JUNE))
-        assert times_of(checkout) == {"docs/new é.md": JUNE}
-        git(checkout, "add", ".")
-        assert times_of(checkout) == {"docs/new é.md": JUNE}
-
-    @pytest.mark.parametrize(
-        ("attributes", "text"),
-        [("", "# A\r\n\r\nText.\r\n"), ("* filter=lfs", "The text, of which git has a pointer.\n")],
-    )
-    def test_a_text_that_git_stores_otherwise(
-        self, checkout: Path, attributes: str, text: str
-    ) -> None:
-        write(checkout / ".gitattributes", attributes)
-        (checkout / "old.md").write_bytes(text.encode())
-        assert times_of(checkout)["old.md"] == MAY
-
     def test_without_git(self, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for path in ("", "."):
             monkeypatch.setenv("PATH", path)

@@ -22,7 +22,7 @@ from rolebundle.embedding.onnx import E5, MINILM, PackagedModel
 from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.ingest import indexes
-from rolebundle.ingest.default_model import building_note, contextual_model
+from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage.indexes import vector_index

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.ingest.intake_scan import IntakeDocument, scan_documents
 from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.prepare import IntakeDocument, scan_documents
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.scan.settings import ScanSettings

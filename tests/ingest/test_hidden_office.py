@@ -8,8 +8,8 @@ import zipfile
 import pytest
 
 from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.ingest.intake_scan import IntakeDocument, scan_documents
 from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.prepare import IntakeDocument, scan_documents
 from rolebundle.scan.settings import ScanSettings
 from support.office.parts import FACT, zipped
 from support.office.samples import HIDDEN, VISIBLE

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.ingest.intake_scan import IntakeDocument, scan_documents
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import pdf_hidden
+from rolebundle.ingest.prepare import IntakeDocument, scan_documents
+from rolebundle.ingest.readers import pdf as pdf_reader
 from rolebundle.scan.settings import ScanSettings
 from support.hidden_pages import DOUBTFUL_PDF, FACT, PDF, VISIBLE_PDF
 from support.reading import read_document
@@ -102,7 +102,7 @@ def test_what_is_not_compared_with_all_shapes_of_a_page_stays_and_is_labelled(
     is_covered: bool, is_drawn_first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page of many texts and many shapes would take quadratic time."""
-    monkeypatch.setattr(pdf_hidden, "_MAX_COMPARISONS", 1_000)
+    monkeypatch.setattr(pdf_reader, "_MAX_COMPARISONS", 1_000)
     shapes = "0.5 g " + "400 1 5 5 re f " * 400
     texts = "0 g " + "BT /F1 12 Tf 72 300 Td (a word) Tj ET " * 400
     cover = "1 g 0 590 600 40 re f" if is_covered else ""

@@ -14,9 +14,9 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest import sync
-from rolebundle.ingest.intake_scan import IntakeDocument, scan_documents
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
+from rolebundle.ingest.prepare import IntakeDocument, scan_documents
 from rolebundle.scan import instructions
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage.content import quarantine
@@ -241,7 +241,6 @@ def test_patterns_of_a_newer_version_count_for_unchanged_files(
     pattern = '[[pattern]]\nid = "x"\ncategory = "override"\nbegins = "the"\ngoes_on = " token"\n'
     newer.write_text(pattern, encoding="utf-8")
     monkeypatch.setattr(instructions, "SHIPPED", newer)
-    monkeypatch.setattr(instructions, "_shipped", instructions._shipped.__wrapped__)
     [finding] = findings(world.ingest("a.md", "the token\n"))
     assert finding["kind"] == "instruction_override"
 

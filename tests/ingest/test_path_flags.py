@@ -50,7 +50,6 @@ command_flags = st.fixed_dictionaries(
         "origin": st.sampled_from(["external", "untrusted"]),
         "max_trust": st.sampled_from(["general", "authoritative"]),
         "scope": st.sampled_from(["hr", None]),
-        "manifests": st.sampled_from([False, None]),
     },
 )
 
@@ -244,17 +243,6 @@ def test_a_run_that_is_refused_remembers_nothing(world: World) -> None:
         world.ingest(max_trust="general")
     with open_reader(world.db) as corpus:
         assert path_flags.load(corpus) == {}
-
-
-def test_manifests_that_were_ignored_stay_ignored(world: World) -> None:
-    (world.downloads / "rolebundle.toml").write_text("[defaults]\nscope = 'granted'\n")
-    world.ingest(world.downloads, manifests=False)
-    for path in (world.downloads, world.downloads / "deep", world.root):
-        world.ingest(path, reread=True)
-        scopes = {world.documents()[name].scope for name in ("a.md", "b.md")}
-        assert scopes == {"taken"}
-    assert "flags_replaced" in world.ingest(manifests=True)
-    assert world.documents()["a.md"].scope == "granted"
 
 
 def test_limits_are_reported_and_listed(world: World) -> None:

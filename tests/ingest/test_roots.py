@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.roots import Root
 from rolebundle.errors import UsageError
-from rolebundle.ingest import root_changes, sync
+from rolebundle.ingest import roots as ingested_roots
+from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.roots import plan
@@ -180,13 +181,11 @@ def test_a_part_with_other_options_keeps_them(world: World) -> None:
     world.write("docs/b.md")
     world.ingest("docs")
     assert world.ids() == ["docs/b.md", "docs/log.txt"]
-    world.ingest("docs/log.txt", reader="separated", separator="== ")
-    split = world.ids()
-    assert len(split) == 3
-    assert all(name.startswith("docs/") for name in split)
-    assert counted(world.ingest("docs")) == (0, 0, 2, 0)
-    assert counted(world.update()) == (0, 0, 2, 0)
-    assert world.ids() == split
+    world.ingest("docs/log.txt", flags={"domain": "ops"})
+    for report in (world.ingest("docs"), world.update()):
+        assert counted(report) == (0, 0, 2, 0)
+    assert world.ids() == ["docs/b.md", "docs/log.txt"]
+    assert world.roots()["docs/log.txt"].options.meta == {"domain": "ops"}
 
 
 def test_a_hidden_part_stays_if_it_was_asked_for(world: World) -> None:
@@ -230,7 +229,8 @@ def test_a_root_that_became_a_link_keeps_its_documents(world: World) -> None:
     assert updated.code == 2
     assert "is a symbolic link now, which is not followed" in updated.err
     assert world.ids() == ["notes/a.md"]
-    assert counted(world.ingest("synced")) == (0, 0, 1, 0)
+    world.change(lambda corpus: ingested_roots.move_root(corpus, notes, synced))
+    assert counted(world.update()) == (0, 0, 1, 0)
     assert (world.ids(), list(world.roots())) == (["notes/a.md"], ["synced"])
 
 
@@ -283,14 +283,11 @@ def test_a_root_never_changes_its_source(
 
 
 def test_options_are_remembered_until_others_are_given(world: World) -> None:
-    text = "== one\n\nFirst.\n\n== two\n\nSecond.\n"
-    world.write("n/log.txt", text)
-    world.ingest("n", reader="separated", separator="== ", flags={"domain": "ops"})
-    assert len(world.ids()) == 2
+    world.write("n/a.md")
+    world.ingest("n", flags={"domain": "ops"})
     assert counted(world.ingest("n")) == (0, 0, 1, 0)
     assert counted(world.update()) == (0, 0, 1, 0)
-    world.ingest("n", reader="", separator="", flags={"domain": None})
-    assert world.ids() == ["n/log.txt"]
+    world.ingest("n", flags={"domain": None})
     assert world.roots()["n"].options.model_dump(exclude_defaults=True) == {}
 
 
@@ -372,8 +369,7 @@ def test_update_without_roots(world: World) -> None:
 # -- moving and removing ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("by_command", [False, True])
-def test_a_moved_root_keeps_everything(world: World, by_command: bool) -> None:
+def test_a_moved_root_keeps_everything(world: World) -> None:
     for name in ("x.md", "deep/y.md", "z.md"):
         world.write(f"a/docs/{name}")
     world.ingest("a/docs", flags={"sensitivity": "internal", "domain": "ops"})
@@ -381,46 +377,20 @@ def test_a_moved_root_keeps_everything(world: World, by_command: bool) -> None:
     (world.folder / "elsewhere").mkdir()
     (world.folder / "a/docs").rename(world.folder / "elsewhere/manual")
     old, new = world.folder / "a/docs", world.folder / "elsewhere/manual"
-    if by_command:
-        moved = invoke("corpus", "roots", "move", old, new, "--json", "--db", world.db)
-        assert moved.json() == {"location": str(new), "documents": 3}
-        report = world.update()
-    else:
-        report = world.ingest("elsewhere/manual")
-        assert [note.code for note in report.notes] == ["root_moved", "flags_remembered"]
-    assert counted(report) == (0, 0, 3, 0)
+    moved = invoke("corpus", "roots", "move", old, new, "--json", "--db", world.db)
+    assert moved.json() == {"location": str(new), "documents": 3}
+    assert counted(world.update()) == (0, 0, 3, 0)
     assert contents(world.db) == before
     assert world.provider.embedded == embedded
     assert list(world.roots()) == ["elsewhere/manual"]
 
 
-def test_a_moved_root_that_changed_on_the_way(world: World) -> None:
-    for number in range(4):
-        world.write(f"old/{number}.md")
-    world.ingest("old")
+def test_a_new_path_is_never_taken_for_a_missing_root(world: World) -> None:
+    """Flags may give the root authority, which other content must not get."""
+    world.write("old/0.md")
+    world.ingest("old", flags={"trust_tier": "authoritative"})
     (world.folder / "old").rename(world.folder / "new")
-    world.write("new/0.md", "Changed.\n")
-    world.write("new/more.md")
-    assert counted(world.ingest("new")) == (1, 1, 3, 0)
-    assert world.ids() == [*(f"old/{number}.md" for number in range(4)), "old/more.md"]
-
-
-@pytest.mark.parametrize("change", ["still there", "other content", "granted"])
-def test_a_folder_that_is_not_the_missing_root(world: World, change: str) -> None:
-    """Least of all if flags give the root authority, which other content must not get."""
-    for number in range(4):
-        world.write(f"old/{number}.md", f"Text {number}.\n")
-    world.ingest("old", flags={"trust_tier": "authoritative"} if change == "granted" else {})
-    shutil.copytree(world.folder / "old", world.folder / "new")
-    if change != "still there":
-        shutil.rmtree(world.folder / "old")
-    if change == "other content":
-        for number in range(3):
-            world.write(f"new/{number}.md", f"Other text {number}.\n")
-    if change == "granted":
-        world.write("new/planted.md")
-    report = world.ingest("new")
-    assert report.refused() == []
+    assert world.ingest("new").refused() == []
     assert sorted(world.roots()) == ["new", "old"]
     with open_reader(world.db) as corpus:
         tiers = corpus.rows(
@@ -433,8 +403,10 @@ def test_a_folder_that_is_not_the_missing_root(world: World, change: str) -> Non
 def test_limits_move_with_a_root(world: World) -> None:
     world.write("old/a.md", "---\ntrust_tier: authoritative\n---\n\nText.\n")
     world.ingest("old", flags={"trust_tier": "untrusted", "origin": "untrusted"})
-    (world.folder / "old").rename(world.folder / "new")
-    world.ingest("new")
+    old, new = world.folder / "old", world.folder / "new"
+    old.rename(new)
+    world.change(lambda corpus: ingested_roots.move_root(corpus, old, new))
+    world.update()
     with open_reader(world.db) as corpus:
         assert corpus.rows("SELECT trust_tier, origin FROM document") == [
             ("untrusted", "untrusted")
@@ -453,7 +425,7 @@ def test_a_move_is_refused(world: World) -> None:
     ):
         with pytest.raises(UsageError, match=message):
             world.change(
-                lambda corpus, old=old, new=new: root_changes.move_root(
+                lambda corpus, old=old, new=new: ingested_roots.move_root(
                     corpus, world.folder / old, world.folder / new
                 )
             )
@@ -483,7 +455,7 @@ def test_the_name_of_a_root_is_not_its_path(world: World) -> None:
     world.write("a/docs/a.md")
     world.ingest("a/docs")
     with pytest.raises(UsageError, match="is no root") as error:
-        world.change(lambda corpus: root_changes.root_at(corpus, Path("docs")))
+        world.change(lambda corpus: ingested_roots.root_at(corpus, Path("docs")))
     assert f"did you mean {world.folder / 'a/docs'}?" in error.value.hint
 
 

@@ -164,12 +164,12 @@ def _letters(text: str) -> list[str]:
 
 HOLDS: dict[str, Callable[[str, str, Look], bool]] = {".jsonl": _in_a_record, ".html": _in_markup}
 ALL_ALLOWED = overlay(retrieval_policy={"min_score": 0.0})
-sizes = st.sampled_from([(60, 0, 120), (60, 20, 120), (1500, 200, 3000)])
+sizes = st.sampled_from([(60, 120), (1500, 3000)])
 
 
-def assert_locators_are_true(name: str, data: bytes, settings: tuple[int, int, int]) -> None:
-    size, overlap, maximum = settings
-    options = IngestOptions(chunking={"size": size, "overlap": overlap, "maximum": maximum})
+def assert_locators_are_true(name: str, data: bytes, settings: tuple[int, int]) -> None:
+    size, maximum = settings
+    options = IngestOptions(chunking={"size": size, "maximum": maximum})
     with scratch_folder() as temporary:
         files = temporary / "files"
         files.mkdir()
@@ -193,30 +193,30 @@ def assert_locators_are_true(name: str, data: bytes, settings: tuple[int, int, i
 
 # The scan puts the only document into quarantine.
 @few_examples
-@example(file=("a.md", "\U000e0000 \U000e0080 \xad0\n".encode()), settings=(60, 0, 120))
+@example(file=("a.md", "\U000e0000 \U000e0080 \xad0\n".encode()), settings=(60, 120))
 @example(
     file=("a.md", b"token\n---\n[token token token]: https://example.org\ntoken\n"),
-    settings=(60, 0, 120),
+    settings=(60, 120),
 )
 @given(file=markdown_file(), settings=sizes)
-def test_markdown(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
+def test_markdown(file: tuple[str, bytes], settings: tuple[int, int]) -> None:
     assert_locators_are_true(*file, settings)
 
 
 @few_examples
 @given(file=plain_file(), settings=sizes)
-def test_text_code_and_rst(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
+def test_text_code_and_rst(file: tuple[str, bytes], settings: tuple[int, int]) -> None:
     assert_locators_are_true(*file, settings)
 
 
 @few_examples
 @given(file=jsonl_file(), settings=sizes)
-@example(file=("a.jsonl", b'{"_id": "r0", "title": "T", "text": " "}\n'), settings=(60, 0, 120))
-def test_jsonl(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
+@example(file=("a.jsonl", b'{"_id": "r0", "title": "T", "text": " "}\n'), settings=(60, 120))
+def test_jsonl(file: tuple[str, bytes], settings: tuple[int, int]) -> None:
     assert_locators_are_true(*file, settings)
 
 
 @few_examples
 @given(file=html_file(), settings=sizes)
-def test_html(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
+def test_html(file: tuple[str, bytes], settings: tuple[int, int]) -> None:
     assert_locators_are_true(*file, settings)

@@ -29,7 +29,7 @@ from rolebundle.contracts.decisions import NewDecision
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.ingest import batches, indexes
+from rolebundle.ingest import indexes, sync
 from rolebundle.ingest.indexes import Progress
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.audit import AuditLog
@@ -248,7 +248,7 @@ STEPS: dict[str, Step] = {
 def small_batches() -> Iterator[None]:
     """Many small transactions, and a log that is folded into the file often."""
     with (
-        patch.object(batches, "_FILES_PER_BATCH", 3),
+        patch.object(sync, "_FILES_PER_BATCH", 3),
         patch.object(indexes, "BATCH", 4),
         patch.object(opening, "LOG_PAGES", 60),
     ):

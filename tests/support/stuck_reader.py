@@ -17,7 +17,7 @@ from rolebundle.ingest import prepare, workers
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import html
 from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.worker_process import MAX_MEMORY
+from rolebundle.ingest.workers import MAX_MEMORY
 
 BUSY = "busy without end"
 WAITING = "waiting without end"

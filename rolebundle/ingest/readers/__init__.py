@@ -48,8 +48,9 @@ _SUFFIXES = {
 # Other readers have a module of their name.
 _MODULES = {
     **dict.fromkeys(("eml", "mbox"), "mail"),
+    **dict.fromkeys(("ipynb", "markdown", "separated"), "markdown"),
     **dict.fromkeys(("json", "jsonl"), "records"),
-    **dict.fromkeys(("org", "rst", "text"), "lines"),
+    **dict.fromkeys(("man", "org", "rst", "subtitles", "text"), "lines"),
 }
 _BY_SUFFIX = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 # `ls.1`, `printf.3posix`, `Tcl.n`

@@ -13,13 +13,14 @@ from typing import Any
 from lxml import etree
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers.extracted import HiddenTexts, TextBlocks
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.ingest.readers.package import (
+    HiddenTexts,
     Package,
-    PackageReader,
+    TextBlocks,
     joined,
     local_name,
+    package_reader,
     properties_of,
 )
 
@@ -147,4 +148,4 @@ def _sheets(package: Package, source: bytes, folder: str) -> Iterator[bytes]:
             yield b"<style>" + css[:_MAX_SHEET_BYTES].replace(b"</", b"") + b"</style>"
 
 
-READER = PackageReader("epub", 2, _document)
+READER = package_reader("epub", 2, _document)

@@ -21,21 +21,18 @@ Its lines stay empty, so that locators are correct.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from functools import partial
+from html import unescape
 from itertools import takewhile
 from typing import NamedTuple
 
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers.base import (
-    MAX_TITLE_CHARS,
-    Reader,
-    ReaderOptions,
-    block_of,
-    front_matter,
-    open_text,
-)
+from rolebundle.ingest.readers import base
 from rolebundle.scan.finding import HiddenPart
 
 _MAX_LEVEL = 6
@@ -92,7 +89,7 @@ class Scanner:
 
     def element(self, kind: BlockKind, at: int, end: int) -> Element:
         """A block of lines."""
-        return end, block_of(self.lines, kind, at, end)
+        return end, base.block_of(self.lines, kind, at, end)
 
     def end_of_run(self, at: int, pattern: re.Pattern[str]) -> int:
         """The end of the lines below ``at`` that a pattern matches."""
@@ -187,7 +184,7 @@ class Scanner:
     def heading(self, start: int, end: int, level: int, words: str) -> Element:
         """A heading."""
         level = min(level, _MAX_LEVEL)
-        return end, block_of(self.lines, "heading", start, end, level=level, heading=words)
+        return end, base.block_of(self.lines, "heading", start, end, level=level, heading=words)
 
 
 Read = Callable[[Scanner, int, re.Match[str]], Element | None]
@@ -226,8 +223,7 @@ def _indent(line: str) -> int:
 
 
 def _block(
-    kind: BlockKind,
-    end: Callable[[Scanner, int, int], int] = Scanner.paragraph_end,
+    kind: BlockKind, end: Callable[[Scanner, int, int], int] = Scanner.paragraph_end
 ) -> Read:
     """What reads a block that ends where ``end`` says."""
     return lambda scanner, at, _: scanner.element(kind, at, end(scanner, at, scanner.indents[at]))
@@ -249,7 +245,7 @@ _POD_FORMATTING = re.compile(r"[A-Z]<+\s*([^<>]*?)\s*>+")
 
 
 def _without_formatting(words: str) -> str:
-    return _POD_FORMATTING.sub(r"\1", words) if len(words) <= MAX_TITLE_CHARS else words
+    return _POD_FORMATTING.sub(r"\1", words) if len(words) <= base.MAX_TITLE_CHARS else words
 
 
 def _read_fence(scanner: Scanner, at: int, match: re.Match[str]) -> Element | None:
@@ -375,7 +371,7 @@ _HEADER_LINE = re.compile(r"[A-Z][\w-]*: |[A-Z][\w-]*:$|[ \t]+\S")
 
 def plain_words(title: str) -> str:
     """A title of reStructuredText without roles and inline markup."""
-    if len(title) <= MAX_TITLE_CHARS and ("`" in title or "*" in title):
+    if len(title) <= base.MAX_TITLE_CHARS and ("`" in title or "*" in title):
         title = _INLINE.sub(_unmarked, title)
     return " ".join(title.split())
 
@@ -436,7 +432,7 @@ def _table(border: str, end: Callable[[Scanner, int], int]) -> Read:
 
     def read(scanner: Scanner, at: int, _match: re.Match[str]) -> Element:
         lines, last = scanner.lines, end(scanner, at)
-        block = block_of(lines, "table", at, last)
+        block = base.block_of(lines, "table", at, last)
         if last > at + 3 and lines[at + 2].lstrip().startswith(border):
             block = block._replace(header=lines[at + 1])
         return last, block
@@ -483,7 +479,7 @@ def _preamble_title(lines: Sequence[str]) -> str:
 _BY_SUFFIX = {"pod": _POD, "adoc": _ASCIIDOC, "asciidoc": _ASCIIDOC}
 
 
-def read_text(data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
+def read_text(data: bytes, path: str, options: base.ReaderOptions) -> Iterable[ParsedDocument]:
     """Plain text, pod or AsciiDoc, by the suffix.
 
     Raises:
@@ -494,10 +490,10 @@ def read_text(data: bytes, path: str, options: ReaderOptions) -> Iterable[Parsed
 
 
 def _read(
-    data: bytes, path: str, _options: ReaderOptions, form: Format
+    data: bytes, path: str, _options: base.ReaderOptions, form: Format
 ) -> Iterable[ParsedDocument]:
-    file = open_text(data, path)
-    front = front_matter(file.lines if form is not _RST else (), path)
+    file = base.open_text(data, path)
+    front = base.front_matter(file.lines if form is not _RST else (), path)
     scanner = Scanner(file.lines, front.body_index, form)
     if form is _ORG and b"@@comment:" in data:
         for at, line in enumerate(scanner.lines):
@@ -521,11 +517,368 @@ def _read(
     )
 
 
+# -- subtitles --
+#
+# Subtitles (WebVTT and SubRip): the speech, without numbers and timestamps.
+#
+# Cues are joined to paragraphs of about 1,000 characters. The anchor of a paragraph is the time at
+# which it begins. Comments and styles are not speech; comments are hidden text.
+
+
+_PARAGRAPH_CHARS = 1_000
+_TIME = r"(?:(\d{1,4}):)?([0-5]?\d):([0-5]?\d)(?:[.,]\d{1,3})?"
+_TIMING = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}(?:\s|$)")
+_VOICE = re.compile(r"<v(?:\.[^\s<>]{1,100})?\s{1,9}([^<>]{1,200})>", re.IGNORECASE)
+# Also the styles that SubRip files have from other formats, such as {\an8}.
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>|</?\d[\d:.]*>|\{\\[^{}]*\}")
+_BEGINS_LINE = re.compile(r"- |(?:-\s*)?([^\W\d_][\w .'-]{0,40}):\s+(?=\S)")
+
+
+_Line = tuple[str, str, str, int]
+"""The time of a line of speech, its text, who speaks, and its line in the file."""
+
+
+def _read_subtitles(
+    data: bytes, path: str, _options: base.ReaderOptions
+) -> Iterable[ParsedDocument]:
+    """One document per file.
+
+    Raises:
+        DocumentError: ``undecodable``.
+    """
+    file = base.open_text(data, path)
+    hidden: list[HiddenPart] = []
+    blocks = tuple(_paragraphs(_speech(file.lines, hidden)))
+    # The text after WEBVTT is a title if there is any.
+    head = file.lines[0].lstrip("\ufeff") if file.lines else ""
+    is_titled = head.startswith("WEBVTT")
+    title = head.removeprefix("WEBVTT").strip(" \t-–—:") if is_titled else ""
+    yield ParsedDocument(
+        blocks=blocks,
+        inferred={"title": title} if title else {},
+        line_exact=False,
+        notes=file.notes,
+        hidden=tuple(hidden),
+    )
+
+
+def _speech(lines: Sequence[str], hidden: list[HiddenPart]) -> Iterator[_Line]:
+    for start, end in base.runs(lines, 0, len(lines)):
+        if lines[start].startswith("NOTE"):
+            comment = " ".join(" ".join(lines[start:end]).split()).removeprefix("NOTE").strip()
+            hidden.append(HiddenPart("markup_comment", comment, is_labelled=False))
+            continue
+        time = ""
+        for i in range(start, end):
+            if timing := _TIMING.match(lines[i]):
+                time = ":".join(f"{int(part or 0):02}" for part in timing.group(1, 2, 3))
+                continue
+            # Some files have no blank line before the number of a cue.
+            is_number = lines[i].strip().isdigit()
+            is_number = is_number and i + 1 < end and _TIMING.match(lines[i + 1]) is not None
+            text = " ".join(unescape(_TAG.sub("", lines[i])).split())
+            if time and text and not is_number:
+                voice = _VOICE.search(lines[i])
+                speaker = " ".join(unescape(voice[1]).split()) if voice else ""
+                yield time, text, speaker, i + 1
+
+
+def _paragraphs(speech: Iterable[_Line]) -> Iterator[Block]:
+    """Consecutive lines as paragraphs."""
+    group: list[_Line] = []
+    length = 0
+    for line in speech:
+        # Players of live subtitles repeat the line above.
+        if group and line[1:3] == group[-1][1:3]:
+            continue
+        if group and length + len(line[1]) > _PARAGRAPH_CHARS:
+            yield _paragraph(group)
+            group, length = [], 0
+        group.append(line)
+        length += len(line[1]) + 1
+    if group:
+        yield _paragraph(group)
+
+
+def _paragraph(group: Sequence[_Line]) -> Block:
+    """A paragraph; each change of the speaker begins a line."""
+    lines: list[str] = []
+    last_speaker = ""
+    for _, text, speaker, _ in group:
+        if speaker and (speaker != last_speaker or not lines):
+            lines.append(f"{speaker}: {text}")
+        elif not lines or _BEGINS_LINE.match(text):
+            lines.append(text)
+        else:
+            lines[-1] += f" {text}"
+        last_speaker = speaker or last_speaker
+    (time, _, _, first), (_, _, _, last) = group[0], group[-1]
+    return Block("paragraph", "\n".join(lines), first, last, anchor=time)
+
+
+# -- man --
+#
+# Manual pages: roff with the macros of man(7) or mdoc(7), as the words that ``man`` shows.
+#
+# roff itself is not run. Comments, definitions and requests about the layout are left out. A file
+# that does not begin with a request, such as the log ``app.log.1``, is read as plain text.
+
+
+_REQUEST = re.compile(r"[.'][ \t]*([A-Za-z%][\w-]*)[ \t]*(.*)")
+_FOR_TERMINAL = re.compile(r"[.'][ \t]*i[ef][ \t]+n[ \t]+(?=[.'])")
+_COMMENT = re.compile(r'\\["#].*')
+_ARGUMENT = re.compile(r'"((?:[^"]|"")*)"?|((?:\\.|[^ \t\\])+|\\)')
+_ESCAPE = re.compile(
+    r"""\\(?:
+      (?P<layout>[&|^%:,/acdpru{}!?)]|[fFgkmMnVY](?:\(..|\[[^]]*\]|[+-]?.)|z
+        |s(?:[+-]?[0-9]|[+-]?\[[^]]*\]|[+-]?'[^']*'|\(..)|[hvwlLDbNRSxXZAB]'[^']*')
+      |(?P<space>[ ~0t])
+      |\*?(?:\((?P<two>..)|\[(?P<name>[^]]*)\])
+      |\*(?P<one>.)
+      |(?P<own>.)
+    )""",
+    re.VERBOSE,
+)
+_GLYPHS = dict(
+    pair.rsplit("=", 1)
+    for pair in r"""hy=- mi=- en=– em=— --=— bu=• aq=' Aq=' dq=" lq=“ rq=” oq=‘ cq=’ L"=“ R"=” co=©
+    rg=® R=® tm=™ rs=\ ti=~ ha=^ ga=` mu=× +-=± <==≤ >==≥ !==≠ ->=→ <-=← de=° sc=§ ba=| sl=/ at=@
+    sh=# Do=$ lB=[ rB=] lC={ rC=} la=< ra=> Fo=« Fc=» Bq=„ ul=_ ss=ß AE=Æ ae=æ /O=Ø /o=ø oA=Å oa=å
+    C+=C++ '=' e=\ """.split()
+)
+_ACCENTS = dict(zip(":'`^~,", "\u0308\u0301\u0300\u0302\u0303\u0327", strict=True))
+_CODE_POINT = re.compile(r"u([0-9A-F]{4,6})(?:_[0-9A-F_]*)?")
+_DATES = ("%Y-%m-%d", "%B %d, %Y", "%d %B %Y", "%B %d %Y", "%m/%d/%Y", "%d %b %Y", "%B %Y")
+
+_HEADINGS = {"SH": 1, "Sh": 1, "SS": 2, "Ss": 2}
+_BETWEEN_WORDS = {
+    **dict.fromkeys("B I SM SB R C CW UR MT SY D1".split(), " "),
+    **dict.fromkeys("BR RB BI IB IR RI".split(), ""),
+}
+_BREAKS = frozenset("P PP LP HP Pp Lp Sp sp RS RE Bl El".split())
+_VERBATIM = frozenset("nf EX Vb TS Bd".split())
+_VERBATIM_END = frozenset("fi EE Ve TE Ed".split())
+_DEFINITIONS = frozenset("de de1 am ig".split())
+
+# Macros of mdoc(7) that stand in a line of text, and what those put around their words.
+_PLAIN = frozenset(
+    "Ad An Ar At Cd Cm Dl Dv Em Er Ev Fa Fd Fl Fn Ft Ic In Li Lk Ms Mt Nd Nm No Ns Pa Pf St Sx Sy"
+    " Tn Va Vt Xo Xc Xr %A %B %D %I %J %N %O %P %R %T %U %V".split()
+)
+_AROUND = {
+    name: (marks[0], marks[1])
+    for name, marks in zip(
+        "Op Bq Pq Brq Aq Dq Qq Sq Ql".split(), '[] [] () {} <> “” "" ‘’ ‘’'.split(), strict=True
+    )
+}
+_OPENED = {name[:-1] + "o": marks[0] for name, marks in _AROUND.items()}
+_CLOSED = {name[:-1] + "c": marks[1] for name, marks in _AROUND.items()}
+_CLOSED |= {mark: mark for mark in ".,:;)]?!"}
+_INLINE_MACROS = {*_PLAIN, *_AROUND, *_OPENED, *_CLOSED}
+_SECTION = re.compile(r"[0-9n][a-z]*")
+
+
+def _read_man(data: bytes, path: str, options: base.ReaderOptions) -> Iterable[ParsedDocument]:
+    """One document per file.
+
+    Raises:
+        DocumentError: ``undecodable``.
+    """
+    file = base.open_text(data, path)
+    first = next((line for line in file.lines if line.strip()), "")
+    if not first.startswith((".", "'")):
+        yield from read_text(data, path, options)
+        return
+    page = _Page()
+    page.read(file.lines)
+    yield ParsedDocument(
+        blocks=tuple(page.blocks), inferred=page.metadata(), line_exact=False, notes=file.notes
+    )
+
+
+class _Page:
+    """The blocks of a page, and what its title says.
+
+    ``_lines`` are those of the current block; text of a paragraph is added to the last of them.
+    """
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self._name = self._section = self._date = self._summary = ""
+        self._lines: list[str] = []
+        self._start = self._end = 0
+        self._is_verbatim = False
+        # The next text is the tag of a paragraph, or the first after a tag.
+        self._is_tag = self._is_after_tag = False
+
+    def metadata(self) -> Mapping[str, str]:
+        """Title and date."""
+        title = self._summary or self._name
+        if self._section and title:
+            names, dash, words = title.partition(" - ")
+            title = f"{names}({self._section}){dash}{words}"
+        values = {"title": title, "updated_at": _iso_date(self._date)}
+        return {key: value for key, value in values.items() if value}
+
+    def read(self, lines: Sequence[str]) -> None:
+        """Read all lines of the page."""
+        end_of_definition = ""
+        for number, line in enumerate(lines, 1):
+            if end_of_definition:
+                if line.startswith(".") and line[1:].lstrip().startswith(end_of_definition):
+                    end_of_definition = ""
+                continue
+            if line[:1] not in {".", "'"}:
+                self._text(_plain(_COMMENT.sub("", line)), number)
+            # pod2man writes `.ie n .IP …` for what a terminal shows, and `.el` for a printer.
+            elif match := _REQUEST.match(_FOR_TERMINAL.sub("", line)):
+                name, rest = match[1], _COMMENT.sub("", match[2])
+                if name in _DEFINITIONS:
+                    end_of_definition = (*rest.split()[name != "ig" :], ".")[0]
+                else:
+                    self._request(name, rest, number)
+        self._flush()
+
+    def _request(self, name: str, rest: str, number: int) -> None:
+        words = _arguments(rest)
+        if name in {"TH", "Dt"}:
+            self._name, self._section, date = (*words, "", "", "")[:3]
+            self._date = self._date or date
+        elif name == "Dd":
+            self._date = rest.replace("$Mdocdate", "").strip(" $:")
+        elif name in _HEADINGS:
+            self._heading(" ".join(words), _HEADINGS[name], number)
+        elif name in _BREAKS:
+            self._flush()
+        elif name in _VERBATIM or name in _VERBATIM_END:
+            self._flush("table" if name == "TE" else "code")
+            is_shown = name != "Bd" or "-literal" in rest or "-unfilled" in rest
+            self._is_verbatim = name in _VERBATIM and is_shown
+        elif name in {"TP", "IP", "It"}:
+            self._flush()
+            tag = _mdoc_words(words, self._name) if name == "It" else " ".join(words[:1])
+            self._is_tag = name == "TP" or bool(tag)
+            if tag and name != "TP":
+                self._text(tag, number)
+        elif text := self._words_of(name, words):
+            self._text(text, number)
+
+    def _words_of(self, name: str, words: Sequence[str]) -> str:
+        """The text of a request or macro; empty if it has none."""
+        if name == "Nm" and words and not self._summary:
+            self._name = words[0]
+        if name in _INLINE_MACROS:
+            return _mdoc_words((name, *words), self._name)
+        if name == "so":
+            return f"See {' '.join(words)}"
+        between = _BETWEEN_WORDS.get(name)
+        return "" if between is None else between.join(words)
+
+    def _heading(self, words: str, level: int, number: int) -> None:
+        self._flush()
+        self._is_verbatim = self._is_tag = self._is_after_tag = False
+        self._flush()
+        if words:
+            words = words[: base.MAX_TITLE_CHARS]
+            self.blocks.append(Block("heading", words, number, number, level, words))
+
+    def _text(self, text: str, number: int) -> None:
+        if not self._lines:
+            self._start = number
+        if self._is_verbatim:
+            self._lines.append(text.rstrip())
+        elif not text.strip():
+            self._flush()
+            return
+        elif self._is_after_tag or not self._lines:
+            self._lines.append("    " + text.strip() if self._is_after_tag else text.strip())
+            self._is_tag, self._is_after_tag = False, self._is_tag
+        else:
+            self._lines[-1] += " " + text.strip()
+        self._end = number
+
+    def _flush(self, verbatim: BlockKind = "code") -> None:
+        """End the block. A tag stays with the text that follows it after a break."""
+        if self._is_after_tag and not self._is_verbatim:
+            return
+        text = "\n".join(self._lines).strip("\n")
+        self._lines = []
+        if not text.strip():
+            return
+        if not self._summary and len(self.blocks) == 1 and self.blocks[0].level:
+            # The first section is NAME, in whatever language.
+            summary = re.sub(r"\s+[-–—]+\s+", " - ", " ".join(text.split()), count=1)
+            self._summary = summary[: base.MAX_TITLE_CHARS]
+        kind = verbatim if self._is_verbatim else "paragraph"
+        self.blocks.append(Block(kind, text, self._start, self._end))
+
+
+def _plain(text: str) -> str:
+    """A text without the escapes of roff."""
+    return _ESCAPE.sub(_character, text) if "\\" in text else text
+
+
+def _character(match: re.Match[str]) -> str:
+    if match["layout"] or match["space"]:
+        return " " if match["space"] else ""
+    name = match["two"] or match["name"] or match["one"] or match["own"] or ""
+    if name in _GLYPHS:
+        return _GLYPHS[name]
+    if len(name) == 2 and name[0] in _ACCENTS:
+        return unicodedata.normalize("NFC", name[1] + _ACCENTS[name[0]])
+    code = _CODE_POINT.fullmatch(name)
+    if code and int(code[1], 16) < 0x110000 and not 0xD800 <= int(code[1], 16) < 0xE000:
+        return chr(int(code[1], 16))
+    # Such as `\-` and `\.`; a string of the page's own has no text here.
+    return match["own"] or ""
+
+
+def _arguments(argument_text: str) -> list[str]:
+    """The arguments of a request."""
+    return [
+        _plain(match[1].replace('""', '"') if match[1] is not None else match[2])
+        for match in _ARGUMENT.finditer(argument_text)
+    ]
+
+
+def _mdoc_words(words: Sequence[str], own_name: str) -> str:
+    """The words of a line of mdoc(7) that begins with a macro or a word."""
+    defaults = {"Nm": own_name, "Ar": "file ...", "Fl": "-", "Nd": "-"}
+    text, closers, macro = "", "", ""
+    for at, word in enumerate(words):
+        if word in _CLOSED:
+            if all(later in _CLOSED for later in words[at:]):
+                text, closers = text.rstrip() + closers, ""
+            text = f"{text.rstrip()}{_CLOSED[word]} "
+        elif word in _INLINE_MACROS:
+            macro = word
+            text += _AROUND[word][0] if word in _AROUND else _OPENED.get(word, "")
+            closers = (_AROUND[word][1] if word in _AROUND else "") + closers
+            if word == "Ns":
+                text = text.rstrip()
+            elif word == "Nd" or at + 1 == len(words) or words[at + 1] in _INLINE_MACROS:
+                text += f"{defaults.get(word, '')} ".lstrip()
+        elif macro == "Xr" and _SECTION.fullmatch(word):
+            text, macro = f"{text.rstrip()}({word}) ", ""
+        else:
+            text += f"-{word} " if macro == "Fl" else f"{word} "
+    return text.rstrip() + closers
+
+
+def _iso_date(date: str) -> str:
+    for form in _DATES:
+        with suppress(ValueError):
+            return datetime.strptime(date.strip(), form).date().isoformat()
+    return ""
+
+
 READERS = {
     reader.name: reader
     for reader in (
-        Reader("text", 4, read_text),
-        Reader("org", 1, partial(_read, form=_ORG)),
-        Reader("rst", 4, partial(_read, form=_RST)),
+        base.Reader("text", 4, read_text),
+        base.Reader("org", 1, partial(_read, form=_ORG)),
+        base.Reader("rst", 4, partial(_read, form=_RST)),
+        base.Reader("subtitles", 1, _read_subtitles),
+        base.Reader("man", 2, _read_man),
     )
 }

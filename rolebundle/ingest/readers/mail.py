@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC
 from email.errors import MessageError
 from email.header import decode_header
@@ -58,32 +58,20 @@ _ENCRYPTED = frozenset({"multipart/encrypted", "application/pkcs7-mime"})
 _QUOTE = re.compile(r"\s{0,3}((?:>\s?)+)")
 _SIGNATURE = re.compile(r"--\s?$")
 
+_Text = ParsedDocument
+"""What one part adds to a document; the key is the name of an attachment."""
+
 Lines = tuple[int, int]
 """The first and the last line of the file, from 1, inclusive."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """What one part adds to a document; ``attached`` is the name of an attachment."""
-
-    blocks: tuple[Block, ...] = ()
-    hidden: tuple[HiddenPart, ...] = ()
-    notes: tuple[str, ...] = ()
-    attached: str = ""
-
-
-def _source_text(data: bytes) -> str:
-    """A mail file as text with one character for each byte, and ``\\n`` for each line break."""
-    return with_newlines(data.decode("latin-1"))
-
-
 def _read_message(
-    source: str, path: str, *, key: str = "", first_line: int = 1, anchor: str = ""
+    data: bytes, path: str, *, key: str = "", first_line: int = 1, anchor: str = ""
 ) -> ParsedDocument:
     """The document of a message.
 
     Args:
-        source: the message, from :func:`_source_text`.
+        data: the message, which is read as one character for each byte.
         path: the file, for messages.
         key: the name of the message in a file of several.
         first_line: the line of the file on which the message begins.
@@ -92,6 +80,7 @@ def _read_message(
     Raises:
         DocumentError: ``encrypted_mail``, ``mail_too_large`` or ``unreadable_mail``.
     """
+    source = with_newlines(data.decode("latin-1"))
     header_chars = max((len(found[0]) for found in _CONTENT_HEADER.finditer(source)), default=0)
     # Each line is compared with the boundaries of all open parts.
     comparisons = len(_BOUNDARY.findall(source)) * source.count("\n")
@@ -108,16 +97,14 @@ def _read_message(
         texts = list(_Texts(source, path, first_line).of(message))
         blocks = [block for text in texts for block in text.blocks]
         blocks = blocks or _subject(message, source, first_line)
-        inferred = _metadata(message, blocks, [text.attached for text in texts])
+        inferred = _metadata(message, blocks, [text.key for text in texts])
     except DocumentError:
         raise
     except Exception as error:
         # The standard parser raises nearly any exception on broken messages.
-        raise DocumentError(
-            "unreadable_mail",
-            f"{path}: the message is damaged",
-            with_detail("save it again in the mail program, or exclude it", error),
-        ) from error
+        step = with_detail("save it again in the mail program, or exclude it", error)
+        problem = f"{path}: the message is damaged"
+        raise DocumentError("unreadable_mail", problem, step) from error
     return ParsedDocument(
         blocks=tuple(block._replace(anchor=anchor) for block in blocks),
         inferred=inferred,
@@ -144,12 +131,16 @@ class _Texts:
             yield from self._alternative(message)
         elif kind == "message/rfc822" or not message.is_multipart():
             header, body = self._lines(message)
-            is_text = (
-                kind in {"text/plain", "text/html"}
-                and message.get_content_disposition() != "attachment"
-                and not message.get_filename()
-            )
-            yield self._read(message, body) if is_text else _attachment(message, header)
+            is_named = message.get_content_disposition() == "attachment" or message.get_filename()
+            if kind in {"text/plain", "text/html"} and not is_named:
+                yield self._read(message, body)
+                return
+            name = header_text(message.get_filename() or "") or clean(kind)[0]
+            if kind == "message/rfc822":
+                subjects = (header_text(m.get("Subject", "")) for m in _children(message))
+                subject = next(subjects, "")
+                name = f"message: {subject}" if subject else name
+            yield _Text((Block("list", f"- attachment: {name}", *header),), key=name)
         else:
             for child in _children(message):
                 yield from self.of(child)
@@ -164,7 +155,7 @@ class _Texts:
             is_plain = child.get_content_type() == "text/plain"
             try:
                 for text in self.of(child):
-                    if text.attached or is_plain in forms:
+                    if text.key or is_plain in forms:
                         others.append(text)
                     else:
                         forms[is_plain] = text
@@ -174,7 +165,10 @@ class _Texts:
         if problem and not (plain and plain.blocks):
             raise problem
         if plain and html:
-            plain = html if _is_stub(plain, html) else _labelled(plain, html)
+            length, html_length = (sum(len(b.text) for b in t.blocks) for t in (plain, html))
+            is_stub = length <= _MAX_STUB_CHARS and length * _STUB_SHARE < html_length
+            hidden = tuple(_missing(plain, html))
+            plain = html if is_stub else replace(plain, hidden=hidden)
         return [text for text in (plain or html, *others) if text]
 
     def _lines(self, message: Message) -> tuple[Lines, Lines]:
@@ -209,7 +203,7 @@ class _Texts:
         )
         # Their offsets are not those of the file.
         hidden = (part._replace(start=0, end=0) for part in page.hidden)
-        return _Text(tuple(blocks), tuple(hidden), page.notes)
+        return _Text(tuple(blocks), notes=page.notes, hidden=tuple(hidden))
 
 
 def _children(message: Message) -> Sequence[Message]:
@@ -218,29 +212,14 @@ def _children(message: Message) -> Sequence[Message]:
     return [child for child in children if isinstance(child, Message)]
 
 
-def _attachment(part: Message, header: Lines) -> _Text:
-    name = header_text(part.get_filename() or "") or clean(part.get_content_type())[0]
-    if part.get_content_type() == "message/rfc822":
-        subject = next((header_text(m.get("Subject", "")) for m in _children(part)), "")
-        name = f"message: {subject}" if subject else name
-    return _Text((Block("list", f"- attachment: {name}", *header),), attached=name)
-
-
-def _labelled(plain: _Text, html: _Text) -> _Text:
-    """The plain form, labelled for its paragraphs that the HTML, which people see, lacks."""
+def _missing(plain: _Text, html: _Text) -> Iterator[HiddenPart]:
+    """The paragraphs of the plain form that the HTML, which people see, lacks."""
     html_words = {word for block in html.blocks for word in _WORD.findall(block.text.lower())}
-    hidden = []
     for block in plain.blocks:
         words = _WORD.findall(_ADDRESS.sub("", block.text).lower())
         missing = sum(word not in html_words for word in words)
         if missing >= _MIN_MISSING_WORDS and missing > _MISSING_SHARE * len(words):
-            hidden.append(HiddenPart("invisible_element", block.text, is_kept=True))
-    return replace(plain, hidden=tuple(hidden))
-
-
-def _is_stub(plain: _Text, html: _Text) -> bool:
-    length, html_length = (sum(len(b.text) for b in text.blocks) for text in (plain, html))
-    return length <= _MAX_STUB_CHARS and length * _STUB_SHARE < html_length
+            yield HiddenPart("invisible_element", block.text, is_kept=True)
 
 
 def _decoded_lines(part: Message, body: Lines) -> tuple[str, list[Lines]]:
@@ -353,15 +332,6 @@ def _people(message: Message, name: str) -> list[str]:
 # Files
 
 
-def _read_file(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
-    """One message.
-
-    Raises:
-        DocumentError: ``encrypted_mail``, ``mail_too_large`` or ``unreadable_mail``.
-    """
-    yield _read_message(_source_text(data), path)
-
-
 # The line before a message has a time, and the first header is below it. So a sentence that begins
 # with "From" is not one, even if the program that wrote it did not quote it.
 _FROM_LINE = re.compile(
@@ -375,7 +345,7 @@ _DELETED = re.compile(
 )
 _NOT_IN_KEYS = re.compile(r"[^\w.@+=-]+")
 _MAX_KEY_CHARS = 120
-_QUOTED_FROM = re.compile(r"^>(?=>*From )", re.MULTILINE)
+_QUOTED_FROM = re.compile(rb"^>(?=>*From )", re.MULTILINE)
 
 
 def _read_mailbox(
@@ -389,8 +359,8 @@ def _read_mailbox(
     keys: set[str] = set()
     number = deleted = 0
     for number, (start, end, line) in enumerate(_messages(data), 1):
-        source = _QUOTED_FROM.sub("", _source_text(data[start:end]))
-        head = source[: source.find("\n\n")]
+        source = _QUOTED_FROM.sub(b"", data[start:end])
+        head = with_newlines(source.decode("latin-1")).partition("\n\n")[0]
         if _DELETED.search(head):
             deleted += 1
             continue
@@ -443,6 +413,6 @@ def _key(head: str, number: int, used: set[str]) -> str:
 
 
 READERS = {
-    reader.name: reader
-    for reader in (Reader("eml", 1, _read_file), Reader("mbox", 1, _read_mailbox))
+    "eml": Reader("eml", 1, lambda data, path, _options: [_read_message(data, path)]),
+    "mbox": Reader("mbox", 1, _read_mailbox),
 }

@@ -6,14 +6,22 @@ as fast as a full parse and sufficient: the text of a block is its source lines.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from html import unescape
+from typing import Any
 
+from lxml import etree
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import normalizeReference
 from markdown_it.token import Token
 
+from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers.base import (
     MAX_TITLE_CHARS,
@@ -22,17 +30,14 @@ from rolebundle.ingest.readers.base import (
     TextFile,
     block_of,
     front_matter,
+    is_blank,
     open_text,
     runs,
 )
-from rolebundle.ingest.readers.markdown_hidden import (
-    MAX_ROUNDS,
-    hidden_parts,
-    hidden_ranges,
-    may_hide,
-    removed,
-)
+from rolebundle.ingest.readers.html_hidden import hidden_elements, hiding_sheets
 from rolebundle.scan.finding import HiddenPart
+from rolebundle.text.decoding import clean, split_lines
+from rolebundle.text.strict_json import LineIndex, LocatedObject, NotStrictError, parse_located
 
 _KINDS: dict[str, BlockKind] = {
     "paragraph_open": "paragraph",
@@ -88,12 +93,8 @@ def markdown_document(
     )
 
 
-class MarkdownText(NamedTuple):
-    """All lines of a file, without what is hidden in the part that was read, and its blocks."""
-
-    lines: Sequence[str]
-    hidden: tuple[HiddenPart, ...]
-    blocks: tuple[Block, ...]
+MarkdownText = tuple[Sequence[str], tuple[HiddenPart, ...], tuple[Block, ...]]
+"""All lines of a file, without what is hidden in the part that was read; this; and its blocks."""
 
 
 def read_markdown(lines: Sequence[str], start: int, end: int) -> MarkdownText:
@@ -102,7 +103,7 @@ def read_markdown(lines: Sequence[str], start: int, end: int) -> MarkdownText:
     environment: dict[str, Any] = {}
     tokens = _block_parser().parse(text + "\n", environment)
     if not may_hide(text):
-        return MarkdownText(lines, (), tuple(_blocks(lines, start, end, tokens)))
+        return lines, (), tuple(_blocks(lines, start, end, tokens))
     offset = sum(map(len, lines[:start])) + start
     parts: list[HiddenPart] = []
     for _ in range(MAX_ROUNDS):
@@ -115,7 +116,7 @@ def read_markdown(lines: Sequence[str], start: int, end: int) -> MarkdownText:
         text, environment = visible, {}
         tokens = _block_parser().parse(text + "\n", environment)
     new_lines = [*lines[:start], *text.split("\n"), *lines[end:]] if parts else lines
-    return MarkdownText(new_lines, tuple(parts), tuple(_blocks(new_lines, start, end, tokens)))
+    return new_lines, tuple(parts), tuple(_blocks(new_lines, start, end, tokens))
 
 
 def plain_words(markup: str) -> str:
@@ -186,4 +187,503 @@ def _words(tokens: Sequence[Any]) -> Iterator[str]:
             yield "".join(_words(token.children or []))
 
 
-READER = Reader("markdown", 3, _read)
+# -- markdown hidden --
+#
+# What a rendered Markdown file does not show: comments, titles of links, hidden HTML.
+#
+# Code is left alone: it is shown as it is. The lines stay, so that locators are correct.
+
+
+# A text without any of this hides nothing.
+_HINT = re.compile(r"""<[!?/A-Za-z]|^ {0,3}\[[^\]\n]*\]:|\]\([^)\n]*["'(]""", re.MULTILINE)
+_TOKEN = re.compile(
+    r"\\.|`+|<!--|<\?|<![A-Za-z\[]|</?[A-Za-z][A-Za-z0-9-]*(?=[\s/>])(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>",
+    re.DOTALL,
+)
+_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)[^<>]*>?")
+_ATTRIBUTE = re.compile(r"""\s+([A-Za-z_][\w.:-]*)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+))?""")
+_CLOSERS = {"<!--": "-->", "<?": "?>"}
+# If no tag closes them, these end with the text, and other elements with their paragraph.
+_OPEN_BLOCKS = frozenset("div section article details main aside center table ul ol form".split())
+# Before that, these end at the next tag of their name.
+_ENDED_BY_NEXT = frozenset("p li dt dd option td th tr".split())
+_NEVER_SHOWN = ("script", "style", "template", "datalist")
+_SHOWN_ATTRIBUTES = frozenset("alt href src srcset style class id width height name rel".split())
+_TITLE = r"""\s+(?:"[^"]*"|'[^']*'|\([^()]*\))"""
+_LINK_TITLE = re.compile(
+    rf"\]\(\s*(?:<[^<>\n]*>|[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)?)({_TITLE})\s*\)"
+)
+_DEFINITION_TITLE = re.compile(rf"{_TITLE}\s*\Z")
+_LABEL = re.compile(r"\[([^\[\]]{1,999})\]")
+_FOOTNOTE = re.compile(r"^ {0,3}\[(\^[^\]\s]+)\]:(.*)", re.MULTILINE)
+_BLANK = re.compile(r"\n[ \t]*\n")
+_NOT_BREAK = re.compile(r"[^\n]")
+_MIN_ATTRIBUTE_WORDS = 3
+_MIN_LABEL_WORDS = 3
+_NUMBER = "data-rolebundle-tag"
+MAX_ROUNDS = 4
+"""Removing a part can complete another one. Honest files need one round."""
+
+Span = tuple[int, int]
+
+
+def _comment(span: Span, text: str) -> HiddenPart:
+    return HiddenPart("markup_comment", text, *span, is_labelled=False)
+
+
+def may_hide(text: str) -> bool:
+    """Whether a Markdown text contains anything that may hide a part of it."""
+    return _HINT.search(text) is not None
+
+
+def hidden_ranges(
+    text: str, tokens: Sequence[Token], environment: Mapping[str, Any]
+) -> list[HiddenPart]:
+    """What is hidden in a Markdown text, in order; ranges that are removed do not overlap.
+
+    Args:
+        text: the text.
+        tokens: its block tokens.
+        environment: what the parser recorded: the link reference definitions.
+    """
+    starts = _line_starts(text)
+    code = (token.map for token in tokens if token.type in {"fence", "code_block"} and token.map)
+    masked = _replaced(text, ((starts[first], starts[last]) for first, last in code), " ")
+    comments, tags, masked = _comments_and_tags(masked)
+    ranges = [*comments, *_definitions(text, masked, starts, environment)]
+    ranges += (_comment(match.span(1), match[1].strip()) for match in _LINK_TITLE.finditer(masked))
+    if tags:
+        ranges += [*_elements(masked, tags), *_attributes(masked, tags)]
+    ranges.sort(key=lambda part: (part.start, -part.end))
+    separate, covered_until = [], 0
+    for part in ranges:
+        if part.is_kept or part.start >= covered_until:
+            separate.append(part)
+            covered_until = covered_until if part.is_kept else max(covered_until, part.end)
+    return separate
+
+
+def removed(text: str, ranges: Sequence[HiddenPart]) -> str:
+    """The text without the ranges that are not kept; its line breaks stay."""
+    return _replaced(text, ((part.start, part.end) for part in ranges if not part.is_kept), "")
+
+
+def hidden_parts(text: str, ranges: Sequence[HiddenPart], offset: int) -> Iterator[HiddenPart]:
+    """The ranges as parts of the file, with the offsets of their lines.
+
+    ``offset`` is that of the text in the file.
+    """
+    starts = _line_starts(text)
+    for part in ranges:
+        start = starts[bisect_right(starts, part.start) - 1]
+        end = starts[bisect_right(starts, max(part.start, part.end - 1))] - 1
+        words = " ".join(part.text.split())
+        yield part._replace(text=words, start=offset + start, end=offset + end)
+
+
+def _line_starts(text: str) -> list[int]:
+    """The offsets of the lines of a text, and its end twice: a token may end after it."""
+    return [0, *(match.end() for match in re.finditer("\n", text)), len(text) + 1, len(text) + 1]
+
+
+def _replaced(text: str, spans: Iterable[Span], filler: str) -> str:
+    """The text with ``filler`` for each character of the spans, apart from line breaks."""
+    parts, copied_until = [], 0
+    for start, end in spans:
+        if start >= copied_until:
+            parts += [text[copied_until:start], _NOT_BREAK.sub(filler, text[start:end])]
+            copied_until = end
+    return "".join((*parts, text[copied_until:]))
+
+
+def _comments_and_tags(masked: str) -> tuple[list[HiddenPart], list[Span], str]:
+    """The comments, the offsets of the tags, and the text without comments and code spans."""
+    runs: dict[int, list[int]] = defaultdict(list)
+    for run in re.finditer("`+", masked):
+        runs[len(run[0])].append(run.start())
+    blanks = [blank.start() for blank in _BLANK.finditer(masked)]
+    comments: list[HiddenPart] = []
+    tags: list[Span] = []
+    covered: list[Span] = []
+    missing: set[str] = set()
+    at = 0
+    while (match := _TOKEN.search(masked, at)) is not None:
+        mark, start, at = match[0], match.start(), match.end()
+        if mark[0] == "`":
+            closing = _following(runs[len(mark)], at, len(masked))
+            if closing < _following(blanks, at, len(masked)):
+                at = closing + len(mark)
+                covered.append((start, at))
+        elif mark[0] == "<" and mark[1] in "!?":
+            closer = _CLOSERS.get(mark, ">")
+            end = -1 if closer in missing else masked.find(closer, at)
+            before = start  # of the blanks and marks of quotes at the beginning of a line
+            while before and masked[before - 1] in " >":
+                before -= 1
+            is_block = not before or masked[before - 1] == "\n"
+            if end < 0:
+                missing.add(closer)
+                if not (is_block and mark == "<!--"):
+                    continue
+            end = len(masked) if end < 0 else end + len(closer)
+            if is_block or end <= _following(blanks, at, len(masked)):
+                comments.append(_comment((start, end), masked[at : end - 1]))
+                covered.append((start, end))
+                at = end
+        elif mark[0] == "<":
+            tags.append(match.span())
+    return comments, tags, _replaced(masked, covered, " ")
+
+
+def _following(offsets: Sequence[int], at: int, default: int) -> int:
+    index = bisect_left(offsets, at)
+    return offsets[index] if index < len(offsets) else default
+
+
+def _definitions(
+    text: str, masked: str, starts: Sequence[int], environment: Mapping[str, Any]
+) -> Iterator[HiddenPart]:
+    """Link definitions that nothing refers to, the titles of the others, and unused footnotes."""
+    defined = [
+        *environment.get("references", {}).items(),
+        *((item["label"], item) for item in environment.get("duplicate_refs", ())),
+    ]
+    # A definition is text only by its title, or if its label is a phrase.
+    spans = sorted(
+        ((starts[item["map"][0]], starts[item["map"][1]]), label)
+        for label, item in defined
+        if item.get("map") and (item["title"] or len(label.split()) >= _MIN_LABEL_WORDS)
+    )
+    if spans:
+        outside = _replaced(masked, (span for span, _ in spans), " ")
+        used = {normalizeReference(match[1]) for match in _LABEL.finditer(outside)}
+    for (start, end), label in spans:
+        definition = text[start:end].rstrip("\n")
+        if normalizeReference(label) not in used:
+            yield _comment((start, start + len(definition)), definition)
+        elif title := _DEFINITION_TITLE.search(definition):
+            yield _comment((start + title.start(), start + title.end()), title[0])
+    # CommonMark shows footnotes as they are written; other renderers leave out an unused one.
+    for note in _FOOTNOTE.finditer(masked):
+        if masked.count(f"[{note[1]}]") == 1:
+            yield HiddenPart("markup_comment", note[2], *note.span(), is_kept=True)
+
+
+def _elements(masked: str, tags: Sequence[Span]) -> Iterator[HiddenPart]:
+    """Hidden elements, and elements whose content is not text."""
+    # Each element has the number of its tag, because lxml does not tell offsets.
+    pieces, copied_until = [], 0
+    for number, (start, _) in enumerate(tags):
+        name = _TAG.match(masked, start)
+        if name and not name[1]:
+            pieces += [masked[copied_until : name.end(2)], f' {_NUMBER}="{number}"']
+            copied_until = name.end(2)
+    source = "".join((*pieces, masked[copied_until:])).encode("utf-8", "replace")
+    parser = etree.HTMLParser(encoding="utf-8", recover=True, no_network=True, collect_ids=False)
+    root = etree.fromstring(b"<body>" + source, parser)
+    last = parser.error_log.last_error
+    if last is not None and last.level >= etree.ErrorLevels.FATAL:
+        # Nested too deep; the rest of the tree is missing.
+        yield HiddenPart("invisible_element", "", 0, len(masked), is_kept=True)
+    spans = _spans(masked, tags)
+    for element, part in hidden_elements(root, root, source, hiding_sheets(source)):
+        if place := element.get(_NUMBER):
+            start, end = spans[int(place)]
+            words = " ".join(_TAG.sub(" ", masked[start:end]).split())
+            yield part._replace(text=words, start=start, end=end)
+    for element in root.iter(*_NEVER_SHOWN):
+        if place := element.get(_NUMBER):
+            yield _comment(spans[int(place)], " ".join(map(str, element.itertext())))
+
+
+def _spans(masked: str, tags: Sequence[Span]) -> list[Span]:
+    """The offsets of the element of each tag."""
+    open_tags: dict[str, list[int]] = defaultdict(list)
+    spans = list(tags)
+    for number, (start, end) in enumerate(tags):
+        match = _TAG.match(masked, start)
+        name = match[2].lower() if match else ""
+        if match is None or not match[1]:
+            open_tags[name].append(number)
+        elif open_tags[name]:
+            opening = open_tags[name].pop()
+            spans[opening] = spans[opening][0], end
+    blanks = [blank.start() for blank in _BLANK.finditer(masked)]
+    for name, numbers in open_tags.items():
+        following = len(masked)
+        for number in reversed(numbers):
+            start, end = spans[number]
+            is_block = name in _OPEN_BLOCKS
+            last = len(masked) if is_block else _following(blanks, end, len(masked))
+            spans[number] = start, min(last, following)
+            following = start if name in _ENDED_BY_NEXT else following
+    return spans
+
+
+def _attributes(masked: str, tags: Sequence[Span]) -> Iterator[HiddenPart]:
+    """Attributes with a text that is not shown."""
+    for start, end in tags:
+        name = _TAG.match(masked, start)
+        # A name with a capital letter is a component's, whose attributes may be shown.
+        if name is None or name[1] or not name[2].islower() or "-" in name[2]:
+            continue
+        for attribute in _ATTRIBUTE.finditer(masked, name.end(2), end):
+            value = (attribute[2] or "").strip("\"'")
+            is_text = len(value.split()) >= _MIN_ATTRIBUTE_WORDS
+            if is_text and attribute[1].lower() not in _SHOWN_ATTRIBUTES:
+                yield _comment(attribute.span(), unescape(value))
+
+
+# -- separated --
+#
+# One file with several documents, split at a declared separator line.
+#
+# The rest of a separator line is the title. A title that stands alone between two separator lines
+# belongs to the text after it. The content is read as Markdown.
+
+
+_MAX_TITLE_CHARS = 100
+_NOT_WORD = re.compile(r"[\W_]+")
+
+
+_Part = tuple[str, int, int, Sequence[str]]
+"""The title and number of what is between two separator lines; its first index, and its lines."""
+
+
+def _read_separated(
+    data: bytes, path: str, options: ReaderOptions
+) -> Iterable[ParsedDocument | DocumentError]:
+    """One document per part. Text before the first separator is a document as well.
+
+    A part with bad front matter yields its error, and the other parts follow.
+
+    Raises:
+        DocumentError: ``no_separator``, ``undecodable``.
+    """
+    if not options.separator:
+        raise DocumentError(
+            "no_separator",
+            f"{path}: the reader `separated` requires a separator",
+            "set `separator` in rolebundle.toml",
+        )
+    file = open_text(data, path)
+    keys: set[str] = set()
+    parts = _boxed(list(_parts(file.lines, options.separator)))
+    for title, ordinal, start, lines in _with_titles(parts):
+        slug = _NOT_WORD.sub("-", title.lower()).strip("-") or str(ordinal)
+        key, number = slug, 1
+        while key in keys:
+            number += 1
+            key = f"{slug}-{number}"
+        keys.add(key)
+        try:
+            document = markdown_document(file, path, start, start + len(lines), key=key)
+            yield _titled(document, title)
+        except DocumentError as error:
+            yield error
+
+
+def _titled(document: ParsedDocument, title: str) -> ParsedDocument:
+    """The document with its title: without a heading it is the first line of several, if short."""
+    if not title and document.blocks and not document.inferred:
+        lines = [line.strip() for block in document.blocks for line in block.text.split("\n")]
+        lines = [line for line in lines if line]
+        title = lines[0] if len(lines) > 1 and len(lines[0]) <= _MAX_TITLE_CHARS else ""
+    return replace(document, inferred={"title": title}) if title else document
+
+
+def _parts(lines: Sequence[str], separator: str) -> Iterator[_Part]:
+    mark = re.escape(separator[0])
+    # As in "=== Title ===", or in a separator line that is longer than declared.
+    closing = re.compile("$" if separator[0].isalnum() else rf"(?:^|\s){mark}+$|{mark}{{2,}}$")
+    title, start = "", 0
+    ends = [i for i, line in enumerate(lines) if line.startswith(separator)]
+    for ordinal, end in enumerate([*ends, len(lines)]):
+        yield title, ordinal, start, lines[start:end]
+        if end < len(lines):
+            title = closing.sub("", lines[end][len(separator) :].strip()).strip()
+            start = end + 1
+
+
+def _filled(part: _Part) -> list[str]:
+    """The lines of a part that are not blank."""
+    return [line.strip() for line in part[-1] if not is_blank(line)]
+
+
+def _boxed(parts: list[_Part]) -> list[_Part]:
+    """The parts, with titles that all stand alone between two separator lines in their places."""
+    boxes, bodies = parts[1::2], parts[2::2]
+    is_boxed = (
+        not _filled(parts[0])
+        and len(boxes) == len(bodies) > 0
+        and not any(title for title, *_ in parts)
+        and all(len(box[-1]) == len(_filled(box)) == 1 for box in boxes)
+        and any(len(body[-1]) > 1 for body in bodies)
+    )
+    if not is_boxed:
+        return parts
+    pairs = zip(boxes, bodies, strict=True)
+    return [(_filled(box)[0], box[1], *body[2:]) for box, body in pairs]
+
+
+def _with_titles(parts: Sequence[_Part]) -> Iterator[_Part]:
+    """The parts with a title or text. A title without text is that of the untitled text below."""
+    waiting: _Part | None = None
+    for part in parts:
+        has_text = bool(_filled(part))
+        if waiting and has_text and not part[0]:
+            yield (*waiting[:2], *part[2:])
+            waiting = None
+        elif has_text or part[0]:
+            if waiting:
+                yield waiting
+            waiting = None if has_text else part
+            if has_text:
+                yield part
+    if waiting:
+        yield waiting
+
+
+# -- ipynb --
+#
+# Jupyter notebooks of the formats 3 and 4: the cells as people wrote them, without outputs.
+
+
+# Tags and settings with which a notebook is shown without the source of a cell.
+_HIDING_TAGS = frozenset({"hide-cell", "hide-input", "hide_input", "remove-cell", "remove-input"})
+_HIDING_KEYS = ("hide_input", "hidden", "source_hidden")
+
+
+def _read_notebook(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+    """One document per file. A chunk never spans two cells.
+
+    Raises:
+        DocumentError: ``unreadable_notebook``, ``undecodable``.
+    """
+    file = open_text(data, path)
+    text = "\n".join(file.lines)
+    notebook = _parsed(text, path)
+    sheets = filter(_is_object, _list(notebook, "worksheets"))
+    cells = [cell for owner in (notebook, *sheets) for cell in _list(owner, "cells")]
+    blocks: list[Block] = []
+    hidden: list[HiddenPart] = []
+    index = LineIndex(text)
+    for number, cell in enumerate(cells, 1):
+        if _is_object(cell):
+            blocks += _cell(cell, number, index, max(1, len(file.lines)), hidden)
+    metadata = _object(notebook, "metadata")
+    heading = next((block.heading for block in blocks if block.heading), "")
+    kernel, language = _object(metadata, "kernelspec"), _object(metadata, "language_info")
+    inferred = {
+        "title": heading or _string(metadata, "title") or _string(metadata, "name"),
+        "programming_language": _string(language, "name") or _string(kernel, "language"),
+    }
+    yield ParsedDocument(
+        blocks=tuple(blocks),
+        inferred={key: value for key, value in inferred.items() if value},
+        line_exact=False,
+        notes=file.notes,
+        hidden=tuple(hidden),
+    )
+
+
+def _parsed(text: str, path: str) -> Mapping[str, Any]:
+    detail: object = "it has no cells"
+    try:
+        try:
+            value = parse_located(text)
+        except NotStrictError:
+            # Outputs may contain NaN, which Jupyter writes. Without offsets, lines are not known.
+            value = json.loads(text)
+        if isinstance(value, dict) and ("cells" in value or "worksheets" in value):
+            return value
+    except (ValueError, RecursionError) as error:
+        detail = error
+    raise DocumentError(
+        "unreadable_notebook",
+        f"{path}: it is no notebook, or damaged",
+        with_detail("save it in Jupyter again, or exclude it", detail),
+    )
+
+
+def _cell(
+    cell: Mapping[str, Any], number: int, index: LineIndex, last: int, hidden: list[HiddenPart]
+) -> Iterator[Block]:
+    """The blocks of a cell. What it hides is added to ``hidden``."""
+    key = "source" if "source" in cell else "input"
+    source = cell.get(key)
+    pieces = source if isinstance(source, list) else [source]
+    texts = [clean(piece)[0] for piece in pieces if isinstance(piece, str)]
+    lines = split_lines("".join(texts))
+    filled = [i for i, line in enumerate(lines) if not is_blank(line)]
+    if not filled:
+        return
+    first, end = 1, last
+    if isinstance(cell, LocatedObject):
+        first, end = (index.line(at) for at in cell.spans[key])
+    # Jupyter writes one string per line, and each on a line of its own.
+    is_aligned = len(lines) == len(texts) == end - first - 1
+    kind = cell.get("cell_type")
+    if kind == "markdown":
+        _, parts, blocks = read_markdown(lines, 0, len(lines))
+        # Their offsets are not those of the file.
+        hidden += (part._replace(start=0, end=0) for part in parts)
+    else:
+        text = "\n".join(lines[filled[0] : filled[-1] + 1])
+        block = Block(
+            "code" if kind == "code" else "paragraph", text, filled[0] + 1, filled[-1] + 1
+        )
+        if kind == "heading":
+            level = cell.get("level")
+            level = level if isinstance(level, int) and 1 <= level <= 6 else 1
+            words = plain_words(" ".join(text.split()))
+            block = block._replace(kind="heading", level=level, heading=words)
+        blocks = (block,)
+    if _is_hidden(_object(cell, "metadata")):
+        text = "\n".join(block.text for block in blocks)
+        hidden.append(HiddenPart("invisible_element", text, is_kept=True))
+    for block in blocks:
+        yield block._replace(
+            start_line=first + block.start_line if is_aligned else first,
+            end_line=first + block.end_line if is_aligned else end,
+            anchor=f"cell {number}",
+            aligned=is_aligned,
+        )
+
+
+def _is_hidden(metadata: Mapping[str, Any]) -> bool:
+    """Whether people see a cell only after a click, or not at all."""
+    settings = (metadata, _object(metadata, "jupyter"))
+    tags = [tag for tag in _list(metadata, "tags") if isinstance(tag, str)]
+    return not _HIDING_TAGS.isdisjoint(tags) or any(
+        owner.get(key) is True for owner in settings for key in _HIDING_KEYS
+    )
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _object(owner: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = owner.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _list(owner: Mapping[str, Any], key: str) -> Sequence[Any]:
+    value = owner.get(key)
+    return value if isinstance(value, list) else ()
+
+
+def _string(owner: Mapping[str, Any], key: str) -> str:
+    value = owner.get(key)
+    return " ".join(clean(value)[0].split()) if isinstance(value, str) else ""
+
+
+READERS = {
+    reader.name: reader
+    for reader in (
+        Reader("markdown", 3, _read),
+        Reader("separated", 3, _read_separated),
+        Reader("ipynb", 1, _read_notebook),
+    )
+}

@@ -14,15 +14,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers.extracted import HiddenTexts, TextBlocks, hidden_kind, row_line
-from rolebundle.ingest.readers.package import (
-    RELATION,
-    Package,
-    integer_in,
-    local_name,
-    number_in,
-    properties_of,
-)
+from rolebundle.ingest.readers import package as archive
 from rolebundle.scan.hidden_style import WHITE, Color, color
 
 Look = Mapping[str, Any]
@@ -84,10 +76,10 @@ class Walk:
     BODIES: ClassVar[frozenset[str]] = frozenset()
     """The elements, with namespaces, whose children these are."""
 
-    def __init__(self, package: Package) -> None:
+    def __init__(self, package: archive.Package) -> None:
         self.package = package
-        self.blocks = TextBlocks(package.too_large)
-        self.hidden = HiddenTexts()
+        self.blocks = archive.TextBlocks(package.too_large)
+        self.hidden = archive.HiddenTexts()
         self.relations: Mapping[str, tuple[str, str]] = {}
         self.left_out = Counter[str]()
         self.top: Look = {}
@@ -112,7 +104,7 @@ class Walk:
     def read_stream(self, part: str) -> None:
         """Read a part, one block, or row of a table, at a time."""
         for element in self.package.stream(part, *(f"{{*}}{name}" for name in self.STREAMED)):
-            name, parent = local_name(element), element.getparent()
+            name, parent = archive.local_name(element), element.getparent()
             table = self._table_of(element) if name == self.ROW else None
             if table is not None and table.getparent().tag in self.BODIES:
                 if table is not self._table:
@@ -218,7 +210,7 @@ class Walk:
 
     def pieces(self, element: Any, look: Look) -> Iterator[Piece]:
         """The visible paragraphs and tables of an element; boxes and notes follow their anchor."""
-        name = local_name(element)
+        name = archive.local_name(element)
         parts: list[str] = []
         if name in self.PARAGRAPHS:
             look = self.look(element, look)
@@ -245,7 +237,7 @@ class Walk:
         if self.IS_MIXED:
             self.text(element.text, look, parts)
         for child in children(element):
-            name = local_name(child)
+            name = archive.local_name(child)
             if name in self.BLOCKS:
                 box_look = {key: look[key] for key in _INHERITED_BY_BOXES if key in look}
                 self._boxes.append((child, box_look))
@@ -261,7 +253,9 @@ class Walk:
         if not text:
             return
         background = look.get("fill", WHITE)
-        kind = hides_all(look) or hidden_kind(look.get("color"), background, look.get("size"))
+        kind = hides_all(look) or archive.hidden_kind(
+            look.get("color"), background, look.get("size")
+        )
         if kind:
             self.hidden.add(kind, text)
         else:
@@ -303,7 +297,7 @@ class Walk:
             if next(element.iterancestors(row.tag)) is row:
                 text = self.cell(element, look)
                 is_text = element.get(self.VALUE_TYPE, "string") == "string"
-                repeated = integer_in(element.get(self.REPEATED), 1)
+                repeated = archive.integer_in(element.get(self.REPEATED), 1)
                 # The cells to the right of a sheet's last column are one that is repeated.
                 count = min(repeated, _MAX_REPEATED if text.strip() else _MAX_BLANK)
                 cells += [Cell(at, text, is_text) for at in range(column, column + count)]
@@ -371,7 +365,7 @@ class Sheet:
             hides = is_hidden or not self._is_shown or cell.column in self._hidden_columns
             (concealed if hides else shown).append(cell)
         self._walk.hidden.add("hidden_cells", " | ".join(cell.text for cell in concealed))
-        line = row_line(self._aligned(shown))
+        line = archive.row_line(self._aligned(shown))
         if not line:
             return
         is_text = [cell.is_text for cell in shown]
@@ -459,11 +453,11 @@ class Styles:
 
 def children(element: Any) -> Any:
     """The elements inside of an element; of an alternative those that Word shows."""
-    if local_name(element) != "AlternateContent":
+    if archive.local_name(element) != "AlternateContent":
         return element
     for option in element:
         required = option.get("Requires", "").split()
-        if local_name(option) == "Fallback" or all(map(_KNOWN_CHOICES.fullmatch, required)):
+        if archive.local_name(option) == "Fallback" or all(map(_KNOWN_CHOICES.fullmatch, required)):
             return option
     return ()
 
@@ -521,7 +515,7 @@ def alt_text(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
 
 def diagram(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
     """A diagram: one line for each of its points."""
-    data = walk.relations.get(element.get(f"{RELATION}dm", ""), ("", ""))[1]
+    data = walk.relations.get(element.get(f"{archive.RELATION}dm", ""), ("", ""))[1]
     points = walk.package.parse(data).iter("{*}pt")
     texts = (all_text(point) for point in points if point.get("type", "node") in {"node", "asst"})
     lines = "\n".join(filter(None, (" ".join(text.split()) for text in texts)))
@@ -534,7 +528,9 @@ Theme = Mapping[str, Color]
 """The colors of a theme by their names, such as ``accent1``."""
 
 
-def main_part(package: Package, default: str, hidden: HiddenTexts) -> tuple[str, dict[str, Any]]:
+def main_part(
+    package: archive.Package, default: str, hidden: archive.HiddenTexts
+) -> tuple[str, dict[str, Any]]:
     """The name of the main part, and the properties of the document.
 
     Args:
@@ -551,13 +547,15 @@ def main_part(package: Package, default: str, hidden: HiddenTexts) -> tuple[str,
         raise ValueError(f"it has no {main}")
     for name in filter(_UNSHOWN.search, package.names()):
         hidden.add("comment", " ".join(package.parse(name).itertext()))
-    return main, properties_of(package.parse(kinds.get("core-properties", "docProps/core.xml")))
+    return main, archive.properties_of(
+        package.parse(kinds.get("core-properties", "docProps/core.xml"))
+    )
 
 
-def theme_of(package: Package, name: str) -> Theme:
+def theme_of(package: archive.Package, name: str) -> Theme:
     """The colors of the theme in the member ``name``."""
     return {
-        local_name(entry): found
+        archive.local_name(entry): found
         for entry in next(package.parse(name).iter("{*}clrScheme"), ())
         for value in entry
         if (found := hex_color(value.get("lastClr") or value.get("val")))
@@ -575,9 +573,9 @@ def fill_color(fill: Any, theme: Theme) -> Color | None:
         name = value.get("val", "")
         found = theme.get(name) or hex_color(value.get("lastClr") or name) or color(name.lower())
         for change in value:
-            if local_name(change) != "alpha":
+            if archive.local_name(change) != "alpha":
                 return None
-            opacity = number_in(change.get("val"), 100_000) / 100_000
+            opacity = archive.number_in(change.get("val"), 100_000) / 100_000
             found = found and found._replace(alpha=opacity)
         return found
     return None
@@ -586,7 +584,7 @@ def fill_color(fill: Any, theme: Theme) -> Color | None:
 def shape_fill(shape: Any, theme: Theme) -> tuple[bool, Color | None]:
     """Whether a shape is filled, and its color if it is known."""
     for part in shape.find("{*}spPr") if shape.find("{*}spPr") is not None else ():
-        name = local_name(part)
+        name = archive.local_name(part)
         if name.endswith("Fill"):
             return name != "noFill", fill_color(part, theme) if name == "solidFill" else None
     style = shape.find("{*}style/{*}fillRef")

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from math import hypot
-from typing import Any
+from typing import Any, NamedTuple
 
 import pypdf
 import pypdf.errors
+from pypdf import PageObject, PdfReader
+from pypdf.generic import ArrayObject, IndirectObject, TextStringObject
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers.base import Reader, ReaderOptions, block_of, damaged, runs
-from rolebundle.ingest.readers.pdf_hidden import PageText, hidden_layers, page_text
-from rolebundle.ingest.readers.titles import is_own_title
+from rolebundle.ingest.readers import base
+from rolebundle.scan.finding import HiddenPart
+from rolebundle.scan.hidden_style import BLACK, SAME_COLOR, WHITE, Color
 from rolebundle.text.counts import counted
 from rolebundle.text.decoding import clean, cleaned_note, split_lines
 
@@ -33,14 +36,14 @@ _MAX_LINE_HEIGHT = 1.45
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
-def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+def _read(data: bytes, path: str, _options: base.ReaderOptions) -> Iterable[ParsedDocument]:
     """One document per file.
 
     Raises:
         DocumentError: ``encrypted_pdf``, ``no_text_layer`` or ``unreadable_pdf``.
     """
     inferred, pages = _extract(data, path)
-    texts = [split_lines(page.visible) for page in pages]
+    texts = [split_lines(visible) for visible, _ in pages]
     text, replaced = clean("\n".join("\n".join(lines) for lines in texts))
     if not text or text.isspace():
         raise DocumentError(
@@ -54,7 +57,7 @@ def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDoc
         inferred=inferred,
         lines=lines,
         notes=cleaned_note(replaced),
-        hidden=tuple(part for page in pages for part in page.hidden),
+        hidden=tuple(part for _, hidden in pages for part in hidden),
     )
 
 
@@ -75,7 +78,7 @@ def _extract(data: bytes, path: str) -> tuple[dict[str, object], list[PageText]]
         raise
     except Exception as error:
         # On broken files pypdf raises nearly any exception, such as KeyError or RecursionError.
-        raise damaged("unreadable_pdf", path, error) from error
+        raise base.damaged("unreadable_pdf", path, error) from error
 
 
 def _opens_without_password(reader: pypdf.PdfReader) -> bool:
@@ -94,7 +97,7 @@ def _metadata(reader: pypdf.PdfReader, pages: list[PageText]) -> dict[str, objec
     with suppress(Exception):
         title = declared_title(information.title)
     with suppress(Exception):
-        title = title or _shown_title(reader.pages[0], pages[0].visible)
+        title = title or _shown_title(reader.pages[0], pages[0][0])
     with suppress(Exception):
         date = information.modification_date
     with suppress(Exception):
@@ -106,7 +109,7 @@ def _metadata(reader: pypdf.PdfReader, pages: list[PageText]) -> dict[str, objec
 def declared_title(value: object) -> str:
     """The title in the metadata, on one line; empty if no person wrote it."""
     title = " ".join(clean(value)[0].split()) if isinstance(value, str) else ""
-    return title if is_own_title(title) and _is_sensible(title) else ""
+    return title if base.is_own_title(title) and _is_sensible(title) else ""
 
 
 def _shown_title(page: pypdf.PageObject, visible: str) -> str:
@@ -152,9 +155,380 @@ def _blocks(lines: list[str], pages: list[list[str]]) -> Iterator[Block]:
     for number, page in enumerate(pages, 1):
         # In the joined text a page without text is one empty line.
         end = min(start + max(1, len(page)), len(lines))
-        for first, last in runs(lines, start, end):
-            yield block_of(lines, "paragraph", first, last)._replace(page=number)
+        for first, last in base.runs(lines, start, end):
+            yield base.block_of(lines, "paragraph", first, last)._replace(page=number)
         start = end
 
 
-READER = Reader("pdf", 4, _read)
+READER = base.Reader("pdf", 4, _read)
+
+
+# -- pdf hidden --
+#
+# Text of a PDF page that people do not see, such as white, tiny, clipped or covered text.
+#
+# pypdf follows the matrices; the rest of the graphics state is followed here: colors, clips, marked
+# content. Places are rectangles, and the width of a text is estimated, so a text counts as outside
+# or covered only if all of its rectangle is. Annotations are not read.
+
+
+Box = tuple[float, float, float, float]
+"""Left, bottom, right and top, in points."""
+Matrix = Sequence[float]
+
+_IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+_MAX_FONT_SIZE = 1.0  # points
+_MAX_OPACITY = 0.05
+_MAX_COMPARISONS = 3_000_000
+"""Texts times shapes of a page, about a second. On a page with more, all texts are labelled."""
+_CHARACTER_WIDTH = 0.5  # of the font size
+# An image that covers this share of the page is a scan, and invisible text on it is its OCR.
+_SCAN_SHARE = 0.5
+# Operators that show text, with the place of the text in their operands.
+_SHOWS = {b"Tj": 0, b"'": 0, b'"': 2, b"TJ": 0}
+_FILLS = frozenset((b"f", b"F", b"f*", b"B", b"B*", b"b", b"b*"))
+_PATH_ENDS = _FILLS | {b"n", b"S", b"s"}
+_PATH_PARTS = frozenset((b"re", b"m", b"l", b"c", b"v", b"y", b"h"))
+_MOVES = frozenset((b"BT", b"Td", b"TD", b"Tm", b"T*"))
+_COLORS = frozenset((b"g", b"rg", b"k", b"sc", b"scn", b"cs"))
+
+
+PageText = tuple[str, tuple[HiddenPart, ...]]
+"""The text of a page without its hidden parts, and these. What is kept is in the text, too."""
+
+
+def page_text(page: PageObject, layers: frozenset[int]) -> PageText:
+    """Read a page; ``layers`` are the object numbers of the layers that are not shown."""
+    tracker = _Tracker(page, layers)
+    text = page.extract_text(
+        visitor_operand_before=tracker.before, visitor_operand_after=tracker.after
+    )
+    removed, labelled = tracker.hidden()
+    if removed:
+        text = _extracted(page, set(range(len(tracker.texts))) - removed.keys())
+    parts = [
+        HiddenPart(kind, " ".join(hidden.split()), is_kept=is_kept)
+        for kinds, is_kept in ((removed, False), (labelled, True))
+        for kind in sorted(set(kinds.values()))
+        if (hidden := _extracted(page, {n for n in kinds if kinds[n] == kind})).strip()
+    ]
+    return text, tuple(parts)
+
+
+def _extracted(page: PageObject, wanted: set[int]) -> str:
+    """The text of the operators that show text and are wanted, by their number on the page."""
+    count = -1
+
+    def before(operator: bytes, operands: Any, _cm: Any, _tm: Any) -> None:
+        nonlocal count
+        place = _SHOWS.get(operator)
+        if place is not None:
+            count += 1
+            if count not in wanted and len(operands) > place:
+                operands[place] = ArrayObject() if operator == b"TJ" else TextStringObject("")
+
+    return page.extract_text(visitor_operand_before=before)
+
+
+def hidden_layers(reader: PdfReader) -> frozenset[int]:
+    """The object numbers of the layers (optional content) that a viewer does not show at first."""
+    properties = _resolved(_resolved(reader.trailer["/Root"]).get("/OCProperties", {}))
+    default = _resolved(properties.get("/D", {}))
+    hidden = set(_numbers(default.get("/OFF", ())))
+    if default.get("/BaseState") == "/OFF":
+        hidden |= set(_numbers(properties.get("/OCGs", ()))) - set(_numbers(default.get("/ON", ())))
+    return frozenset(hidden)
+
+
+def _resolved(value: Any) -> Any:
+    return value.get_object() if isinstance(value, IndirectObject) else value
+
+
+def _numbers(references: Any) -> Iterator[int]:
+    for reference in _resolved(references):
+        if isinstance(reference, IndirectObject):
+            yield reference.idnum
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The graphics state. The color is ``None`` if it is not known."""
+
+    fill: Color | None = BLACK
+    opacity: float = 1.0
+    is_blended: bool = False
+    render_mode: int = 0
+    font_size: float = 1.0
+    is_measured: bool = True
+    clip: Box | None = None
+
+
+class _Text(NamedTuple):
+    """An operator that showed text, how it is hidden, and how many shapes were drawn before."""
+
+    box: Box
+    kind: str = ""
+    color: Color | None = None
+    paints: int = 0
+
+
+class _Paint(NamedTuple):
+    """A filled shape or an image; without a color if that is not known."""
+
+    box: Box
+    color: Color | None
+    is_opaque: bool
+    is_image: bool = False
+
+
+@dataclass(slots=True)
+class _Tracker:
+    """Follows the operators of a page and of the forms on it."""
+
+    page: PageObject
+    layers: frozenset[int]
+    state: _State = _State()
+    stack: list[_State] = field(default_factory=list)
+    outer: Matrix = _IDENTITY
+    """Of the form that is drawn: pypdf begins each with a matrix of its own."""
+    forms: list[tuple[_State, list[_State], Matrix, Any]] = field(default_factory=list)
+    resources: Any = None
+    box: Box = (0.0, 0.0, 0.0, 0.0)
+    advance: float = 0.0
+    """How far the texts went since their matrix was set."""
+    path: list[Box] = field(default_factory=list)
+    is_rectangle: bool = True
+    is_clipping: bool = False
+    marks: list[bool] = field(default_factory=list)
+    texts: list[_Text] = field(default_factory=list)
+    paints: list[_Paint] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.resources = _resolved(self.page.get("/Resources", {}))
+        self.box = _box(_IDENTITY, [float(value) for value in self.page.cropbox])
+
+    def hidden(self) -> tuple[dict[int, str], dict[int, str]]:
+        """The kinds of the texts that are hidden, and of those that are kept, by their number."""
+        scanned = sum(_area(_common(p.box, self.box)) for p in self.paints if p.is_image)
+        has_scan = scanned >= _SCAN_SHARE * _area(self.box)  # often stored in strips
+        is_compared = len(self.texts) * len(self.paints) <= _MAX_COMPARISONS
+        removed: dict[int, str] = {}
+        labelled: dict[int, str] = {}
+        for number, text in enumerate(self.texts):
+            if text.kind:
+                is_ocr = has_scan and text.kind == "invisible_element"
+                (labelled if is_ocr else removed)[number] = text.kind
+            elif not is_compared:
+                labelled[number] = "invisible_element"
+            elif self._is_like_its_background(text):
+                removed[number] = "white_text"
+            else:
+                after = self.paints[text.paints :]
+                covers = [p for p in after if p.is_opaque and _contains(p.box, text.box)]
+                if covers:
+                    is_image = any(cover.is_image for cover in covers)
+                    (labelled if is_image else removed)[number] = "invisible_element"
+        return removed, labelled
+
+    def _is_like_its_background(self, text: _Text) -> bool:
+        if text.color is None:
+            return False
+        before = reversed(self.paints[: text.paints])
+        behind = next((p for p in before if _common(p.box, text.box) is not None), None)
+        background = WHITE if behind is None else behind.color
+        if background is None or (behind is not None and not _contains(behind.box, text.box)):
+            return False
+        return text.color.distance(background) <= SAME_COLOR
+
+    def before(self, operator: bytes, operands: Any, cm: Any, _tm: Any) -> None:
+        """Called before an operator; ``cm`` is the matrix of the page or form."""
+        if operator == b"Do":
+            self.forms.append((self.state, self.stack, self.outer, self.resources))
+        if operator not in _SHOWS:
+            with _broken_operators():
+                self._operator(operator, operands, _product(cm, self.outer))
+
+    def after(self, operator: bytes, operands: Any, cm: Any, tm: Any) -> None:
+        """Called after an operator; a form is drawn between. ``tm`` is the matrix of the text."""
+        if operator == b"Do" and self.forms:
+            self.state, self.stack, self.outer, self.resources = self.forms.pop()
+        if operator in _SHOWS:
+            # Of a broken operator, too, because texts are numbered.
+            self.texts.append(_Text(self.box, paints=len(self.paints)))
+            with _broken_operators():
+                self.texts[-1] = self._shown(operator, operands, _product(cm, self.outer), tm)
+
+    def _operator(self, operator: bytes, operands: Any, matrix: Matrix) -> None:  # noqa: PLR0912
+        if operator == b"q":
+            self.stack.append(self.state)
+        elif operator == b"Q":
+            self.state = self.stack.pop()
+        elif operator == b"Do":
+            self._draw(_resolved(_resolved(self.resources["/XObject"])[operands[0]]), matrix)
+        elif operator in _MOVES:
+            self.advance = 0.0
+        elif operator in _PATH_ENDS:
+            self._end_path(operator)
+        elif operator in _PATH_PARTS:
+            self._extend_path(operator, [float(value) for value in operands], matrix)
+        elif operator in {b"W", b"W*"}:
+            self.is_clipping = True
+        elif operator in _COLORS:
+            self.state = replace(self.state, fill=_color(operator, operands))
+        elif operator == b"gs":
+            parameters = _resolved(_resolved(self.resources["/ExtGState"])[operands[0]])
+            opacity = float(parameters.get("/ca", self.state.opacity))
+            is_blended = parameters.get("/BM", "/Normal") not in {"/Normal", "/Compatible"}
+            self.state = replace(self.state, opacity=opacity, is_blended=is_blended)
+        elif operator == b"Tf":
+            # Fonts of type 3 have their own units.
+            font = _resolved(_resolved(self.resources["/Font"])[operands[0]])
+            is_measured = font.get("/Subtype") != "/Type3"
+            size = float(operands[1])
+            self.state = replace(self.state, font_size=size, is_measured=is_measured)
+        elif operator == b"Tr":
+            self.state = replace(self.state, render_mode=int(operands[0]))
+        elif operator in {b"BDC", b"BMC"}:
+            self.marks.append(False)
+            self.marks[-1] = operator == b"BDC" and operands[0] == "/OC" and self._is_off(operands)
+        elif operator == b"EMC":
+            self.marks.pop()
+
+    def _shown(self, operator: bytes, operands: Any, cm: Matrix, tm: Matrix) -> _Text:
+        operand = operands[_SHOWS[operator]]
+        length = sum(
+            len(piece) * _CHARACTER_WIDTH
+            if isinstance(piece, (str, bytes))
+            else -float(piece) / 1000
+            for piece in (operand if operator == b"TJ" else [operand])
+        )
+        size = self.state.font_size
+        start = 0.0 if operator in {b"'", b'"'} else self.advance
+        self.advance = end = start + length * size
+        matrix = _product(tm, cm)
+        box = _box(matrix, (start, -0.2 * size, end, 0.8 * size))
+        kind = self._kind(box, abs(size) * hypot(matrix[2], matrix[3]))
+        color = self.state.fill if self.state.render_mode in {0, 4} else None
+        return _Text(box, kind, color, len(self.paints))
+
+    def _kind(self, box: Box, height: float) -> str:
+        """How a text is hidden without a look at its color."""
+        state = self.state
+        is_tiny = state.is_measured and height <= _MAX_FONT_SIZE
+        if state.render_mode == 3 or any(self.marks) or is_tiny or state.opacity <= _MAX_OPACITY:
+            return "invisible_element"
+        is_clipped = state.clip is not None and _area(_common(box, state.clip)) < 1.0
+        return "off_screen_element" if is_clipped or _common(box, self.box) is None else ""
+
+    def _extend_path(self, operator: bytes, numbers: list[float], matrix: Matrix) -> None:
+        if operator == b"re":
+            x, y, width, height = numbers
+            self.path.append(_box(matrix, (x, y, x + width, y + height)))
+            return
+        self.is_rectangle = False
+        for x, y in zip(numbers[0::2], numbers[1::2], strict=False):
+            self.path.append(_box(matrix, (x, y, x, y)))
+
+    def _end_path(self, operator: bytes) -> None:
+        state = self.state
+        if self.path:
+            left, bottom, right, top = zip(*self.path, strict=True)
+            box = (min(left), min(bottom), max(right), max(top))
+            if operator in _FILLS and state.opacity > _MAX_OPACITY:
+                is_plain = self.is_rectangle and len(self.path) == 1
+                is_opaque = is_plain and state.opacity >= 1 and not state.is_blended
+                self._paint(_Paint(box, state.fill if is_opaque else None, is_opaque))
+            if self.is_clipping:
+                clip = box if state.clip is None else _common(box, state.clip) or (0, 0, 0, 0)
+                self.state = replace(state, clip=clip)
+        self.path, self.is_rectangle, self.is_clipping = [], True, False
+
+    def _paint(self, paint: _Paint) -> None:
+        """Add a shape as far as the clip shows it."""
+        seen = paint.box if self.state.clip is None else _common(paint.box, self.state.clip)
+        if seen is not None:
+            self.paints.append(paint._replace(box=seen))
+
+    def _draw(self, drawn: Any, matrix: Matrix) -> None:
+        """An image, or a form, whose operators follow."""
+        if drawn["/Subtype"] == "/Image":
+            is_masked = any(map(drawn.get, ("/SMask", "/Mask", "/ImageMask")))
+            is_opaque = self.state.opacity >= 1 and not is_masked
+            box = _box(matrix, (0.0, 0.0, 1.0, 1.0))
+            self._paint(_Paint(box, None, is_opaque, is_image=True))
+            return
+        self.outer = _product([float(value) for value in drawn.get("/Matrix", _IDENTITY)], matrix)
+        self.stack = []
+        self.resources = _resolved(drawn.get("/Resources", self.resources))
+
+    def _is_off(self, operands: Sequence[Any]) -> bool:
+        """Whether marked content is on layers that are not shown."""
+        reference = _resolved(self.resources["/Properties"]).raw_get(operands[1])
+        group = _resolved(reference)
+        members = group.raw_get("/OCGs") if "/OCGs" in group else reference
+        numbers = set(_numbers([members] if isinstance(_resolved(members), dict) else members))
+        return bool(numbers) and numbers <= self.layers
+
+
+def _broken_operators() -> suppress:
+    return suppress(TypeError, ValueError, IndexError, KeyError, AttributeError)
+
+
+def _color(operator: bytes, operands: Any) -> Color | None:
+    """The color that an operator sets; ``None`` if it is not known."""
+    if operator == b"cs":
+        return BLACK if str(operands[0]).startswith("/Device") else None
+    if any(isinstance(value, str) for value in operands):
+        return None
+    values = [min(max(float(value), 0.0), 1.0) for value in operands]
+    if operator == b"g":
+        values *= 3
+    elif len(values) == 4:
+        *inks, black = values
+        values = [(1 - ink) * (1 - black) for ink in inks]
+    # One ink of a color space that is not known has no color.
+    return Color(*(255 * value for value in values)) if len(values) == 3 else None
+
+
+def _product(first: Matrix, second: Matrix) -> Matrix:
+    a, b, c, d, e, f = first
+    g, h, i, j, k, m = second
+    return (
+        a * g + b * i,
+        a * h + b * j,
+        c * g + d * i,
+        c * h + d * j,
+        e * g + f * i + k,
+        e * h + f * j + m,
+    )
+
+
+def _box(matrix: Matrix, box: Sequence[float]) -> Box:
+    """The rectangle around a transformed rectangle."""
+    a, b, c, d, e, f = matrix
+    corners = [(x, y) for x in box[0::2] for y in box[1::2]]
+    xs = [a * x + c * y + e for x, y in corners]
+    ys = [b * x + d * y + f for x, y in corners]
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def _common(first: Box, second: Box) -> Box | None:
+    """What two rectangles have in common, or ``None``."""
+    left, bottom = max(first[0], second[0]), max(first[1], second[1])
+    right, top = min(first[2], second[2]), min(first[3], second[3])
+    return (left, bottom, right, top) if left < right and bottom < top else None
+
+
+def _area(box: Box | None) -> float:
+    return 0.0 if box is None else (box[2] - box[0]) * (box[3] - box[1])
+
+
+def _contains(outer: Box, inner: Box) -> bool:
+    """Whether a rectangle contains another one, to within a tenth of its size."""
+    slack_x, slack_y = 0.1 * (inner[2] - inner[0]), 0.1 * (inner[3] - inner[1])
+    return (
+        outer[0] <= inner[0] + slack_x
+        and outer[1] <= inner[1] + slack_y
+        and outer[2] >= inner[2] - slack_x
+        and outer[3] >= inner[3] - slack_y
+    )

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
 from rolebundle.ingest.readers.office import Action, Look, Piece, Theme, Walk, fill_color
 from rolebundle.ingest.readers.package import (
     RELATION,
-    PackageReader,
     integer_in,
     local_name,
     number_in,
+    package_reader,
 )
 from rolebundle.scan.hidden_style import WHITE, Color
 
@@ -32,26 +32,12 @@ _Box = tuple[float, float, float, float]
 """Left, top, right and bottom."""
 
 
-class _Shape(NamedTuple):
-    """A shape, its place if that is known, and whether it or a group around it is hidden."""
-
-    element: Any
-    box: _Box | None
-    is_hidden: bool
+_Shape = tuple[Any, _Box | None, bool]
+"""A shape, its place if that is known, and whether it or a group around it is hidden."""
 
 
-class _Layout(NamedTuple):
-    """What a slide inherits.
-
-    Attributes:
-        theme: its colors.
-        background: its color; ``None`` if it is not known.
-        boxes: the places that shapes and pictures fill.
-    """
-
-    theme: Theme
-    background: Color | None
-    boxes: Sequence[_Box]
+_Layout = tuple[Theme, Color | None, Sequence[_Box]]
+"""What a slide inherits: colors, that of the background, and the places of shapes and pictures."""
 
 
 class _Pptx(Walk):
@@ -91,7 +77,7 @@ class _Pptx(Walk):
         # The places of filled shapes and pictures that were drawn.
         self._drawn = list(boxes)
         shapes = (
-            (_placeholder(shape.element) in _TITLES, list(self._pieces_of(shape)))
+            (_placeholder(shape[0]) in _TITLES, list(self._pieces_of(shape)))
             for shape in _shapes(root.find(_TREE))
         )
         self.slide(number, shapes, notes)
@@ -106,13 +92,13 @@ class _Pptx(Walk):
             theme = {**theme, **{key: theme[value] for key, value in names if value in theme}}
             background = _background(master_root, theme, theme.get("bg1", WHITE))
             boxes = [
-                shape.box
+                box
                 for root in (master_root, layout_root)
-                for shape in _shapes(root.find(_TREE))
-                if shape.box and _fill(shape.element, theme)[0]
+                for element, box, _ in _shapes(root.find(_TREE))
+                if box and _fill(element, theme)[0]
             ]
             background = _background(layout_root, theme, background)
-            self._layouts[name] = _Layout(theme, background, boxes)
+            self._layouts[name] = theme, background, boxes
         return self._layouts[name]
 
     def _pieces_of(self, shape: _Shape) -> Iterator[Piece]:
@@ -121,7 +107,9 @@ class _Pptx(Walk):
         kind = ""
         if is_hidden:
             kind = "invisible_element"
-        elif box and not (_overlap(box, self._slide_box) and _is_large(box)):
+        elif box and not (
+            _overlap(box, self._slide_box) and max(box[2] - box[0], box[3] - box[1]) >= _MIN_SIDE
+        ):
             kind = "off_screen_element"
         is_list = placeholder in {"body", "obj"}
         look = {"fill": self._fill_behind(shape), "is_list": is_list, "away": kind}
@@ -194,7 +182,7 @@ def _shapes(tree: Any, group: _Box | None = None, is_hidden: bool = False) -> It
         if name in {"grpSp", "AlternateContent"}:
             yield from _shapes(element, box, hides)
         elif name in _SHAPES:
-            yield _Shape(element, box, hides)
+            yield element, box, hides
 
 
 def _fill(element: Any, theme: Theme) -> tuple[bool, Color | None]:
@@ -230,13 +218,9 @@ def _box(element: Any) -> _Box | None:
     return left, top, left + number_in(size.get("cx"), 0), top + number_in(size.get("cy"), 0)
 
 
-def _is_large(box: _Box) -> bool:
-    return box[2] - box[0] >= _MIN_SIDE or box[3] - box[1] >= _MIN_SIDE
-
-
 def _overlap(first: _Box, second: _Box) -> bool:
     is_beside = first[2] <= second[0] or second[2] <= first[0]
     return not is_beside and first[1] < second[3] and second[1] < first[3]
 
 
-READER = PackageReader("pptx", 3, lambda package: _Pptx(package).read())
+READER = package_reader("pptx", 3, lambda package: _Pptx(package).read())

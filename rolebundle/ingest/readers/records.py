@@ -16,15 +16,9 @@ from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
 from rolebundle.ingest.readers.base import Reader, ReaderOptions, block_of, is_blank, open_text
+from rolebundle.text import strict_json
 from rolebundle.text.counts import counted
 from rolebundle.text.decoding import clean, cleaned_note, looks_binary, split_lines, with_newlines
-from rolebundle.text.strict_json import (
-    LineIndex,
-    LocatedObject,
-    NotStrictError,
-    parse_located,
-    parse_strict,
-)
 
 _KEYS = frozenset(DeclaredMetadata.model_fields)
 _MAX_UNKNOWN_KEYS = 20
@@ -72,13 +66,13 @@ def _read_json(data: bytes, path: str, _options: ReaderOptions) -> Iterable[Pars
     file = open_text(data, path)
     text = "\n".join(file.lines)
     try:
-        value = parse_located(text)
-    except NotStrictError as error:
+        value = strict_json.parse_located(text)
+    except strict_json.NotStrictError as error:
         line = text.count("\n", 0, max(error.at, 0)) + 1
         raise _bad_json(path, line, "it is not strict JSON", str(error)) from error
-    documents = value.get("documents") if isinstance(value, LocatedObject) else None
+    documents = value.get("documents") if isinstance(value, strict_json.LocatedObject) else None
     if isinstance(documents, list) and all(
-        isinstance(document, LocatedObject) and isinstance(document.get("chunks"), list)
+        isinstance(document, strict_json.LocatedObject) and isinstance(document.get("chunks"), list)
         for document in documents
     ):
         yield from _Corpus(text, path, file.notes).documents(documents)
@@ -97,11 +91,11 @@ class _Corpus:
     """Turns a parsed corpus into documents, with the lines of each chunk's content."""
 
     def __init__(self, text: str, path: str, notes: tuple[str, ...]) -> None:
-        self._index = LineIndex(text)
+        self._index = strict_json.LineIndex(text)
         self._path = path
         self._notes = notes
 
-    def documents(self, records: Sequence[LocatedObject]) -> Iterator[ParsedDocument]:
+    def documents(self, records: Sequence[strict_json.LocatedObject]) -> Iterator[ParsedDocument]:
         noted: set[str] = set()
         for document in records:
             record = {key: value for key, value in document.items() if key != "chunks"}
@@ -115,8 +109,8 @@ class _Corpus:
                 notes=self._notes + _unknown_keys(record, noted),
             )
 
-    def _chunk(self, chunk: Any, document: LocatedObject) -> ReadyChunk:
-        if not isinstance(chunk, LocatedObject):
+    def _chunk(self, chunk: Any, document: strict_json.LocatedObject) -> ReadyChunk:
+        if not isinstance(chunk, strict_json.LocatedObject):
             raise self._error(document.at, "a chunk must be an object")
         content = self._text(chunk, "content")
         first, last = chunk.spans["content"]
@@ -135,13 +129,13 @@ class _Corpus:
             excluded_roles=self._texts(chunk, "excluded_roles"),
         )
 
-    def _text(self, owner: LocatedObject, key: str) -> str:
+    def _text(self, owner: strict_json.LocatedObject, key: str) -> str:
         value = owner.get(key)
         if not isinstance(value, str) or not value.strip():
             raise self._error(owner.at, f"`{key}` must be a string")
         return clean(value)[0]
 
-    def _texts(self, owner: LocatedObject, key: str) -> tuple[str, ...]:
+    def _texts(self, owner: strict_json.LocatedObject, key: str) -> tuple[str, ...]:
         value = owner.get(key) or ()
         if value and not (isinstance(value, list) and all(isinstance(i, str) for i in value)):
             raise self._error(owner.at, f"`{key}` must be a list of strings")
@@ -152,10 +146,6 @@ class _Corpus:
 
 
 # JSON Lines
-
-
-class _NoRecordError(Exception):
-    """Why a line is no record. The reason continues a sentence that begins with the line."""
 
 
 def _read_jsonl(
@@ -176,9 +166,9 @@ def _read_jsonl(
             document = _document(line, number, noted)
             first_line = first_lines.setdefault(document.key, number)
             if first_line != number:
-                raise _NoRecordError(f"repeats the _id of line {first_line}")
+                raise ValueError(f"repeats the _id of line {first_line}")
             yield document
-        except _NoRecordError as error:
+        except ValueError as error:
             problems += 1
             if problems <= _MAX_PROBLEMS:
                 yield _bad_line(path, f"line {number} {error}", str(error.__cause__ or ""))
@@ -209,25 +199,25 @@ def _document(line: str, number: int, noted: set[str]) -> ParsedDocument:
     """The document of a line.
 
     Raises:
-        _NoRecordError: it is no record.
+        ValueError: it is no record.
     """
     try:
-        record = parse_strict(line)
-    except NotStrictError as error:
-        raise _NoRecordError("is not JSON") from error
+        record = strict_json.parse_strict(line)
+    except strict_json.NotStrictError as error:
+        raise ValueError("is not JSON") from error
     if not isinstance(record, dict):
-        raise _NoRecordError("is not a JSON object")
+        raise ValueError("is not a JSON object")  # noqa: TRY004 (all are bad lines)
     key = record.get("_id", record.get("id", f"line-{number}"))
     if isinstance(key, bool) or not isinstance(key, str | int) or not str(key).strip():
-        raise _NoRecordError("has an _id that is neither a string nor a number")
+        raise ValueError("has an _id that is neither a string nor a number")
     key = clean(str(key))[0]
     title, text = ("" if record.get(name) is None else record[name] for name in ("title", "text"))
     for name, value in (("title", title), ("text", text)):
         if not isinstance(value, str):
-            raise _NoRecordError(f"has a {name} that is not a string")
+            raise ValueError(f"has a {name} that is not a string")  # noqa: TRY004 (all are bad lines)
     metadata = record.get("metadata") or {}
     if not isinstance(metadata, dict):
-        raise _NoRecordError("has metadata that is not an object")
+        raise ValueError("has metadata that is not an object")  # noqa: TRY004 (all are bad lines)
     declared = _declared(metadata)
     if title:
         declared.setdefault("title", clean(title)[0])

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers.base import Reader, ReaderOptions, block_of, is_blank, open_text
@@ -23,16 +22,12 @@ _MAX_LINE_CHARS = 300
 _MAX_HEADING_CHARS = 120
 
 
-class _Unit(NamedTuple):
-    """Where a part of a file begins, as an index.
+_Unit = tuple[int, int, str]
+"""Where a part of a file begins, as an index; the level of its definition, from 1; and its name.
 
-    ``level`` is that of its definition, from 1, and ``heading`` its name. The rest of a file after
-    a definition has the level of that definition and no name. Between definitions the level is 0.
-    """
-
-    start: int
-    level: int = 0
-    heading: str = ""
+The rest of a file after a definition has the level of that definition and no name. Between
+definitions the level is 0.
+"""
 
 
 _OF_C = (
@@ -165,12 +160,11 @@ def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDoc
 def _blocks(lines: Sequence[str], units: Sequence[_Unit]) -> Iterator[Block]:
     """A unit has all lines up to the next one."""
     first = next((i for i, line in enumerate(lines) if not is_blank(line)), len(lines))
-    found = [*units, _Unit(len(lines))]
-    if found[0].start > first:
-        found.insert(0, _Unit(first))
-    for unit, below in pairwise(found):
-        level, heading = unit.level, unit.heading
-        yield block_of(lines, "code", unit.start, below.start, level=level, heading=heading)
+    found: list[_Unit] = [*units, (len(lines), 0, "")]
+    if found[0][0] > first:
+        found.insert(0, (first, 0, ""))
+    for (start, level, heading), (end, *_) in pairwise(found):
+        yield block_of(lines, "code", start, end, level=level, heading=heading)
 
 
 class _Outline:
@@ -212,7 +206,7 @@ class _Outline:
             if heading:
                 self._close(indent)
                 self._open.append(indent)
-                yield _Unit(start, len(self._open), heading)
+                yield start, len(self._open), heading
             elif not self._continues(body):
                 yield from self._rest(start, indent)
 
@@ -221,9 +215,9 @@ class _Outline:
         if self._open and indent <= self._open[-1]:
             if self._suffix not in _FLAT:
                 self._close(indent)
-                yield _Unit(start, len(self._open) + 1)
+                yield start, len(self._open) + 1, ""
         elif not self._open and indent == 0 and (start == 0 or is_blank(self._lines[start - 1])):
-            yield _Unit(start)
+            yield start, 0, ""
 
     def _close(self, indent: int) -> None:
         while self._open and self._open[-1] >= indent:

@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from rolebundle.admin import Admin, indexes
-from rolebundle.contracts.embedding import EmbeddingIndexes, EmbedPlan, EmbedResult
+from rolebundle.contracts.embedding import EmbeddingIndexes, EmbedResult
 from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
@@ -167,12 +167,7 @@ def _show_plan(admin: Admin, spec: ProviderSpec | None, as_json: bool) -> None:
         f"{plan.waiting} of {counted(plan.chunks, 'chunk')} to embed, "
         f"about {duration(plan.seconds)}, about {plan.bytes / 1e6:,.1f} MB"
     )
-    answer = EmbedPlan(
-        chunks=plan.chunks,
-        waiting=plan.waiting,
-        seconds=round(plan.seconds, 1),
-        bytes=plan.bytes,
-    )
+    answer = plan.model_copy(update={"seconds": round(plan.seconds, 1)})
     print_answer(answer, [line], as_json=as_json)
 
 

@@ -15,7 +15,7 @@ from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
-    from rolebundle.ingest.reading_progress import Reading
+    from rolebundle.ingest.report import Reading
 
 _DETAIL_CHARS = 80
 _MAX_LISTED = 20

@@ -12,7 +12,7 @@ from rolebundle.admin.records import all_marks
 from rolebundle.contracts.operation_requests import MAX_ROLES, ListRequest
 from rolebundle.doctor import examine
 from rolebundle.errors import UsageError
-from rolebundle.ingest.run_flags import flags_of
+from rolebundle.ingest.roots import flags_of
 from rolebundle.interfaces.inspector.application import Inspector, Parameters, View
 from rolebundle.interfaces.pages.answer import answer_page
 from rolebundle.interfaces.pages.compare import compare_form, compare_page

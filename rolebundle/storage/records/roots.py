@@ -84,14 +84,6 @@ def forget_empty(corpus: Corpus, locations: Sequence[str]) -> None:
     )
 
 
-def content_hashes(corpus: Corpus, location: str) -> dict[str, str]:
-    """The hashes of the files at and below a path, by what follows the path in their location."""
-    rows = corpus.rows(
-        f"SELECT f.location, f.content_hash FROM file f WHERE {_BELOW}", _bounds(location)
-    )
-    return {file[len(location) :]: content_hash for file, content_hash in rows}
-
-
 def files_below(corpus: Corpus, location: str) -> list[str]:
     """The locations of the files at and below a path."""
     return corpus.column(f"SELECT f.location FROM file f WHERE {_BELOW}", _bounds(location))

@@ -13,7 +13,7 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import package, reader_for
-from rolebundle.ingest.readers.titles import is_own_title
+from rolebundle.ingest.readers.base import is_own_title
 from support.office.ebooks import epub
 from support.office.opendocuments import opendocument
 from support.office.parts import zipped
@@ -72,7 +72,7 @@ def test_a_word_document() -> None:
         "authors": ["Ann Smith"],
         "updated_at": "2026-03-01T12:00:00Z",
     }
-    chunks = chunk_document("d", document, ChunkSettings(20, 0, 20))
+    chunks = chunk_document("d", document, ChunkSettings(20, 20))
     assert [chunk.headings[-1] for chunk in chunks if "South" in chunk.content] == ["Berth | Fee"]
 
 
@@ -433,7 +433,7 @@ def test_an_archive_that_expands_too_much_is_refused(
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_too_much_text_is_refused(suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rolebundle.ingest.readers.extracted._MAX_CHARS", 20)
+    monkeypatch.setattr("rolebundle.ingest.readers.package._MAX_CHARS", 20)
     assert refused(PLAIN[suffix], f"a.{suffix}").endswith("_too_large")
 
 

@@ -232,7 +232,7 @@ if __name__ == "__main__":
 
 def paths(document: ParsedDocument) -> list[str]:
     """The path of each definition, as a chunk of its own would have it."""
-    chunks = chunk_document("d", document, ChunkSettings(1, 0, 10_000))
+    chunks = chunk_document("d", document, ChunkSettings(1, 10_000))
     return list(dict.fromkeys(" > ".join(chunk.headings) for chunk in chunks if chunk.headings))
 
 
@@ -282,7 +282,7 @@ def test_a_passage_with_several_definitions_names_them_all():
     text = "class A:\n    x = 1\n\n" + "".join(
         f"    def f{n}(self):\n        return {'a + ' * 20}1\n\n" for n in range(6)
     )
-    chunks = chunk_document("d", read_document(text, "a.py"), ChunkSettings(400, 0, 600))
+    chunks = chunk_document("d", read_document(text, "a.py"), ChunkSettings(400, 600))
     assert len(chunks) > 2
     for chunk in chunks:
         assert chunk.headings == ("class A", ", ".join(re.findall(r"def f\d", chunk.content)))
@@ -291,7 +291,7 @@ def test_a_passage_with_several_definitions_names_them_all():
 @pytest.mark.parametrize("size", [150, 400])
 def test_passages_end_at_definitions(size: int):
     text = "".join(f"def f{n}():\n    a = {n}\n\n    return a + {n}\n\n\n" for n in range(60))
-    chunks = chunk_document("d", read_document(text, "a.py"), ChunkSettings(size, 0, 600))
+    chunks = chunk_document("d", read_document(text, "a.py"), ChunkSettings(size, 600))
     assert len(chunks) > 5
     assert all(chunk.content.startswith("def f") for chunk in chunks)
 

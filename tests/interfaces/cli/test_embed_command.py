@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.index import ModelIdentity
-from rolebundle.ingest.approximate_indexes import Optimized
+from rolebundle.ingest.indexes import Optimized
 from rolebundle.storage.indexes import approximate_index, vector_cache, vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import Outcome, invoke, is_coded
@@ -161,7 +161,7 @@ class TestOptimize:
         is_kept: bool,
         verdict: str,
     ) -> None:
-        optimized = Optimized(is_kept, 0.987, 44, 1.5)
+        optimized = Optimized(is_kept, 0.987, 44)
         monkeypatch.setattr("rolebundle.admin.indexes.optimize", lambda _workspace: optimized)
         out = new(db, server, "--optimize").out
         assert f"approximate index: 44 buckets, sampled recall 0.987, {verdict}" in out

@@ -14,7 +14,7 @@ import pytest
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.errors import ConfigurationError
-from rolebundle.ingest import approximate_indexes
+from rolebundle.ingest import indexes
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.indexes import approximate_index, vector_index, vector_search
@@ -64,9 +64,9 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     exact = build(folder, documents, PROVIDER, name="exact.db")
     fast = Path(shutil.copy(exact, folder / "fast.db"))
     with open_writer(fast) as corpus:
-        optimized = approximate_indexes.optimize(corpus)
+        optimized = indexes.optimize(corpus)
         assert optimized.is_kept
-        assert optimized.recall >= approximate_indexes.TARGET_RECALL
+        assert optimized.recall >= indexes.TARGET_RECALL
     return exact, fast
 
 
@@ -284,7 +284,7 @@ class TestOptimize:
         self, exact: Corpus, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(approximate_index, "nearest", lambda *_: [1, 2, 3])
-        optimized = approximate_indexes.optimize(exact)
+        optimized = indexes.optimize(exact)
         assert not optimized.is_kept
         assert optimized.recall < approximate_index.MIN_RECALL
         assert only_share(exact).approximate == ""
@@ -296,15 +296,13 @@ class TestOptimize:
         steps: list[tuple[str, int, int]] = []
 
         def optimize_large() -> int:
-            return approximate_indexes.optimize_large(
-                exact, active_in(exact), lambda *step: steps.append(step)
-            )
+            return indexes.optimize_large(exact, active_in(exact), lambda *step: steps.append(step))
 
         assert (optimize_large(), only_share(exact).approximate) == (0, ""), "it is small"
         monkeypatch.setattr(approximate_index, "MIN_VECTORS", 1000)
         assert optimize_large() == 1
         assert steps == [("indexing", 0, 1), ("indexing", 1, 1)]
-        assert state(exact).recall >= approximate_indexes.TARGET_RECALL
+        assert state(exact).recall >= indexes.TARGET_RECALL
         assert optimize_large() == 0
         with exact.writing():
             vector_index.remove(exact, active_in(exact), list(range(1, 500)))
@@ -315,10 +313,7 @@ class TestOptimize:
     ) -> None:
         monkeypatch.setattr(approximate_index, "MIN_VECTORS", 1000)
         monkeypatch.setattr(approximate_index, "nearest", lambda *_: [1, 2, 3])
-        built = [
-            approximate_indexes.optimize_large(exact, active_in(exact), lambda *_: None)
-            for _ in range(2)
-        ]
+        built = [indexes.optimize_large(exact, active_in(exact), lambda *_: None) for _ in range(2)]
         assert built == [1, 0]
         assert not approximate_index.is_usable(exact, only_share(exact))
 
@@ -326,18 +321,18 @@ class TestOptimize:
         with fast.writing():
             vector_index.remove(fast, active_in(fast), list(range(1, 500)))
         assert state(fast).is_stale
-        assert approximate_indexes.optimize(fast).is_kept
+        assert indexes.optimize(fast).is_kept
         assert (state(fast).built, state(fast).changed) == (COUNT - 499, 0)
 
     def test_without_the_extension(self, exact: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Corpus, "load_bundled_extension", lambda _corpus, _name: False)
         with pytest.raises(ConfigurationError) as refused:
-            approximate_indexes.optimize(exact)
+            indexes.optimize(exact)
         assert refused.value.code == "no_vec1"
 
     def test_too_few_vectors(self, exact: Corpus) -> None:
         with exact.writing():
             vector_index.remove(exact, active_in(exact), list(range(1, COUNT - 50)))
         with pytest.raises(ConfigurationError) as refused:
-            approximate_indexes.optimize(exact)
+            indexes.optimize(exact)
         assert refused.value.code == "too_few_vectors"
