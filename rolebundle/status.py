@@ -15,7 +15,6 @@ from rolebundle.contracts.status import (
     PathFlags,
     PublicationStatus,
     ReplicaStatus,
-    SelfDeclaredDocument,
     SourceStatus,
 )
 from rolebundle.embedding.registry import available_models
@@ -136,15 +135,7 @@ def owner_status(corpus: Corpus) -> CorpusStatus:
     """What :func:`corpus_status` says, and what only the owner may know."""
     return corpus_status(corpus).model_copy(
         update={
-            "self_declared": [
-                SelfDeclaredDocument(
-                    document_id=document.document_id,
-                    path=document.path,
-                    trust_tier=document.trust_tier,
-                    keys=list(document.keys),
-                )
-                for document in documents.self_declared(corpus)
-            ],
+            "self_declared": documents.self_declared(corpus),
             "path_flags": [
                 PathFlags(location=location, flags=as_arguments(flags))
                 for location, flags in path_flags.load(corpus).items()

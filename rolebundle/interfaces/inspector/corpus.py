@@ -12,7 +12,7 @@ from rolebundle.interfaces.pages.corpus import MAX_ROWS, Documents, OwnerFacts, 
 from rolebundle.interfaces.parse import parsed
 from rolebundle.retrieval.lookups.listing import list_documents
 from rolebundle.retrieval.lookups.lookup import ReferenceScope
-from rolebundle.storage.content.quarantine import count_flagged, flagged_names
+from rolebundle.storage.content.quarantine import count_flagged, flagged_documents
 
 MAX_DOCUMENTS = 200
 
@@ -54,7 +54,7 @@ def _owners_listing(admin: Admin, request: ListRequest) -> Listing:
 def _owner_facts(admin: Admin, *, is_checked: bool) -> OwnerFacts:
     corpus = admin.workspace.corpus
     return OwnerFacts(
-        flagged=flagged_names(corpus, "quarantine", MAX_ROWS),
+        flagged=flagged_documents(corpus, "quarantine", MAX_ROWS),
         quarantined=count_flagged(corpus).get("quarantine", 0),
         report=examine(admin.workspace.path) if is_checked else None,
     )

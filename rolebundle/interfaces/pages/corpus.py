@@ -11,7 +11,7 @@ from rolebundle.contracts.lookup import Listing
 from rolebundle.contracts.status import CorpusStatus
 from rolebundle.interfaces.pages.page import render
 from rolebundle.interfaces.pages.site import Site
-from rolebundle.storage.content.quarantine import FlaggedName
+from rolebundle.storage.content.quarantine import Flagged
 
 MAX_ROWS = 100
 
@@ -40,7 +40,7 @@ class OwnerFacts(NamedTuple):
         report: the checks of the corpus; ``None`` if it was not checked.
     """
 
-    flagged: Sequence[FlaggedName]
+    flagged: Sequence[Flagged]
     quarantined: int
     report: DoctorReport | None
 
@@ -63,6 +63,6 @@ def corpus_page(
         documents=documents,
         sources=sorted(status.sources, key=lambda source: (-source.documents, source.source_id)),
         owner=owner,
-        flagged=[(name, json.loads(name.kinds)) for name in owner.flagged] if owner else [],
+        flagged=[(name, json.loads(name.scanned.kinds)) for name in owner.flagged] if owner else [],
         max_rows=MAX_ROWS,
     )

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 import apsw
@@ -18,6 +19,7 @@ import apsw
 from rolebundle.errors import ConfigurationError, StorageError
 from rolebundle.storage.files.file_format import FileFormat, check_identity, check_path
 from rolebundle.storage.files.sqlite_errors import MappedErrors, error_detail
+from rolebundle.storage.files.stored_values import R, columns_of, records, values_of
 
 BUSY_TIMEOUT_MS = 10_000
 """How long a writer waits for a lock, unless the environment variable sets another time."""
@@ -170,6 +172,43 @@ class SqliteFile:
         """Run one statement for each set of bindings."""
         with self._mapped_errors():
             self.db.executemany(sql, bindings)
+
+    def select(
+        self,
+        kind: type[R],
+        source: str,
+        bindings: Sequence[Binding] = (),
+        columns: Mapping[str, str] = MappingProxyType({}),
+    ) -> list[R]:
+        """Rows as values of a NamedTuple; see :func:`records`.
+
+        Args:
+            kind: its fields name the columns.
+            source: what follows FROM.
+            bindings: of ``source``.
+            columns: SQL of those columns that are not named like the field.
+        """
+        fields = ((name, name.rpartition(".")[2]) for name in columns_of(kind))
+        names = (columns.get(name) or columns.get(field, field) for name, field in fields)
+        return records(kind, self.rows(f"SELECT {', '.join(names)} FROM {source}", bindings))
+
+    def put(self, table: str, record: tuple[Any, ...], **more: Binding) -> None:
+        """Insert a NamedTuple, or replace the row with its key.
+
+        Args:
+            table: has columns that are named like its fields.
+            record: the NamedTuple.
+            more: values of further columns.
+        """
+        fields = (name.rpartition(".")[2] for name in columns_of(type(record)))
+        target = f"{table} ({', '.join((*fields, *more))})"
+        self.insert(target, [(*values_of(record), *more.values())], "REPLACE")
+
+    def insert(self, target: str, rows: Sequence[Row], verb: str = "INSERT") -> None:
+        """Insert rows into ``target``: a table and, if they are not all, its columns."""
+        if rows:
+            places = ", ".join("?" * len(rows[0]))
+            self.run_many(f"{verb} INTO {target} VALUES ({places})", rows)
 
     def last_rowid(self) -> int:
         """The rowid of the last insert."""
