@@ -38,6 +38,9 @@ from rolebundle.storage.records.publications import publications
 from rolebundle.storage.records.replica import ReplicaRecord, load_record, stored_manifest
 from rolebundle.workspace import Workspace
 
+_CONTEXTUAL_CHUNKS_PER_SECOND = 25.0
+"""The speed of all-MiniLM-L6-v2 on two cores, which is assumed for models of a server as well."""
+
 
 def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> CorpusStatus:
     """Describe what the corpus contains.
@@ -176,11 +179,11 @@ def advised_status(corpus: Corpus, overlay_folders: Sequence[Path]) -> CorpusSta
     if status.replica is None and (index is None or index.provider == "static"):
         update["better_models"] = [
             BetterModel(
-                provider=model.provider,
-                model=model.model,
-                command=f"rolebundle corpus embed --model {model.provider}:{model.model}",
-                seconds=status.corpus.chunks / model.chunks_per_second,
-                brings=model.benefit,
+                provider="ollama",
+                model=model,
+                command=f"rolebundle corpus embed --model ollama:{model}",
+                seconds=status.corpus.chunks / _CONTEXTUAL_CHUNKS_PER_SECOND,
+                brings="a contextual model; neither its quality nor its speed was measured",
             )
             for model in available_models()
         ]
