@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
+from urllib.parse import quote
 
 import apsw
 
 from rolebundle.errors import ConfigurationError, StorageError
 from rolebundle.storage.files.file_format import FileFormat, check_identity, check_path
+from rolebundle.storage.files.partial import partial_file, rename_if_free
 from rolebundle.storage.files.sqlite_errors import MappedErrors, error_detail
 from rolebundle.storage.files.stored_values import R, columns_of, records, values_of
 
@@ -329,11 +331,6 @@ def create_file(path: Path, file_format: FileFormat, fill: Callable[[SqliteFile]
     Raises:
         StorageError: it cannot be created here.
     """
-    from rolebundle.storage.files.partial import (  # A reader needs neither.
-        partial_file,
-        rename_if_free,
-    )
-
     try:
         with partial_file(path) as partial:
             with (
@@ -400,8 +397,6 @@ def _connect_read_only(path: Path, patience_ms: int | None) -> tuple[apsw.Connec
 
 def _connect_frozen(path: Path, patience_ms: int | None) -> apsw.Connection:
     """A connection that takes no lock and creates no file, for a file that nobody writes."""
-    from urllib.parse import quote
-
     name = f"file:{quote(str(path.absolute()))}?mode=ro"
     log = _log_of(path)
     if not log.exists() or log.stat().st_size == 0:
