@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +14,6 @@ from rolebundle.contracts.status import (
     PathFlags,
     PublicationStatus,
     ReplicaStatus,
-    SelfDeclaredDocument,
     SourceStatus,
 )
 from rolebundle.embedding.registry import available_models
@@ -39,6 +37,9 @@ from rolebundle.storage.records.publications import publications
 from rolebundle.storage.records.replica import ReplicaRecord, load_record, stored_manifest
 from rolebundle.workspace import Workspace
 
+_CONTEXTUAL_CHUNKS_PER_SECOND = 25.0
+"""The speed of all-MiniLM-L6-v2 on two cores, which is assumed for models of a server as well."""
+
 
 def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> CorpusStatus:
     """Describe what the corpus contains.
@@ -58,22 +59,21 @@ def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> 
             _index_status(corpus, index, state.chunks) for index in vector_index.all_indexes(corpus)
         ]
         cached, _ = vector_cache.cache_size(corpus)
-    by_source: dict[str, list[tuple[str, int, int]]] = {}
-    for source_id, tier, document_count, chunk_count in sizes:
-        by_source.setdefault(source_id, []).append((tier, document_count, chunk_count))
+    by_source: dict[str, SourceStatus] = {}
+    for name, tier, count, chunks in sizes:
+        former = by_source.get(name)
+        tiers = former.trust_tiers if former else {}
+        by_source[name] = SourceStatus(
+            source_id=name,
+            documents=count + (former.documents if former else 0),
+            chunks=chunks + (former.chunks if former else 0),
+            trust_tiers={**tiers, tier: count},
+        )
     return CorpusStatus(
         location=str(corpus.path),
         bytes=corpus.path.stat().st_size,
         corpus=state,
-        sources=[
-            SourceStatus(
-                source_id=source_id,
-                documents=sum(row[1] for row in rows),
-                chunks=sum(row[2] for row in rows),
-                trust_tiers=dict(Counter({tier: count for tier, count, _ in rows})),
-            )
-            for source_id, rows in by_source.items()
-        ],
+        sources=[*by_source.values()],
         waiting=state.chunks - embedded,
         indexes=indexes,
         cached_vectors=cached,
@@ -92,33 +92,17 @@ def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> 
 
 
 def _replica_status(record: ReplicaRecord, now: datetime) -> ReplicaStatus:
-    return ReplicaStatus(
-        publisher=record.publisher,
-        agent=record.agent,
-        generation=record.generation,
-        purge_generation=record.purge_generation,
-        published_at=record.published_at,
-        expires_at=record.expires_at,
-        refuses_at=record.refuses_at,
-        key_id=record.key_id,
-        expired=record.is_expired(now),
-        refusing=record.is_refusing(now),
-    )
+    values = record._asdict()
+    del values["quarantined"]
+    return ReplicaStatus(**values, expired=record.is_expired(now), refusing=record.is_refusing(now))
 
 
 def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexStatus:
-    model = index.identity.model
     states = [ApproximateState.read(part.approximate) for part in index.parts]
     recalls = [state.recall for state in states if state]
-    noise = index.noise
     return IndexStatus(
         id=index.id,
-        provider=model.provider,
-        model=model.model,
-        digest=model.digest,
-        dimensions=model.dimensions,
-        query_prefix=model.query_prefix,
-        passage_prefix=model.passage_prefix,
+        **index.identity.model._asdict(),
         normalization=index.identity.normalization,
         chunker=index.identity.chunker,
         active=index.active,
@@ -127,8 +111,8 @@ def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexSt
         since=index.started_at,
         fast_recall=min(recalls) if recalls else None,
         fast_doubt=vector_index.stale_reason(corpus, index),
-        noise_floor=noise.floor if noise else None,
-        related_cosine=noise.related if noise else None,
+        noise_floor=index.noise.floor if index.noise else None,
+        related_cosine=index.noise.related if index.noise else None,
     )
 
 
@@ -136,15 +120,7 @@ def owner_status(corpus: Corpus) -> CorpusStatus:
     """What :func:`corpus_status` says, and what only the owner may know."""
     return corpus_status(corpus).model_copy(
         update={
-            "self_declared": [
-                SelfDeclaredDocument(
-                    document_id=document.document_id,
-                    path=document.path,
-                    trust_tier=document.trust_tier,
-                    keys=list(document.keys),
-                )
-                for document in documents.self_declared(corpus)
-            ],
+            "self_declared": documents.self_declared(corpus),
             "path_flags": [
                 PathFlags(location=location, flags=as_arguments(flags))
                 for location, flags in path_flags.load(corpus).items()
@@ -185,11 +161,11 @@ def advised_status(corpus: Corpus, overlay_folders: Sequence[Path]) -> CorpusSta
     if status.replica is None and (index is None or index.provider == "static"):
         update["better_models"] = [
             BetterModel(
-                provider=model.provider,
-                model=model.model,
-                command=f"rolebundle corpus embed --model {model.provider}:{model.model}",
-                seconds=status.corpus.chunks / model.chunks_per_second,
-                brings=model.benefit,
+                provider="ollama",
+                model=model,
+                command=f"rolebundle corpus embed --model ollama:{model}",
+                seconds=status.corpus.chunks / _CONTEXTUAL_CHUNKS_PER_SECOND,
+                brings="a contextual model; neither its quality nor its speed was measured",
             )
             for model in available_models()
         ]

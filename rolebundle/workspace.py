@@ -131,7 +131,7 @@ class Workspace:
         """
         if self._default_provider is not None:
             return self._default_provider
-        from rolebundle.embedding.registry import QUERY_DEADLINE_SECONDS
+        from rolebundle.embedding.provider import QUERY_DEADLINE_SECONDS
 
         indexes = all_indexes(corpus)
         active = next((index for index in indexes if index.active), None)
@@ -151,7 +151,7 @@ class Workspace:
         """The model that embeds passages. It may take longer than for a query."""
         if self._default_provider is not None:
             return self._default_provider
-        from rolebundle.embedding.registry import PASSAGES_DEADLINE_SECONDS
+        from rolebundle.embedding.provider import PASSAGES_DEADLINE_SECONDS
 
         return self._provider(active_index(corpus), PASSAGES_DEADLINE_SECONDS, self.embed_url)
 

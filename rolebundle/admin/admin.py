@@ -10,24 +10,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from rolebundle.admin.indexing import Indexing
 from rolebundle.admin.purges import finish_in
+from rolebundle.contracts.doctor import RepairReport
+from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.ingest.heartbeat import first_heartbeat
+from rolebundle.ingest.indexes import Progress, is_contextual, no_progress
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.report import IngestReport, OnReading, no_reading
+from rolebundle.ingest.sync import ingest, update
+from rolebundle.ingest.watch import Watcher, WatchOptions
+from rolebundle.repair import repair
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import true_generation
 from rolebundle.storage.records import roots
 from rolebundle.storage.records.replica import refuse_changes
 from rolebundle.workspace import Workspace
-
-# A command imports only what it runs.
-if TYPE_CHECKING:
-    from rolebundle.admin.indexing import Indexing
-    from rolebundle.contracts.doctor import RepairReport
-    from rolebundle.embedding.provider import EmbeddingProvider
-    from rolebundle.ingest.indexes import Progress
-    from rolebundle.ingest.options import IngestOptions
-    from rolebundle.ingest.report import IngestReport, OnReading
-    from rolebundle.ingest.watch import Watcher, WatchOptions
 
 INGEST_PURGE_PATIENCE_MS = 1_000
 """How long an ingest waits for other readers before it leaves a pending purge pending."""
@@ -56,11 +56,6 @@ class Admin:
         The corpus file is created if it is missing. Pending purges are completed first. Chunks are
         embedded unless the option ``lexical_only`` is set.
         """
-        from rolebundle.ingest.indexes import no_progress
-        from rolebundle.ingest.options import IngestOptions
-        from rolebundle.ingest.report import no_reading
-        from rolebundle.ingest.sync import ingest
-
         options = options or IngestOptions()
         options = replace(options, lexical_only=bool(options.lexical_only))
         with self.workspace.open_writer(create=True) as corpus:
@@ -90,10 +85,6 @@ class Admin:
         Chunks are embedded unless ``lexical_only`` is set or the last ingest of every root did not
         embed. Pending purges are completed first.
         """
-        from rolebundle.ingest.indexes import no_progress
-        from rolebundle.ingest.report import no_reading
-        from rolebundle.ingest.sync import update
-
         # It migrates the corpus, as an ingest with paths does, and creates none.
         with self.workspace.open_writer(create=self.workspace.path.exists()) as corpus:
             finish_in(self.workspace, corpus, INGEST_PURGE_PATIENCE_MS)
@@ -128,9 +119,6 @@ class Admin:
             CorpusBusy: ``watch_running``: another process watches.
             UsageError, CorpusCorrupt, WrongFile, StorageError: the corpus cannot be read.
         """
-        from rolebundle.ingest.heartbeat import first_heartbeat
-        from rolebundle.ingest.watch import Watcher
-
         path = self.workspace.path
         if path.exists():
             refuse_changes(self.workspace.corpus)
@@ -163,8 +151,6 @@ class Admin:
         self, corpus: Corpus, options: IngestOptions | None, *, is_lexical: bool
     ) -> EmbeddingProvider | None:
         """The model that embeds during the run; ``None`` if that is left to others."""
-        from rolebundle.ingest.indexes import is_contextual
-
         is_left = options is not None and not options.wait and is_contextual(corpus)
         return None if is_lexical or is_left else self.workspace.passage_provider(corpus)
 
@@ -179,8 +165,6 @@ class Admin:
 
     def repair(self) -> RepairReport:
         """Replace a damaged corpus by what can be saved; see :func:`rolebundle.repair.repair`."""
-        from rolebundle.repair import repair
-
         self.close()
         return repair(self.workspace.path)
 

@@ -71,17 +71,42 @@ def create_backup(
 ) -> BackupReport:
     """Copy the corpus and its audit; see :func:`back_up`."""
     report = back_up(workspace.path, target, overlay_folders)
-    _record(workspace, report)
+    details = {"documents": report.manifest.documents}
+    workspace.recorder.note(workspace.corpus, "backup", details=details)
     return report
 
 
 def rotate_backups(
     workspace: Workspace, folder: Path, overlay_folders: Sequence[Path] = ()
 ) -> BackupReport:
-    """Add a backup to a folder of them; see :func:`rotate`."""
-    report = rotate(workspace.path, folder, overlay_folders)
-    _record(workspace, report)
-    return report
+    """Back up a corpus into a folder, and remove its older backups there that are not kept.
+
+    The newest backup is kept of each of the last ``DAILY`` days and ``WEEKLY`` weeks that have one.
+
+    Raises:
+        UsageError, CorpusCorrupt, WrongFile, StorageError: as for :func:`back_up`.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            "backup_failed",
+            f"{folder}: the folder cannot be created ({error.strerror})",
+            "choose another folder",
+        ) from error
+    stem = workspace.path.stem
+    remove_stale_partials(folder / stem)
+    target = folder / f"{stem}-{datetime.now(UTC).strftime(_MOMENT)}.db"
+    report = create_backup(workspace, target, overlay_folders)
+    backups = _backups_in(folder, stem, report.manifest.corpus_id)
+    retained = _retained(backups)
+    removed = [backup for _, backup in backups if backup not in retained]
+    for backup in removed:
+        # FILE first: what is left without it counts as no backup.
+        for file in (backup, audit_path(backup), manifest_path(backup)):
+            file.unlink(missing_ok=True)
+    sync_folder(folder)
+    return report.model_copy(update={"removed": [str(backup) for backup in removed]})
 
 
 def restore_backup(
@@ -94,11 +119,6 @@ def restore_backup(
     """Put a backup in the place of the corpus; see :func:`restore`."""
     workspace.close()
     return restore(source, workspace.path, overlay_folders, confirmed=confirmed)
-
-
-def _record(workspace: Workspace, report: BackupReport) -> None:
-    details = {"documents": report.manifest.documents}
-    workspace.recorder.note(workspace.corpus, "backup", details=details)
 
 
 # -- making a backup -------------------------------------------------------------------------------
@@ -132,13 +152,17 @@ def back_up(path: Path, target: Path, overlay_folders: Sequence[Path]) -> Backup
             # After the corpus, so that it has the row of each change that the corpus has.
             has_audit, head = _copy_audit(audit_path(path), audit_copy, target, warnings)
             with _checked(corpus_copy) as copy:
-                manifest = _describe(copy, overlay_folders)
-            manifest = manifest.model_copy(
-                update={
-                    "corpus": _described(corpus_copy, target),
-                    "audit": _described(audit_copy, audit_path(target)) if has_audit else None,
-                    "audit_head": head,
-                }
+                policy, overlays = stored_policy.load_policy(copy), overlay_digests(overlay_folders)
+                counts = corpus_counts(copy)._asdict()
+            manifest = BackupManifest(
+                **counts,
+                created_at=iso_utc(datetime.now(UTC)),
+                schema_version=latest_version(),
+                policy_digest=policy.digest if policy else "",
+                overlays=overlays,
+                corpus=_described(corpus_copy, target),
+                audit=_described(audit_copy, audit_path(target)) if has_audit else None,
+                audit_head=head,
             )
             manifest_copy.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
             sync_file(manifest_copy)
@@ -226,75 +250,18 @@ def _checked(copy: Path) -> Iterator[Corpus]:
                 "a copy of a replica would keep what its publisher purges",
                 f"back up the corpus that it is published from; `{PULL}` brings a replica back",
             )
-        problems = find_problems(corpus, deny_matcher(corpus))
-        if problems:
-            raise _damaged(problems[0].message)
+        for problem in find_problems(corpus, deny_matcher(corpus)):
+            raise CorpusCorrupt(
+                "corpus_damaged",
+                f"the corpus is damaged, so it cannot be backed up: {problem.message}",
+                "run `rolebundle corpus doctor`",
+            )
         yield corpus
     sync_file(copy)
 
 
-def _damaged(problem: str) -> CorpusCorrupt:
-    return CorpusCorrupt(
-        "corpus_damaged",
-        f"the corpus is damaged, so it cannot be backed up: {problem}",
-        "run `rolebundle corpus doctor`",
-    )
-
-
 def _described(file: Path, name: Path) -> BackedUpFile:
     return BackedUpFile(name=name.name, bytes=file.stat().st_size, sha256=sha256_of(file))
-
-
-def _describe(corpus: Corpus, overlay_folders: Sequence[Path]) -> BackupManifest:
-    """The manifest of a backup, as far as the corpus tells."""
-    counts = corpus_counts(corpus)
-    policy = stored_policy.load_policy(corpus)
-    return BackupManifest(
-        created_at=iso_utc(datetime.now(UTC)),
-        corpus_id=counts.corpus_id,
-        schema_version=latest_version(),
-        generation=counts.generation,
-        documents=counts.documents,
-        chunks=counts.chunks,
-        policy_digest=policy.digest if policy else "",
-        overlays=overlay_digests(overlay_folders),
-        corpus=BackedUpFile(name="", bytes=0, sha256=""),
-        audit=None,
-        audit_head="",
-    )
-
-
-# -- rotation --------------------------------------------------------------------------------------
-
-
-def rotate(path: Path, folder: Path, overlay_folders: Sequence[Path]) -> BackupReport:
-    """Back up a corpus into a folder, and remove its older backups there that are not kept.
-
-    The newest backup is kept of each of the last ``DAILY`` days and ``WEEKLY`` weeks that have one.
-
-    Raises:
-        UsageError, CorpusCorrupt, WrongFile, StorageError: as for :func:`back_up`.
-    """
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            "backup_failed",
-            f"{folder}: the folder cannot be created ({error.strerror})",
-            "choose another folder",
-        ) from error
-    remove_stale_partials(folder / path.stem)
-    target = folder / f"{path.stem}-{datetime.now(UTC).strftime(_MOMENT)}.db"
-    report = back_up(path, target, overlay_folders)
-    backups = _backups_in(folder, path.stem, report.manifest.corpus_id)
-    retained = _retained(backups)
-    removed = [backup for moment, backup in backups if backup not in retained]
-    for backup in removed:
-        # FILE first: what is left without it counts as no backup.
-        for file in (backup, audit_path(backup), manifest_path(backup)):
-            file.unlink(missing_ok=True)
-    sync_folder(folder)
-    return report.model_copy(update={"removed": [str(backup) for backup in removed]})
 
 
 def _backups_in(folder: Path, stem: str, corpus_id: str) -> list[tuple[datetime, Path]]:
@@ -391,6 +358,9 @@ def _restore(
         audit_state = _audit_to_use(backup, manifest, audit)
         if audit_state == "restored" and manifest is not None and manifest.audit is not None:
             _copy_verified(audit_path(backup), audit_copy, manifest.audit.sha256, backup)
+        present: set[str] = set()
+        with suppress(RolebundleError), open_reader(path) as corpus:
+            present = purge.purge_ids(corpus)
         report = RestoreReport(
             backup=str(backup),
             location=str(path),
@@ -400,7 +370,7 @@ def _restore(
             chunks=copied.chunks,
             replaced=None,
             audit=audit_state,
-            purges_undone=len(_purges_of(path) - copied.purges),
+            purges_undone=len(present - copied.purges),
             overlays_changed=_changed_overlays(manifest, overlay_folders),
         )
         if not confirmed:
@@ -450,7 +420,7 @@ def _copy_backup(backup: Path, manifest: BackupManifest | None, target: Path) ->
             return copied
     try:
         with _checked(target) as copy:
-            return copied._replace(purges=_receipt_ids(copy))
+            return copied._replace(purges=frozenset(purge.purge_ids(copy)))
     except CorpusCorrupt as error:
         raise _unsound(backup, error.message) from error
 
@@ -488,25 +458,10 @@ def _audit_to_use(
     """Whether the present audit stays. It does if it has all rows of the one in the backup."""
     if manifest is None or manifest.audit is None:
         return "kept" if is_there(present) else "none"
-    if not is_there(present):
-        return "restored"
-    try:
-        return "kept" if verify_file(present, manifest.audit_head).ok else "restored"
-    except RolebundleError:
-        return "restored"
-
-
-def _purges_of(path: Path) -> frozenset[str]:
-    """The ids of the receipts in a corpus, or none if it cannot be read."""
-    try:
-        with open_reader(path) as corpus:
-            return _receipt_ids(corpus)
-    except RolebundleError:
-        return frozenset()
-
-
-def _receipt_ids(corpus: Corpus) -> frozenset[str]:
-    return frozenset(receipt.id for receipt in purge.receipts(corpus))
+    with suppress(RolebundleError):
+        if is_there(present) and verify_file(present, manifest.audit_head).ok:
+            return "kept"
+    return "restored"
 
 
 def _changed_overlays(manifest: BackupManifest | None, folders: Sequence[Path]) -> list[str]:

@@ -5,7 +5,7 @@ How bytes are erased, and how a purge survives a crash, is in :mod:`rolebundle.s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -79,26 +79,6 @@ class PurgePlan:
     publications: tuple[PublishedCopy, ...] = ()
 
 
-def plan_purge(corpus: Corpus, selection: PurgeSelection) -> PurgePlan:
-    """What :func:`purge` would erase.
-
-    Raises:
-        UsageError: a name is unknown or ambiguous, or the glob matches nothing.
-    """
-    documents, facts = _with_facts(corpus, selection)
-    decided = _select_decisions(corpus, selection)
-    files = {Path(document.location) for document in documents}
-    return PurgePlan(
-        tuple(document.document_id for document in documents),
-        tuple(document.document_id for document in facts),
-        purge_storage.extent(corpus, [document.row for document in documents]),
-        # A fact has no file, and no absolute location.
-        tuple(sorted(str(path) for path in files if path.is_absolute() and path.exists())),
-        tuple(f"{scope}-{number}" for scope, number in decided),
-        _copies(carrying(corpus, purge_storage.names_of(documents, decided))),
-    )
-
-
 def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
     """Erase documents, and complete earlier purges.
 
@@ -139,13 +119,10 @@ def _receipt(corpus: Corpus, purge_id: str) -> Receipt:
 
 
 def _copies(affected: Sequence[Publication]) -> tuple[PublishedCopy, ...]:
+    shown = ("target", "agent", "generation", "published_at", "refuses_at")
     return tuple(
         PublishedCopy(
-            target=publication.target,
-            agent=publication.agent,
-            generation=publication.generation,
-            published_at=publication.published_at,
-            refuses_at=publication.refuses_at,
+            **{name: getattr(publication, name) for name in shown},
             next_step=publish_command(publication),
         )
         for publication in affected
@@ -158,11 +135,9 @@ def _with_facts(
     """The selected documents with the facts that cite them, and those of the facts not selected."""
     purgeable = stored.document_names(corpus, facts=True)
     selected = _select_documents(corpus, purgeable, selection)
-    rows = {document.row for document in selected}
-    citing = citing_facts(corpus, [document.document_id for document in selected]) - rows
-    facts = [document for document in purgeable if document.row in citing]
-    documents = sorted([*selected, *facts], key=attrgetter("document_id"))
-    return documents, facts
+    citing = citing_facts(corpus, [document.document_id for document in selected])
+    facts = [name for name in purgeable if name.row in citing and name not in selected]
+    return sorted([*selected, *facts], key=attrgetter("document_id")), facts
 
 
 def finish_purges(corpus: Corpus, patience_ms: int | None = None) -> list[Receipt]:
@@ -191,20 +166,16 @@ def _completed(receipt: Receipt, obstacle: Obstacle, copies: Sequence[PublishedC
     return receipt.model_copy(update={"waiting_for": waiting_for, "publications": list(copies)})
 
 
-def _ids_of_part(corpus: Corpus, selection: PurgeSelection, name: str) -> set[str]:
+def _with_part(corpus: Corpus, selection: PurgeSelection, name: str) -> set[str]:
     """The ids of the documents of a chunk, or of the lines ``path:start-end``."""
     if not may_be_stored(name):
         return set()
-    passage = passage_by_id(corpus, name)
-    if passage is not None:
-        return {passage.document.document_id}
-    lines = parse_lines(name)
-    if lines is None:
-        return set()
-    named = stored.documents_named(corpus, lines.path, locations(lines.path, selection.folder))
-    passages = passages_of_documents(
-        corpus, [document.row for document in named], lines.start, lines.end
-    )
+    passage, lines = passage_by_id(corpus, name), parse_lines(name)
+    passages = [passage] if passage else []
+    if not passage and lines:
+        named = stored.documents_named(corpus, lines.path, locations(lines.path, selection.folder))
+        rows = [document.row for document in named]
+        passages = passages_of_documents(corpus, rows, lines.start, lines.end)
     return {passage.document.document_id for passage in passages}
 
 
@@ -216,13 +187,13 @@ def _select_documents(
     Raises:
         UsageError: a name is unknown or ambiguous, or the glob matches nothing.
     """
-    by_id, by_source, by_path, by_location = (
-        _grouped(documents, attrgetter(name))
-        for name in ("document_id", "source_id", "path", "location")
-    )
-    selected: dict[int, DocumentName] = {}
+
+    def with_any(key: str, values: Collection[str]) -> list[DocumentName]:
+        return [document for document in documents if getattr(document, key) in values]
+
+    selected: set[DocumentName] = set()
     for name in selection.names:
-        with_id, of_source = by_id.get(name, []), by_source.get(name, [])
+        with_id, of_source = with_any("document_id", (name,)), with_any("source_id", (name,))
         if selection.as_sources:
             named = of_source
         elif with_id and of_source and with_id != of_source:
@@ -232,14 +203,13 @@ def _select_documents(
                 "add --source for the whole source, or name the document by its path",
             )
         else:
-            places = locations(name, selection.folder)
-            at_location = [document for place in places for document in by_location.get(place, ())]
-            named = with_id or of_source or at_location or by_path.get(name, [])
-            named = named or [
-                document
-                for part in sorted(_ids_of_part(corpus, selection, name))
-                for document in by_id.get(part, ())
-            ]
+            named = (
+                with_id
+                or of_source
+                or with_any("location", locations(name, selection.folder))
+                or with_any("path", (name,))
+                or with_any("document_id", _with_part(corpus, selection, name))
+            )
         if not named and not selection.as_sources and is_glob(name):
             named = [
                 document
@@ -247,11 +217,9 @@ def _select_documents(
                 if matches(name, document.path) or matches(name, document.document_id)
             ]
         if not named:
-            kind = "source" if selection.as_sources else "document"
-            near = _similar(name, documents, as_sources=selection.as_sources)
-            raise _nothing_to_purge(f"{name!r} names no {kind}", near)
-        selected |= {document.row: document for document in named}
-    return sorted(selected.values(), key=attrgetter("document_id"))
+            raise _nothing_to_purge(name, documents, as_sources=selection.as_sources)
+        selected.update(named)
+    return sorted(selected, key=attrgetter("document_id"))
 
 
 def _select_decisions(corpus: Corpus, selection: PurgeSelection) -> list[DecisionKey]:
@@ -276,37 +244,43 @@ def _select_decisions(corpus: Corpus, selection: PurgeSelection) -> list[Decisio
     return sorted({key for key in keys.values() if key is not None})
 
 
-def _grouped(
-    documents: Sequence[DocumentName], key: Callable[[DocumentName], str]
-) -> dict[str, list[DocumentName]]:
-    groups: dict[str, list[DocumentName]] = {}
-    for document in documents:
-        groups.setdefault(key(document), []).append(document)
-    return groups
-
-
-def _similar(name: str, documents: Sequence[DocumentName], *, as_sources: bool) -> list[str]:
+def _nothing_to_purge(
+    name: str, documents: Sequence[DocumentName], *, as_sources: bool
+) -> UsageError:
     if as_sources:
-        sources = {document.source_id for document in documents}
-        return similar_names(name, ((source, source) for source in sorted(sources)))
-    return similar_names(
-        named_document(name), ((document.document_id, document.path) for document in documents)
-    )
-
-
-def _nothing_to_purge(message: str, near: Sequence[str] = ()) -> UsageError:
+        sources = sorted({document.source_id for document in documents})
+        near = similar_names(name, ((source, source) for source in sources))
+    else:
+        known = ((document.document_id, document.path) for document in documents)
+        near = similar_names(named_document(name), known)
     guess = f"did you mean {' or '.join(near[:MAX_SUGGESTIONS])}? " if near else ""
     return UsageError(
         "nothing_to_purge",
-        f"{message}; nothing was purged",
+        f"{name!r} names no {'source' if as_sources else 'document'}; nothing was purged",
         f"{guess}see `rolebundle status` for the sources, or try a glob with --dry-run",
     )
 
 
 def plan_of(workspace: Workspace, selection: PurgeSelection) -> PurgePlan:
-    """What :func:`purge_documents` would erase; see :func:`plan_purge`."""
-    with workspace.corpus.reading():
-        return plan_purge(workspace.corpus, selection)
+    """What :func:`purge_documents` would erase.
+
+    Raises:
+        UsageError: a name is unknown or ambiguous, or the glob matches nothing.
+    """
+    corpus = workspace.corpus
+    with corpus.reading():
+        documents, facts = _with_facts(corpus, selection)
+        decided = _select_decisions(corpus, selection)
+        files = {Path(document.location) for document in documents}
+        return PurgePlan(
+            tuple(document.document_id for document in documents),
+            tuple(document.document_id for document in facts),
+            purge_storage.extent(corpus, [document.row for document in documents]),
+            # A fact has no file, and no absolute location.
+            tuple(sorted(str(path) for path in files if path.is_absolute() and path.exists())),
+            tuple(f"{scope}-{number}" for scope, number in decided),
+            _copies(carrying(corpus, purge_storage.names_of(documents, decided))),
+        )
 
 
 def purge_documents(workspace: Workspace, selection: PurgeSelection) -> Receipt:
@@ -317,7 +291,7 @@ def purge_documents(workspace: Workspace, selection: PurgeSelection) -> Receipt:
             details.update(_details(pending))
         receipt = _finish(corpus, pending)
         if receipt.state == "done":
-            _record(workspace, corpus, receipt)
+            workspace.recorder.note(corpus, "purge", details=_details(receipt))
         return receipt
 
 
@@ -330,29 +304,18 @@ def finish_pending(workspace: Workspace) -> list[Receipt]:
 def finish_in(
     workspace: Workspace, corpus: Corpus, patience_ms: int | None = None
 ) -> list[Receipt]:
-    """Complete the pending purges of a corpus that is open for writing.
+    """Complete the pending purges of a corpus that is open for writing, and record it.
 
-    Args:
-        workspace: of the corpus.
-        corpus: the corpus.
-        patience_ms: as for :func:`finish_purges`.
+    The arguments besides the workspace are those of :func:`finish_purges`.
     """
     receipts = finish_purges(corpus, patience_ms)
     for receipt in receipts:
-        _record(workspace, corpus, receipt)
+        workspace.recorder.note(corpus, "purge", details=_details(receipt))
     return receipts
-
-
-def _record(workspace: Workspace, corpus: Corpus, receipt: Receipt) -> None:
-    workspace.recorder.note(corpus, "purge", details=_details(receipt))
 
 
 def _details(receipt: Receipt) -> dict[str, Any]:
     """What is recorded of a purge when it is pending, and again when it is done."""
     # The receipt's id is random. It links the two records and does not name what was erased.
-    return {
-        "documents": receipt.documents,
-        "chunks": receipt.chunks,
-        "receipt": receipt.id,
-        "state": receipt.state,
-    }
+    shown = {name: getattr(receipt, name) for name in ("documents", "chunks", "state")}
+    return {**shown, "receipt": receipt.id}

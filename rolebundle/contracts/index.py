@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class ModelIdentity:
+class ModelIdentity(NamedTuple):
     """Everything about a model that its vectors depend on.
 
     Attributes:
@@ -24,8 +22,7 @@ class ModelIdentity:
     passage_prefix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexIdentity:
+class IndexIdentity(NamedTuple):
     """What the vectors of an index depend on.
 
     Attributes:

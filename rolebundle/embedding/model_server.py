@@ -21,12 +21,14 @@ from urllib.parse import SplitResult, urlsplit
 import httpcore
 import httpx
 
-from rolebundle.embedding.network import BoundedBackend, is_loopback
+from rolebundle.contracts.index import ModelIdentity
+from rolebundle.embedding.network import BoundedBackend, Limits, is_loopback
+from rolebundle.embedding.texts import batches, prepared
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
-    from rolebundle.embedding.provider import Matrix
+    from rolebundle.ingest.readers.pdf import Matrix
 
 MAX_RESPONSE_BYTES = 32 << 20
 """The largest answer that is read: 64 vectors of 8,192 dimensions are 13 MB as JSON."""
@@ -86,6 +88,11 @@ def permitted_url(url: str, allow_host: str = "") -> str:
         )
     shown_host = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{shown_host}:{port}{parts.path.rstrip('/')}"
+
+
+def server_error(code: str, server: str, what: str, hint: str = _URL_HINT) -> EmbedderError:
+    """The error for what a server does, with the next step."""
+    return EmbedderError(code, f"the model server at {server} {what}", hint)
 
 
 def parse_url(url: str) -> tuple[SplitResult, int]:
@@ -175,7 +182,15 @@ class BoundedTransport(httpx.BaseTransport):
             attempt += 1
 
     def _send(self, request: httpx.Request, deadline: float) -> httpx.Response:
-        limits = _Limits(self._server, self._deadline_seconds, deadline)
+        late = server_error(
+            "embedder_timeout",
+            self._server,
+            f"did not finish its answer in {self._deadline_seconds:g} seconds",
+            "try again when it is less busy, or use a faster model, or --lexical-only",
+        )
+        most = f"sent more than {MAX_RESPONSE_BYTES >> 20} MiB in one answer"
+        large = server_error("response_too_large", self._server, most)
+        limits = Limits(deadline, late, most_bytes=MAX_RESPONSE_BYTES, large=large)
         try:
             with httpcore.ConnectionPool(network_backend=BoundedBackend(limits)) as pool:
                 response = pool.request(
@@ -185,51 +200,17 @@ class BoundedTransport(httpx.BaseTransport):
                     content=request.read(),
                 )
         except httpcore.TimeoutException as error:
-            raise limits.timeout_error() from error
-        except httpcore.NetworkError as error:
-            raise _down_error(self._server, error) from error
-        except httpcore.ProtocolError as error:
-            if not limits.bytes_received:
-                raise _down_error(self._server, error) from error
-            raise _broken_error(self._server, error) from error
+            raise late from error
+        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
+            if isinstance(error, httpcore.ProtocolError) and limits.received:
+                what = f"sent an answer that was cut off or is not HTTP ({error})"
+                look = f"{_URL_HINT}, and look at its log"
+                broken = server_error("bad_response", self._server, what, look)
+            else:
+                what = f"cannot be reached ({error})"
+                broken = server_error("embedder_down", self._server, what, _START_HINT)
+            raise _TransientError(broken, _MAX_RETRIES_DOWN) from error
         return _checked_response(response, self._server)
-
-
-class _Limits:
-    """The time and the bytes that are left for one attempt."""
-
-    def __init__(self, server: str, seconds: float, deadline: float) -> None:
-        self._server = server
-        self._seconds = seconds
-        self._deadline = deadline
-        self.bytes_received = 0
-
-    def time_left(self) -> float:
-        """Seconds until the deadline. Raise EmbedderError if it has passed."""
-        seconds_left = self._deadline - time.monotonic()
-        if seconds_left <= 0:
-            raise self.timeout_error()
-        return seconds_left
-
-    def timeout_error(self) -> EmbedderError:
-        """The error for a deadline that has passed."""
-        return EmbedderError(
-            "embedder_timeout",
-            f"the model server at {self._server} did not finish its answer in "
-            f"{self._seconds:g} seconds",
-            "try again when it is less busy, or use a faster model, or --lexical-only",
-        )
-
-    def count(self, size: int) -> None:
-        """Count received bytes. Raise EmbedderError if there are too many."""
-        self.bytes_received += size
-        if self.bytes_received > MAX_RESPONSE_BYTES:
-            raise EmbedderError(
-                "response_too_large",
-                f"the model server at {self._server} sent more than {MAX_RESPONSE_BYTES >> 20} MiB "
-                "in one answer",
-                _URL_HINT,
-            )
 
 
 class _TransientError(Exception):
@@ -260,55 +241,25 @@ def _plain_headers(request: httpx.Request) -> list[tuple[bytes, bytes]]:
 def _checked_response(response: httpcore.Response, server: str) -> httpx.Response:
     headers = httpx.Headers(response.headers)
     if 300 <= response.status < 400:
-        raise EmbedderError(
+        raise server_error(
             "redirect_refused",
-            f"the model server at {server} answered with a redirect (status {response.status}), "
+            server,
+            f"answered with a redirect (status {response.status}), "
             "and redirects are not followed: texts would be sent to another address",
             "give the URL that the server itself listens on",
         )
     if response.status in _BUSY_STATUSES:
-        raise _busy_error(server, response.status, headers.get("retry-after", ""))
+        what = f"is busy or not ready (status {response.status})"
+        busy = server_error("server_busy", server, what, _BUSY_HINT)
+        # The header may hold a date instead of seconds; then the growing pauses are enough.
+        retry_after = headers.get("retry-after", "")
+        min_pause = float(retry_after) if retry_after.isdecimal() else 0.0
+        raise _TransientError(busy, _MAX_RETRIES_BUSY, min_pause)
     if headers.get("content-encoding", "identity").casefold() != "identity":
-        raise EmbedderError(
-            "bad_response",
-            f"the model server at {server} sent a compressed answer, which was not asked for",
-            _URL_HINT,
-        )
+        what = "sent a compressed answer, which was not asked for"
+        raise server_error("bad_response", server, what)
     kind = {"content-type": headers["content-type"]} if "content-type" in headers else None
     return httpx.Response(response.status, headers=kind, content=response.content)
-
-
-def _down_error(server: str, error: Exception) -> _TransientError:
-    return _TransientError(
-        EmbedderError(
-            "embedder_down",
-            f"the model server at {server} cannot be reached ({error})",
-            _START_HINT,
-        ),
-        _MAX_RETRIES_DOWN,
-    )
-
-
-def _broken_error(server: str, error: Exception) -> _TransientError:
-    return _TransientError(
-        EmbedderError(
-            "bad_response",
-            f"the answer of the model server at {server} was cut off or is not HTTP ({error})",
-            f"{_URL_HINT}, and look at its log",
-        ),
-        _MAX_RETRIES_DOWN,
-    )
-
-
-def _busy_error(server: str, status: int, retry_after: str) -> _TransientError:
-    error = EmbedderError(
-        "server_busy",
-        f"the model server at {server} is busy or not ready (status {status})",
-        _BUSY_HINT,
-    )
-    # The header may hold a date instead of seconds; then the growing pauses are enough.
-    min_pause = float(retry_after) if retry_after.isdecimal() else 0.0
-    return _TransientError(error, _MAX_RETRIES_BUSY, min_pause)
 
 
 def error_detail(body: str) -> str:
@@ -352,44 +303,28 @@ def status_error(
             "model with a longer context",
         )
     if status == 404 and "model" in detail.casefold():
-        return missing_model_error(server, model, missing_hint)
+        return server_error("model_missing", server, f"has no model {model}", missing_hint)
     if status in {401, 403}:
-        return EmbedderError(
-            "key_refused",
-            f"the model server at {server} refused access (status {status})",
+        code, what = "key_refused", f"refused access (status {status})"
+        hint = (
             "put the key of an OpenAI-compatible server into the environment variable "
-            "ROLEBUNDLE_OPENAI_KEY",
+            "ROLEBUNDLE_OPENAI_KEY"
         )
-    if status >= 500:
-        return EmbedderError(
-            "server_error",
-            f"the model server at {server} failed (status {status}){detail_text}",
-            "look at the server's log, then run the same command again",
-        )
-    return EmbedderError(
-        "request_refused",
-        f"the model server at {server} refused the request (status {status}){detail_text}",
-        "check the URL, and that this server and model can embed",
-    )
-
-
-def missing_model_error(server: str, model: str, hint: str) -> EmbedderError:
-    """The error for a model that the server does not have."""
-    return EmbedderError(
-        "model_missing", f"the model server at {server} has no model {model}", hint
-    )
+    elif status >= 500:
+        code, what = "server_error", f"failed (status {status}){detail_text}"
+        hint = "look at the server's log, then run the same command again"
+    else:
+        code, what = "request_refused", f"refused the request (status {status}){detail_text}"
+        hint = "check the URL, and that this server and model can embed"
+    return server_error(code, server, what, hint)
 
 
 def unreadable_error(server: str, reason: str) -> EmbedderError:
     """The error for an answer that does not follow the API."""
-    return EmbedderError(
-        "bad_response",
-        f"the model server at {server} did not answer as its API says: {reason}",
-        _URL_HINT,
-    )
+    return server_error("bad_response", server, f"did not answer as its API says: {reason}")
 
 
-def vectors_matrix(rows: object, expected: int, dimensions: int | None, server: str) -> Matrix:
+def _vectors_matrix(rows: object, expected: int, dimensions: int | None, server: str) -> Matrix:
     """A server's vectors as a float32 matrix of shape ``(expected, dimensions)``.
 
     :func:`rolebundle.embedding.provider.unit_vectors` checks the values.
@@ -406,22 +341,15 @@ def vectors_matrix(rows: object, expected: int, dimensions: int | None, server: 
     import numpy as np
 
     if not isinstance(rows, Sequence) or len(rows) != expected:
-        count = len(rows) if isinstance(rows, Sequence) else 0
-        raise EmbedderError(
-            "embedding_count",
-            f"the model server at {server} returned {counted(count, 'vector')} for "
-            f"{counted(expected, 'text')}",
-            _VECTORS_HINT,
-        )
+        count = counted(len(rows) if isinstance(rows, Sequence) else 0, "vector")
+        what = f"returned {count} for {counted(expected, 'text')}"
+        raise server_error("embedding_count", server, what, _VECTORS_HINT)
     lengths = {len(row) if isinstance(row, Sequence) else 0 for row in rows}
     is_expected = lengths == {dimensions} if dimensions else len(lengths) == 1
     if not is_expected or 0 in lengths:
-        raise EmbedderError(
-            "embedding_dimensions",
-            f"the model server at {server} returned vectors of {sorted(lengths)} dimensions"
-            + (f", the model has {dimensions}" if dimensions else ""),
-            _VECTORS_HINT,
-        )
+        what = f"returned vectors of {sorted(lengths)} dimensions"
+        what += f", the model has {dimensions}" if dimensions else ""
+        raise server_error("embedding_dimensions", server, what, _VECTORS_HINT)
     try:
         # A number too large for float32 becomes infinite here; unit_vectors refuses it.
         with np.errstate(over="ignore"):
@@ -431,6 +359,53 @@ def vectors_matrix(rows: object, expected: int, dimensions: int | None, server: 
     if matrix.ndim != 2:
         raise unreadable_error(server, "its vectors are not lists of numbers")
     return matrix
+
+
+class ServerProvider:
+    """One model of one server: what all such models have in common.
+
+    A provider gives the identity of its model, and ``_rows``.
+    """
+
+    parallel_batches = 1
+    batch_size = 512
+    texts_per_request: int
+    url: str
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
+        raise NotImplementedError
+
+    def _rows(self, texts: Sequence[str]) -> object:
+        """The vectors that the server returns for prepared texts."""
+        raise NotImplementedError
+
+    def _check_unchanged(self) -> None:
+        """Raise EmbedderError if the server has another model of this name by now."""
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
+        return self._embed(texts, self.identity.passage_prefix)
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
+        return self._embed(texts, self.identity.query_prefix)
+
+    def _embed(self, texts: Sequence[str], prefix: str) -> Matrix:
+        import numpy as np
+
+        dimensions = self.identity.dimensions
+        rows = [
+            self._request(prepared(batch, prefix), dimensions)
+            for batch in batches(texts, self.texts_per_request)
+        ]
+        if rows:
+            self._check_unchanged()
+        return np.concatenate([np.zeros((0, dimensions), dtype=np.float32), *rows])
+
+    def _request(self, texts: Sequence[str], dimensions: int | None = None) -> Matrix:
+        return _vectors_matrix(self._rows(texts), len(texts), dimensions, self.url)
 
 
 def _one_line(text: str) -> str:

@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterable
+from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Protocol
+from math import inf
+from time import monotonic
+from typing import Any
 
 import httpcore
 
-if TYPE_CHECKING:
-    import ssl
 
+@dataclass
+class Limits:
+    """The time and the bytes that are left for what is sent and received.
 
-class Limits(Protocol):
-    """The time and the bytes that are left for what is sent and received."""
+    Attributes:
+        deadline: by :func:`time.monotonic`.
+        late: what is raised after it.
+        longest_wait: seconds that one operation may take.
+        most_bytes: how many may be received.
+        large: what is raised beyond that.
+        received: how many bytes were received.
+    """
+
+    deadline: float
+    late: Exception
+    longest_wait: float = inf
+    most_bytes: float = inf
+    large: Exception | None = None
+    received: int = 0
 
     def time_left(self) -> float:
         """Seconds that the next operation may take. Raise an error if there are none."""
+        seconds_left = self.deadline - monotonic()
+        if seconds_left <= 0:
+            raise self.late
+        return min(seconds_left, self.longest_wait)
 
     def count(self, size: int) -> None:
         """Count received bytes. Raise an error if there are too many."""
+        self.received += size
+        if self.large and self.received > self.most_bytes:
+            raise self.large
 
 
 def is_loopback(host: str) -> bool:

@@ -9,27 +9,24 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from httpx import Request
 
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.model_server import (
+    ServerProvider,
     client_settings,
     error_detail,
     local_url,
-    missing_model_error,
     permitted_url,
+    server_error,
     status_error,
     unreadable_error,
-    vectors_matrix,
 )
-from rolebundle.embedding.provider import PROBE_TEXT
-from rolebundle.embedding.texts import batches, prefixes_for, prepared
+from rolebundle.embedding.provider import PROBE_TEXT, ProviderSpec
+from rolebundle.embedding.texts import prefixes_for
 from rolebundle.errors import EmbedderError
-
-if TYPE_CHECKING:
-    from rolebundle.embedding.provider import Matrix
 
 HOST_ENVIRONMENT = "OLLAMA_HOST"
 """The environment variable with the server's address, as Ollama itself reads it."""
@@ -45,7 +42,6 @@ finally:
 
 _PORT = 11434
 DEFAULT_URL = f"http://127.0.0.1:{_PORT}"
-_MAX_TEXTS_PER_REQUEST = 64
 
 T = TypeVar("T")
 
@@ -74,87 +70,47 @@ def default_url() -> str:
     return local_url(host)
 
 
-class OllamaProvider:
+class OllamaProvider(ServerProvider):
     """One model of one Ollama server. The server is first contacted when it is used.
 
     Args:
-        model: its name, with or without a tag.
-        url: the server; see :func:`default_url`.
-        allow_host: the only host besides this machine that may be the server.
-        prefixes: query and passage prefix, instead of those that belong to the model's name.
-        deadline_seconds: for one request of up to 64 texts, including its retries.
+        spec: its name, with or without a tag, and the server; see :func:`default_url`.
     """
 
-    parallel_batches = 1
-    batch_size = 512
+    texts_per_request = 64
 
-    def __init__(
-        self,
-        model: str,
-        url: str,
-        *,
-        allow_host: str,
-        prefixes: tuple[str, str] | None,
-        deadline_seconds: float,
-    ) -> None:
-        self._model = model
-        self._url = permitted_url(url, allow_host)
-        self._prefixes = prefixes_for(model, prefixes)
+    def __init__(self, spec: ProviderSpec) -> None:
+        self._model = spec.model
+        self.url = permitted_url(spec.url or default_url(), spec.allow_host)
+        self._prefixes = prefixes_for(spec.model, spec.prefixes)
         self._client = Client(
-            host=self._url,
+            host=self.url,
             event_hooks={"request": [_remove_key]},
-            **client_settings(self._url, deadline_seconds),
+            **client_settings(self.url, spec.deadline_seconds),
         )
 
     def __repr__(self) -> str:
-        return f"OllamaProvider({self._model!r}, {self._url!r})"
+        return f"OllamaProvider({self._model!r}, {self.url!r})"
 
     @cached_property
     def identity(self) -> ModelIdentity:
         """The model under its full name, with the digest that the server reports."""
         name, digest = self._listed()
-        return ModelIdentity(
-            "ollama",
-            name,
-            digest,
-            self._card_number("embedding_length") or self._request([PROBE_TEXT], None).shape[1],
-            self._prefixes.query,
-            self._prefixes.passage,
-        )
+        dimensions = self._card_number("embedding_length") or self._request([PROBE_TEXT]).shape[1]
+        prefixes = (self._prefixes.query, self._prefixes.passage)
+        return ModelIdentity("ollama", name, digest, dimensions, *prefixes)
 
     @property
     def context_length(self) -> int | None:
         """The model's context in tokens, or None if the server does not report it."""
         return self._card_number("context_length")
 
-    def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(prepared(texts, self._prefixes.passage))
-
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(prepared(texts, self._prefixes.query))
-
-    def _embed(self, texts: Sequence[str]) -> Matrix:
-        import numpy as np
-
-        dimensions = self.identity.dimensions
-        empty = np.zeros((0, dimensions), dtype=np.float32)
-        if not texts:
-            return empty
-        rows = [
-            self._request(batch, dimensions) for batch in batches(texts, _MAX_TEXTS_PER_REQUEST)
-        ]
-        self._check_unchanged()
-        return np.concatenate([empty, *rows])
-
-    def _request(self, texts: Sequence[str], dimensions: int | None) -> Matrix:
+    def _rows(self, texts: Sequence[str]) -> object:
         # By default Ollama cuts a text that is too long, without an error.
-        response = self._call(
+        return self._call(
             lambda client: client.embed(self._model, list(texts), truncate=False),
             self.context_length,
-        )
-        return vectors_matrix(response.embeddings, len(texts), dimensions, self._url)
+        ).embeddings
 
     def _check_unchanged(self) -> None:
         # `ollama pull` may replace the model of that name while this process runs.
@@ -162,7 +118,7 @@ class OllamaProvider:
         if digest != self.identity.digest:
             raise EmbedderError(
                 "model_changed",
-                f"the model {self.identity.model} on {self._url} was replaced "
+                f"the model {self.identity.model} on {self.url} was replaced "
                 f"(digest {self.identity.digest}, now {digest})",
                 "run `rolebundle corpus embed` again to build an index for the new model",
             )
@@ -172,7 +128,9 @@ class OllamaProvider:
         for entry in self._call(lambda client: client.list()).models:
             if entry.model and entry.digest and entry.model.casefold() == name:
                 return entry.model, entry.digest
-        raise missing_model_error(self._url, self._model, self._pull_hint)
+        raise server_error(
+            "model_missing", self.url, f"has no model {self._model}", self._pull_hint
+        )
 
     @cached_property
     def _model_card(self) -> Mapping[str, Any]:
@@ -191,10 +149,11 @@ class OllamaProvider:
         try:
             return call(self._client)
         except ResponseError as error:
+            text = error.error if isinstance(error.error, str) else json.dumps(error.error)
             raise status_error(
                 error.status_code,
-                error_detail(_error_text(error.error)),
-                server=self._url,
+                error_detail(text),
+                server=self.url,
                 model=self._model,
                 missing_hint=self._pull_hint,
                 context=context,
@@ -202,15 +161,11 @@ class OllamaProvider:
         # The client raises these if the answer is not JSON or not of Ollama's form.
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             reason = f"{type(error).__name__} while its answer was read"
-            raise unreadable_error(self._url, reason) from error
+            raise unreadable_error(self.url, reason) from error
 
 
 def _full_name(model: str) -> str:
     return model if ":" in model.rpartition("/")[2] else f"{model}:latest"
-
-
-def _error_text(error: object) -> str:
-    return error if isinstance(error, str) else json.dumps(error)
 
 
 def _remove_key(request: Request) -> None:

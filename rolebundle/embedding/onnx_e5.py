@@ -14,7 +14,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,23 +33,10 @@ _CONTRIB = "com.microsoft"
 _MAGIC = b"E5S1"
 
 
-class _Header(NamedTuple):
-    """Sizes of the network, and its special tokens."""
-
-    width: int
-    layers: int
-    heads: int
-    inner: int
-    words: int
-    positions: int
-    types: int
-    epsilon: float
-    block: int
-    pieces: int
-    start: int
-    end: int
-    pad: int
-    unknown: int
+_SIZES = (
+    "width layers heads inner words positions types epsilon block pieces start end pad unknown"
+).split()
+"""The numbers in the file's header: sizes of the network, and its special tokens."""
 
 
 class _File:
@@ -91,7 +79,7 @@ def read_e5(content: bytes) -> Network:
             f"{install_hint('multilingual')} --force-reinstall",
         )
     file = _File(content)
-    header = _Header(*file.numbers("7ifi5i"))
+    header = SimpleNamespace(**dict(zip(_SIZES, file.numbers("7ifi5i"), strict=True)))
     tokenizer, replaced = _read_tokenizer(file, header)
     tensors = _read_tensors(file, content)
     words = tensors["emb.word"].reshape(header.words, -1)
@@ -113,7 +101,7 @@ def read_e5(content: bytes) -> Network:
     return Network(token_ids, inputs, _graph(header, tensors))
 
 
-def _read_tokenizer(file: _File, header: _Header) -> tuple[Any, dict[int, str]]:
+def _read_tokenizer(file: _File, header: SimpleNamespace) -> tuple[Any, dict[int, str]]:
     """The tokenizer, and the characters that are replaced first, as in the model's training."""
     from tokenizers import Regex, Tokenizer
     from tokenizers.models import Unigram
@@ -160,7 +148,7 @@ def _unpack(blocks: NDArray[Any], rows: int) -> tuple[NDArray[Any], NDArray[Any]
 # -- the graph -----------------------------------------------------------------------------------
 
 
-def _graph(header: _Header, tensors: dict[str, NDArray[Any]]) -> bytes:
+def _graph(header: SimpleNamespace, tensors: dict[str, NDArray[Any]]) -> bytes:
     """The encoder, from the sum of the embeddings to a vector for each token."""
     graph = _Graph()
 

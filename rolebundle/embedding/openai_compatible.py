@@ -8,26 +8,20 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.model_server import (
+    ServerProvider,
     bounded_client,
     error_detail,
     permitted_url,
     status_error,
     unreadable_error,
-    vectors_matrix,
 )
-from rolebundle.embedding.provider import PROBE_TEXT, fingerprint, unit_vectors
-from rolebundle.embedding.texts import Prefixes, batches, prefixes_for, prepared
+from rolebundle.embedding.provider import PROBE_TEXT, ProviderSpec, fingerprint, unit_vectors
+from rolebundle.embedding.texts import prefixes_for
 from rolebundle.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from rolebundle.embedding.provider import Matrix
-
-# The default limit of text-embeddings-inference; other servers accept as many or more.
-_MAX_TEXTS_PER_REQUEST = 32
 
 
 class OpenAIServer:
@@ -68,7 +62,9 @@ class OpenAIServer:
             EmbedderError: the server failed, or did not answer with an object.
             ConfigurationError: ``bad_key``.
         """
-        response = self._client.request(method, path, json=body, headers=self._authorization())
+        key = self._key()
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        response = self._client.request(method, path, json=body, headers=headers)
         if not response.is_success:
             raise status_error(
                 response.status_code,
@@ -87,10 +83,6 @@ class OpenAIServer:
             raise unreadable_error(self.url, "JSON, but not an object")
         return content
 
-    def _authorization(self) -> dict[str, str]:
-        key = self._key()
-        return {"Authorization": f"Bearer {key}"} if key else {}
-
     def _key(self) -> str:
         key = os.environ.get(self._key_variable, "").strip()
         if not key.isascii() or not key.isprintable() or " " in key:
@@ -107,42 +99,24 @@ class OpenAIServer:
         return text.replace(key, "[key]") if key else text
 
 
-class OpenAICompatibleProvider:
+class OpenAICompatibleProvider(ServerProvider):
     """One model of one server. The server is first contacted when it is used.
 
     Args:
-        model: its name; empty for the only model of the server.
-        url: the server, with or without ``/v1`` at its end.
-        allow_host: the only host besides this machine that may be the server.
-        prefixes: query and passage prefix, instead of those that belong to the model's name.
-        key_variable: the environment variable that may hold the server's key.
-        deadline_seconds: for one request of up to 32 texts, including its retries.
+        spec: its name, empty for the only model of the server; and the server, with or without
+            ``/v1`` at its end.
     """
 
-    parallel_batches = 1
-    batch_size = 512
+    # The default limit of text-embeddings-inference; other servers accept as many or more.
+    texts_per_request = 32
 
-    def __init__(
-        self,
-        model: str,
-        url: str,
-        *,
-        allow_host: str,
-        prefixes: tuple[str, str] | None,
-        key_variable: str,
-        deadline_seconds: float,
-    ) -> None:
-        self._configured_model = model
-        self._configured_prefixes = prefixes
-        self._server = OpenAIServer(
-            url,
-            allow_host=allow_host,
-            key_variable=key_variable,
-            deadline_seconds=deadline_seconds,
-        )
+    def __init__(self, spec: ProviderSpec) -> None:
+        self._spec = spec
+        self._server = server_of(spec)
+        self.url = self._server.url
 
     def __repr__(self) -> str:
-        return f"OpenAICompatibleProvider({self._configured_model!r}, {self._server.url!r})"
+        return f"OpenAICompatibleProvider({self._spec.model!r}, {self.url!r})"
 
     @cached_property
     def identity(self) -> ModelIdentity:
@@ -151,77 +125,61 @@ class OpenAICompatibleProvider:
         The API reports neither a digest nor the dimensions, and some servers accept any name and
         use the model that they run.
         """
-        vector = self._request([PROBE_TEXT], None)
+        vector = self._request([PROBE_TEXT])
         dimensions = vector.shape[1]
+        digest = fingerprint(unit_vectors(vector, 1, dimensions))
+        prefixes = prefixes_for(self._model, self._spec.prefixes)
         return ModelIdentity(
-            "openai",
-            self._model,
-            fingerprint(unit_vectors(vector, 1, dimensions)),
-            dimensions,
-            self._prefixes.query,
-            self._prefixes.passage,
+            "openai", self._model, digest, dimensions, prefixes.query, prefixes.passage
         )
-
-    def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(texts, self._prefixes.passage)
-
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(texts, self._prefixes.query)
-
-    def _embed(self, texts: Sequence[str], prefix: str) -> Matrix:
-        import numpy as np
-
-        dimensions = self.identity.dimensions
-        rows = [
-            self._request(prepared(batch, prefix), dimensions)
-            for batch in batches(texts, _MAX_TEXTS_PER_REQUEST)
-        ]
-        return np.concatenate([np.zeros((0, dimensions), dtype=np.float32), *rows])
 
     @cached_property
     def _model(self) -> str:
-        if self._configured_model:
-            return self._configured_model
-        names = self._listed_models()
+        if self._spec.model:
+            return self._spec.model
+        entries = self._server.ask("GET", "/v1/models").get("data")
+        ids = [entry.get("id") for entry in entries or [] if isinstance(entry, Mapping)]
+        names = [name for name in ids if isinstance(name, str)]
         if len(names) != 1:
             raise ConfigurationError(
                 "model_not_named",
-                f"the server at {self._server.url} has {len(names)} models: "
+                f"the server at {self.url} has {len(names)} models: "
                 f"{', '.join(names) or 'it lists none'}",
                 "name the model, as in openai:MODEL",
             )
         return names[0]
 
-    @property
-    def _prefixes(self) -> Prefixes:
-        return prefixes_for(self._model, self._configured_prefixes)
-
-    def _request(self, texts: Sequence[str], dimensions: int | None) -> Matrix:
-        content = self._server.ask(
-            "POST",
-            "/v1/embeddings",
-            {"model": self._model, "input": list(texts), "encoding_format": "float"},
-            model=self._configured_model,
-        )
-        rows = _in_order(content.get("data"), len(texts), self._server.url)
-        return vectors_matrix(rows, len(texts), dimensions, self._server.url)
-
-    def _listed_models(self) -> list[str]:
-        entries = self._server.ask("GET", "/v1/models").get("data")
-        names = [entry.get("id") for entry in entries or [] if isinstance(entry, Mapping)]
-        return [name for name in names if isinstance(name, str)]
+    def _rows(self, texts: Sequence[str]) -> object:
+        body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
+        answer = self._server.ask("POST", "/v1/embeddings", body, model=self._spec.model)
+        data = answer.get("data")
+        if isinstance(data, list) and len(data) != len(texts):
+            return data  # Whoever reads them reports the wrong count.
+        return in_order(data, "embedding", len(texts), self.url, "vectors")
 
 
-def _in_order(data: object, expected: int, server: str) -> list[object]:
-    """The vectors of an answer, in the order of the texts."""
+def server_of(spec: ProviderSpec) -> OpenAIServer:
+    """The server of a spec. It is not contacted."""
+    return OpenAIServer(
+        spec.url,
+        allow_host=spec.allow_host,
+        key_variable=spec.key_variable,
+        deadline_seconds=spec.deadline_seconds,
+    )
+
+
+def in_order(data: object, key: str, expected: int, server: str, name: str) -> list[object]:
+    """The values of the entries of an answer, by their ``index``, which begins with 0.
+
+    Raises:
+        EmbedderError: the answer has not exactly one entry for each index.
+    """
     if not isinstance(data, list) or not all(isinstance(entry, Mapping) for entry in data):
-        raise unreadable_error(server, "its answer has no list of vectors")
-    # The caller reports a wrong count.
+        raise unreadable_error(server, f"its answer has no list of {name}")
     if len(data) != expected:
-        return data
-    by_index = {str(entry.get("index")): entry.get("embedding") for entry in data}
-    if by_index.keys() != set(map(str, range(expected))):
-        raise unreadable_error(server, "the indexes of its vectors are not those of the texts")
-    return [by_index[str(index)] for index in range(expected)]
+        raise unreadable_error(server, f"it has {len(data)} {name} for {expected} texts")
+    places = [entry.get("index") for entry in data]
+    if not all(type(place) is int for place in places) or sorted(places) != [*range(expected)]:
+        raise unreadable_error(server, f"the indexes of its {name} are not those of the texts")
+    by_place = dict(zip(places, (entry.get(key) for entry in data), strict=True))
+    return [by_place[place] for place in range(expected)]

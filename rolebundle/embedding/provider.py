@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from hashlib import shake_256
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -37,6 +38,35 @@ TEXT_FAULTS = frozenset(
 
 Any other code is about the server, the model or the connection, and holds for every text.
 """
+
+
+QUERY_DEADLINE_SECONDS = 10.0
+"""For one request while a query waits. After that only the lexical lane answers."""
+PASSAGES_DEADLINE_SECONDS = 60.0
+"""For one request with a batch of passages."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSpec:
+    """The configuration of an embedding model.
+
+    Args:
+        provider: one of :data:`rolebundle.embedding.registry.PROVIDERS`.
+        model: its name there.
+        url: the model server, if the provider has one.
+        allow_host: the only host besides this machine that may be that server.
+        prefixes: query and passage prefix, instead of those that belong to the model's name.
+        key_variable: the environment variable that may hold the server's key.
+        deadline_seconds: for one request to the server, including its retries.
+    """
+
+    provider: str
+    model: str = ""
+    url: str = ""
+    allow_host: str = ""
+    prefixes: tuple[str, str] | None = None
+    key_variable: str = "ROLEBUNDLE_OPENAI_KEY"
+    deadline_seconds: float = PASSAGES_DEADLINE_SECONDS
 
 
 class EmbeddingProvider(Protocol):
@@ -113,29 +143,6 @@ class WithSubstitutes:
         # Also what only some providers have, such as `fluency`.
         return getattr(self._provider, name)
 
-    @property
-    def parallel_batches(self) -> int:
-        """See :class:`EmbeddingProvider`."""
-        return self._provider.parallel_batches
-
-    @property
-    def batch_size(self) -> int:
-        """See :class:`EmbeddingProvider`."""
-        return self._provider.batch_size
-
-    @property
-    def identity(self) -> ModelIdentity:
-        """See :class:`EmbeddingProvider`."""
-        return self._provider.identity
-
-    def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """See :class:`EmbeddingProvider`."""
-        return self._provider.embed_passages(texts)
-
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """See :class:`EmbeddingProvider`."""
-        return self._provider.embed_queries(texts)
-
 
 class Unavailable:
     """A provider that could not be set up. Every use raises the reason."""
@@ -145,18 +152,11 @@ class Unavailable:
     def __init__(self, reason: EmbedderError) -> None:
         self._reason = reason
 
-    @property
-    def identity(self) -> ModelIdentity:
-        """Raise the reason."""
+    def _refuse(self, _texts: Sequence[str] = ()) -> Any:
         raise self._reason
 
-    def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """Raise the reason."""
-        raise self._reason
-
-    def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Raise the reason."""
-        raise self._reason
+    identity = property(_refuse)
+    embed_passages = embed_queries = _refuse
 
 
 def unit_vectors(vectors: Matrix, expected: int, dimensions: int) -> Matrix:
@@ -178,37 +178,28 @@ def unit_vectors(vectors: Matrix, expected: int, dimensions: int) -> Matrix:
     """
     import numpy as np
 
-    hint = "check the model and its server, then run the same command again"
     if vectors.ndim != 2 or vectors.shape[0] != expected:
-        raise EmbedderError(
-            "embedding_count",
-            f"the model returned {counted(vectors.shape[0] if vectors.ndim else 0, 'vector')} "
-            f"for {counted(expected, 'text')}",
-            hint,
-        )
+        count = counted(vectors.shape[0] if vectors.ndim else 0, "vector")
+        raise _unsound("embedding_count", f"{count} for {counted(expected, 'text')}")
     if vectors.shape[1] != dimensions:
-        raise EmbedderError(
-            "embedding_dimensions",
-            f"the model returned {vectors.shape[1]} dimensions, its identity says {dimensions}",
-            hint,
-        )
+        found = f"{vectors.shape[1]} dimensions, its identity says {dimensions}"
+        raise _unsound("embedding_dimensions", found)
     if not bool(np.isfinite(vectors).all()):
-        raise EmbedderError(
-            "embedding_not_finite", "the model returned a value that is NaN or infinite", hint
-        )
+        raise _unsound("embedding_not_finite", "a value that is NaN or infinite")
     # In float64, so that very large or very small components neither overflow nor vanish.
     with np.errstate(over="ignore"):
         lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     if not bool(np.isfinite(lengths).all()):
-        raise EmbedderError(
-            "embedding_not_finite", "the model returned a vector of infinite length", hint
-        )
+        raise _unsound("embedding_not_finite", "a vector of infinite length")
     if bool((lengths == 0).any()):
         number = int(np.argmin(lengths)) + 1
-        raise EmbedderError(
-            "embedding_zero", f"the model returned a zero vector for text {number}", hint
-        )
+        raise _unsound("embedding_zero", f"a zero vector for text {number}")
     return np.ascontiguousarray(vectors / lengths, dtype="<f4")
+
+
+def _unsound(code: str, found: str) -> EmbedderError:
+    hint = "check the model and its server, then run the same command again"
+    return EmbedderError(code, f"the model returned {found}", hint)
 
 
 def fingerprint(vector: Matrix) -> str:

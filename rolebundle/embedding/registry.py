@@ -6,46 +6,31 @@ import json
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.index import ModelIdentity
+from rolebundle.embedding.provider import QUERY_DEADLINE_SECONDS, EmbeddingProvider, ProviderSpec
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 
 if TYPE_CHECKING:
-    from rolebundle.embedding.provider import EmbeddingProvider
     from rolebundle.embedding.rerank_server import RerankServer
 
-QUERY_DEADLINE_SECONDS = 10.0
-"""For one request while a query waits. After that only the lexical lane answers."""
-PASSAGES_DEADLINE_SECONDS = 60.0
-"""For one request with a batch of passages."""
+__all__ = (
+    "PROVIDERS",
+    "QUERY_DEADLINE_SECONDS",
+    "SERVED",
+    "ProviderSpec",
+    "available_models",
+    "parse_rerank_spec",
+    "provider_for",
+    "rerank_server_for",
+    "spec_from_json",
+    "spec_to_json",
+)
 
 _OLLAMA_PORT = 11434
 _OLLAMA_PROBE_SECONDS = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderSpec:
-    """The configuration of an embedding model.
-
-    Args:
-        provider: one of :data:`PROVIDERS`.
-        model: its name there.
-        url: the model server, if the provider has one.
-        allow_host: the only host besides this machine that may be that server.
-        prefixes: query and passage prefix, instead of those that belong to the model's name.
-        key_variable: the environment variable that may hold the server's key.
-        deadline_seconds: for one request to the server, including its retries.
-    """
-
-    provider: str
-    model: str = ""
-    url: str = ""
-    allow_host: str = ""
-    prefixes: tuple[str, str] | None = None
-    key_variable: str = "ROLEBUNDLE_OPENAI_KEY"
-    deadline_seconds: float = PASSAGES_DEADLINE_SECONDS
 
 
 def parse_rerank_spec(text: str, url: str = "", allow_host: str = "") -> ProviderSpec:
@@ -79,13 +64,7 @@ def rerank_server_for(spec: ProviderSpec) -> RerankServer:
     from rolebundle.embedding.rerank_server import RerankServer
 
     _require(spec, "url", "ROLEBUNDLE_RERANK_URL=http://127.0.0.1:8080")
-    return RerankServer(
-        spec.model,
-        spec.url,
-        allow_host=spec.allow_host,
-        key_variable=spec.key_variable,
-        deadline_seconds=spec.deadline_seconds,
-    )
+    return RerankServer(spec)
 
 
 def provider_for(spec: ProviderSpec) -> EmbeddingProvider:
@@ -95,18 +74,13 @@ def provider_for(spec: ProviderSpec) -> EmbeddingProvider:
         ConfigurationError: the provider is unknown, or a setting is missing or has no effect.
         EmbedderError: the server's host is not permitted.
     """
-    return _factory(spec)(spec)
-
-
-def _factory(spec: ProviderSpec) -> Callable[[ProviderSpec], EmbeddingProvider]:
-    try:
-        return _FACTORIES[spec.provider]
-    except KeyError:
+    if spec.provider not in _FACTORIES:
         raise ConfigurationError(
             "unknown_provider",
             f"there is no embedding provider {spec.provider!r}",
             f"use one of: {', '.join(PROVIDERS)}",
-        ) from None
+        )
+    return _FACTORIES[spec.provider](spec)
 
 
 # Each factory imports its provider's module, and with it a heavy library.
@@ -129,34 +103,18 @@ def _onnx(spec: ProviderSpec) -> EmbeddingProvider:
 
 
 def _ollama(spec: ProviderSpec) -> EmbeddingProvider:
-    from rolebundle.embedding.ollama import OllamaProvider, default_url
+    from rolebundle.embedding.ollama import OllamaProvider
 
     _require(spec, "model", "ollama:nomic-embed-text")
-    return OllamaProvider(
-        spec.model,
-        spec.url or default_url(),
-        allow_host=spec.allow_host,
-        prefixes=spec.prefixes,
-        deadline_seconds=spec.deadline_seconds,
-    )
+    return OllamaProvider(spec)
 
 
 def _openai(spec: ProviderSpec) -> EmbeddingProvider:
     from rolebundle.embedding.openai_compatible import OpenAICompatibleProvider
 
-    _require(
-        spec,
-        "url",
-        "ROLEBUNDLE_EMBED_URL=http://127.0.0.1:8080 (llama.cpp; LM Studio: 1234, vLLM: 8000)",
-    )
-    return OpenAICompatibleProvider(
-        spec.model,
-        spec.url,
-        allow_host=spec.allow_host,
-        prefixes=spec.prefixes,
-        key_variable=spec.key_variable,
-        deadline_seconds=spec.deadline_seconds,
-    )
+    example = "http://127.0.0.1:8080 (llama.cpp; LM Studio: 1234, vLLM: 8000)"
+    _require(spec, "url", f"ROLEBUNDLE_EMBED_URL={example}")
+    return OpenAICompatibleProvider(spec)
 
 
 _FACTORIES: dict[str, Callable[[ProviderSpec], EmbeddingProvider]] = {
@@ -202,10 +160,8 @@ def _refuse(spec: ProviderSpec, *settings: str) -> None:
 def spec_to_json(spec: ProviderSpec) -> str:
     """What the corpus stores of a spec. Keys and permitted hosts are not stored."""
     stored: dict[str, object] = {"provider": spec.provider, "model": spec.model}
-    if spec.url:
-        stored["url"] = spec.url
-    if spec.prefixes is not None:
-        stored["prefixes"] = list(spec.prefixes)
+    stored |= {"url": spec.url} if spec.url else {}
+    stored |= {"prefixes": spec.prefixes} if spec.prefixes is not None else {}
     return json.dumps(stored, ensure_ascii=False)
 
 
@@ -229,66 +185,32 @@ def spec_from_json(
         allow_host: the only host besides this machine that the user permits.
         deadline_seconds: for one request to the server.
     """
-    stored = _json_object(text)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = {}
+    stored: dict[str, object] = value if isinstance(value, dict) else {}
+    texts = {name: item for name, item in stored.items() if isinstance(item, str)}
     spec = ProviderSpec(
-        provider=_text(stored, "provider") or model.provider,
-        model="" if model.provider == "static" else _text(stored, "model") or model.model,
-        prefixes=_prefixes(stored),
+        provider=texts.get("provider") or model.provider,
+        model="" if model.provider == "static" else texts.get("model") or model.model,
     )
+    match stored.get("prefixes"):
+        case [str() as query, str() as passage]:
+            spec = replace(spec, prefixes=(query, passage))
     if spec.provider not in SERVED:
         # This provider has no server, so the user's url and allow_host do not apply.
         return spec
     return replace(
         spec,
-        url=url or _text(stored, "url"),
+        url=url or texts.get("url", ""),
         allow_host=allow_host,
         deadline_seconds=deadline_seconds,
     )
 
 
-def _json_object(text: str) -> dict[str, object]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _text(stored: dict[str, object], name: str) -> str:
-    value = stored.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _prefixes(stored: dict[str, object]) -> tuple[str, str] | None:
-    value = stored.get("prefixes")
-    if isinstance(value, list) and len(value) == 2 and all(isinstance(item, str) for item in value):
-        return value[0], value[1]
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class AvailableModel:
-    """A model that could be used now.
-
-    Args:
-        provider: one of :data:`PROVIDERS`.
-        model: its name there.
-        chunks_per_second: measured or assumed on two cores without a GPU; for estimates only.
-        benefit: its measured effect, for the user.
-    """
-
-    provider: str
-    model: str
-    chunks_per_second: float
-    benefit: str
-
-
-_CONTEXTUAL_CHUNKS_PER_SECOND = 25.0
-"""The speed of all-MiniLM-L6-v2, which is assumed for the models of a server as well."""
-
-
-def available_models() -> list[AvailableModel]:
-    """Embedding models of an Ollama on this machine."""
+def available_models() -> list[str]:
+    """The embedding models of an Ollama on this machine."""
     # A bare connection first: most machines have no Ollama, and the HTTP client is slow to import.
     try:
         if not os.environ.get("OLLAMA_HOST"):
@@ -301,17 +223,9 @@ def available_models() -> list[AvailableModel]:
     try:
         # Only this machine is asked.
         with bounded_client(permitted_url(default_url()), _OLLAMA_PROBE_SECONDS) as client:
-            listed = client.get("/api/tags").json()
-        names = [str(model["name"]) for model in listed["models"]]
+            names = [str(model["name"]) for model in client.get("/api/tags").json()["models"]]
     except (EmbedderError, UsageError, ValueError, KeyError, TypeError):
         return []
     return [
-        AvailableModel(
-            "ollama",
-            name,
-            _CONTEXTUAL_CHUNKS_PER_SECOND,
-            "a contextual model; neither its quality nor its speed was measured",
-        )
-        for name in names
-        if any(word in name for word in ("embed", "minilm", "bge", "arctic"))
+        name for name in names if any(word in name for word in ("embed", "minilm", "bge", "arctic"))
     ]

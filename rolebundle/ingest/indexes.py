@@ -585,7 +585,7 @@ def _build_approximate(corpus: Corpus, part: IndexPart, *, keep: bool = False) -
         recall = _sampled_recall(corpus, part, state)
         if recall >= TARGET_RECALL or probes >= buckets:
             break
-    approximate_index.store_state(corpus, part, replace(state, recall=recall))
+    approximate_index.store_state(corpus, part, state._replace(recall=recall))
     if recall < MIN_RECALL and not keep:
         approximate_index.drop(corpus, part)
     return buckets, recall

@@ -38,7 +38,7 @@ from urllib.request import url2pathname
 import httpcore
 
 from rolebundle.contracts.replica import ReplicaManifest, SignedManifest
-from rolebundle.embedding.network import BoundedBackend, is_loopback
+from rolebundle.embedding.network import BoundedBackend, Limits, is_loopback
 from rolebundle.errors import (
     FULL_ERRNOS,
     ConfigurationError,
@@ -447,7 +447,10 @@ class HttpTransport(_FileTransport):
     @contextmanager
     def _open(self, name: str, size: int) -> Iterator[Iterator[bytes]]:
         headers = [("Accept-Encoding", "identity"), ("Cache-Control", "no-cache")]
-        backend = BoundedBackend(_Limits(self.target, size))
+        # The code that reads a body limits its bytes.
+        deadline = time.monotonic() + _BASE_SECONDS + size / _MIN_BYTES_PER_SECOND
+        limits = Limits(deadline, _too_slow(self.target), _MAX_WAIT_SECONDS)
+        backend = BoundedBackend(limits)
         try:
             with (
                 httpcore.ConnectionPool(max_connections=1, network_backend=backend) as pool,
@@ -468,24 +471,6 @@ class HttpTransport(_FileTransport):
         except httpcore.ProtocolError as error:
             reason = f"the answer was cut off or is not HTTP ({error})"
             raise _bad_replica(self.target, reason) from error
-
-
-class _Limits:
-    """The time that is left for one file. The code that reads a body limits its bytes."""
-
-    def __init__(self, target: str, size: int) -> None:
-        self._target = target
-        self._deadline = time.monotonic() + _BASE_SECONDS + size / _MIN_BYTES_PER_SECOND
-
-    def time_left(self) -> float:
-        """See :class:`Limits`. Raise StorageError if the time is over."""
-        seconds_left = self._deadline - time.monotonic()
-        if seconds_left <= 0:
-            raise _too_slow(self._target)
-        return min(seconds_left, _MAX_WAIT_SECONDS)
-
-    def count(self, size: int) -> None:
-        pass
 
 
 def _packed_name(digest: str) -> str:

@@ -28,6 +28,7 @@ OWN_COLUMNS = ", ".join(DocumentMetadata._fields[2:-1])
 DOCUMENT_COLUMNS = f"file, source, {OWN_COLUMNS}, compartment"
 """All columns of a document but its ids and its digest."""
 FILE_ROW = "id, location, path, content_hash, recipe, size, modified_ns"
+SCANNED_ROW = "document, verdict, content_hash, kinds, findings, original"
 _CHUNK_ROW = f"id, document, chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}"
 _CONTENT, _HASH = map(_CHUNK_ROW.split(", ").index, ("content", "content_hash"))
 _UNSET = {"inferred_at": None, "attributes": "{}", "anchor": "", "size": 0, "modified_ns": 0}
@@ -129,7 +130,7 @@ class _Digested(NamedTuple):
 
 _TABLES = {
     "file": _Digested("id", FILE_ROW, file_digest),
-    "scanned": _Digested("document", "document, verdict, content_hash, kinds, findings, original"),
+    "scanned": _Digested("document", SCANNED_ROW),
     "embedding_cache": _Digested("id", "model, input_hash, vector"),
     "remembered": _Digested(
         "document",

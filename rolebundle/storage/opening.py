@@ -18,11 +18,14 @@ import apsw
 from rolebundle.errors import StorageError, UsageError, WrongFile
 from rolebundle.resources import data_folder
 from rolebundle.storage import digests, seal
+from rolebundle.storage.backup import back_up
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.file_format import FileFormat
+from rolebundle.storage.files.lock import FolderLock
+from rolebundle.storage.files.partial import OWNER_ONLY, remove_stale_partials
 from rolebundle.storage.files.sqlite_errors import MappedErrors
 from rolebundle.storage.files.sqlite_file import SqliteFile, busy_timeout, is_missing_or_empty
-from rolebundle.storage.indexes import vector_index
+from rolebundle.storage.indexes import partition, vector_index
 from rolebundle.storage.indexes.lexical_index import content_view
 from rolebundle.storage.records.replica import refuse_changes
 
@@ -95,10 +98,6 @@ def open_writer(
         UsageError: ``replica_is_read_only``.
         WrongFile, CorpusCorrupt, StorageError, CorpusBusy: it cannot be written.
     """
-    # Imported here and below: a reader needs none of it.
-    from rolebundle.storage.files.lock import FolderLock
-    from rolebundle.storage.files.partial import remove_stale_partials
-
     if is_missing_or_empty(path):
         _create_empty(path)
     release = FolderLock(path, exclusive=False).release if lock else None
@@ -116,8 +115,6 @@ def open_writer(
 
 def _create_empty(path: Path) -> None:
     """Create a file that only its owner can read. SQLite would let others read it, too."""
-    from rolebundle.storage.files.partial import OWNER_ONLY
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
@@ -261,8 +258,6 @@ def apply_migrations(corpus: Corpus) -> None:
     if version >= latest:
         return
     if version > 0:
-        from rolebundle.storage.backup import back_up
-
         back_up(corpus, Path(f"{corpus.path}.schema-{version}.bak"))
     with SqliteFile.writing(corpus):
         # Another process may have been faster while we waited for the lock.
@@ -312,8 +307,6 @@ def _statements(database: bytes) -> str:
 
 def _fill_compartments(corpus: Corpus) -> None:
     """Assign every document to a compartment, and build the indexes of each compartment."""
-    from rolebundle.storage.indexes import partition
-
     indexes = vector_index.all_indexes(corpus)
     if indexes:
         corpus.load_vectors()
@@ -327,8 +320,6 @@ def _fill_compartments(corpus: Corpus) -> None:
 
 def _separate_facts(corpus: Corpus) -> None:
     """Give remembered facts compartments of their own."""
-    from rolebundle.storage.indexes import partition
-
     if vector_index.all_indexes(corpus):
         corpus.load_vectors()
     partition.separate_facts(corpus)

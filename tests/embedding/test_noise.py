@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_a_worked_example() -> None:
     queries = np.eye(size, dtype=np.float32)
     passages = queries.copy()
     passages[0] = 0.8 * queries[0] + 0.6 * queries[1]
-    identity = replace(IDENTITY, dimensions=size)
+    identity = IDENTITY._replace(dimensions=size)
     assert noise_of(Scripted(queries, passages, identity)) == Noise(floor=0.0, related=1.0)
     passages = 0.6 * queries + 0.8 * np.roll(queries, 1, axis=0)
     noise._measured.clear()

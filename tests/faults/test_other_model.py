@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +20,11 @@ from support.fake_embedder import DIMENSIONS, IDENTITY, BrokenProvider, HashingP
 from support.sound import assert_sound, contents
 
 OTHER_IDENTITIES = {
-    "provider": replace(IDENTITY, provider="other"),
-    "model": replace(IDENTITY, model="other"),
-    "digest": replace(IDENTITY, digest="1111"),
-    "dimensions": replace(IDENTITY, dimensions=DIMENSIONS * 2),
-    "prefix": replace(IDENTITY, query_prefix="query: "),
+    "provider": IDENTITY._replace(provider="other"),
+    "model": IDENTITY._replace(model="other"),
+    "digest": IDENTITY._replace(digest="1111"),
+    "dimensions": IDENTITY._replace(dimensions=DIMENSIONS * 2),
+    "prefix": IDENTITY._replace(query_prefix="query: "),
 }
 
 

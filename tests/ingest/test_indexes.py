@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -207,7 +206,7 @@ def _stop(call: int) -> None:
 
 
 def test_an_ambiguous_name(db: Path) -> None:
-    build(db, Watched(replace(NEW, digest="3333")))
+    build(db, Watched(NEW._replace(digest="3333")))
     build(db, Watched(NEW))
     with pytest.raises(UsageError) as refused:
         use_index(Workspace(db), "newer")
@@ -287,5 +286,5 @@ def test_an_incomplete_index_is_found_by_its_model(db: Path) -> None:
         with corpus.writing():
             created = vector_index.create_index(corpus, identity, activate=False)
         assert vector_index.find_index(corpus, identity) == created
-        assert vector_index.find_index(corpus, replace(identity, normalization="none")) is None
-        assert vector_index.find_index(corpus, replace(identity, chunker="another")) == created
+        assert vector_index.find_index(corpus, identity._replace(normalization="none")) is None
+        assert vector_index.find_index(corpus, identity._replace(chunker="another")) == created

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,10 @@ from support.strategies import corpora, overlays, requests
 other_identities = st.one_of(
     st.sampled_from(["provider", "model", "digest", "query_prefix", "passage_prefix"]).flatmap(
         lambda name: st.text(st.characters(exclude_categories=["Cs"]), max_size=6).map(
-            lambda text: replace(IDENTITY, **{name: text})
+            lambda text: IDENTITY._replace(**{name: text})
         )
     ),
-    st.integers(1, 64).map(lambda dimensions: replace(IDENTITY, dimensions=dimensions)),
+    st.integers(1, 64).map(lambda dimensions: IDENTITY._replace(dimensions=dimensions)),
 ).filter(lambda identity: identity != IDENTITY)
 
 

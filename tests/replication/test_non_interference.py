@@ -61,7 +61,7 @@ FOLDERS = ("open", "closed", "attic")
 PATTERNS = ("closed/**", "ATTIC/*", "open/f1.md")
 FILES = 4
 NAMES = tuple(f"d{number}-{place}" for number in range(FILES) for place in range(3))
-PROVIDERS = (HashingProvider(), TextByText(replace(IDENTITY, model="other", dimensions=12)))
+PROVIDERS = (HashingProvider(), TextByText(IDENTITY._replace(model="other", dimensions=12)))
 QUARANTINED = Scanned("quarantine", "hash", '["instruction_override"]', "[]", "its words")
 AT = "2026-11-01T00:00:00Z"
 KEY = Ed25519PrivateKey.generate()

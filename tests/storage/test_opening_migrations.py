@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -188,7 +187,7 @@ class TestFromTheFirstSchema:
     def test_the_origin_of_authority_is_unknown(self, old: Path) -> None:
         with open_writer(old) as corpus:
             found = {declared.document_id: declared.keys for declared in self_declared(corpus)}
-        assert found == {"d3": ("unknown",)}
+        assert found == {"d3": ["unknown"]}
 
     def test_every_document_is_assigned_to_its_compartment(self, old: Path, new: Path) -> None:
         with open_writer(old) as corpus:
@@ -406,7 +405,7 @@ def test_an_approximate_index_is_dropped(
 
 
 def test_every_embedding_index_is_migrated(tmp_path: Path) -> None:
-    second_provider = HashingProvider(replace(IDENTITY, model="other", dimensions=12))
+    second_provider = HashingProvider(IDENTITY._replace(model="other", dimensions=12))
     path = build(tmp_path, varied(), PROVIDER, name="two.db")
     with open_writer(path) as corpus, corpus.writing():
         from rolebundle.contracts.index import IndexIdentity

@@ -31,7 +31,7 @@ from support.fake_embedder import IDENTITY, HashingProvider
 from support.sound import assert_sound, contents
 
 PROVIDER = HashingProvider()
-SECOND_PROVIDER = HashingProvider(replace(IDENTITY, model="other", dimensions=12))
+SECOND_PROVIDER = HashingProvider(IDENTITY._replace(model="other", dimensions=12))
 COMMON = tuple(f"common{number}" for number in range(400))
 
 
@@ -77,7 +77,7 @@ def _second_index(corpus: Corpus) -> None:
         first = vector_index.active_index(corpus)
         assert first is not None
         second_index = vector_index.create_index(
-            corpus, replace(first.identity, model=SECOND_PROVIDER.identity)
+            corpus, first.identity._replace(model=SECOND_PROVIDER.identity)
         )
         embed(corpus, SECOND_PROVIDER)
         vector_index.activate_index(corpus, first)

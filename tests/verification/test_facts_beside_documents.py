@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -68,7 +67,7 @@ def test_a_fact_gets_a_vector(ingested: Path) -> None:
 
 
 def test_without_its_model_a_fact_waits_for_a_vector(ingested: Path) -> None:
-    other_provider = HashingProvider(identity=replace(IDENTITY, model="other"))
+    other_provider = HashingProvider(identity=IDENTITY._replace(model="other"))
     with Admin(Workspace(ingested, other_provider)) as admin:
         file_fact(admin.workspace, RememberRequest(fact=FACT, source=PAGE), "Ana")
         assert owner_status(admin.workspace.corpus).waiting == 1

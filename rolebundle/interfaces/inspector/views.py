@@ -25,7 +25,7 @@ from rolebundle.retrieval.lookups.inspection import DocumentInspection, inspect_
 from rolebundle.retrieval.lookups.listing import list_documents
 from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.scan.quarantine import flagged_document
-from rolebundle.storage.content.quarantine import count_flagged, flagged_names
+from rolebundle.storage.content.quarantine import count_flagged, flagged_documents
 
 MAX_DOCUMENTS = 200
 MAX_ROWS = 100
@@ -119,8 +119,8 @@ def corpus(app: Inspector, parameters: Parameters) -> str:
         file = admin.workspace.corpus
         owner = {
             "flagged": [
-                (name, json.loads(name.kinds))
-                for name in flagged_names(file, "quarantine", MAX_ROWS)
+                (name, json.loads(name.scanned.kinds))
+                for name in flagged_documents(file, "quarantine", MAX_ROWS)
             ],
             "quarantined": count_flagged(file).get("quarantine", 0),
             "report": examine(admin.workspace.path) if parameters.get("check") else None,

@@ -20,7 +20,6 @@ from rolebundle.storage.content.passages import (
     passages_from,
     passages_of_document,
     passages_of_documents,
-    positions,
 )
 from rolebundle.storage.verify import verify_documents, verify_passages
 from rolebundle.text import references
@@ -316,7 +315,7 @@ def whereabouts(corpus: Corpus, chunk_id: str, document_id: str | None) -> Where
 
 def _lookup(corpus: Corpus, reference: str, named: Named) -> Lookup:
     first = named.passages[0]
-    places = positions(corpus, [passage.rowid for passage in named.passages])
+    places = {passage.rowid: passage.ordinal + 1 for passage in named.passages}
     document = first.document
     return Lookup(
         reference=reference,

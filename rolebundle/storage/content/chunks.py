@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from rolebundle.contracts.document import DocumentMetadata, attribute_texts
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.rows import assignments, insert, next_row
 from rolebundle.storage.content.stored_document import StoredChunk
 from rolebundle.storage.digests import INDEXED_COLUMNS, UNINDEXED_COLUMNS, chunk_digest
 from rolebundle.storage.files.sqlite_file import Row
@@ -18,6 +17,16 @@ from rolebundle.storage.files.stored_values import json_array
 from rolebundle.storage.indexes import compartments, lexical_index, vector_index
 
 _EMBEDDED = 4  # vectors are computed from title, headings, content and tags
+
+
+def next_row(corpus: Corpus, table: str) -> int:
+    """The first rowid after all rows of the table."""
+    return 1 + int(corpus.value(f"SELECT coalesce(max(id), 0) FROM {table}"))
+
+
+def assignments(columns: str) -> str:
+    """The SET part of an UPDATE of these columns."""
+    return ", ".join(f"{name} = ?" for name in columns.split(", "))
 
 
 def indexed_title(title: str, content: str) -> str:
@@ -103,14 +112,9 @@ def insert_chunks(corpus: Corpus, rows: Sequence[Row]) -> None:
     if not rows:
         return
     first = next_row(corpus, "chunk")
-    insert(
-        corpus,
-        f"chunk (id, document, chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest)",
-        [
-            (*row, chunk_digest(row))
-            for row in ((first + offset, *row) for offset, row in enumerate(rows))
-        ],
-    )
+    numbered = [(first + offset, *row) for offset, row in enumerate(rows)]
+    columns = f"id, document, chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest"
+    corpus.insert(f"chunk ({columns})", [(*row, chunk_digest(row)) for row in numbered])
     last = first + len(rows) - 1
     for compartment, count in compartments.count_by_compartment(corpus, first, last).items():
         lexical_index.add_range(corpus, compartment, first, last)

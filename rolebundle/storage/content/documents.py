@@ -13,14 +13,16 @@ from rolebundle.contracts.document import (
     DocumentMetadata,
     attribute_lines,
 )
-from rolebundle.contracts.terms import TrustTier
+from rolebundle.contracts.status import SelfDeclaredDocument
+from rolebundle.contracts.terms import TRUSTED_TIERS, TrustTier
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.digests import OWN_COLUMNS
 from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.files.stored_values import damaged, records, typed
 from rolebundle.storage.records.replica import PUBLISHED
 
-METADATA_COLUMNS = f"d.document_id, s.source_id, d.{OWN_COLUMNS.replace(', ', ', d.')}"
+_OWN = {name: f"d.{name}" for name in DocumentMetadata._fields}
+METADATA = {**_OWN, "source_id": "s.source_id", "reach": "'source'"}
+"""The columns of a document's metadata by name. Its reach is in its claims."""
 DocumentField = Literal[
     "source", "document_type", "domain", "tags", "path", "updated_at", "attributes"
 ]
@@ -35,6 +37,7 @@ _VALUES: dict[DocumentField, tuple[str, str]] = {
     "updated_at": ("updated_at", "document d WHERE updated_at IS NOT NULL"),
     "attributes": ("attributes", "document d WHERE attributes <> '{}'"),
 }
+_MOMENTS = ("updated_at", "inferred_at", "valid_from", "valid_until")
 _TYPES: dict[str, tuple[object, ...]] = {"tags": (tuple[str, ...],), "attributes": (Attributes,)}
 
 
@@ -56,10 +59,8 @@ class DocumentName(NamedTuple):
     location: str
 
 
-_NAMES = (
-    "SELECT d.id, d.document_id, s.source_id, f.path, f.location FROM document d "
-    "JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file"
-)
+PLACED = "document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file"
+_NAME = {"row": "d.id"}
 
 
 def document_names(
@@ -73,27 +74,20 @@ def document_names(
         limit: at most so many; ``None`` for all.
         facts: whether remembered facts are among them.
     """
-    rows = corpus.rows(
-        f"{_NAMES} WHERE d.document_id > ? AND (? OR d.source_kind <> ?) "
-        "ORDER BY d.document_id LIMIT ?",
-        (after, facts, REMEMBERED_KIND, -1 if limit is None else limit),
-    )
-    return records(DocumentName, rows)
+    chosen = "document_id > ? AND (? OR source_kind <> ?) ORDER BY document_id LIMIT ?"
+    bindings = (after, facts, REMEMBERED_KIND, -1 if limit is None else limit)
+    return corpus.select(DocumentName, f"{PLACED} WHERE {chosen}", bindings, _NAME)
 
 
 def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list[DocumentName]:
     """The documents that a name means: the one with this id, else of the file at one of these
     absolute locations, else of the files with this path; ordered by id.
     """  # noqa: D205
-    for column, names in (
-        ("d.document_id", [name]),
-        ("f.location", locations),
-        ("f.path", [name]),
-    ):
-        condition = f"{column} IN (SELECT value FROM json_each(?)) ORDER BY d.document_id"
-        rows = corpus.rows(f"{_NAMES} WHERE {condition}", ([*names],)) if names else []
-        if rows:
-            return records(DocumentName, rows)
+    for column, names in (("document_id", [name]), ("location", locations), ("path", [name])):
+        named = f"{column} IN (SELECT value FROM json_each(?)) ORDER BY document_id"
+        found = corpus.select(DocumentName, f"{PLACED} WHERE {named}", ([*names],), _NAME)
+        if found:
+            return found
     return []
 
 
@@ -113,40 +107,39 @@ def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> list[SourceFile]:
 
     Remembered facts have none, and those of a replica are on another machine.
     """
-    rows = corpus.rows(
-        "SELECT c.chunk_id, f.location, f.path, f.content_hash, f.size, f.modified_ns FROM chunk c "
-        "JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file "
-        "WHERE c.chunk_id IN (SELECT value FROM json_each(?)) "
-        "AND d.id NOT IN (SELECT document FROM remembered) ORDER BY c.chunk_id",
+    files = corpus.select(
+        SourceFile,
+        "chunk c JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file "
+        "WHERE chunk_id IN (SELECT value FROM json_each(?)) "
+        "AND d.id NOT IN (SELECT document FROM remembered) ORDER BY chunk_id",
         ([*chunk_ids],),
+        {"content_hash": "f.content_hash"},
     )
-    files = records(SourceFile, rows)
     return [file for file in files if not file.location.startswith(PUBLISHED)]
 
 
-def listed_documents(
-    corpus: Corpus, rowids: Sequence[int]
-) -> list[tuple[DocumentName, DocumentMetadata, int]]:
+class ListedDocument(NamedTuple):
+    """A document with its names and the number of its chunks."""
+
+    name: DocumentName
+    document: DocumentMetadata
+    chunks: int
+
+
+def listed_documents(corpus: Corpus, rowids: Sequence[int]) -> list[ListedDocument]:
     """Names, metadata and number of chunks of these documents, ordered by id."""
-    rows = corpus.rows(
-        "SELECT d.id, d.document_id, s.source_id, f.path, f.location, "
-        f"(SELECT count(*) FROM chunk c WHERE c.document = d.id), {METADATA_COLUMNS} "
-        "FROM document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file "
-        "WHERE d.id IN (SELECT value FROM json_each(?)) ORDER BY d.document_id",
-        ([*rowids],),
-    )
-    names = records(DocumentName, (row[:5] for row in rows))
-    documents = metadata_of(row[6:] for row in rows)
-    return list(zip(names, documents, (row[5] for row in rows), strict=True))
+    chosen = "d.id IN (SELECT value FROM json_each(?)) ORDER BY document_id"
+    chunks = "(SELECT count(*) FROM chunk c WHERE c.document = d.id)"
+    columns = {**METADATA, **_NAME, "chunks": chunks}
+    listed = corpus.select(ListedDocument, f"{PLACED} WHERE {chosen}", ([*rowids],), columns)
+    check_moments(row.document for row in listed)
+    return listed
 
 
 def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
     """(rowid, metadata) of every document."""
-    rows = corpus.rows(
-        f"SELECT d.id, {METADATA_COLUMNS} FROM document d JOIN source s ON s.id = d.source "
-        "ORDER BY d.id"
-    )
-    return list(zip((row[0] for row in rows), metadata_of(row[1:] for row in rows), strict=True))
+    listed = listed_documents(corpus, corpus.column("SELECT id FROM document"))
+    return sorted((row.name.row, row.document) for row in listed)
 
 
 class DocumentKind(NamedTuple):
@@ -160,14 +153,9 @@ class DocumentKind(NamedTuple):
     path: str
 
 
-_KIND = "s.source_id, d.document_type, d.domain, d.source_kind, d.trust_tier, f.path"
-_KIND_TABLES = "document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file"
-
-
 def document_kinds(corpus: Corpus) -> list[DocumentKind]:
     """What the rules of overlays look at in the documents, sorted, without repeats."""
-    rows = corpus.rows(f"SELECT DISTINCT {_KIND} FROM {_KIND_TABLES} ORDER BY 1, 2, 3, 4, 5, 6")
-    return records(DocumentKind, rows)
+    return [count.kind for count in kind_counts(corpus)]
 
 
 class KindCount(NamedTuple):
@@ -180,11 +168,9 @@ class KindCount(NamedTuple):
 
 def kind_counts(corpus: Corpus) -> list[KindCount]:
     """The kinds of :func:`document_kinds` with the number of their documents."""
-    rows = corpus.rows(
-        f"SELECT {_KIND}, count(*), min(d.document_id) FROM {_KIND_TABLES} "
-        "GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6"
-    )
-    return records(KindCount, rows)
+    grouped = f"{PLACED} GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6"
+    columns = {"documents": "count(*)", "document_id": "min(document_id)"}
+    return corpus.select(KindCount, grouped, columns=columns)
 
 
 class DocumentGroup(NamedTuple):
@@ -243,10 +229,11 @@ def document_groups(
     if by_path:
         keys += ", source_kind"
     rows = corpus.rows(
-        f"SELECT kind.rows, kind.roles, kind.kinds, {METADATA_COLUMNS} FROM (SELECT min(id) AS "
-        f"first, json_group_array(id) AS rows, {roles} AS roles, {kinds} AS kinds FROM document "
-        f"LEFT JOIN scanned ON scanned.document = id {chunks} GROUP BY {keys}) AS kind "
-        "JOIN document d ON d.id = kind.first JOIN source s ON s.id = d.source ORDER BY d.id"
+        f"SELECT kind.rows, kind.roles, kind.kinds, {', '.join(METADATA.values())} FROM (SELECT "
+        f"min(id) AS first, json_group_array(id) AS rows, {roles} AS roles, {kinds} AS kinds "
+        f"FROM document LEFT JOIN scanned ON scanned.document = id {chunks} GROUP BY {keys}) "
+        "AS kind JOIN document d ON d.id = kind.first JOIN source s ON s.id = d.source "
+        "ORDER BY d.id"
     )
     lists = typed((row[1:3] for row in rows), tuple[str, ...], tuple[str, ...])
     documents = metadata_of(row[3:] for row in rows)
@@ -320,22 +307,26 @@ def values_of(corpus: Corpus, field: DocumentField) -> list[str]:
 
 
 def metadata_of(rows: Iterable[Sequence[object]]) -> list[DocumentMetadata]:
-    """The metadata of documents, each from the values of ``METADATA_COLUMNS``.
+    """The metadata of documents, each from the values of ``METADATA``.
 
     Raises:
         CorpusCorrupt: they are something else.
     """
-    documents = records(DocumentMetadata, ((*row, "source") for row in rows))
+    documents = records(DocumentMetadata, rows)
+    check_moments(documents)
+    return documents
+
+
+def check_moments(documents: Iterable[DocumentMetadata]) -> None:
+    """Check that the times of documents are times.
+
+    Raises:
+        CorpusCorrupt: one of them is something else.
+    """
     for document in documents:
-        moments = (
-            document.updated_at,
-            document.inferred_at,
-            document.valid_from,
-            document.valid_until,
-        )
+        moments = [getattr(document, name) for name in _MOMENTS]
         if not all(moment is None or _is_moment(moment) for moment in moments):
             raise damaged(f"the document {document.document_id!r}")
-    return documents
 
 
 def _is_moment(text: str) -> bool:
@@ -345,24 +336,15 @@ def _is_moment(text: str) -> bool:
         return False
 
 
-class SourceSize(NamedTuple):
-    """How much of one source and trust tier there is."""
-
-    source_id: str
-    trust_tier: str
-    documents: int
-    chunks: int
-
-
-def source_sizes(corpus: Corpus) -> list[SourceSize]:
-    """The sizes of all sources, ordered by source and trust tier."""
+def source_sizes(corpus: Corpus) -> list[tuple[str, str, int, int]]:
+    """Source, trust tier, number of documents and of chunks, ordered by source and trust tier."""
     rows = corpus.rows(
         "SELECT s.source_id, d.trust_tier, count(*), "
         "sum((SELECT count(*) FROM chunk c WHERE c.document = d.id)) FROM source s "
         "JOIN document d ON d.source = s.id "
         "GROUP BY s.source_id, d.trust_tier ORDER BY s.source_id, d.trust_tier"
     )
-    return records(SourceSize, rows)
+    return typed(rows, str, str, int, int)
 
 
 _FROM_TRUSTED = "FROM document WHERE trust_tier IN ('preferred', 'authoritative')"
@@ -378,37 +360,29 @@ def has_trusted(corpus: Corpus) -> bool:
     return bool(corpus.value(f"SELECT EXISTS (SELECT 1 {_FROM_TRUSTED})"))
 
 
-class SelfDeclared(NamedTuple):
-    """A document whose authority is its own declaration, and the keys of that declaration."""
-
-    document_id: str
-    path: str
-    trust_tier: TrustTier
-    keys: tuple[str, ...]
-
-
-def self_declared(corpus: Corpus) -> list[SelfDeclared]:
+def self_declared(corpus: Corpus) -> list[SelfDeclaredDocument]:
     """Documents that declare a trust tier above ``general`` or supersede others, by id.
 
     The key ``unknown`` stands for those of which an earlier version stored no origin.
     """
     rows = corpus.rows(
-        "SELECT d.document_id, f.path, d.trust_tier, d.self_declared, d.supersedes "
-        "FROM document d JOIN file f ON f.id = d.file WHERE d.self_declared <> '[]' "
-        "ORDER BY d.document_id"
+        f"SELECT document_id, path, trust_tier, self_declared, supersedes FROM {PLACED} "
+        "WHERE self_declared <> '[]' ORDER BY document_id"
     )
     documents = []
-    for document_id, path, trust_tier, declared, supersedes in typed(
+    for document_id, path, tier, declared, supersedes in typed(
         rows, str, str, TrustTier, tuple[str, ...], str
     ):
-        keys = set(declared)
-        if trust_tier not in ("authoritative", "preferred"):
-            keys.discard("trust_tier")
-        if supersedes == "[]":
-            keys.discard("supersedes")
-        keys &= {"trust_tier", "supersedes", "unknown"}
+        counting = {
+            "trust_tier": tier in TRUSTED_TIERS,
+            "supersedes": supersedes != "[]",
+            "unknown": True,
+        }
+        keys = [key for key in sorted(declared) if counting.get(key)]
         if keys:
-            documents.append(SelfDeclared(document_id, path, trust_tier, tuple(sorted(keys))))
+            documents.append(
+                SelfDeclaredDocument(document_id=document_id, path=path, trust_tier=tier, keys=keys)
+            )
     return documents
 
 
@@ -422,9 +396,5 @@ class AccessAttributes(NamedTuple):
 
 
 def access_attributes(corpus: Corpus) -> list[AccessAttributes]:
-    """The distinct combinations in the corpus."""
-    rows = corpus.rows(
-        "SELECT DISTINCT d.scope, d.sensitivity, f.path, f.location FROM document d "
-        "JOIN file f ON f.id = d.file"
-    )
-    return records(AccessAttributes, rows)
+    """The combinations in the corpus."""
+    return corpus.select(AccessAttributes, f"{PLACED} GROUP BY 1, 2, 3, 4")

@@ -15,25 +15,26 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
 from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.files.stored_values import records, typed
+from rolebundle.storage.files.sqlite_file import Binding
+from rolebundle.storage.files.stored_values import typed
 from rolebundle.storage.indexes.compartments import REMEMBERED
 from rolebundle.storage.indexes.partition import DeniedPatterns
 from rolebundle.storage.row_digest import row_digest
 
-_RECORD = (
-    "document, fact_hash, source_document, remembered_by, count, first_at, last_at, promoted_by"
-)
-_COLUMNS = (
-    "r.document, r.fact_hash, r.source_document, r.remembered_by, r.count, r.first_at, r.last_at, "
-    "r.promoted_by, d.document_id, d.uri, d.scope, d.sensitivity, d.trust_tier, "
-    "coalesce(scanned.verdict, ''), coalesce(scanned.kinds, '[]'), "
-    "c.id, c.chunk_id, c.content, f.path || ':' || c.start_line || '-' || c.end_line"
-)
 _FACTS = (
-    f"SELECT {_COLUMNS} FROM remembered r JOIN document d ON d.id = r.document "
-    "JOIN file f ON f.id = d.file JOIN chunk c ON c.document = d.id "
-    "LEFT JOIN scanned ON scanned.document = d.id"
+    "remembered r JOIN document d ON d.id = r.document JOIN file f ON f.id = d.file "
+    "JOIN chunk c ON c.document = d.id LEFT JOIN scanned ON scanned.document = d.id"
 )
+_COLUMNS = {
+    "row": "r.document",
+    "filings": "r.count",
+    "source": "d.uri",
+    "verdict": "coalesce(scanned.verdict, '')",
+    "flags": "coalesce(scanned.kinds, '[]')",
+    "chunk": "c.id",
+    "content": "c.content",
+    "locator": "f.path || ':' || c.start_line || '-' || c.end_line",
+}
 
 
 class Record(NamedTuple):
@@ -86,13 +87,16 @@ class Fact(NamedTuple):
 
 def all_facts(corpus: Corpus) -> list[Fact]:
     """Every fact, the last filed first."""
-    return records(Fact, corpus.rows(f"{_FACTS} ORDER BY r.last_at DESC, d.document_id"))
+    return _facts(corpus, "ORDER BY last_at DESC, document_id")
+
+
+def _facts(corpus: Corpus, condition: str, *bindings: Binding) -> list[Fact]:
+    return corpus.select(Fact, f"{_FACTS} {condition}", bindings, _COLUMNS)
 
 
 def fact_named(corpus: Corpus, document_id: str) -> Fact | None:
     """The fact with this document id, or ``None``."""
-    facts = records(Fact, corpus.rows(f"{_FACTS} WHERE d.document_id = ?", (document_id,)))
-    return facts[0] if facts else None
+    return next(iter(_facts(corpus, "WHERE document_id = ?", document_id)), None)
 
 
 def filed_since(corpus: Corpus, name: str, since: str) -> int:
@@ -103,12 +107,9 @@ def filed_since(corpus: Corpus, name: str, since: str) -> int:
 
 def document_from(corpus: Corpus, address: str) -> str | None:
     """The id of the first visible document, no fact, that was fetched from an address."""
-    rows = corpus.rows(
-        "SELECT document_id FROM document WHERE uri = ? "
-        "AND id NOT IN (SELECT document FROM remembered) ORDER BY id LIMIT 1",
-        (address,),
-    )
-    return str(rows[0][0]) if rows else None
+    fetched = "uri = ? AND id NOT IN (SELECT document FROM remembered) ORDER BY id LIMIT 1"
+    found = corpus.value(f"SELECT document_id FROM document WHERE {fetched}", (address,))
+    return None if found is None else str(found)
 
 
 def location_of(corpus: Corpus, chunk: int) -> str:
@@ -150,7 +151,7 @@ def put_fact(
     )
     _put_record(corpus, row, record)
     increment_generation(corpus)
-    [fact] = records(Fact, corpus.rows(f"{_FACTS} WHERE d.id = ?", (row,)))
+    [fact] = _facts(corpus, "WHERE d.id = ?", row)
     return fact
 
 
@@ -223,7 +224,4 @@ def without_record(corpus: Corpus) -> set[int]:
 
 def _put_record(corpus: Corpus, row: int, record: Record) -> None:
     values = (row, *record)
-    corpus.run(
-        f"REPLACE INTO remembered ({_RECORD}, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (*values, row_digest(values)),
-    )
+    corpus.insert("remembered", [(*values, row_digest(values))], "REPLACE")

@@ -3,50 +3,124 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_type_hints
 
-from rolebundle.contracts.document import Passage
-from rolebundle.contracts.terms import ContentType
+from rolebundle.contracts.document import DocumentMetadata, Passage
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.documents import METADATA_COLUMNS, metadata_of
+from rolebundle.storage.content.documents import METADATA, PLACED, check_moments
 from rolebundle.storage.content.supersession import superseders
-from rolebundle.storage.files.sqlite_file import Row
-from rolebundle.storage.files.stored_values import records, typed
+from rolebundle.storage.files.sqlite_file import Binding
+from rolebundle.storage.files.stored_values import typed
 from rolebundle.storage.records import marks
 
-_CHUNK_COLUMNS = (
-    "c.id, c.chunk_id, f.path, c.headings, c.content, c.content_type, c.content_hash, "
-    "c.start_line, c.end_line, c.page, c.tags, c.applicable_roles, c.excluded_roles, "
-    "coalesce(scanned.kinds, '[]'), c.anchor, c.ordinal"
-)
-_JOINED = (
-    "FROM chunk c JOIN document d ON d.id = c.document JOIN source s ON s.id = d.source "
-    "JOIN file f ON f.id = d.file LEFT JOIN scanned ON scanned.document = d.id"
-)
+_ELSEWHERE = ("document", "superseded_by", "ignored_claims", "mark")
+"""The fields of a passage that are no columns."""
+_TYPES = {name: kind for name, kind in get_type_hints(Passage).items() if name not in _ELSEWHERE}
+_FINDINGS = "coalesce(scanned.kinds, '[]')"
+_CHUNK = {name: f"c.{name}" for name in _TYPES} | {
+    "rowid": "c.id",
+    "path": "f.path",
+    "flags": _FINDINGS,
+}
+_DOCUMENT_TYPES = get_type_hints(DocumentMetadata)
+_ALL_TYPES = (*_TYPES.values(), int, *_DOCUMENT_TYPES.values())
+_ROW = {"rowid": "id"}  # A view has no rowid.
+_AMONG = "IN (SELECT value FROM json_each(?))"
 
 
 def passages_sql(condition: str) -> str:
     """Chunks with all that belongs to them, for a WHERE condition."""
     return (
-        f"SELECT {_CHUNK_COLUMNS}, d.id, {METADATA_COLUMNS} {_JOINED} WHERE {condition} "
-        "ORDER BY c.document, c.ordinal"
+        f"SELECT {', '.join((*_CHUNK.values(), 'd.id', *METADATA.values()))} FROM {PLACED} "
+        "JOIN chunk c ON c.document = d.id LEFT JOIN scanned ON scanned.document = d.id "
+        f"WHERE {condition} ORDER BY c.document, c.ordinal"
     )
+
+
+def _passages(corpus: Corpus, condition: str, *bindings: Binding) -> list[Passage]:
+    """The passages that meet a condition, by document and in order."""
+    rows = typed(corpus.rows(passages_sql(condition), bindings), *_ALL_TYPES)
+    width = len(_TYPES)
+    documents = {row[width]: DocumentMetadata(*row[width + 1 :]) for row in rows}
+    check_moments(documents.values())
+    newer, ignored = superseders(corpus, documents)
+    chunks = [dict(zip(_TYPES, row[:width], strict=True)) for row in rows]
+    owners = [row[width] for row in rows]
+    named = [
+        (chunk["chunk_id"], chunk["content_hash"], documents[number].document_id)
+        for chunk, number in zip(chunks, owners, strict=True)
+    ]
+    marked = marks.marks_for(corpus, named)
+    return [
+        Passage(
+            **chunk,
+            document=documents[number],
+            superseded_by=newer.get(number, ()),
+            ignored_claims=ignored.get(number, ()),
+            mark=marked.get(chunk["chunk_id"]),
+        )
+        for chunk, number in zip(chunks, owners, strict=True)
+    ]
 
 
 def passages_by_rowid(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:
     """The chunks with these rowids, by rowid."""
-    rows = corpus.rows(passages_sql("c.id IN (SELECT value FROM json_each(?))"), ([*rowids],))
-    return {passage.rowid: passage for passage in _passages(corpus, rows)}
+    return {passage.rowid: passage for passage in _passages(corpus, f"c.id {_AMONG}", [*rowids])}
+
+
+def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
+    """The chunk with this id, or ``None``."""
+    return next(iter(passages_by_id(corpus, [chunk_id])), None)
+
+
+def passages_by_id(corpus: Corpus, chunk_ids: Sequence[str]) -> list[Passage]:
+    """The chunks with these ids, by document and place; only those that the corpus has."""
+    return _passages(corpus, f"c.chunk_id {_AMONG}", [*chunk_ids])
+
+
+def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
+    """The chunks of a document, in order; empty if there is no such document."""
+    return _passages(corpus, "d.document_id = ?", document_id)
+
+
+def passages_of_type(corpus: Corpus, document_type: str) -> list[Passage]:
+    """The chunks of all documents of a type, by document and in order."""
+    return _passages(corpus, "d.document_type = ?", document_type)
+
+
+def passages_from(corpus: Corpus, document_id: str, first: int, count: int) -> list[Passage]:
+    """The chunks of a document from the ``first`` on, counted from 1, in order."""
+    places = "d.document_id = ? AND c.ordinal >= ? AND c.ordinal < ?"
+    return _passages(corpus, places, document_id, first - 1, first - 1 + count)
+
+
+def passages_at_lines(corpus: Corpus, path: str, start_line: int, end_line: int) -> list[Passage]:
+    """The chunks of a file that share a line with the range, in order."""
+    lines = "f.path = ? AND c.start_line <= ? AND c.end_line >= ?"
+    return _passages(corpus, lines, path, end_line, start_line)
+
+
+def passages_of_documents(
+    corpus: Corpus, rowids: Sequence[int], start_line: int = 0, end_line: int = 1 << 62
+) -> list[Passage]:
+    """The chunks of these documents that share a line with the range, by document and in order."""
+    lines = f"d.id {_AMONG} AND c.start_line <= ? AND c.end_line >= ?"
+    return _passages(corpus, lines, [*rowids], end_line, start_line)
+
+
+# -- parts of chunks -------------------------------------------------------------------------------
 
 
 def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
     """Chunk id → hash of its text, for those of the ids that the corpus has."""
-    rows = corpus.rows(
-        "SELECT chunk_id, content_hash FROM chunk "
-        "WHERE chunk_id IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
-        ([*chunk_ids],),
-    )
-    return dict(typed(rows, str, str))
+    chosen = f"SELECT chunk_id, content_hash FROM chunk WHERE chunk_id {_AMONG} ORDER BY chunk_id"
+    return dict(typed(corpus.rows(chosen, ([*chunk_ids],)), str, str))
+
+
+def search_hints(corpus: Corpus, rowids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Rowid → the words under which a chunk is found besides its text; they are not shown."""
+    rows = corpus.rows(f"SELECT id, hints FROM chunk WHERE id {_AMONG}", ([*rowids],))
+    return dict(typed(rows, int, tuple[str, ...]))
 
 
 class ChunkText(NamedTuple):
@@ -59,23 +133,9 @@ class ChunkText(NamedTuple):
     tags: tuple[str, ...]
 
 
-def search_hints(corpus: Corpus, rowids: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """Rowid → the words under which a chunk is found besides its text; they are not shown."""
-    rows = corpus.rows(
-        "SELECT id, hints FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
-        ([*rowids],),
-    )
-    return dict(typed(rows, int, tuple[str, ...]))
-
-
 def chunk_texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
     """What is embedded of these chunks, ordered by rowid."""
-    rows = corpus.rows(
-        "SELECT id, title, headings, content, tags FROM chunk "
-        "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-        ([*rowids],),
-    )
-    return records(ChunkText, rows)
+    return corpus.select(ChunkText, f"chunk WHERE id {_AMONG} ORDER BY id", ([*rowids],), _ROW)
 
 
 def sampled_texts(corpus: Corpus, count: int) -> list[ChunkText]:
@@ -87,40 +147,10 @@ def sampled_texts(corpus: Corpus, count: int) -> list[ChunkText]:
     return chunk_texts(corpus, range(first, last + 1, step)[:count])
 
 
-def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
-    """The chunk with this id, or ``None``."""
-    matches = _passages(corpus, corpus.rows(passages_sql("c.chunk_id = ?"), (chunk_id,)))
-    return matches[0] if matches else None
-
-
-def passages_by_id(corpus: Corpus, chunk_ids: Sequence[str]) -> list[Passage]:
-    """The chunks with these ids, by document and place; only those that the corpus has."""
-    condition = "c.chunk_id IN (SELECT value FROM json_each(?))"
-    return _passages(corpus, corpus.rows(passages_sql(condition), ([*chunk_ids],)))
-
-
-def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
-    """The chunks of a document, in order; empty if there is no such document."""
-    return _passages(corpus, corpus.rows(passages_sql("d.document_id = ?"), (document_id,)))
-
-
-def passages_of_type(corpus: Corpus, document_type: str) -> list[Passage]:
-    """The chunks of all documents of a type, by document and in order."""
-    return _passages(corpus, corpus.rows(passages_sql("d.document_type = ?"), (document_type,)))
-
-
-def passages_from(corpus: Corpus, document_id: str, first: int, count: int) -> list[Passage]:
-    """The chunks of a document from the ``first`` on, counted from 1, in order."""
-    rows = corpus.rows(
-        passages_sql("d.document_id = ? AND c.ordinal >= ? AND c.ordinal < ?"),
-        (document_id, first - 1, first - 1 + count),
-    )
-    return _passages(corpus, rows)
-
-
 class PlacedText(NamedTuple):
     """The text of a chunk, and its lines in the file."""
 
+    document: int
     rowid: int
     start_line: int
     end_line: int
@@ -129,84 +159,8 @@ class PlacedText(NamedTuple):
 
 def placed_texts(corpus: Corpus, documents: Sequence[int]) -> dict[int, list[PlacedText]]:
     """Rowid of a document → the texts of its chunks, in order."""
-    rows = corpus.rows(
-        "SELECT document, id, start_line, end_line, content FROM chunk "
-        "WHERE document IN (SELECT value FROM json_each(?)) ORDER BY document, ordinal",
-        ([*documents],),
-    )
+    chosen = f"chunk WHERE document {_AMONG} ORDER BY document, ordinal"
     texts: dict[int, list[PlacedText]] = {}
-    for document, *placed in typed(rows, int, int, int, int, str):
-        texts.setdefault(document, []).append(PlacedText(*placed))
+    for text in corpus.select(PlacedText, chosen, ([*documents],), _ROW):
+        texts.setdefault(text.document, []).append(text)
     return texts
-
-
-def positions(corpus: Corpus, rowids: Sequence[int]) -> dict[int, int]:
-    """Rowid → position of the chunk in its document, counted from 1."""
-    rows = corpus.rows(
-        "SELECT id, ordinal + 1 FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
-        ([*rowids],),
-    )
-    return dict(typed(rows, int, int))
-
-
-def passages_at_lines(corpus: Corpus, path: str, start_line: int, end_line: int) -> list[Passage]:
-    """The chunks of a file that share a line with the range, in order."""
-    rows = corpus.rows(
-        passages_sql("f.path = ? AND c.start_line <= ? AND c.end_line >= ?"),
-        (path, end_line, start_line),
-    )
-    return _passages(corpus, rows)
-
-
-def passages_of_documents(
-    corpus: Corpus, rowids: Sequence[int], start_line: int = 0, end_line: int = 1 << 62
-) -> list[Passage]:
-    """The chunks of these documents that share a line with the range, by document and in order."""
-    rows = corpus.rows(
-        passages_sql(
-            "d.id IN (SELECT value FROM json_each(?)) AND c.start_line <= ? AND c.end_line >= ?"
-        ),
-        ([*rowids], end_line, start_line),
-    )
-    return _passages(corpus, rows)
-
-
-class _Chunk(NamedTuple):
-    """The columns of a chunk, as :class:`Passage` describes them."""
-
-    rowid: int
-    chunk_id: str
-    path: str
-    headings: tuple[str, ...]
-    content: str
-    content_type: ContentType
-    content_hash: str
-    start_line: int
-    end_line: int
-    page: int
-    tags: tuple[str, ...]
-    applicable_roles: tuple[str, ...]
-    excluded_roles: tuple[str, ...]
-    flags: tuple[str, ...]
-    anchor: str
-    ordinal: int
-
-
-def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
-    width = len(_Chunk._fields)
-    chunks = records(_Chunk, (row[:width] for row in rows))
-    numbers = [row[width] for row in rows]
-    newer, ignored = superseders(corpus, set(numbers))
-    marked = marks.marks_for(corpus, ((row[1], row[6], row[width + 1]) for row in rows))
-    columns = {row[width]: row[width + 1 :] for row in rows}
-    documents = dict(zip(columns, metadata_of(columns.values()), strict=True))
-    return [
-        Passage(
-            **chunk._asdict(),
-            document=documents[number],
-            superseded_by=newer.get(number, ()),
-            ignored_claims=ignored.get(number, ()),
-            mark=marked.get(chunk.chunk_id),
-        )
-        for chunk, number in zip(chunks, numbers, strict=True)
-    ]

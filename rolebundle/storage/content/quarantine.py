@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rolebundle.storage import digests
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import records
+from rolebundle.storage.files.sqlite_file import Binding
 from rolebundle.storage.indexes import compartments, partition
 
 
@@ -37,37 +37,18 @@ class Flagged(NamedTuple):
     scanned: Scanned
 
 
-_COLUMNS = (
-    "d.id, d.document_id, d.title, f.path, s.verdict, s.content_hash, s.kinds, s.findings, "
-    "s.original FROM scanned s JOIN document d ON d.id = s.document JOIN file f ON f.id = d.file"
-)
+_FLAGGED = "scanned s JOIN document d ON d.id = s.document JOIN file f ON f.id = d.file"
+_COLUMNS = {"row": "d.id", "content_hash": "s.content_hash"}
 
 
-def flagged_documents(corpus: Corpus, verdict: str = "") -> list[Flagged]:
-    """The documents with findings, or those with this verdict, ordered by id."""
-    rows = corpus.rows(
-        f"SELECT {_COLUMNS} WHERE ? IN ('', s.verdict) ORDER BY d.document_id", (verdict,)
-    )
-    return records(Flagged, rows)
+def _flagged(corpus: Corpus, condition: str, *bindings: Binding) -> list[Flagged]:
+    return corpus.select(Flagged, f"{_FLAGGED} {condition}", bindings, _COLUMNS)
 
 
-class FlaggedName(NamedTuple):
-    """A document with findings, without its texts. ``kinds`` is a JSON array."""
-
-    document_id: str
-    title: str
-    verdict: str
-    kinds: str
-
-
-def flagged_names(corpus: Corpus, verdict: str, limit: int) -> list[FlaggedName]:
-    """The first documents with this verdict, ordered by id."""
-    rows = corpus.rows(
-        "SELECT d.document_id, d.title, s.verdict, s.kinds FROM scanned s "
-        "JOIN document d ON d.id = s.document WHERE s.verdict = ? ORDER BY d.document_id LIMIT ?",
-        (verdict, limit),
-    )
-    return records(FlaggedName, rows)
+def flagged_documents(corpus: Corpus, verdict: str = "", limit: int = -1) -> list[Flagged]:
+    """The first documents with findings, or with this verdict, ordered by id; -1 for all."""
+    chosen = "WHERE ? IN ('', verdict) ORDER BY document_id LIMIT ?"
+    return _flagged(corpus, chosen, verdict, limit)
 
 
 def count_flagged(corpus: Corpus) -> dict[str, int]:
@@ -80,9 +61,9 @@ def flagged_document(corpus: Corpus, name: str) -> Flagged | None:
 
     ``None`` if there is none.
     """
-    by_id = corpus.rows(f"SELECT {_COLUMNS} WHERE d.document_id = ?", (name,))
-    rows = by_id or corpus.rows(f"SELECT {_COLUMNS} WHERE f.path = ? LIMIT 2", (name,))
-    return records(Flagged, rows)[0] if len(rows) == 1 else None
+    found = _flagged(corpus, "WHERE document_id = ?", name)
+    found = found or _flagged(corpus, "WHERE path = ? LIMIT 2", name)
+    return found[0] if len(found) == 1 else None
 
 
 def quarantined_named(
@@ -92,13 +73,12 @@ def quarantined_named(
 
     ``None`` if none is.
     """
-    rows = corpus.rows(
-        f"SELECT {_COLUMNS} WHERE s.verdict = 'quarantine' AND (d.document_id = ? OR f.path = ? OR "
-        "f.location IN (SELECT value FROM json_each(?)) OR "
-        "d.id IN (SELECT document FROM chunk WHERE chunk_id = ?)) ORDER BY d.document_id LIMIT 1",
-        (document, document, [*locations], reference),
+    chosen = (
+        "WHERE verdict = 'quarantine' AND (document_id = ?1 OR path = ?1 OR "
+        "location IN (SELECT value FROM json_each(?2)) OR "
+        "d.id IN (SELECT document FROM chunk WHERE chunk_id = ?3)) ORDER BY document_id LIMIT 1"
     )
-    return next(iter(records(Flagged, rows)), None)
+    return next(iter(_flagged(corpus, chosen, document, [*locations], reference)), None)
 
 
 def quarantined_with(corpus: Corpus, scores: Mapping[int, float]) -> list[Flagged]:
@@ -108,25 +88,18 @@ def quarantined_with(corpus: Corpus, scores: Mapping[int, float]) -> list[Flagge
         corpus: an open corpus.
         scores: rowid of a chunk → score.
     """
-    rows = corpus.rows(
-        f"SELECT {_COLUMNS} JOIN chunk c ON c.document = d.id "
-        "JOIN json_each(?) scored ON CAST(scored.key AS INTEGER) = c.id "
-        "WHERE s.verdict = 'quarantine' "
-        "GROUP BY d.id ORDER BY max(scored.value) DESC, d.document_id",
-        (json.dumps(scores),),
+    scored = (
+        "JOIN (SELECT document, max(value) AS best FROM json_each(?) "
+        "JOIN chunk ON chunk.id = CAST(key AS INTEGER) GROUP BY document) scored "
+        "ON scored.document = d.id WHERE verdict = 'quarantine' ORDER BY best DESC, document_id"
     )
-    return records(Flagged, rows)
+    return _flagged(corpus, scored, json.dumps(scores))
 
 
 def is_released(corpus: Corpus, document: int, scanned: Scanned) -> bool:
     """Whether a person has released these findings in this document."""
-    return bool(
-        corpus.rows(
-            "SELECT 1 FROM scanned WHERE document = ? AND verdict = 'released' "
-            "AND content_hash = ?",
-            (document, scanned.content_hash),
-        )
-    )
+    released = "SELECT 1 FROM scanned WHERE document = ? AND content_hash = ? AND verdict = ?"
+    return bool(corpus.rows(released, (document, scanned.content_hash, "released")))
 
 
 def release(corpus: Corpus, document: Flagged) -> None:

@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import DocumentError
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import identifiers, quarantine
 from rolebundle.storage.content.chunks import (
+    assignments,
     chunk_columns,
     insert_chunks,
+    next_row,
     remove_chunks,
     update_chunks,
 )
-from rolebundle.storage.content.rows import assignments, insert, next_row
+from rolebundle.storage.content.identifiers import Files
 from rolebundle.storage.content.stored_document import (
     FileIdentity,
     StoredDocument,
     StoredFile,
 )
-from rolebundle.storage.digests import DOCUMENT_COLUMNS, FILE_ROW, document_digest, file_digest
+from rolebundle.storage.digests import (
+    DOCUMENT_COLUMNS,
+    FILE_ROW,
+    SCANNED_ROW,
+    document_digest,
+    file_digest,
+)
 from rolebundle.storage.files.sqlite_file import Row
 from rolebundle.storage.files.stored_values import json_array, json_object, typed
 from rolebundle.storage.indexes import compartments, partition
 from rolebundle.storage.indexes.compartments import REMEMBERED
 from rolebundle.storage.indexes.partition import DeniedPatterns, no_denied_patterns
 from rolebundle.storage.row_digest import row_digest
-
-_FILE_COLUMNS = FILE_ROW.removeprefix("id, ")
 
 
 def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
@@ -38,8 +44,7 @@ def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
         "SELECT location, path, content_hash, recipe FROM file WHERE location NOT LIKE ?",
         (f"{REMEMBERED}%",),
     )
-    files = typed(rows, str, str, str, str)
-    return {location: (path, digest, recipe) for location, path, digest, recipe in files}
+    return {location: (*identity,) for location, *identity in typed(rows, str, str, str, str)}
 
 
 def put_files(
@@ -73,13 +78,13 @@ def put_files(
         batch = _Batch(corpus, files, denied)
     problems: list[DocumentError | None] = []
     for file, documents in files:
+        problem = _taken(refused[file.location]) if file.location in refused else None
         try:
-            if file.location in refused:
-                raise _taken(refused[file.location])
-            batch.put(file, documents)
-            problems.append(None)
-        except DocumentError as problem:
-            problems.append(problem)
+            if problem is None:
+                batch.put(file, documents)
+        except DocumentError as error:
+            problem = error
+        problems.append(problem)
     batch.insert_new_rows()
     partition.remove_empty(corpus)
     return problems
@@ -95,12 +100,9 @@ def _taken(name: str) -> DocumentError:
 
 def remove_files(corpus: Corpus, locations: Iterable[str]) -> None:
     """Remove files with all of their documents."""
+    of_file = "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location = ?"
     for location in locations:
-        rows = corpus.rows(
-            "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location = ?",
-            (location,),
-        )
-        remove_documents(corpus, [row for (row,) in rows])
+        remove_documents(corpus, corpus.column(of_file, (location,)))
         corpus.run("DELETE FROM file WHERE location = ?", (location,))
 
 
@@ -118,37 +120,23 @@ class _Batch:
     no savepoint: FTS5 writes a segment to disk for each savepoint.
     """
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        files: Sequence[tuple[StoredFile, Sequence[StoredDocument]]],
-        denied: DeniedPatterns,
-    ) -> None:
+    def __init__(self, corpus: Corpus, files: Files, denied: DeniedPatterns) -> None:
         self.corpus = corpus
         self.denied = denied
         self.compartments: dict[tuple[str, str, tuple[str, ...], bool], int] = {}
-        documents = [document for _, documents in files for document in documents]
         self.file_rows: dict[str, int] = dict(
-            _rows_among(
-                corpus, "SELECT location, id FROM file", (file.location for file, _ in files)
+            _among(
+                corpus, "location", "location, id FROM file", (file.location for file, _ in files)
             )
         )
-        # For each document id of this batch that exists: the row of its file, and its location.
-        self.document_owners: dict[str, tuple[int, str]] = {
-            document_id: (file_row, location)
-            for document_id, file_row, location in _rows_among(
-                corpus,
-                "SELECT document_id, f.id, location FROM document d JOIN file f ON f.id = d.file",
-                (document.metadata.document_id for document in documents),
-            )
-        }
-        self.chunk_owners: dict[str, int] = dict(
-            _rows_among(
-                corpus,
-                "SELECT chunk_id, d.file FROM chunk c JOIN document d ON d.id = c.document",
-                (chunk.chunk_id for document in documents for chunk in document.chunks),
-            )
-        )
+        ids = [name for _, documents in files for name in _ids_of(documents)]
+        owner = "f.id, location FROM document d JOIN file f ON f.id = d.file"
+        of_documents = _among(corpus, "document_id", f"document_id, {owner}", ids)
+        chunks = f"chunk_id, {owner} JOIN chunk c ON c.document = d.id"
+        of_chunks = _among(corpus, "chunk_id", chunks, (name[1:] for name in ids))
+        # For each id of this batch that exists: the row of its file, and its location.
+        self.owners: dict[str, tuple[int, str]] = {name: (*own,) for name, *own in of_documents}
+        self.owners |= {f"\n{name}": (*own,) for name, *own in of_chunks}
         self.source_rows: dict[str, int] = dict(corpus.rows("SELECT source_id, id FROM source"))
         self.next_file = next_row(corpus, "file")
         self.next_document = next_row(corpus, "document")
@@ -158,25 +146,16 @@ class _Batch:
         self.supersessions: list[Row] = []
         self.scanned: list[Row] = []
 
-    def has_contested_ids(
-        self, files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]]
-    ) -> bool:
+    def has_contested_ids(self, files: Files) -> bool:
         """Whether two files have a document id or a chunk id in common."""
-        owners: dict[str, int | str] = {}
+        claimed: dict[str, int | str] = {}
         for file, documents in files:
             owner = self.file_rows.get(file.location, file.location)
-            for document in documents:
-                name = document.metadata.document_id
-                if self.document_owners.get(name, (owner,))[0] != owner:
+            for name in _ids_of(documents):
+                if self.owners.get(name, (owner,))[0] != owner:
                     return True
-                if owners.setdefault(name, owner) != owner:
+                if claimed.setdefault(name, owner) != owner:
                     return True
-                for chunk in document.chunks:
-                    if self.chunk_owners.get(chunk.chunk_id, owner) != owner:
-                        return True
-                    # No document id has a line break, so that the two kinds of ids are apart.
-                    if owners.setdefault(f"\n{chunk.chunk_id}", owner) != owner:
-                        return True
         return False
 
     def put(self, file: StoredFile, documents: Sequence[StoredDocument]) -> None:
@@ -189,75 +168,63 @@ class _Batch:
             self.new_files.append(_file_row(file_row, file))
         else:
             before = self._update_file(file_row, file, documents)
+        self.owners |= dict.fromkeys(_ids_of(documents), (file_row, file.location))
         for document in documents:
-            document_id = document.metadata.document_id
-            self.document_owners[document_id] = (file_row, file.location)
-            for chunk in document.chunks:
-                self.chunk_owners[chunk.chunk_id] = file_row
-            self._put_document(file_row, file, document, before.get(document_id))
+            self._put_document(file_row, file, document, before.get(document.metadata.document_id))
 
     def insert_new_rows(self) -> None:
-        insert(self.corpus, f"file ({FILE_ROW}, digest)", self.new_files)
-        insert(
-            self.corpus,
-            f"document (id, document_id, {DOCUMENT_COLUMNS}, digest)",
-            self.new_documents,
-        )
-        insert(self.corpus, "supersession (newer, superseded, reach)", self.supersessions)
-        insert(
-            self.corpus,
-            "scanned (document, verdict, content_hash, kinds, findings, original, digest)",
-            self.scanned,
-        )
+        for target, rows in (
+            (f"file ({FILE_ROW}, digest)", self.new_files),
+            (f"document (id, document_id, {DOCUMENT_COLUMNS}, digest)", self.new_documents),
+            ("supersession (newer, superseded, reach)", self.supersessions),
+            (f"scanned ({SCANNED_ROW}, digest)", self.scanned),
+        ):
+            self.corpus.insert(target, rows)
         insert_chunks(self.corpus, self.new_chunks)
-        self.corpus.run(
-            "UPDATE corpus_state SET documents = documents + ?", (len(self.new_documents),)
-        )
+        count_documents = "UPDATE corpus_state SET documents = documents + ?"
+        self.corpus.run(count_documents, (len(self.new_documents),))
         for compartment, count in Counter(row[-2] for row in self.new_documents).items():
             compartments.add_to_counts(self.corpus, compartment, documents=count)
 
     def _refuse_used_ids(
         self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
     ) -> None:
-        document_ids: set[str] = set()
-        chunk_ids: set[str] = set()
+        used: set[str] = set()
         for document in documents:
-            document_id = document.metadata.document_id
-            owner, location = self.document_owners.get(document_id, (file_row, file.location))
-            if owner != file_row or document_id in document_ids:
+            document_id, *chunk_ids = _ids_of([document])
+            owner, location = self.owners.get(document_id, (file_row, file.location))
+            if owner != file_row or document_id in used:
                 raise DocumentError(
                     "duplicate_document_id",
                     f"the document id {document_id!r} is taken by {location}",
                     "give one of the two another document_id or source_id",
                 )
-            document_ids.add(document_id)
-            own = {chunk.chunk_id for chunk in document.chunks}
-            if len(own) != len(document.chunks):
+            if len({*chunk_ids}) != len(chunk_ids):
                 raise DocumentError(
                     "duplicate_chunk_id",
                     f"the document {document_id!r} has one chunk id twice",
                     "give each of its chunks an id of its own",
                 )
-            taken_ids = [
-                chunk_id
-                for chunk_id in own
-                if chunk_id in chunk_ids or self.chunk_owners.get(chunk_id, file_row) != file_row
+            taken = [
+                name
+                for name in chunk_ids
+                if name in used or self.owners.get(name, (file_row,))[0] != file_row
             ]
-            if taken_ids:
+            if taken:
                 raise DocumentError(
                     "duplicate_chunk_id",
-                    f"the chunk id {min(taken_ids)!r} is taken by another document",
+                    f"the chunk id {min(taken)[1:]!r} is taken by another document",
                     "give one of the two chunks another id",
                 )
-            chunk_ids |= own
+            used |= {document_id, *chunk_ids}
 
     def _update_file(
         self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
     ) -> dict[str, int]:
         """Update the file's row, and remove the documents that it has no more."""
         self.corpus.run(
-            f"UPDATE file SET {assignments(f'{_FILE_COLUMNS}, digest')} WHERE id = ?",
-            (*_file_row(file_row, file)[1:], file_row),
+            f"UPDATE file SET {assignments(f'{FILE_ROW}, digest')} WHERE id = ?",
+            (*_file_row(file_row, file), file_row),
         )
         before: dict[str, int] = dict(
             self.corpus.rows("SELECT document_id, id FROM document WHERE file = ?", (file_row,))
@@ -265,45 +232,39 @@ class _Batch:
         current = {document.metadata.document_id for document in documents}
         remove_documents(self.corpus, [row for name, row in before.items() if name not in current])
         # The ids that the file gave up are free for the files after it.
-        self.document_owners = {
-            name: owner for name, owner in self.document_owners.items() if owner[0] != file_row
-        }
-        self.chunk_owners = {
-            name: owner for name, owner in self.chunk_owners.items() if owner != file_row
-        }
+        self.owners = {name: owner for name, owner in self.owners.items() if owner[0] != file_row}
         return before
 
     def _put_document(
-        self, file_row: int, file: StoredFile, document: StoredDocument, row: int | None
+        self, file_row: int, file: StoredFile, document: StoredDocument, known: int | None
     ) -> None:
         metadata = document.metadata
         scanned = document.scanned
-        if scanned and row is not None and quarantine.is_released(self.corpus, row, scanned):
+        if scanned and known is not None and quarantine.is_released(self.corpus, known, scanned):
             scanned = scanned._replace(verdict="released")
         is_quarantined = scanned is not None and scanned.verdict == "quarantine"
         compartment = self._compartment(metadata, file, is_quarantined)
-        source_row = self._source_row(metadata.source_id)
-        values = _document_columns(file_row, source_row, compartment, metadata)
         chunks = chunk_columns(metadata, document.chunks)
-        is_new = row is None
+        row = known
         if row is None:
             row = self.next_document
             self.next_document += 1
         claims = [(old, metadata.reach) for old in dict.fromkeys(metadata.supersedes)]
         findings = _with_digest((row, *scanned)) if scanned else None
-        columns = (row, metadata.document_id, *values)
-        digest = document_digest(
-            columns, metadata.source_id, (file.location, file.path), findings, claims, len(chunks)
-        )
-        if is_new:
-            self.new_documents.append((*columns, digest))
+        source_row = self._source_row(metadata.source_id)
+        own = _document_columns(file_row, source_row, compartment, metadata)
+        values = (row, metadata.document_id, *own)
+        place = (file.location, file.path)
+        digest = document_digest(values, metadata.source_id, place, findings, claims, len(chunks))
+        if known is None:
+            self.new_documents.append((*values, digest))
         else:
             current = self.corpus.value("SELECT compartment FROM document WHERE id = ?", (row,))
             if current != compartment:
                 partition.move_documents(self.corpus, [row], current, compartment)
             self.corpus.run(
                 f"UPDATE document SET {assignments(f'{DOCUMENT_COLUMNS}, digest')} WHERE id = ?",
-                (*values, digest, row),
+                (*own, digest, row),
             )
             self.corpus.run("DELETE FROM supersession WHERE newer = ?", (row,))
             chunks = update_chunks(self.corpus, row, compartment, chunks)
@@ -327,10 +288,20 @@ class _Batch:
         return self.source_rows[source_id]
 
 
-def _rows_among(corpus: Corpus, select: str, names: Iterable[str]) -> list[Row]:
-    """The rows of ``select`` whose first column is among ``names``."""
-    column = select.split()[1].rstrip(",")
-    return corpus.rows(f"{select} WHERE {column} IN (SELECT value FROM json_each(?))", ([*names],))
+def _among(corpus: Corpus, column: str, select: str, names: Iterable[str]) -> list[Row]:
+    """The selected rows whose column has one of the names."""
+    chosen = f"SELECT {select} WHERE {column} IN (SELECT value FROM json_each(?))"
+    return corpus.rows(chosen, ([*names],))
+
+
+def _ids_of(documents: Iterable[StoredDocument]) -> Iterator[str]:
+    """The ids of documents, each before those of its chunks, which have a line break before them.
+
+    No document id has one, so the two kinds are apart.
+    """
+    for document in documents:
+        yield document.metadata.document_id
+        yield from (f"\n{chunk.chunk_id}" for chunk in document.chunks)
 
 
 def _file_row(row: int, file: StoredFile) -> Row:
@@ -354,16 +325,11 @@ def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
     """Remove documents with their chunks; their files stay."""
     if not document_rows:
         return
-    chosen = [*document_rows]
-    chunk_rows = corpus.rows(
-        "SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?))", (chosen,)
-    )
-    remove_chunks(corpus, [row for (row,) in chunk_rows])
-    for compartment, count in corpus.rows(
-        "SELECT compartment, count(*) FROM document "
-        "WHERE id IN (SELECT value FROM json_each(?)) GROUP BY compartment",
-        (chosen,),
-    ):
+    chosen = ([*document_rows],)
+    among = "IN (SELECT value FROM json_each(?))"
+    remove_chunks(corpus, corpus.column(f"SELECT id FROM chunk WHERE document {among}", chosen))
+    counts = f"SELECT compartment, count(*) FROM document WHERE id {among} GROUP BY compartment"
+    for compartment, count in corpus.rows(counts, chosen):
         compartments.add_to_counts(corpus, compartment, documents=-count)
-    corpus.run("DELETE FROM document WHERE id IN (SELECT value FROM json_each(?))", (chosen,))
+    corpus.run(f"DELETE FROM document WHERE id {among}", chosen)
     corpus.run("UPDATE corpus_state SET documents = documents - ?", (len(document_rows),))

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from rolebundle.contracts.document import Superseder
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import records
 
 
 def superseders(
@@ -56,14 +55,15 @@ class Claim(NamedTuple):
 
 def claims_of(corpus: Corpus, document: int) -> list[Claim]:
     """The documents that a document claims to replace, whether or not it may, ordered by id."""
-    rows = corpus.rows(
-        "SELECT old.id, old.document_id, claim.superseded FROM supersession claim "
-        "JOIN document old ON old.id <> claim.newer AND (old.document_id = claim.superseded "
+    return corpus.select(
+        Claim,
+        "supersession claim JOIN document old ON old.id <> claim.newer "
+        "AND (old.document_id = claim.superseded "
         "OR old.file IN (SELECT id FROM file WHERE path = claim.superseded)) "
-        "WHERE claim.newer = ? ORDER BY old.document_id",
+        "WHERE claim.newer = ? ORDER BY document_id",
         (document,),
+        {"row": "old.id", "name": "superseded"},
     )
-    return records(Claim, rows)
 
 
 def _counts(claim: str, new: str, old: str) -> str:

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
+from urllib.parse import quote
 
 import apsw
 
 from rolebundle.errors import ConfigurationError, StorageError
 from rolebundle.storage.files.file_format import FileFormat, check_identity, check_path
+from rolebundle.storage.files.partial import partial_file, rename_if_free
 from rolebundle.storage.files.sqlite_errors import MappedErrors, error_detail
+from rolebundle.storage.files.stored_values import R, columns_of, records, values_of
 
 BUSY_TIMEOUT_MS = 10_000
 """How long a writer waits for a lock, unless the environment variable sets another time."""
@@ -171,6 +175,43 @@ class SqliteFile:
         with self._mapped_errors():
             self.db.executemany(sql, bindings)
 
+    def select(
+        self,
+        kind: type[R],
+        source: str,
+        bindings: Sequence[Binding] = (),
+        columns: Mapping[str, str] = MappingProxyType({}),
+    ) -> list[R]:
+        """Rows as values of a NamedTuple; see :func:`records`.
+
+        Args:
+            kind: its fields name the columns.
+            source: what follows FROM.
+            bindings: of ``source``.
+            columns: SQL of those columns that are not named like the field.
+        """
+        fields = ((name, name.rpartition(".")[2]) for name in columns_of(kind))
+        names = (columns.get(name) or columns.get(field, field) for name, field in fields)
+        return records(kind, self.rows(f"SELECT {', '.join(names)} FROM {source}", bindings))
+
+    def put(self, table: str, record: tuple[Any, ...], **more: Binding) -> None:
+        """Insert a NamedTuple, or replace the row with its key.
+
+        Args:
+            table: has columns that are named like its fields.
+            record: the NamedTuple.
+            more: values of further columns.
+        """
+        fields = (name.rpartition(".")[2] for name in columns_of(type(record)))
+        target = f"{table} ({', '.join((*fields, *more))})"
+        self.insert(target, [(*values_of(record), *more.values())], "REPLACE")
+
+    def insert(self, target: str, rows: Sequence[Row], verb: str = "INSERT") -> None:
+        """Insert rows into ``target``: a table and, if they are not all, its columns."""
+        if rows:
+            places = ", ".join("?" * len(rows[0]))
+            self.run_many(f"{verb} INTO {target} VALUES ({places})", rows)
+
     def last_rowid(self) -> int:
         """The rowid of the last insert."""
         return self.db.last_insert_rowid()
@@ -290,11 +331,6 @@ def create_file(path: Path, file_format: FileFormat, fill: Callable[[SqliteFile]
     Raises:
         StorageError: it cannot be created here.
     """
-    from rolebundle.storage.files.partial import (  # A reader needs neither.
-        partial_file,
-        rename_if_free,
-    )
-
     try:
         with partial_file(path) as partial:
             with (
@@ -361,8 +397,6 @@ def _connect_read_only(path: Path, patience_ms: int | None) -> tuple[apsw.Connec
 
 def _connect_frozen(path: Path, patience_ms: int | None) -> apsw.Connection:
     """A connection that takes no lock and creates no file, for a file that nobody writes."""
-    from urllib.parse import quote
-
     name = f"file:{quote(str(path.absolute()))}?mode=ro"
     log = _log_of(path)
     if not log.exists() or log.stat().st_size == 0:

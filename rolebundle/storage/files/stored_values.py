@@ -42,10 +42,10 @@ def records(kind: type[R], rows: Iterable[Sequence[object]]) -> list[R]:
         CorpusCorrupt: a row holds something else.
     """
     named: Any = kind
-    columns = _columns(named)
+    columns = columns_of(named)
     if len(columns) == len(named._fields):
-        return list(map(named._make, typed(rows, *columns)))
-    return [_build(named, iter(row)) for row in typed(rows, *columns)]
+        return list(map(named._make, typed(rows, *columns.values())))
+    return [_build(named, iter(row)) for row in typed(rows, *columns.values())]
 
 
 def typed(rows: Iterable[Sequence[object]], *annotations: object) -> list[tuple[Any, ...]]:
@@ -88,11 +88,31 @@ def _is_record(annotation: object) -> bool:
 
 
 @cache
-def _columns(kind: type[Any]) -> tuple[object, ...]:
-    columns: list[object] = []
-    for annotation in get_type_hints(kind).values():
-        columns += _columns(annotation) if _is_record(annotation) else (annotation,)
-    return tuple(columns)
+def columns_of(kind: type[Any]) -> dict[str, object]:
+    """The columns of a NamedTuple with their annotations; see :func:`records`.
+
+    Those of a NamedTuple in it have its field and a dot before their name.
+    """
+    columns: dict[str, object] = {}
+    for name, annotation in get_type_hints(kind).items():
+        if _is_record(annotation):
+            inner = columns_of(annotation).items()
+            columns |= {f"{name}.{column}": held for column, held in inner}
+        else:
+            columns[name] = annotation
+    return columns
+
+
+def values_of(record: tuple[Any, ...]) -> list[Any]:
+    """The values of a NamedTuple as they are stored, in the order of :func:`columns_of`."""
+    values: list[Any] = []
+    for value in record:
+        values += values_of(value) if _is_record(value) else [_stored(value)]
+    return values
+
+
+def _stored(value: object) -> object:
+    return json_array(value) if isinstance(value, tuple) else value
 
 
 def _build(kind: type[Any], values: Iterator[object]) -> Any:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
 from math import isqrt
 from typing import NamedTuple
 
@@ -28,8 +27,7 @@ MIN_VECTORS = 20_000
 _EXTENSION = "vec1"
 
 
-@dataclass(frozen=True, slots=True)
-class ApproximateState:
+class ApproximateState(NamedTuple):
     """What the corpus records of an approximate index.
 
     ``recall`` is its share of the exact neighbours, ``built`` the number of vectors that it was
@@ -45,19 +43,15 @@ class ApproximateState:
     @classmethod
     def read(cls, text: str) -> ApproximateState | None:
         """The state from the corpus's JSON, or ``None`` if there is none or it is damaged."""
-        if not text:
-            return None
         try:
             state = cls(**json.loads(text))
         except (ValueError, TypeError, RecursionError):
             return None
-        counts = (state.buckets, state.probes, state.built, state.changed)
-        is_valid = all(type(count) is int for count in counts) and type(state.recall) is float
-        return state if is_valid else None
+        return state if [*map(type, state)] == [int, int, float, int, int] else None
 
     def write(self) -> str:
         """The JSON that the corpus keeps."""
-        return json.dumps(asdict(self))
+        return json.dumps(self._asdict())
 
     @property
     def is_stale(self) -> bool:
@@ -123,12 +117,9 @@ def is_usable(corpus: Corpus, part: IndexPart) -> bool:
 def nearest(corpus: Corpus, part: IndexPart, vector: bytes, k: int) -> list[int]:
     """Rowids of about the ``k`` nearest vectors."""
     state = ApproximateState.read(part.approximate)
-    probes = state.probes if state else PROBES
-    rows = corpus.rows(
-        f"SELECT rowid FROM {part.approximate_table}(?, ?)",
-        (vector, json.dumps({"k": k, "nprobe": probes})),
-    )
-    return [rowid for (rowid,) in rows]
+    settings = {"k": k, "nprobe": state.probes if state else PROBES}
+    found = f"SELECT rowid FROM {part.approximate_table}(?, ?)"
+    return corpus.column(found, (vector, json.dumps(settings)))
 
 
 def build(corpus: Corpus, part: IndexPart) -> None:
@@ -170,19 +161,16 @@ def store_state(corpus: Corpus, part: IndexPart, state: ApproximateState | None)
 
 def drop(corpus: Corpus, part: IndexPart) -> None:
     """Drop the approximate index of a part, if there is one."""
-    if not _stored_state(corpus, part):
-        return
-    if is_available(corpus):
-        corpus.run(f"DROP TABLE IF EXISTS {part.approximate_table}")
-    store_state(corpus, part, None)
+    if _stored_state(corpus, part):
+        if is_available(corpus):
+            corpus.run(f"DROP TABLE IF EXISTS {part.approximate_table}")
+        store_state(corpus, part, None)
 
 
 def add_vectors(corpus: Corpus, part: IndexPart, vectors: Sequence[tuple[int, bytes]]) -> None:
     """Add vectors to the approximate index, if there is one."""
     if _record_change(corpus, part, len(vectors)):
-        corpus.run_many(
-            f"INSERT INTO {part.approximate_table} (rowid, vec) VALUES (?, ?)", list(vectors)
-        )
+        corpus.insert(f"{part.approximate_table} (rowid, vec)", vectors)
 
 
 def remove_vectors(corpus: Corpus, part: IndexPart, rowids: Sequence[int]) -> None:
@@ -194,24 +182,17 @@ def remove_vectors(corpus: Corpus, part: IndexPart, rowids: Sequence[int]) -> No
 
 
 def _stored_state(corpus: Corpus, part: IndexPart) -> str:
-    return str(
-        corpus.value(
-            "SELECT fast FROM embedding_share WHERE index_id = ? AND compartment = ?",
-            (part.index_id, part.compartment),
-        )
-        or ""
-    )
+    chosen = "SELECT fast FROM embedding_share WHERE index_id = ? AND compartment = ?"
+    return str(corpus.value(chosen, (part.index_id, part.compartment)) or "")
 
 
 def _record_change(corpus: Corpus, part: IndexPart, count: int) -> bool:
     """Record a change of so many vectors; False if there is no index that can follow it."""
     stored = _stored_state(corpus, part)
-    if not stored:
-        return False
     state = ApproximateState.read(stored)
-    if state is None or not is_available(corpus):
-        # It cannot follow the change, so it must not be used.
-        store_state(corpus, part, None)
-        return False
-    store_state(corpus, part, replace(state, changed=state.changed + count))
-    return True
+    can_follow = state is not None and is_available(corpus)
+    if state is not None and can_follow:
+        store_state(corpus, part, state._replace(changed=state.changed + count))
+    elif stored:
+        store_state(corpus, part, None)  # So it is not used any more.
+    return can_follow

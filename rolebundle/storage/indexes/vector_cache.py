@@ -15,15 +15,7 @@ MAX_CACHE_BYTES = 50 * 1024 * 1024
 
 def model_key(model: ModelIdentity) -> str:
     """A digest of everything about a model that changes its vectors."""
-    texts = (
-        model.provider,
-        model.model,
-        model.digest,
-        str(model.dimensions),
-        model.query_prefix,
-        model.passage_prefix,
-    )
-    return blake2b("\0".join(texts).encode(), digest_size=12).hexdigest()
+    return blake2b("\0".join(map(str, model)).encode(), digest_size=12).hexdigest()
 
 
 def cache_vectors(
@@ -33,12 +25,9 @@ def cache_vectors(
 
     If the same text comes back, moved or restored, its vector is found here without a model.
     """
-    key = model_key(model)
-    corpus.run_many(
-        "INSERT OR REPLACE INTO embedding_cache (model, input_hash, vector, digest) "
-        "VALUES (?, ?, ?, ?)",
-        ((*row, row_digest(row)) for row in ((key, *vector) for vector in vectors)),
-    )
+    rows = [(model_key(model), *vector) for vector in vectors]
+    target = "embedding_cache (model, input_hash, vector, digest)"
+    corpus.insert(target, [(*row, row_digest(row)) for row in rows], "REPLACE")
     corpus.run(
         "DELETE FROM embedding_cache WHERE id <= (SELECT max(id) - ? FROM embedding_cache)",
         (MAX_CACHE_BYTES // (4 * model.dimensions),),
@@ -64,10 +53,9 @@ def cached_vectors(
 
 def cache_size(corpus: Corpus) -> tuple[int, int]:
     """How many vectors the cache has, and how many bytes they take."""
-    count, total = corpus.rows(
-        "SELECT count(*), coalesce(sum(length(vector)), 0) FROM embedding_cache"
-    )[0]
-    return int(count), int(total)
+    sizes = "SELECT count(*), coalesce(sum(length(vector)), 0) FROM embedding_cache"
+    [(count, total)] = corpus.rows(sizes)
+    return count, total
 
 
 def clear_cache(corpus: Corpus) -> None:

@@ -9,21 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from itertools import islice
 from typing import NamedTuple
 
 from rolebundle.contracts.index import IndexIdentity, ModelIdentity, Noise
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.sqlite_file import Row
-from rolebundle.storage.files.stored_values import records, typed
+from rolebundle.storage.files.stored_values import damaged, typed
 from rolebundle.storage.indexes import approximate_index, compartments
 from rolebundle.storage.indexes.approximate_index import IndexPart
+from rolebundle.storage.indexes.vector_cache import cache_vectors
 
-_COLUMNS = (
-    "id, provider, model, model_digest, dimensions, query_prefix, passage_prefix, chunker, "
-    "normalization, active, reach, started_at, noise_floor, related_cosine"
+_CREATED = (
+    "provider, model, model_digest, dimensions, query_prefix, passage_prefix, chunker, "
+    "normalization, active, reach, started_at"
 )
-_INDEX_TYPES = (int, str, str, str, int, str, str, str, str, bool, str, str)
+_TYPES = (int, str, str, str, int, str, str, str, str, bool, str, str, float | None, float | None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,53 +51,44 @@ class EmbeddingIndex:
 
 def active_index(corpus: Corpus) -> EmbeddingIndex | None:
     """The index that retrieval uses, or ``None`` if the corpus has no vectors yet."""
-    rows = corpus.rows(f"SELECT {_COLUMNS} FROM embedding_index WHERE active = 1")
-    return _index(corpus, rows[0]) if rows else None
+    return next(iter(_indexes(corpus, "WHERE active = 1")), None)
 
 
 def all_indexes(corpus: Corpus) -> list[EmbeddingIndex]:
     """Every index of the corpus, the oldest first."""
-    rows = corpus.rows(f"SELECT {_COLUMNS} FROM embedding_index ORDER BY id")
-    return [_index(corpus, row) for row in rows]
+    return _indexes(corpus, "ORDER BY id")
 
 
 def find_index(corpus: Corpus, identity: IndexIdentity) -> EmbeddingIndex | None:
     """The index of exactly this model and normalization, or ``None``."""
-    same = (
-        index
-        for index in all_indexes(corpus)
-        if index.identity.model == identity.model
-        and index.identity.normalization == identity.normalization
-    )
+    indexes = all_indexes(corpus)
+    # The chunker may be another one.
+    same = (i for i in indexes if i.identity._replace(chunker=identity.chunker) == identity)
     return next(same, None)
 
 
-def _index(corpus: Corpus, row: Row) -> EmbeddingIndex:
-    [columns] = typed([row[:-2]], *_INDEX_TYPES)
-    index_id, *model, chunker, normalization, active, connection, started_at = columns
-    identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
-    noise = row[-2:]
-    return EmbeddingIndex(
-        index_id,
-        identity,
-        _parts(corpus, index_id, identity.model.dimensions),
-        active,
-        connection,
-        started_at,
-        None if noise == (None, None) else records(Noise, [noise])[0],
+def _indexes(corpus: Corpus, condition: str) -> list[EmbeddingIndex]:
+    rows = corpus.rows(
+        f"SELECT id, {_CREATED}, noise_floor, related_cosine FROM embedding_index {condition}"
     )
+    indexes = []
+    for number, *columns in typed(rows, *_TYPES):
+        *model, chunker, normalization, active, connection, started_at, floor, related = columns
+        identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
+        parts = _parts(corpus, number, identity.model.dimensions)
+        if (floor is None) != (related is None):
+            raise damaged("the noise floor of an embedding index")
+        noise = None if floor is None else Noise(floor, related)
+        indexes.append(
+            EmbeddingIndex(number, identity, parts, active, connection, started_at, noise)
+        )
+    return indexes
 
 
 def _parts(corpus: Corpus, index_id: int, dimensions: int) -> tuple[IndexPart, ...]:
-    rows = corpus.rows(
-        "SELECT compartment, vectors, fast FROM embedding_share WHERE index_id = ? "
-        "ORDER BY compartment",
-        (index_id,),
-    )
-    return tuple(
-        IndexPart(index_id, compartment, dimensions, vectors, approximate)
-        for compartment, vectors, approximate in typed(rows, int, int, str)
-    )
+    source = "embedding_share WHERE index_id = ? ORDER BY compartment"
+    columns = {"dimensions": str(dimensions), "approximate": "fast"}
+    return tuple(corpus.select(IndexPart, source, (index_id,), columns))
 
 
 def current_parts(corpus: Corpus, index: EmbeddingIndex) -> tuple[IndexPart, ...]:
@@ -115,27 +105,10 @@ def create_index(
     activate: bool = True,
 ) -> EmbeddingIndex:
     """Create an index, and activate it. Call it inside a write transaction."""
-    model = identity.model
-    corpus.run(
-        "INSERT INTO embedding_index (provider, model, model_digest, dimensions, query_prefix, "
-        "passage_prefix, chunker, normalization, active, reach, started_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)",
-        (
-            model.provider,
-            model.model,
-            model.digest,
-            model.dimensions,
-            model.query_prefix,
-            model.passage_prefix,
-            identity.chunker,
-            identity.normalization,
-            connection,
-            started_at,
-        ),
-    )
-    index = EmbeddingIndex(
-        corpus.last_rowid(), identity, (), activate, connection=connection, started_at=started_at
-    )
+    model, chunker, normalization = identity
+    row = (*model, chunker, normalization, 0, connection, started_at)
+    corpus.insert(f"embedding_index ({_CREATED})", [row])
+    index = EmbeddingIndex(corpus.last_rowid(), identity, (), activate, connection, started_at)
     if activate:
         activate_index(corpus, index)
     return index
@@ -156,10 +129,9 @@ def delete_index(corpus: Corpus, index: EmbeddingIndex) -> None:
 
 def drop_compartment(corpus: Corpus, compartment: int) -> None:
     """Remove the vectors of a compartment from every index."""
-    for index in all_indexes(corpus):
-        for part in index.parts:
-            if part.compartment == compartment:
-                _drop_part(corpus, part)
+    for part in (part for index in all_indexes(corpus) for part in index.parts):
+        if part.compartment == compartment:
+            _drop_part(corpus, part)
 
 
 def _drop_part(corpus: Corpus, part: IndexPart) -> None:
@@ -186,7 +158,7 @@ def _part(corpus: Corpus, index: EmbeddingIndex, compartment: int) -> IndexPart:
     part = IndexPart(index.id, compartment, index.identity.model.dimensions, 0, "")
     corpus.load_vectors()
     create_table(corpus, part)
-    corpus.run("INSERT INTO embedding_share VALUES (?, ?, 0, '')", (index.id, compartment))
+    corpus.insert("embedding_share", [(index.id, compartment, 0, "")])
     return part
 
 
@@ -198,28 +170,24 @@ def stale_reason(corpus: Corpus, index: EmbeddingIndex) -> str:
 
 def input_hashes(corpus: Corpus, index: EmbeddingIndex, after: int, limit: int) -> dict[int, str]:
     """Chunk rowid → the hash of the embedded text, for the next ``limit`` rowids over ``after``."""
-    rows = corpus.rows(
-        "SELECT chunk, input_hash FROM embedded WHERE index_id = ? AND chunk > ? "
-        "ORDER BY chunk LIMIT ?",
-        (index.id, after, limit),
-    )
-    return dict(rows)
+    following = "WHERE index_id = ? AND chunk > ? ORDER BY chunk LIMIT ?"
+    hashes = f"SELECT chunk, input_hash FROM embedded {following}"
+    return dict(corpus.rows(hashes, (index.id, after, limit)))
+
+
+_OF_CHUNKS = "FROM embedded WHERE index_id = ? AND chunk IN (SELECT value FROM json_each(?))"
 
 
 def vectors_of(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> dict[int, bytes]:
     """Rowid → unit vector as float32 bytes, for those of the chunks that have one."""
-    rows = corpus.rows(
-        "SELECT chunk, vector FROM embedded WHERE index_id = ? "
-        "AND chunk IN (SELECT value FROM json_each(?))",
-        (index.id, [*rowids]),
-    )
+    rows = corpus.rows(f"SELECT chunk, vector {_OF_CHUNKS}", (index.id, [*rowids]))
     return dict(typed(rows, int, bytes))
 
 
 def set_chunker(corpus: Corpus, index: EmbeddingIndex, chunker: str) -> EmbeddingIndex:
     """Record which chunker made the passages. Call it inside a write transaction."""
     corpus.run("UPDATE embedding_index SET chunker = ? WHERE id = ?", (chunker, index.id))
-    return replace(index, identity=replace(index.identity, chunker=chunker))
+    return replace(index, identity=index.identity._replace(chunker=chunker))
 
 
 def set_connection(corpus: Corpus, index: EmbeddingIndex, connection: str) -> None:
@@ -259,35 +227,28 @@ def rehash(corpus: Corpus) -> None:
 
 def rebuild(corpus: Corpus) -> None:
     """Make every vec0 table again: before 0.1.9, sqlite-vec left the bytes of deleted vectors."""
-    for index in all_indexes(corpus):
-        for part in index.parts:
-            corpus.load_vectors()
-            corpus.run(f"DROP TABLE {part.table}")
-            create_table(corpus, part)
-            corpus.run(
-                f"INSERT INTO {part.table} (rowid, embedding) SELECT e.chunk, e.vector "
-                "FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk "
-                "CROSS JOIN document d ON d.id = c.document WHERE e.index_id = ? "
-                "AND d.compartment = ? AND length(e.vector) = ? ORDER BY e.chunk",
-                (part.index_id, part.compartment, 4 * part.dimensions),
-            )
+    for part in (part for index in all_indexes(corpus) for part in index.parts):
+        corpus.load_vectors()
+        corpus.run(f"DROP TABLE {part.table}")
+        create_table(corpus, part)
+        corpus.run(
+            f"INSERT INTO {part.table} (rowid, embedding) SELECT e.chunk, e.vector "
+            f"{_EMBEDDED_CHUNKS} AND d.compartment = ? AND length(e.vector) = ? ORDER BY e.chunk",
+            (part.index_id, part.compartment, 4 * part.dimensions),
+        )
 
 
 def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str, bytes]]) -> None:
     """Store (chunk rowid, input hash, vector), replacing the vectors that the chunks had."""
-    rowids = [rowid for rowid, _, _ in vectors]
-    remove(corpus, index, rowids)
     by_rowid = {rowid: vector for rowid, _, vector in vectors}
-    for compartment, chunks in compartments.chunks_by_compartment(corpus, rowids).items():
+    remove(corpus, index, [*by_rowid])
+    for compartment, chunks in compartments.chunks_by_compartment(corpus, [*by_rowid]).items():
         _insert(corpus, index, compartment, [(chunk, by_rowid[chunk]) for chunk in chunks])
-    corpus.run_many(
-        "INSERT INTO embedded (index_id, chunk, input_hash, vector_hash, vector) "
-        "VALUES (?, ?, ?, ?, ?)",
-        (
-            (index.id, rowid, input_hash, vector_hash(input_hash, vector), vector)
-            for rowid, input_hash, vector in vectors
-        ),
-    )
+    rows = [
+        (index.id, rowid, made_of, vector_hash(made_of, vector), vector)
+        for rowid, made_of, vector in vectors
+    ]
+    corpus.insert("embedded (index_id, chunk, input_hash, vector_hash, vector)", rows)
 
 
 def _insert(
@@ -295,7 +256,7 @@ def _insert(
 ) -> None:
     part = _part(corpus, index, compartment)
     corpus.load_vectors()
-    corpus.run_many(f"INSERT INTO {part.table} (rowid, embedding) VALUES (?, ?)", vectors)
+    corpus.insert(f"{part.table} (rowid, embedding)", vectors)
     approximate_index.add_vectors(corpus, part, vectors)
     _count(corpus, part, len(vectors))
 
@@ -309,42 +270,29 @@ def _delete(corpus: Corpus, part: IndexPart, rowids: Sequence[int]) -> None:
 
 def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None:
     """Remove the vectors of these chunks from an index, and keep them in the cache."""
-    # Imported here: readers never need it.
-    from rolebundle.storage.indexes.vector_cache import cache_vectors
-
-    chosen = [*rowids]
-    stored = corpus.rows(
-        "SELECT chunk, input_hash, vector_hash, vector FROM embedded WHERE index_id = ? "
-        "AND chunk IN (SELECT value FROM json_each(?))",
-        (index.id, chosen),
-    )
+    chosen = (index.id, [*rowids])
+    stored = corpus.rows(f"SELECT chunk, input_hash, vector_hash, vector {_OF_CHUNKS}", chosen)
     if not stored:
         return
     # Not a damaged one: it would come back with a new hash, as if it were intact.
     intact = [
-        (input_hash, vector)
-        for _, input_hash, expected, vector in stored
-        if vector_hash(input_hash, vector) == expected
+        (made_of, vector)
+        for _, made_of, expected, vector in stored
+        if vector_hash(made_of, vector) == expected
     ]
     cache_vectors(corpus, index.identity.model, intact)
     by_compartment = compartments.chunks_by_compartment(corpus, [row[0] for row in stored])
     for compartment, chunks in by_compartment.items():
         _delete(corpus, _part(corpus, index, compartment), chunks)
-    corpus.run(
-        "DELETE FROM embedded WHERE index_id = ? AND chunk IN (SELECT value FROM json_each(?))",
-        (index.id, chosen),
-    )
+    corpus.run(f"DELETE {_OF_CHUNKS}", chosen)
 
 
 def move(
     corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int], source: int, target: int
 ) -> None:
     """Move the vectors of these chunks to another compartment; compartment 0 has none."""
-    vectors = corpus.rows(
-        "SELECT chunk, vector FROM embedded WHERE index_id = ? "
-        "AND chunk IN (SELECT value FROM json_each(?)) ORDER BY chunk",
-        (index.id, [*rowids]),
-    )
+    chosen = (index.id, [*rowids])
+    vectors = corpus.rows(f"SELECT chunk, vector {_OF_CHUNKS} ORDER BY chunk", chosen)
     if not vectors:
         return
     if source:
@@ -352,10 +300,8 @@ def move(
     # vec0 refuses a vector of another length. It is left out, so that the others can move and the
     # check finds it.
     size = 4 * index.identity.model.dimensions
-    complete_vectors = [
-        pair for pair in vectors if isinstance(pair[1], bytes) and len(pair[1]) == size
-    ]
-    _insert(corpus, index, target, complete_vectors)
+    complete = [pair for pair in vectors if isinstance(pair[1], bytes) and len(pair[1]) == size]
+    _insert(corpus, index, target, complete)
 
 
 def _count(corpus: Corpus, part: IndexPart, change: int) -> None:
@@ -383,14 +329,10 @@ def count_vectors(corpus: Corpus, index: EmbeddingIndex) -> int:
 
 def sample_vectors(corpus: Corpus, part: IndexPart, count: int) -> list[bytes]:
     """About ``count`` vectors of a part, evenly spread over its rows."""
-    rowids = corpus.iterate(f"SELECT rowid FROM {part.table}")
-    sample = list(islice(rowids, 0, None, max(1, part.vectors // count)))[:count]
-    return [
-        corpus.value(
-            "SELECT vector FROM embedded WHERE index_id = ? AND chunk = ?", (part.index_id, rowid)
-        )
-        for (rowid,) in sample
-    ]
+    rowids = corpus.column(f"SELECT rowid FROM {part.table}")
+    sample = rowids[:: max(1, part.vectors // count)][:count]
+    vector = "SELECT vector FROM embedded WHERE index_id = ? AND chunk = ?"
+    return [corpus.value(vector, (part.index_id, rowid)) for rowid in sample]
 
 
 # -- comparing scopes ----------------------------------------------------------------------------
@@ -411,12 +353,8 @@ class OwnedVector(NamedTuple):
 
 def count_vectors_by_scope(corpus: Corpus, index: EmbeddingIndex) -> dict[str, int]:
     """Scope → how many of its chunks have a vector, ordered by the names of the scopes."""
-    return dict(
-        corpus.rows(
-            f"SELECT d.scope, count(*) {_EMBEDDED_CHUNKS} GROUP BY d.scope ORDER BY d.scope",
-            (index.id,),
-        )
-    )
+    counts = f"SELECT d.scope, count(*) {_EMBEDDED_CHUNKS} GROUP BY d.scope ORDER BY d.scope"
+    return dict(corpus.rows(counts, (index.id,)))
 
 
 def vector_blocks(
@@ -426,15 +364,12 @@ def vector_blocks(
 
     A vector of another length than the index's is damaged, and left out.
     """
-    places = ", ".join("?" * len(scopes))
-    after = -1
-    while True:
-        rows = corpus.rows(
-            f"SELECT e.chunk, d.id, e.vector {_EMBEDDED_CHUNKS} AND e.chunk > ? "
-            f"AND length(e.vector) = ? AND d.scope IN ({places}) ORDER BY e.chunk LIMIT ?",
-            (index.id, after, 4 * index.identity.model.dimensions, *scopes, size),
-        )
-        if not rows:
-            return
+    following = (
+        f"SELECT e.chunk, d.id, e.vector {_EMBEDDED_CHUNKS} AND e.chunk > ? "
+        "AND length(e.vector) = ? AND d.scope IN (SELECT value FROM json_each(?)) "
+        "ORDER BY e.chunk LIMIT ?"
+    )
+    after, length = -1, 4 * index.identity.model.dimensions
+    while rows := corpus.rows(following, (index.id, after, length, [*scopes], size)):
         yield [OwnedVector(*row) for row in rows]
         after = rows[-1][0]

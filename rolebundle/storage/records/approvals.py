@@ -1,14 +1,10 @@
-"""Files that the owner has approved by their content.
-
-They are manifests in nested checkouts or of other users, and contracts of gates with commands.
-"""
+"""Files that the owner has approved by their content: contracts of gates with commands."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import records
 
 
 class Approval(NamedTuple):
@@ -21,10 +17,7 @@ class Approval(NamedTuple):
 
 def approvals(corpus: Corpus) -> list[Approval]:
     """Every approval, ordered by location."""
-    rows = corpus.rows(
-        "SELECT location, content_hash, approved_at FROM approved_manifest ORDER BY location"
-    )
-    return records(Approval, rows)
+    return corpus.select(Approval, "approved_manifest ORDER BY location")
 
 
 def approved_hash(corpus: Corpus, location: str) -> str | None:
@@ -34,13 +27,11 @@ def approved_hash(corpus: Corpus, location: str) -> str | None:
 
 def approve(corpus: Corpus, approval: Approval) -> None:
     """Approve a file, instead of its earlier content. Call it inside a write transaction."""
-    corpus.run("INSERT OR REPLACE INTO approved_manifest VALUES (?, ?, ?)", tuple(approval))
+    corpus.put("approved_manifest", approval)
 
 
 def revoke(corpus: Corpus, location: str) -> bool:
     """Remove an approval. Return whether there was one. Call it inside a write transaction."""
-    was_approved = bool(
-        corpus.rows("SELECT 1 FROM approved_manifest WHERE location = ?", (location,))
-    )
+    was_approved = approved_hash(corpus, location) is not None
     corpus.run("DELETE FROM approved_manifest WHERE location = ?", (location,))
     return was_approved

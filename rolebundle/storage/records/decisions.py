@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
+from rolebundle.contracts.decisions import DecisionRecord, NewDecision
 from rolebundle.contracts.terms import DEFAULT_SCOPE
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.stored_values import damaged
-
-if TYPE_CHECKING:
-    from rolebundle.contracts.decisions import DecisionRecord, NewDecision
 
 DECISION_TYPE = "decision"
 """The type of documents that are decisions."""
@@ -102,10 +101,6 @@ def decisions(
     Raises:
         CorpusCorrupt: a row is not what was stored.
     """
-    from pydantic import ValidationError
-
-    from rolebundle.contracts.decisions import DecisionRecord
-
     of_scopes = None if scopes is None else json.dumps(sorted(scopes))
     try:
         rows = corpus.rows(_RECORDS, (of_scopes, at))
@@ -126,35 +121,19 @@ def add_decision(
 ) -> int:
     """Store a new decision of the owner, and return its number. Call it inside a transaction."""
     number = next_number(corpus, new.scope)
-    corpus.run(
-        f"INSERT INTO decision ({_COLUMNS}) VALUES ({', '.join('?' * 15)})",
-        (
-            new.scope,
-            number,
-            new.text,
-            new.reason or "",
-            new.status,
-            new.effect,
-            new.action or "",
-            _as_json(new.about),
-            _as_json([str(number) for number in sorted(set(supersedes))]),
-            new.decided_by,
-            "owner",
-            new.valid_from or recorded_at,
-            new.valid_until,
-            recorded_at,
-            _as_json(new.commands),
-        ),
+    named = [str(number) for number in sorted(set(supersedes))]
+    values = (
+        *(new.scope, number, new.text, new.reason or "", new.status, new.effect, new.action or ""),
+        *(_as_json(new.about), _as_json(named), new.decided_by, "owner"),
+        *(new.valid_from or recorded_at, new.valid_until, recorded_at, _as_json(new.commands)),
     )
+    corpus.insert(f"decision ({_COLUMNS})", [values])
     return number
 
 
 def add_end(corpus: Corpus, key: DecisionKey, ended_by: str, reason: str, ended_at: str) -> None:
     """End a decision. Call it inside a write transaction."""
-    corpus.run(
-        f"INSERT INTO decision_end ({_END_COLUMNS}) VALUES (?, ?, ?, ?, ?)",
-        (*key, ended_by, reason, ended_at),
-    )
+    corpus.insert(f"decision_end ({_END_COLUMNS})", [(*key, ended_by, reason, ended_at)])
 
 
 def _as_json(texts: Sequence[str]) -> str:
@@ -167,15 +146,13 @@ def erase_decisions(corpus: Corpus, keys: Sequence[DecisionKey], erased_at: str)
     The numbers stay, so that no later decision gets them, and what an erased decision superseded
     stays superseded. An erased decision has ended.
     """
-    for key in keys:
-        corpus.run(
-            "UPDATE decision SET content = '', reason = '', about = '[]', commands = '[]', "
-            "decided_by = '' "
-            "WHERE scope = ? AND number = ?",
-            key,
-        )
-        corpus.run(
-            "INSERT INTO decision_end (scope, number, ended_by, reason, ended_at) "
-            "VALUES (?, ?, '', '', ?) ON CONFLICT DO UPDATE SET ended_by = '', reason = ''",
-            (*key, erased_at),
-        )
+    corpus.run_many(
+        "UPDATE decision SET content = '', reason = '', about = '[]', commands = '[]', "
+        "decided_by = '' WHERE scope = ? AND number = ?",
+        keys,
+    )
+    corpus.run_many(
+        f"INSERT INTO decision_end ({_END_COLUMNS}) VALUES (?, ?, '', '', ?) "
+        "ON CONFLICT DO UPDATE SET ended_by = '', reason = ''",
+        [(*key, erased_at) for key in keys],
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import records
 
 
 class StoredBaseline(NamedTuple):
@@ -23,14 +22,10 @@ def load(corpus: Corpus, contract: str) -> StoredBaseline | None:
     Raises:
         CorpusCorrupt: its row is damaged.
     """
-    rows = corpus.rows(
-        "SELECT contract, contract_hash, baseline, started_at FROM main.gate_baseline "
-        "WHERE contract = ?",
-        (contract,),
-    )
-    return next(iter(records(StoredBaseline, rows)), None)
+    found = corpus.select(StoredBaseline, "main.gate_baseline WHERE contract = ?", (contract,))
+    return next(iter(found), None)
 
 
 def save(corpus: Corpus, baseline: StoredBaseline) -> None:
     """Store a baseline instead of the contract's former one. Call it inside a write transaction."""
-    corpus.run("INSERT OR REPLACE INTO gate_baseline VALUES (?, ?, ?, ?)", tuple(baseline))
+    corpus.put("gate_baseline", baseline)

@@ -8,11 +8,8 @@ from typing import Literal, NamedTuple
 
 from rolebundle.contracts.document import Mark
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import records
 
 MarkKind = Literal["chunk", "document"]
-
-_COLUMNS = "kind, target, text_hash, state, marked_by, authority, reason, marked_at"
 
 
 class StoredMark(NamedTuple):
@@ -26,27 +23,17 @@ class StoredMark(NamedTuple):
 
 def all_marks(corpus: Corpus) -> list[StoredMark]:
     """Every mark, also those that have ended, ordered by target."""
-    return records(StoredMark, corpus.rows(f"SELECT {_COLUMNS} FROM mark ORDER BY target, kind"))
+    return corpus.select(StoredMark, "mark ORDER BY target, kind")
 
 
 def mark_of(corpus: Corpus, kind: MarkKind, target: str) -> StoredMark | None:
     """The mark of a passage or document, or ``None``; it may have ended."""
-    marks = records(
-        StoredMark,
-        corpus.rows(f"SELECT {_COLUMNS} FROM mark WHERE kind = ? AND target = ?", (kind, target)),
-    )
-    return marks[0] if marks else None
+    return _marks_of(corpus, kind, [target]).get(target)
 
 
 def put_mark(corpus: Corpus, marked: StoredMark) -> None:
     """Store a mark instead of an earlier one. Call it inside a write transaction."""
-    corpus.run(
-        f"INSERT INTO mark ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT (kind, target) DO UPDATE SET text_hash = excluded.text_hash, "
-        "state = excluded.state, marked_by = excluded.marked_by, authority = excluded.authority, "
-        "reason = excluded.reason, marked_at = excluded.marked_at",
-        (*marked[:3], *marked.mark),
-    )
+    corpus.put("mark", marked)
 
 
 def remove_mark(corpus: Corpus, kind: MarkKind, target: str) -> None:
@@ -120,9 +107,6 @@ def marks_for(corpus: Corpus, passages: Iterable[tuple[str, str, str]]) -> dict[
 
 
 def _marks_of(corpus: Corpus, kind: MarkKind, targets: Sequence[str]) -> dict[str, StoredMark]:
-    rows = corpus.rows(
-        f"SELECT {_COLUMNS} FROM mark WHERE kind = ? "
-        "AND target IN (SELECT value FROM json_each(?))",
-        (kind, [*targets]),
-    )
-    return {marked.target: marked for marked in records(StoredMark, rows)}
+    chosen = "mark WHERE kind = ? AND target IN (SELECT value FROM json_each(?))"
+    found = corpus.select(StoredMark, chosen, (kind, [*targets]))
+    return {marked.target: marked for marked in found}

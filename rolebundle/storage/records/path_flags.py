@@ -32,7 +32,5 @@ def load(corpus: Corpus) -> dict[str, dict[str, Any]]:
 def save(corpus: Corpus, remembered: Mapping[str, Mapping[str, object]]) -> None:
     """Replace all rows. Call it inside a write transaction."""
     corpus.run("DELETE FROM path_flags")
-    corpus.run_many(
-        "INSERT INTO path_flags VALUES (?, ?)",
-        ((location, json.dumps(flags, sort_keys=True)) for location, flags in remembered.items()),
-    )
+    rows = [(path, json.dumps(flags, sort_keys=True)) for path, flags in remembered.items()]
+    corpus.insert("path_flags", rows)

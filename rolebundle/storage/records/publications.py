@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.storage.files.stored_values import damaged, records
+from rolebundle.storage.files.stored_values import damaged
 from rolebundle.storage.records.decisions import DecisionKey
 
 if TYPE_CHECKING:
@@ -41,26 +41,19 @@ class Publication(NamedTuple):
         return self.published_purges < self.purge_generation
 
 
-_COLUMNS = ", ".join(Publication._fields)
-
-
 def publications(corpus: Corpus) -> list[Publication]:
     """Every publication, ordered by target."""
-    rows = corpus.rows(f"SELECT {_COLUMNS} FROM publication ORDER BY target")
-    return records(Publication, rows)
+    return corpus.select(Publication, "publication ORDER BY target")
 
 
 def find_publication(corpus: Corpus, target: str) -> Publication | None:
     """The publication to a target, or ``None``."""
-    return next(
-        (publication for publication in publications(corpus) if publication.target == target), None
-    )
+    return next((found for found in publications(corpus) if found.target == target), None)
 
 
 def save_publication(corpus: Corpus, publication: Publication) -> None:
     """Store a publication. Call it inside a write transaction."""
-    places = ", ".join("?" * len(publication))
-    corpus.run(f"INSERT OR REPLACE INTO publication ({_COLUMNS}) VALUES ({places})", publication)
+    corpus.put("publication", publication)
 
 
 def delete_publication(corpus: Corpus, target: str) -> None:

@@ -6,12 +6,11 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 
-from pydantic import ValidationError
-
-from rolebundle.contracts.roots import Root, RootOptions
+from rolebundle.contracts.roots import Root
 from rolebundle.storage import digests
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import damaged, typed
+from rolebundle.storage.files.sqlite_file import Binding
+from rolebundle.storage.files.stored_values import damaged
 
 _COLUMNS = "location, prefix, source_id, options, documents, synced_at"
 _BELOW = "(f.location = ? OR (f.location >= ? AND f.location < ?))"
@@ -27,45 +26,27 @@ def load(corpus: Corpus) -> list[Root]:
     Raises:
         CorpusCorrupt: a row is not what is stored.
     """
-    roots = []
-    rows = corpus.rows(f"SELECT {_COLUMNS} FROM root ORDER BY location")
-    for location, prefix, source_id, options, documents, synced_at in typed(
-        rows, str, str, str, str, int, str
-    ):
-        try:
-            settings = RootOptions.model_validate(json.loads(options))
-        except (ValueError, ValidationError) as error:
-            raise damaged("the options of a root") from error
-        roots.append(
-            Root(
-                location=location,
-                prefix=prefix,
-                source_id=source_id,
-                options=settings,
-                documents=documents,
-                synced_at=synced_at,
+    names = _COLUMNS.split(", ")
+    try:
+        return [
+            Root.model_validate(
+                dict(zip(names, row, strict=True)) | {"options": json.loads(row[3])}
             )
-        )
-    return roots
+            for row in corpus.rows(f"SELECT {_COLUMNS} FROM root ORDER BY location")
+        ]
+    except (TypeError, ValueError) as error:
+        raise damaged("a root") from error
 
 
 def save(corpus: Corpus, roots: Sequence[Root]) -> None:
     """Replace all rows. Call it inside a write transaction."""
     corpus.run("DELETE FROM root")
-    corpus.run_many(
-        f"INSERT INTO root ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",
-        (
-            (
-                root.location,
-                root.prefix,
-                root.source_id,
-                json.dumps(root.options.model_dump(exclude_defaults=True), sort_keys=True),
-                root.documents,
-                root.synced_at,
-            )
-            for root in roots
-        ),
-    )
+    rows = []
+    for root in roots:
+        options = root.options.model_dump(exclude_defaults=True)
+        values = root.model_dump() | {"options": json.dumps(options, sort_keys=True)}
+        rows.append(tuple(values[name] for name in _COLUMNS.split(", ")))
+    corpus.insert(f"root ({_COLUMNS})", rows)
 
 
 def forget_empty(corpus: Corpus, locations: Sequence[str]) -> None:
@@ -91,23 +72,18 @@ def files_below(corpus: Corpus, location: str) -> list[str]:
 
 def count_documents(corpus: Corpus, location: str) -> int:
     """How many documents come from files at and below a path."""
-    return int(
-        corpus.value(
-            f"SELECT count(*) FROM file f JOIN document d ON d.file = f.id WHERE {_BELOW}",
-            _bounds(location),
-        )
-    )
+    return _count_documents(corpus, _BELOW, _bounds(location))
 
 
 def count_documents_of(corpus: Corpus, locations: Sequence[str]) -> int:
     """How many documents come from these files."""
-    return int(
-        corpus.value(
-            "SELECT count(*) FROM file f JOIN document d ON d.file = f.id "
-            "WHERE f.location IN (SELECT value FROM json_each(?))",
-            ([*locations],),
-        )
-    )
+    among = "f.location IN (SELECT value FROM json_each(?))"
+    return _count_documents(corpus, among, ([*locations],))
+
+
+def _count_documents(corpus: Corpus, condition: str, bindings: Sequence[Binding]) -> int:
+    counted = "SELECT count(*) FROM file f JOIN document d ON d.file = f.id"
+    return int(corpus.value(f"{counted} WHERE {condition}", bindings))
 
 
 def sizes_and_times(corpus: Corpus, locations: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -122,21 +98,19 @@ def sizes_and_times(corpus: Corpus, locations: Sequence[str]) -> dict[str, tuple
 
 def sources_below(corpus: Corpus, location: str) -> set[str]:
     """The sources of documents from files at and below a path, as their owner gave them."""
-    return set(
-        corpus.column(
-            "SELECT DISTINCT s.source_id FROM file f JOIN document d ON d.file = f.id "
-            f"JOIN source s ON s.id = d.source WHERE {_BELOW} AND {_GIVEN_SOURCE}",
-            _bounds(location),
-        )
-    )
+    return _sources(corpus, _BELOW, location)
 
 
 def sources_outside(corpus: Corpus, location: str) -> set[str]:
     """The sources of documents that do not come from a path, as their owner gave them."""
+    return _sources(corpus, f"NOT {_BELOW}", location)
+
+
+def _sources(corpus: Corpus, condition: str, location: str) -> set[str]:
     return set(
         corpus.column(
-            "SELECT DISTINCT s.source_id FROM document d JOIN file f ON f.id = d.file "
-            f"JOIN source s ON s.id = d.source WHERE NOT {_BELOW} AND {_GIVEN_SOURCE}",
+            "SELECT DISTINCT s.source_id FROM file f JOIN document d ON d.file = f.id "
+            f"JOIN source s ON s.id = d.source WHERE {condition} AND {_GIVEN_SOURCE}",
             _bounds(location),
         )
     )
@@ -147,17 +121,14 @@ def move_files(corpus: Corpus, moves: Mapping[str, str]) -> None:
 
     Call it inside a write transaction. No file has one of the new locations.
     """
-    chosen = (sorted(moves),)
-    is_moved = "f.location IN (SELECT value FROM json_each(?))"
-    files = corpus.rows(f"SELECT f.id FROM file f WHERE {is_moved}", chosen)
-    documents = corpus.rows(
-        f"SELECT d.id FROM file f JOIN document d ON d.file = f.id WHERE {is_moved}", chosen
+    moved = "f.location IN (SELECT value FROM json_each(?))"
+    files = corpus.column(f"SELECT f.id FROM file f WHERE {moved}", (sorted(moves),))
+    documents = corpus.column(
+        "SELECT id FROM document WHERE file IN (SELECT value FROM json_each(?))", (files,)
     )
-    with digests.renewing(corpus, [row for (row,) in documents], file=[row for (row,) in files]):
-        corpus.run_many(
-            "UPDATE file SET location = ? WHERE location = ?",
-            ((new, old) for old, new in moves.items()),
-        )
+    with digests.renewing(corpus, documents, file=files):
+        renamed = ((new, old) for old, new in moves.items())
+        corpus.run_many("UPDATE file SET location = ? WHERE location = ?", renamed)
 
 
 def _bounds(location: str) -> tuple[str, str, str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import records
 
 
 class StoredAudit(NamedTuple):
@@ -33,14 +32,9 @@ def load_stored_audit(corpus: Corpus) -> StoredAudit:
     Raises:
         CorpusCorrupt: its row is damaged.
     """
-    rows = corpus.rows("SELECT required, log_id, rows, hash FROM main.audit_state")
-    return next(iter(records(StoredAudit, rows)), StoredAudit())
+    return next(iter(corpus.select(StoredAudit, "main.audit_state")), StoredAudit())
 
 
 def save_stored_audit(corpus: Corpus, stored: StoredAudit) -> None:
     """Replace it. Call it inside a write transaction."""
-    corpus.run(
-        "INSERT OR REPLACE INTO audit_state (only_row, required, log_id, rows, hash) "
-        "VALUES (1, ?, ?, ?, ?)",
-        (int(stored.required), stored.log_id, stored.rows, stored.hash),
-    )
+    corpus.put("audit_state", stored, only_row=1)

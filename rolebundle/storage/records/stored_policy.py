@@ -6,7 +6,6 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import records
 
 
 class StoredPolicy(NamedTuple):
@@ -30,17 +29,13 @@ def load_policy(corpus: Corpus) -> StoredPolicy | None:
     Raises:
         CorpusCorrupt: its row is damaged.
     """
-    rows = corpus.rows("SELECT content, format, location, digest, set_at FROM main.policy")
-    return next(iter(records(StoredPolicy, rows)), None)
+    return next(iter(corpus.select(StoredPolicy, "main.policy")), None)
 
 
 def save_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: str) -> None:
     """Replace the stored policy. Call it inside a write transaction."""
-    corpus.run(
-        "INSERT OR REPLACE INTO policy (only_row, content, format, location, digest, set_at) "
-        "VALUES (1, ?, ?, ?, ?, ?)",
-        (content, kind, location, policy_digest(content), set_at),
-    )
+    policy = StoredPolicy(content, kind, location, policy_digest(content), set_at)
+    corpus.put("policy", policy, only_row=1)
 
 
 def policy_digest(content: str) -> str:

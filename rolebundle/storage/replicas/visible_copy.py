@@ -89,21 +89,16 @@ def copy_visible(
     ):
         _copy_index(source, replica, index)
     marks = source.rows(f"SELECT {_MARK_COLUMNS} FROM mark ORDER BY kind, target")
-    _insert(replica, f"mark ({_MARK_COLUMNS})", marks)
+    replica.insert(f"mark ({_MARK_COLUMNS})", marks)
     chosen = (None if decision_scopes is None else json.dumps(sorted(decision_scopes)),)
     for table, select in (
         ("decision", decisions.ROWS_OF_SCOPES),
         ("decision_end", decisions.ENDS_OF_SCOPES),
     ):
-        _insert(replica, table, source.rows(f"{select} ORDER BY scope, number", chosen))
+        replica.insert(table, source.rows(f"{select} ORDER BY scope, number", chosen))
     # That of a document covers those of its findings.
     for table in ("file", "scanned", "remembered", "document"):
         digests.write(replica, table)
-
-
-def _insert(replica: Corpus, target: str, rows: Sequence[Row]) -> None:
-    if rows:
-        replica.run_many(f"INSERT INTO {target} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
 def _copy_documents(
@@ -148,20 +143,17 @@ def _copy_document(replica: Corpus, pseudonym: Pseudonym, columns: Sequence[Any]
     )
     row = replica.last_rowid()
     compartments.add_to_counts(replica, compartment, documents=1)
-    _insert(
-        replica,
+    replica.insert(
         "supersession (newer, superseded, reach)",
         [(row, *claim) for claim in json.loads(claims)],
     )
     if scanned:
-        _insert(
-            replica,
+        replica.insert(
             f"scanned (document, {_SCANNED_COLUMNS}, content_hash, findings, original)",
             [(row, *json.loads(scanned), "", "[]", "")],
         )
     if remembered:
-        _insert(
-            replica,
+        replica.insert(
             f"remembered (document, {_REMEMBERED_COLUMNS}, digest)",
             [(row, *json.loads(remembered), b"")],
         )

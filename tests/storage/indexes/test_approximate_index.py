@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -232,7 +231,7 @@ class TestStaleReason:
         ]
 
     def test_a_low_recall(self, fast: Corpus, exact: Corpus) -> None:
-        approximate_index.store_state(fast, only_share(fast), replace(state(fast), recall=0.9))
+        approximate_index.store_state(fast, only_share(fast), state(fast)._replace(recall=0.9))
         self.assert_exact_with_reason(fast, exact, "only 0.90 of the exact neighbours")
 
     @pytest.mark.sample(3)

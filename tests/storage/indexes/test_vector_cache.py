@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +53,13 @@ class TestKeys:
         self, corpus: Corpus, change: dict[str, Any]
     ) -> None:
         keep(corpus, 1)
-        changed_identity = replace(IDENTITY, **change)
+        changed_identity = IDENTITY._replace(**change)
         assert vector_cache.model_key(changed_identity) != vector_cache.model_key(IDENTITY)
         assert vector_cache.cached_vectors(corpus, changed_identity, ["h1"]) == {}
 
     def test_text_that_moves_from_one_prefix_to_the_other_changes_the_key(self) -> None:
-        first = replace(IDENTITY, query_prefix="ab", passage_prefix="c")
-        second = replace(IDENTITY, query_prefix="a", passage_prefix="bc")
+        first = IDENTITY._replace(query_prefix="ab", passage_prefix="c")
+        second = IDENTITY._replace(query_prefix="a", passage_prefix="bc")
         assert vector_cache.model_key(first) != vector_cache.model_key(second)
 
     def test_a_vector_of_the_wrong_length_is_not_returned(self, corpus: Corpus) -> None:
@@ -216,7 +216,7 @@ def test_another_models_vectors_do_not_come_back(world: World) -> None:
     with open_writer(world.db) as corpus, corpus.writing():
         cached = corpus.rows("SELECT input_hash, vector FROM embedding_cache")
         vector_cache.clear_cache(corpus)
-        vector_cache.cache_vectors(corpus, replace(IDENTITY, model="another"), cached)
+        vector_cache.cache_vectors(corpus, IDENTITY._replace(model="another"), cached)
     before = world.provider.texts
     world.ingest()
     assert world.provider.texts > before

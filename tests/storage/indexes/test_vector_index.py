@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -136,7 +135,7 @@ class TestIdentity:
         assert vector_index.all_indexes(corpus) == []
 
     def test_every_field_comes_back(self, corpus: Corpus) -> None:
-        model = replace(IDENTITY, query_prefix="query: ", passage_prefix="passage: ", digest="d")
+        model = IDENTITY._replace(query_prefix="query: ", passage_prefix="passage: ", digest="d")
         with corpus.writing():
             vector_index.create_index(corpus, IndexIdentity(model, "chunker-2"))
         active = vector_index.active_index(corpus)
@@ -161,7 +160,7 @@ class TestIdentity:
         add(corpus, index, {1: unit(1)})
         with corpus.writing():
             second_index = vector_index.create_index(
-                corpus, IndexIdentity(replace(IDENTITY, dimensions=3), "chunker-1")
+                corpus, IndexIdentity(IDENTITY._replace(dimensions=3), "chunker-1")
             )
         assert vector_index.active_index(corpus) == second_index
         assert vector_index.all_indexes(corpus) == [index, second_index]
