@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rolebundle.contracts.lint import LintProblem, RuleNames
+from rolebundle.contracts.lint import LintProblem
 from rolebundle.contracts.mistakes import Place, did_you_mean, dotted
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourceRule, Vocabulary
 from rolebundle.contracts.status import RoleStatus
@@ -90,15 +90,15 @@ class CorpusFacts:
             if text in paths or not paths
         ]
 
-    def names(self) -> RuleNames:
+    def names(self) -> dict[str, list[str]]:
         """The names, for a report."""
-        return RuleNames(
-            sources=sorted(self.sources),
-            document_types=sorted(self.document_types),
-            domains=sorted(self.domains),
-            trust_tiers=sorted(self.tiers),
-            folders=sorted(self.folders)[:_MAX_COMPARED],
-        )
+        return {
+            "sources": sorted(self.sources),
+            "document_types": sorted(self.document_types),
+            "domains": sorted(self.domains),
+            "trust_tiers": sorted(self.tiers),
+            "folders": sorted(self.folders)[:_MAX_COMPARED],
+        }
 
 
 def lint_error(place: str, code: str, message: str) -> LintProblem:
