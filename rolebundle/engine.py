@@ -488,10 +488,8 @@ class Engine:
             UsageError, ConfigurationError: the contract is missing or wrong.
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.verification.gate.check import check
-        from rolebundle.verification.gate.comparison import Comparison
+        from rolebundle.verification.gate.check import GateCheck
         from rolebundle.verification.gate.contract import load_contract
-        from rolebundle.verification.gate.criteria import Context
         from rolebundle.verification.gate.files import WorkFolder
         from rolebundle.verification.gate.start import StoredState, stored_state
 
@@ -505,14 +503,14 @@ class Engine:
             stored = StoredState(damage=self.access.conceal_paths(error.message))
         if not no_command and stored.approved_hash != loaded.content_hash:
             no_command = "commands are run only if the contract is approved (`gate approve`)"
-        context = Context(
-            work=WorkFolder(loaded.path, self.workspace.path),
-            comparison=Comparison(stored.baseline) if stored.baseline else None,
-            no_command=no_command,
-            retrieve=lambda request: self.retrieve(request.model_copy(update={"agent": agent})),
-            verify=lambda request: self.verify(request.model_copy(update={"agent": agent})),
-        )
-        report = check(loaded, stored, context)
+        report = GateCheck(
+            loaded,
+            stored,
+            WorkFolder(loaded.path, self.workspace.path),
+            no_command,
+            lambda request: self.retrieve(request.model_copy(update={"agent": agent})),
+            lambda request: self.verify(request.model_copy(update={"agent": agent})),
+        ).report()
         if self.workspace.path.exists() and not stored.damage:
             details = {"step": "check", "verdict": report.verdict, "must_met": report.must_met}
             with self.access.call(agent):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from rolebundle.contracts.doctor import LostDocument, RepairReport
+from rolebundle.contracts.doctor import RepairReport
 from rolebundle.contracts.document import iso_utc
 from rolebundle.doctor import root_of
 from rolebundle.embedding.texts import embedding_text, input_hash
@@ -159,7 +159,7 @@ def _repair(path: Path) -> RepairReport:
         kept=str(replaced) if replaced else None,
         documents=counts.documents,
         chunks=counts.chunks,
-        lost=[LostDocument(document_id=name, path=place) for name, place in lost],
+        lost=[{"document_id": name, "path": place} for name, place in lost],
         roots=roots,
         notes=notes,
     )

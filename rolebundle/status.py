@@ -8,7 +8,6 @@ from pathlib import Path
 
 from rolebundle.contracts.status import (
     BetterModel,
-    CheckProblem,
     CorpusStatus,
     IndexStatus,
     PathFlags,
@@ -85,9 +84,7 @@ def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> 
         ),
         replica=_replica_status(replica, now) if replica else None,
         checked=problems is not None,
-        problems=[
-            CheckProblem(code=problem.code, message=problem.message) for problem in problems or ()
-        ],
+        problems=[{"code": p.code, "message": p.message} for p in problems or ()],
     )
 
 

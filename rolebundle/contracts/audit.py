@@ -2,54 +2,20 @@
 
 from typing import Any, Literal, get_args
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, list_of
 
 AuditMode = Literal["off", "on", "required"]
 QueryMode = Literal["text", "digest", "off"]
 AuditKind = Literal[
-    "retrieve",
-    "get",
-    "grep",
-    "why",
-    "verify",
-    "compare",
-    "replay",
-    "status",
-    "ingest",
-    "embed",
-    "quarantine",
-    "release",
-    "drop",
-    "purge",
-    "backup",
-    "restore",
-    "repair",
-    "approval",
-    "scopes",
-    "bridges",
-    "trust",
-    "mark",
-    "decide",
-    "check",
-    "gate",
-    "remember",
-    "promote",
-    "forget",
-    "publish",
-    "pull",
-    "refused",
-    "settings",
-]
+    "retrieve", "get", "grep", "why", "verify", "compare", "replay", "status", "ingest",
+    "embed", "quarantine", "release", "drop", "purge", "backup", "restore", "repair",
+    "approval", "scopes", "bridges", "trust", "mark", "decide", "check", "gate", "remember",
+    "promote", "forget", "publish", "pull", "refused", "settings",
+]  # fmt: skip
 AuditFlaw = Literal[
-    "row_altered",
-    "row_missing",
-    "row_inserted",
-    "chain_broken",
-    "head_differs",
-    "settings_differ",
-    "expected_differs",
-    "file_damaged",
-]
+    "row_altered", "row_missing", "row_inserted", "chain_broken", "head_differs",
+    "settings_differ", "expected_differs", "file_damaged",
+]  # fmt: skip
 
 AUDIT_MODES: tuple[AuditMode, ...] = get_args(AuditMode)
 QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
@@ -153,7 +119,4 @@ class AuditVerification(Contract):
     problem: AuditProblem | None = None
 
 
-class AuditRows(Contract):
-    """`policy audit list`."""
-
-    rows: list[AuditRow]
+AuditRows = list_of(AuditRow, "rows", "AuditRows", "`policy audit list`.")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, create_model
 
 
 def writable(text: str) -> str:
@@ -40,3 +41,9 @@ class Contract(BaseModel):
             indent=indent,
             separators=None if indent else (",", ":"),
         )
+
+
+def list_of(items: type[Contract], key: str, name: str, description: str) -> Any:
+    """A contract, called ``name``, with nothing but a list under one key."""
+    fields: dict[str, Any] = {key: (list[items], ...)}  # type: ignore[valid-type]
+    return create_model(name, __base__=Contract, __doc__=description, **fields)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, list_of
 from rolebundle.contracts.bundle import Constraint
 from rolebundle.contracts.declared import ShortLine, UtcEndText, UtcText
 from rolebundle.contracts.marks import PersonName, Statement, one_line
@@ -110,10 +110,7 @@ class DecisionRecord(Contract):
     ended_at: str | None = None
 
 
-class DecisionList(Contract):
-    """`decisions list`."""
-
-    decisions: list[DecisionRecord]
+DecisionList = list_of(DecisionRecord, "decisions", "DecisionList", "`decisions list`.")
 
 
 class CheckRequest(Contract):

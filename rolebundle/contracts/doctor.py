@@ -30,13 +30,6 @@ class DoctorReport(Contract):
     checks: list[DoctorCheck]
 
 
-class LostDocument(Contract):
-    """A document that was not saved. Damage may have changed its names; empty if unknown."""
-
-    document_id: str
-    path: str
-
-
 class RepairReport(Contract):
     """`corpus doctor --repair`.
 
@@ -45,8 +38,8 @@ class RepairReport(Contract):
         repaired: false if it was sound, so that nothing was done.
         kept: under which name the damaged file is kept; null if nothing was done.
         documents: number of documents that were saved; ``chunks`` likewise.
-        lost: documents that were not saved, as far as their names are known. The next ingest reads
-            them again from their files.
+        lost: ``document_id`` and ``path`` of documents that were not saved, as far as they are
+            known; damage may have changed them. The next ingest reads them again from their files.
         roots: the folders of the saved files; to be ingested again.
         notes: what else was lost, and what to do.
     """
@@ -56,6 +49,6 @@ class RepairReport(Contract):
     kept: str | None = None
     documents: int = 0
     chunks: int = 0
-    lost: list[LostDocument] = []
+    lost: list[dict[str, str]] = []
     roots: list[str] = []
     notes: list[str] = []

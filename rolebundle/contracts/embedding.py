@@ -1,6 +1,6 @@
 """The answers of `embed`."""
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, list_of
 from rolebundle.contracts.status import IndexStatus
 
 
@@ -36,7 +36,9 @@ class EmbedPlan(Contract):
     bytes: int
 
 
-class EmbeddingIndexes(Contract):
-    """`corpus embed list`: the embedding indexes of the corpus."""
-
-    indexes: list[IndexStatus]
+EmbeddingIndexes = list_of(
+    IndexStatus,
+    "indexes",
+    "EmbeddingIndexes",
+    "`corpus embed list`: the embedding indexes of the corpus.",
+)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, list_of
 from rolebundle.contracts.request import AGENT_DESCRIPTION, Name, Reference
 from rolebundle.contracts.terms import Sensitivity, TrustTier
 
@@ -90,7 +90,4 @@ class FactRecord(RememberedFact):
     source_is_gone: bool = False
 
 
-class FactList(Contract):
-    """`remember list`."""
-
-    facts: list[FactRecord]
+FactList = list_of(FactRecord, "facts", "FactList", "`remember list`.")

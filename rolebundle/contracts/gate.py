@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, list_of
 from rolebundle.contracts.overlay import RoleId
 from rolebundle.contracts.request import TaskText
 from rolebundle.contracts.terms import TrustPosture
@@ -17,36 +17,17 @@ MAX_COMMAND_SECONDS = 3600.0
 
 Level = Literal["must", "should"]
 CriterionKind = Literal[
-    "exists",
-    "changed",
-    "moved_from",
-    "restored",
-    "not_empty",
-    "min_bytes",
-    "max_bytes",
-    "matches",
-    "schema",
-    "sha256",
-    "verify",
-    "posture",
-    "command",
-]
+    "exists", "changed", "moved_from", "restored", "not_empty", "min_bytes", "max_bytes",
+    "matches", "schema", "sha256", "verify", "posture", "command",
+]  # fmt: skip
 Result = Literal["met", "not_met", "unknown"]
 GateVerdict = Literal["success", "failed", "unknown"]
 Allowed = Literal["placeholder", "error", "empty", "copy"]
 """A finding about the content of a file that a contract may allow."""
 FindingCode = Literal[
-    "placeholder",
-    "error",
-    "empty",
-    "copy",
-    "wrong_kind",
-    "no_work",
-    "no_baseline",
-    "edited_baseline",
-    "edited_contract",
-    "edited_input",
-]
+    "placeholder", "error", "empty", "copy", "wrong_kind", "no_work", "no_baseline",
+    "edited_baseline", "edited_contract", "edited_input",
+]  # fmt: skip
 
 _OUTSIDE = re.compile(r"^(?:[A-Za-z]:|/)|\\|[\x00-\x1f\x7f]|(?:^|/)(?:\.{0,2})(?:/|$)")
 
@@ -299,7 +280,6 @@ class ApprovedContract(Contract):
     approved_at: str
 
 
-class ApprovedContracts(Contract):
-    """`gate approve` without a contract."""
-
-    contracts: list[ApprovedContract]
+ApprovedContracts = list_of(
+    ApprovedContract, "contracts", "ApprovedContracts", "`gate approve` without a contract."
+)

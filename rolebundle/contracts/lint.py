@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, list_of
 
 
 class LintProblem(Contract):
@@ -17,10 +17,7 @@ class LintProblem(Contract):
     message: str
 
 
-class PolicyLint(Contract):
-    """`policy lint`."""
-
-    findings: list[LintProblem]
+PolicyLint = list_of(LintProblem, "findings", "PolicyLint", "`policy lint`.")
 
 
 class OverlayProblems(Contract):
@@ -30,26 +27,15 @@ class OverlayProblems(Contract):
     findings: list[LintProblem]
 
 
-class RuleNames(Contract):
-    """The names in a corpus that the source rules of an overlay can match, sorted.
-
-    ``folders`` are globs of the files in each folder, at most 2000.
-    """
-
-    sources: list[str]
-    document_types: list[str]
-    domains: list[str]
-    trust_tiers: list[str]
-    folders: list[str]
-
-
 class OverlayLint(Contract):
     """`overlay lint`: the problems of each overlay.
 
     ``corpus`` is the corpus on which the rules and the vocabulary were tried, and ``names`` are the
-    names in it; null if there was none.
+    names in it that source rules can match, sorted: ``sources``, ``document_types``, ``domains``,
+    ``trust_tiers`` and ``folders`` (globs of the files in each folder, at most 2000). Both are null
+    if there was none.
     """
 
     corpus: str | None
-    names: RuleNames | None = None
+    names: dict[str, list[str]] | None = None
     overlays: list[OverlayProblems]

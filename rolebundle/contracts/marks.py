@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, list_of
 from rolebundle.contracts.request import AGENT_DESCRIPTION, Name, Reference
 from rolebundle.contracts.terms import Authority, MarkState
 
@@ -68,7 +68,4 @@ class MarkRecord(Contract):
     ended: bool = False
 
 
-class MarkList(Contract):
-    """`mark list`."""
-
-    marks: list[MarkRecord]
+MarkList = list_of(MarkRecord, "marks", "MarkList", "`mark list`.")

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, list_of
 
 
 class QuarantinedDocument(Contract):
@@ -29,10 +29,9 @@ class ScanFinding(Contract):
     severity: Literal["low", "high"]
 
 
-class QuarantineList(Contract):
-    """`corpus quarantine list`."""
-
-    documents: list[QuarantinedDocument]
+QuarantineList = list_of(
+    QuarantinedDocument, "documents", "QuarantineList", "`corpus quarantine list`."
+)
 
 
 class QuarantineDetails(QuarantinedDocument):

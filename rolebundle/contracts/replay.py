@@ -9,17 +9,9 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.terms import RejectionCode
 
 CauseKind = Literal[
-    "corpus",
-    "file",
-    "schema",
-    "generation",
-    "overlay",
-    "index",
-    "semantic_lane",
-    "vectors",
-    "rerank",
-    "unknown",
-]
+    "corpus", "file", "schema", "generation", "overlay", "index", "semantic_lane", "vectors",
+    "rerank", "unknown",
+]  # fmt: skip
 PassageChangeKind = Literal[
     "new", "gone", "selected", "rejected", "rank", "content", "metadata", "score", "reason", "notes"
 ]

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, list_of
 from rolebundle.contracts.overlay import Overlay
 
 
@@ -45,30 +45,21 @@ class OverlayFile(Contract):
     problem: str
 
 
-class OverlayList(Contract):
-    """`overlay list`."""
-
-    overlays: list[OverlayFile]
-
-
-class ExtendedOverlay(Contract):
-    """An overlay that another one extends."""
-
-    role_id: str
-    path: str
+OverlayList = list_of(OverlayFile, "overlays", "OverlayList", "`overlay list`.")
 
 
 class OverlayDetails(Contract):
     """`overlay show`: an overlay after inheritance, with all defaults.
 
-    ``extends`` are the overlays that it extends, the nearest first. ``rescaled`` are the weights
-    that no file gives as they are: they share what the given ones leave of 1.
+    ``extends`` are role_id and path of the overlays that it extends, the nearest first.
+    ``rescaled`` are the weights that no file gives as they are: they share what the given ones
+    leave of 1.
     """
 
     role_id: str
     digest: str
     path: str
-    extends: list[ExtendedOverlay]
+    extends: list[dict[str, str]]
     rescaled: list[str] = []
     overlay: Overlay
 
@@ -96,11 +87,11 @@ class ExplainedValue(Contract):
 class OverlayExplanation(Contract):
     """`overlay explain`: each value of an overlay after inheritance, with its origin.
 
-    ``extends`` are the overlays that it extends, the nearest first.
+    ``extends`` are role_id and path of the overlays that it extends, the nearest first.
     """
 
     role_id: str
     digest: str
     path: str
-    extends: list[ExtendedOverlay]
+    extends: list[dict[str, str]]
     values: list[ExplainedValue]

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, list_of
 
 
 class ScanOptions(Contract):
@@ -68,10 +68,7 @@ class Root(Contract):
     synced_at: str = ""
 
 
-class RootList(Contract):
-    """`corpus roots list`, ordered by location."""
-
-    roots: list[Root]
+RootList = list_of(Root, "roots", "RootList", "`corpus roots list`, ordered by location.")
 
 
 class RootChange(Contract):

@@ -18,16 +18,9 @@ WriteKind = Literal["mark", "remember"]
 MarkState = Literal["rejected", "disputed", "tool_verified", "supervisor_verified"]
 """What a mark says of a passage. A passage without a mark is unverified."""
 HidingRule = Literal[
-    "agent",
-    "scope",
-    "access_level",
-    "deny_pattern",
-    "quarantine",
-    "role",
-    "trust",
-    "mark",
+    "agent", "scope", "access_level", "deny_pattern", "quarantine", "role", "trust", "mark",
     "validity",
-]
+]  # fmt: skip
 """What keeps a passage from an agent. The first five hide that it exists."""
 Authority = Literal["owner", "agent"]
 """Who states something about the corpus: its owner, or an agent whose policy allows it."""
@@ -45,47 +38,21 @@ EvidenceNeed = Literal["optional", "required"]
 Detail = Literal["ids", "compact", "full"]
 
 RejectionCode = Literal[
-    "forbidden_source",
-    "role_mismatch",
-    "rejected_by_mark",
-    "taint_blocked",
-    "not_yet_valid",
-    "expired",
-    "stale",
-    "requires_approval",
-    "low_score",
-    "duplicate",
-    "conflict_downrank",
-    "budget_cut",
-    "already_seen",
-    "quarantined",
-]
+    "forbidden_source", "role_mismatch", "rejected_by_mark", "taint_blocked", "not_yet_valid",
+    "expired", "stale", "requires_approval", "low_score", "duplicate", "conflict_downrank",
+    "budget_cut", "already_seen", "quarantined",
+]  # fmt: skip
 RANKED_LOWER: frozenset[RejectionCode] = frozenset(
     {"low_score", "duplicate", "budget_cut", "already_seen"}
 )
 """The codes of passages that others preceded. All other codes are decisions of the owner."""
 WarningCode = Literal[
-    "NO_HIGH_TRUST_MATCH",
-    "ONLY_SHARED_CORPUS",
-    "STALE_DOMINANT",
-    "FORBIDDEN_SOURCE_HIT",
-    "ACTION_RESTRICTED",
-    "APPROVAL_REFUSED",
-    "LOW_DIVERSITY",
-    "CONFLICTING_EVIDENCE",
-    "SUPERSEDE_IGNORED",
-    "EVIDENCE_KIND_MISSING",
-    "SEMANTIC_LANE_DEGRADED",
-    "INDEX_STALE",
-    "RERANK_DEGRADED",
-    "REPLICA_STALE",
-    "SEEN_UNKNOWN",
-    "WEAK_EVIDENCE",
-    "WORDS_MISSING",
-    "WORDS_CORRECTED",
-    "SOURCE_CHANGED",
-    "SOURCE_UNCHECKED",
-]
+    "NO_HIGH_TRUST_MATCH", "ONLY_SHARED_CORPUS", "STALE_DOMINANT", "FORBIDDEN_SOURCE_HIT",
+    "ACTION_RESTRICTED", "APPROVAL_REFUSED", "LOW_DIVERSITY", "CONFLICTING_EVIDENCE",
+    "SUPERSEDE_IGNORED", "EVIDENCE_KIND_MISSING", "SEMANTIC_LANE_DEGRADED", "INDEX_STALE",
+    "RERANK_DEGRADED", "REPLICA_STALE", "SEEN_UNKNOWN", "WEAK_EVIDENCE", "WORDS_MISSING",
+    "WORDS_CORRECTED", "SOURCE_CHANGED", "SOURCE_UNCHECKED",
+]  # fmt: skip
 WatchState = Literal["starting", "idle", "syncing", "waiting", "failing", "stopped"]
 """What `watch` does: waits for changes; reads them; waits for another process or for a folder to
 settle; tries again after an error; has ended."""
@@ -100,22 +67,10 @@ FallbackState = Literal[
 FallbackAction = Literal["continue", "warn", "degrade", "block"]
 """The mildest first."""
 EmptyReason = Literal[
-    "corpus_empty",
-    "nothing_matches_where",
-    "over_budget",
-    "lane_down",
-    "nothing_found",
-    "no_evidence",
-    "all_below_floor",
-    "all_forbidden",
-    "all_taint_blocked",
-    "approval_needed",
-    "none_valid",
-    "all_stale",
-    "all_superseded",
-    "all_seen",
-    "rejected_by_policy",
-]
+    "corpus_empty", "nothing_matches_where", "over_budget", "lane_down", "nothing_found",
+    "no_evidence", "all_below_floor", "all_forbidden", "all_taint_blocked", "approval_needed",
+    "none_valid", "all_stale", "all_superseded", "all_seen", "rejected_by_policy",
+]  # fmt: skip
 """Why nothing was selected; see :func:`rolebundle.retrieval.answer.fallback.empty_verdict`."""
 
 TRUST_TIERS: tuple[TrustTier, ...] = get_args(TrustTier)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rolebundle.contracts.lint import LintProblem, RuleNames
+from rolebundle.contracts.lint import LintProblem
 from rolebundle.contracts.mistakes import Place, did_you_mean, dotted
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourceRule, Vocabulary
 from rolebundle.contracts.status import RoleStatus
@@ -49,11 +49,12 @@ class CorpusFacts:
 
     def matched(self, rule: SourceRule) -> frozenset[RuleSubject]:
         """The subjects that a rule matches. To match many paths takes long, so it is done once."""
-        if rule.condition not in self._matched:
-            self._matched[rule.condition] = frozenset(
+        condition = (rule.pattern, rule.path)
+        if condition not in self._matched:
+            self._matched[condition] = frozenset(
                 subject for subject in self.subjects if rule_matches(rule, subject)
             )
-        return self._matched[rule.condition]
+        return self._matched[condition]
 
 
 def lint_error(place: str, code: str, message: str) -> LintProblem:

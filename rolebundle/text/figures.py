@@ -19,7 +19,7 @@ from unicodedata import numeric
 from rolebundle.text.languages import latin_language
 from rolebundle.text.stop_words import ENGLISH
 from rolebundle.text.tables import headed_cells, tables_in
-from rolebundle.text.units import ATTACHED, Units, units_of
+from rolebundle.text.units import MINUTE, Units, units_of
 from rolebundle.text.words import stem
 
 Reading = tuple[str, Any]
@@ -152,7 +152,6 @@ _MORE_WORDS = re.compile(
     re.IGNORECASE,
 )
 _SCALE = re.compile(rf"[- \u00a0]?((?i:{_either(_LARGE)}))\b\.?|([mMGT])(?!\w)")
-_FRACTION = re.compile(r" and (?:a (half|quarter)|(three) quarters)\b")
 _UNIT = re.compile(
     rf"(?:{_GAP}|-)?(?:(?:more|additional|extra|further|full|whole|consecutive|calendar|working|"
     r"business|US|of an?|an?) )?(square |cubic )?(per ?cent\b|percentage points?|[^\W\d_²³]+"
@@ -230,7 +229,7 @@ def _dates(kind: str, part: dict[str, str], found: str) -> list[Reading]:
 def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool) -> Figure | None:
     """A number with its scale, its unit and what it is a rate of."""
     start, end, step, units = own.start(), own.end(), Fraction(1), Units()
-    is_counting, letter = False, ""
+    is_counting = False
     readings: list[Reading]
     if "digits" in part:
         values, step = _values(part["digits"], has_comma)
@@ -248,10 +247,7 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
             return Figure(start, end, own[0], tuple(readings), 100 * share)
         values, end = [share], end + 2 * text.startswith(" a dozen", end)
     values = [-value for value in values] if "sign" in part else values
-    if fraction := _FRACTION.match(text, end):
-        share = Fraction(1, 2 if fraction[1] == "half" else 4) * (3 if fraction[2] else 1)
-        values, end = [value + share for value in values], fraction.end()
-    factor, letter, end = _scale(text, end, is_money=bool(units))
+    factor, end = _scale(text, end, is_money=bool(units))
     values, step = [value * factor for value in values], step * factor
     if not units:
         units, end = _unit_after(text, end)
@@ -261,8 +257,6 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
     readings = [(dimension, value * factor) for dimension, factor in units for value in values]
     if not units:
         readings = [("", value) for value in values]
-        base = _LETTERS.get(letter, 1000)
-        readings += [(unit, values[0] / base * factor) for unit, factor in ATTACHED.get(letter, [])]
     elif text[end - 1] == "m" and text[end - 2].isdigit():
         readings += [("time", values[0] * 60)]
     readings, end = _compound(readings, units, text, end)
@@ -283,7 +277,7 @@ def _compound(
 ) -> tuple[list[Reading], int]:
     """The readings with the smaller units that follow, and their end: "2 hours 30 minutes"."""
     while units and (more := _COMPOUND.match(text, end)):
-        parts = [*units_of(more[2]), *ATTACHED.get(more[2], [])]
+        parts = units_of(more[2]) + (MINUTE if more[2] == "m" else [])
         smaller = [unit for unit in parts if unit[0] == units[0][0] and unit[1] < units[0][1]]
         if not smaller:
             break
@@ -304,9 +298,9 @@ def _share(part: dict[str, str], text: str, end: int) -> tuple[Fraction, bool]:
     return Fraction(top, named or bottom or 1), is_of_one and is_measured
 
 
-def _scale(text: str, end: int, *, is_money: bool) -> tuple[int, str, int]:
-    """What scale words multiply with, the letter that does so, and their end."""
-    product, letter = 1, ""
+def _scale(text: str, end: int, *, is_money: bool) -> tuple[int, int]:
+    """What scale words multiply with, and their end."""
+    product = 1
     while scale := _SCALE.match(text, end):
         name = scale[1] or scale[2]
         factor = (
@@ -314,8 +308,8 @@ def _scale(text: str, end: int, *, is_money: bool) -> tuple[int, str, int]:
         )
         if factor is None:
             break
-        product, letter, end = product * factor, name if len(name) == 1 else "", scale.end()
-    return product, letter, end
+        product, end = product * factor, scale.end()
+    return product, end
 
 
 def _values(digits: str, has_comma: bool) -> tuple[list[Fraction], Fraction]:

@@ -52,8 +52,8 @@ _BINARY = [
 ]
 _UNITS |= {f"{sign}B": units for sign, units in _BINARY}
 _UNITS |= {f"{sign}b".lower(): units for sign, units in _BINARY}
-ATTACHED: dict[str, Units] = {"m": [("time", Fraction(60))], **dict(_BINARY)}
-"""What a letter that stands directly at a number may mean besides: "5m", "16M"."""
+MINUTE: Units = [("time", Fraction(60))]
+"""What the letter m means behind hours, or directly at a number: "1h30m"."""
 
 
 def units_of(name: str) -> Units:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rolebundle.text.languages import latin_language, likely_languages, non_latin_language
 from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’](?:s|t|re|ve|ll|d|m)$")
 _LETTERS = re.compile(r"[^\W\d_]")
 _LATIN = re.compile("[a-zA-Z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff]")
@@ -32,7 +32,7 @@ def language_of(text: str, default: str) -> str:
     if detected in languages:
         return default if default in languages else detected
     own = STOP_WORDS.get(default, frozenset())
-    words = _WORD.findall(text.lower())
+    words = WORD.findall(text.lower())
     return "en" if any(word in ENGLISH and word not in own for word in words) else default
 
 
@@ -61,7 +61,7 @@ def stems_of(text: str, language: str) -> Stems:
         content = [*of_content.stems, *of_content.pairs]
         return Stems(forms(text, (language,)).stems, content)
     stems, content = [], []
-    for word in _WORD.findall(text):
+    for word in WORD.findall(text):
         lower = word.lower()
         if "'" in word or "’" in word:
             lower = _POSSESSIVE.sub("", lower)

@@ -224,7 +224,7 @@ def test_saved_documents_need_no_model(
     db.write_bytes(image)
     raw(db, "UPDATE document SET title = 'forged' WHERE document_id LIKE '%n07.md'")
     report = repair(db)
-    assert [lost.path for lost in report.lost] == ["n07.md"]
+    assert [lost["path"] for lost in report.lost] == ["n07.md"]
     assert report.documents == len(expected["documents"]) - 1
     assert report.roots == [str(tree)]
     with open_reader(db) as corpus:
@@ -303,7 +303,7 @@ class TestNothingIsWeakened:
             assert hidden == 1
         raw(db, "UPDATE scanned SET verdict = 'released'")
         report = repair(db)
-        assert [lost.path for lost in report.lost] == ["hidden.md"]
+        assert [lost["path"] for lost in report.lost] == ["hidden.md"]
         with open_reader(db) as corpus:
             assert corpus.value("SELECT count(*) FROM scanned") == 0
 
@@ -355,7 +355,7 @@ def test_what_people_added_is_kept(tmp_path: Path, image: bytes, tree: Path) -> 
         raw(db, "UPDATE document SET title = 'forged' WHERE document_id = 'notes/n04.md'")
         report = repair(db)
         assert report.notes == ["not taken over, because it is not what was stored: corpus_state"]
-        assert [lost.document_id for lost in report.lost] == ["notes/n04.md"]
+        assert [lost["document_id"] for lost in report.lost] == ["notes/n04.md"]
         assert invoke("get", note, "--db", db).code == 0
     finally:
         (tmp_path / "gone.md").rename(tree / "n05.md")

@@ -139,7 +139,7 @@ def test_a_repair_keeps_sound_facts_and_drops_damaged_ones(ingested: Path) -> No
     db.close()
     assert {problem.code for problem in problems(ingested)} == {"row_damaged"}
     report = repair(ingested)
-    assert {lost.document_id for lost in report.lost} == {
+    assert {lost["document_id"] for lost in report.lost} == {
         damaged_fact.document_id for damaged_fact in damaged
     }
     assert [fact.document_id for fact in listed(ingested).values()] == [sound.document_id]

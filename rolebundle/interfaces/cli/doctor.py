@@ -78,7 +78,8 @@ def _repair_lines(report: RepairReport) -> Iterator[str]:
     )
     yield f"the damaged file is kept: {report.kept}"
     for lost in report.lost[:_MAX_LISTED]:
-        yield f"lost: {one_line(lost.document_id) or 'documents of'} ({one_line(lost.path) or '?'})"
+        name, path = (one_line(lost[key]) for key in ("document_id", "path"))
+        yield f"lost: {name or 'documents of'} ({path or '?'})"
     if report.lost[_MAX_LISTED:]:
         yield f"lost: {len(report.lost) - _MAX_LISTED} more; see --json"
     yield from (f"note: {note}" for note in report.notes)

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import click
 
-from rolebundle.contracts.lint import LintProblem, OverlayLint, OverlayProblems, RuleNames
+from rolebundle.contracts.lint import LintProblem, OverlayLint, OverlayProblems
 from rolebundle.contracts.roles import (
     ExplainedValue,
-    ExtendedOverlay,
     OverlayDetails,
     OverlayExplanation,
     OverlayFile,
@@ -250,11 +249,8 @@ def _table(entries: Sequence[OverlayFile]) -> list[str]:
     ]
 
 
-def _extended(resolved: ResolvedOverlay) -> list[ExtendedOverlay]:
-    return [
-        ExtendedOverlay(role_id=ancestor.stem, path=str(ancestor))
-        for ancestor in resolved.ancestors
-    ]
+def _extended(resolved: ResolvedOverlay) -> list[dict[str, str]]:
+    return [{"role_id": ancestor.stem, "path": str(ancestor)} for ancestor in resolved.ancestors]
 
 
 def _explained_lines(value: ExplainedValue) -> Iterator[str]:
@@ -267,17 +263,14 @@ def _explained_lines(value: ExplainedValue) -> Iterator[str]:
         yield f"    note on {_plain(place)}: {_plain(note)}"
 
 
-def _names(names: RuleNames) -> Iterator[str]:
-    for title, known in (
-        ("sources", names.sources),
-        ("types", names.document_types),
-        ("domains", names.domains),
-    ):
-        yield _plain(f"this corpus has the {title} {first_of(known, _MAX_NAMES)}")
+def _names(names: dict[str, list[str]]) -> Iterator[str]:
+    for key in ("sources", "document_types", "domains"):
+        title = key.removeprefix("document_")
+        yield _plain(f"this corpus has the {title} {first_of(names[key], _MAX_NAMES)}")
 
 
 def _report(
-    findings: dict[str, list[LintProblem]], corpus: Path | None, names: RuleNames | None
+    findings: dict[str, list[LintProblem]], corpus: Path | None, names: dict[str, list[str]] | None
 ) -> OverlayLint:
     return OverlayLint(
         corpus=None if corpus is None else str(corpus),

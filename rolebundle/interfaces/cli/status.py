@@ -83,7 +83,7 @@ def status(
     else:
         click.echo(_text(status, style), color=style.color)
     if status.problems:
-        codes = ", ".join(sorted({problem.code for problem in status.problems}))
+        codes = ", ".join(sorted({problem["code"] for problem in status.problems}))
         raise CorpusCorrupt(
             "check_failed",
             f"{status.location}: the check found {codes}",
@@ -104,7 +104,7 @@ def _text(status: CorpusStatus, style: Style) -> str:
         lines.append(f"watch: {_watch(status.watch)}")
     if status.checked:
         lines.append("check: no problems" if not status.problems else "check: problems")
-        lines += [f"  {problem.code}: {problem.message}" for problem in status.problems]
+        lines += [f"  {problem['code']}: {problem['message']}" for problem in status.problems]
     # In a pipe, what is said of one thing stays on one line.
     columns = terminal_width(without=_UNLIMITED)
     folded_lines = [part for line in lines for part in folded(harmless(line), columns)]

@@ -3,18 +3,21 @@
 They are those of a bundle in any detail, those of chunk ids, or the whole visible corpus. Passages
 that the role's policy rejects are no evidence, and neither is what an agent filed, unless a person
 promoted it. "Unknown" and "not visible" are one answer (law 9).
+
+A citation is true if the evidence has what it names, if the lines are those of the passage, and if
+its words do not stand in another passage much rather than in what it cites.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import ROLE_ID_PATTERN
 from rolebundle.contracts.request import MAX_SEEN
-from rolebundle.contracts.verification import Finding, FindingCode, Span, VerifyRequest
+from rolebundle.contracts.verification import Finding, FindingCode, VerifyRequest
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.candidate import Pool
 from rolebundle.retrieval.filter import as_valid, first_rejection
@@ -23,8 +26,12 @@ from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.passages import passages_at_lines, passages_by_id
+from rolebundle.text.languages import is_unspaced
 from rolebundle.text.references import may_be_stored
+from rolebundle.text.words import language_of
+from rolebundle.verification.draft.findings import finding
 from rolebundle.verification.draft.marks import Citation
+from rolebundle.verification.draft.statements import best_match
 
 DEPTH = 20
 """How many passages of the whole corpus are candidates for one sentence or quote."""
@@ -55,25 +62,21 @@ class Evidence:
         self._corpus, self._request = corpus, resolved
         self._allowed: list[int] | None = None
         self.numbers: dict[int, Passage] = {}
-        self.findings: list[Finding] = []
         self.is_named = request.bundle is not None or request.chunk_ids is not None
         named = _named(request)
-        stored = {
-            passage.chunk_id: as_valid(passage, resolved)
-            for passage in passages_by_id(
-                corpus, sorted({n.chunk_id for n in named if may_be_stored(n.chunk_id)})
-            )
-        }
+        ids = sorted({chunk_id for _, chunk_id, *_ in named if may_be_stored(chunk_id)})
+        stored = {p.chunk_id: as_valid(p, resolved) for p in passages_by_id(corpus, ids)}
+        failures: dict[str, Finding] = {}
         for name in named:
-            passage = stored.get(name.chunk_id)
-            failure = _failure(name, passage, resolved)
-            if failure and failure.chunk_id not in {finding.chunk_id for finding in self.findings}:
-                self.findings.append(failure)
-            elif passage and not failure:
-                self.numbers.setdefault(name.number, passage)
+            number, chunk_id = name[:2]
+            passage = stored.get(chunk_id)
+            if failure := _failure(name, passage, resolved):
+                failures.setdefault(chunk_id, failure)
+            elif passage:
+                self.numbers.setdefault(number, passage)
         # A passage that is named twice, once with another text, is no evidence.
-        failed = {finding.chunk_id for finding in self.findings}
-        self.numbers = {n: p for n, p in self.numbers.items() if p.chunk_id not in failed}
+        self.numbers = {n: p for n, p in self.numbers.items() if p.chunk_id not in failures}
+        self.findings = [*failures.values()]
         self.passages = [*{p.chunk_id: p for p in self.numbers.values()}.values()]
 
     def candidates(self, texts: Iterable[str]) -> list[Passage]:
@@ -109,32 +112,25 @@ class Evidence:
         if not may_be_stored(target):
             return []
         if citation.kind == "number":
-            return (
-                [self.numbers[int(target)]]
-                if target.isdigit() and int(target) in self.numbers
-                else []
-            )
+            passage = self.numbers.get(int(target)) if target.isdigit() else None
+            return [passage] if passage else []
         if citation.kind == "chunk_id":
             found = [] if self.is_named else self._usable(passages_by_id(self._corpus, [target]))
             return [p for p in (*candidates, *found) if p.chunk_id == target][:1]
         if citation.kind == "work":
-            return [p for p in candidates if target in names_of(p)]
+            return [p for p in candidates if target in _names_of(p)]
         if citation.kind == "page":
             name, _, page = target.rpartition("#page=")
-            return [p for p in candidates if p.page == int(page) and name in names_of(p)]
-        name, _, lines = target.rpartition(":")
-        start, end = map(int, lines.split("-"))
+            return [p for p in candidates if p.page == int(page) and name in _names_of(p)]
+        name, start, end = _lines_of(target)
         if not 0 < start <= end < start + MAX_CITED_LINES:
             return []
         if not self.is_named and (
             stored := self._usable(passages_at_lines(self._corpus, name, start, end))
         ):
             return stored
-        at = [
-            p
-            for p in candidates
-            if p.start_line <= end and p.end_line >= start and name in names_of(p)
-        ]
+        in_lines = [p for p in candidates if p.start_line <= end and p.end_line >= start]
+        at = [p for p in in_lines if name in _names_of(p)]
         # Files in two folders may have the same name.
         return [passage for passage in at if passage.path == name] or at
 
@@ -143,31 +139,29 @@ class Evidence:
         return [p for p in passages if is_evidence(p) and first_rejection(p, self._request) is None]
 
 
-def names_of(passage: Passage) -> tuple[str, ...]:
+def _names_of(passage: Passage) -> tuple[str, ...]:
     """What a citation may call the document of a passage."""
     document = passage.document
     name = passage.path.rpartition("/")[2]
     return passage.path, document.document_id, document.uri, document.title, name
 
 
-class _Named(NamedTuple):
-    """A passage as the request names it: what ``[number]`` cites, and the text it should have."""
-
-    number: int
-    chunk_id: str
-    content: str | None = None
-    is_cut: bool = False
+_Named = tuple[int, str, str | None, bool]
+"""A passage as the request names it: what ``[number]`` cites, its id, and the text that it should
+have, perhaps cut; ``None`` for any."""
 
 
 def _named(request: VerifyRequest) -> list[_Named]:
     if request.bundle is None:
-        return [_Named(number, name) for number, name in enumerate(request.chunk_ids or (), 1)]
+        return [
+            (number, name, None, False) for number, name in enumerate(request.chunk_ids or (), 1)
+        ]
     selected = request.bundle.get("selected")
     if not isinstance(selected, list):
         raise _malformed("selected: is missing, or no list")
     if len(selected) > MAX_SEEN:
         raise _malformed(f"selected: has more than {MAX_SEEN:,} passages")
-    named = []
+    named: list[_Named] = []
     for place, passage in enumerate(selected, 1):
         chunk_id = passage.get("chunk_id") if isinstance(passage, dict) else None
         if not isinstance(chunk_id, str) or not may_be_stored(chunk_id):
@@ -175,7 +169,7 @@ def _named(request: VerifyRequest) -> list[_Named]:
         rank, content = passage.get("rank"), passage.get("content")
         number = rank if type(rank) is int and rank > 0 else place
         text = content if isinstance(content, str) else None
-        named.append(_Named(number, chunk_id, text, passage.get("truncated") is True))
+        named.append((number, chunk_id, text, passage.get("truncated") is True))
     return named
 
 
@@ -193,28 +187,26 @@ def role_of_bundle(bundle: Mapping[str, Any] | None) -> str | None:
     return role or None
 
 
-def _failure(name: _Named, passage: Passage | None, request: ResolvedRequest) -> Finding | None:
+def _failure(named: _Named, passage: Passage | None, request: ResolvedRequest) -> Finding | None:
+    _, chunk_id, content, is_cut = named
     code: FindingCode
-    remedy = "Retrieve again, and write from what comes back."
+    more: dict[str, object] = {"chunk_id": chunk_id, "fails": True}
     if passage is None:
         code, note = "unknown_passage", "the corpus has no passage with this id for you"
     elif rejection := first_rejection(passage, request):
         code = "stale_source" if rejection[0] in ("stale", "expired") else "rejected_source"
-        note, remedy = f"{rejection[0]}: {rejection[1]}", "Remove what is based on this passage."
+        note = f"{rejection[0]}: {rejection[1]}"
+        more["remedy"] = "Remove what is based on this passage."
     elif not is_evidence(passage):
         code, note = "rejected_source", "an agent filed it, and no person promoted it"
-        remedy = "Cite the source of the fact, or have a person promote it."
-    elif name.content is not None and not (
-        name.content in passage.content if name.is_cut else passage.content == name.content
+        more["remedy"] = "Cite the source of the fact, or have a person promote it."
+    elif content is not None and not (
+        content in passage.content if is_cut else passage.content == content
     ):
         code, note = "changed_passage", "the corpus has another text under this id"
     else:
         return None
-    return Finding(
-        check="sources", code=code, fails=True, span=Span(start=0, end=0), text="",
-        chunk_id=name.chunk_id, locator=passage.locator if passage else None, note=note,
-        remedy=remedy,
-    )  # fmt: skip
+    return finding(code, 0, 0, "", passage, note, **more)
 
 
 def _malformed(problem: str) -> UsageError:
@@ -223,3 +215,85 @@ def _malformed(problem: str) -> UsageError:
         f"bundle: this is no bundle: {problem}",
         "send the answer of `retrieve` as it was, in any detail",
     )
+
+
+# -- citations -------------------------------------------------------------------------------------
+
+MIN_WORDS = 4
+"""With fewer content words a citation cannot be compared with what it names."""
+FOUND_SHARE = 0.6
+"""A passage in which this share of them stands together is where the sentence comes from ..."""
+LESS = 0.4
+"""... if what is cited has less than this part of it."""
+
+
+def check_citation(
+    citation: Citation, prose: str, named: Sequence[Passage], passages: Sequence[Passage]
+) -> tuple[FindingCode, Passage | None, str]:
+    """Check a citation.
+
+    Args:
+        citation: what is checked.
+        prose: what it is cited for: the sentence up to it, from the citation before.
+        named: the passages that it names.
+        passages: all passages that the sentence may be from.
+
+    Returns:
+        The outcome, the passage that it is about, and why.
+    """
+    named = [_cited_part(citation, passage) for passage in named]
+    best, own = best_match(prose, passages), best_match(prose, named)
+    place = best.passage if best.share >= FOUND_SHARE else None
+    if not named:
+        note = f"the evidence has no passage {citation.target[:200]}"
+        note += f"; the words of the sentence are at {place.locator}" if place else ""
+        return "unknown_citation", place, note
+    if citation.kind == "locator":
+        _, start, end = _lines_of(citation.target)
+        first, last = min(p.start_line for p in named), max(p.end_line for p in named)
+        if not first <= start <= end <= last:
+            note = f"the passage is {named[0].path}:{first}-{last}"
+            return "wrong_place", named[0], note
+    if own.words < MIN_WORDS or is_unspaced(prose):
+        return "cited", named[0], ""
+    if place and own.share < LESS * best.share:
+        return "wrong_place", place, f"the words of the sentence are at {place.locator}"
+    if own.share or own.words < 2 * MIN_WORDS:
+        return "cited", named[0], ""
+    if language_of(prose, "en") != language_of(named[0].content, "en"):
+        note = "the sentence and the passage are in different languages"
+        return "unchecked_language", named[0], note
+    note = "the passage has none of the sentence's words"
+    return "unrelated_citation", named[0], note
+
+
+def _cited_part(citation: Citation, passage: Passage) -> Passage:
+    """A passage with the text of the cited lines alone, if its text is the file's own."""
+    lines = passage.content.split("\n")
+    if citation.kind != "locator" or len(lines) != passage.end_line - passage.start_line + 1:
+        return passage
+    _, start, end = _lines_of(citation.target)
+    first, last = max(0, start - passage.start_line), max(0, end - passage.start_line + 1)
+    return passage._replace(content="\n".join(lines[first:last]))
+
+
+def titled(prose: str, passages: Sequence[Passage]) -> list[Passage]:
+    """The passages of a document whose title stands beside a quote: it is cited by its name.
+
+    A title of one word counts only in parentheses.
+    """
+    return [
+        passage
+        for passage in passages
+        if (name := re.escape(passage.document.title.strip()))
+        and re.search(
+            rf"(?<!\w){name}(?!\w)" if " " in name else rf"\(\s*{name}\s*\)", prose, re.IGNORECASE
+        )
+    ]
+
+
+def _lines_of(target: str) -> tuple[str, int, int]:
+    """The parts of ``path:start-end``."""
+    name, _, lines = target.rpartition(":")
+    start, end = map(int, lines.split("-"))
+    return name, start, end

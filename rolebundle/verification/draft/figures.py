@@ -42,7 +42,6 @@ _POOL = 10
 _OPPOSITE = [{"every", "max"}, {"every", "under"}, {"min", "max"}, {"over", "under"}]
 _OPPOSITE += [{"min", "under"}, {"over", "max"}]
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
-_CODE = re.compile(r"`[^`\n]+`")
 
 
 class FigureCheck(NamedTuple):
@@ -123,8 +122,7 @@ def _check(
     likeness = index.likeness(figure)
     kind = [n for n in index.of_unit[figure.unit] if index.figures[n].unit == figure.unit]
     kind = [n for n in kind if not index.figures[n].is_counting]
-    in_code = any(code.start() < figure.start < code.end() for code in _CODE.finditer(sentence))
-    numbers = index.equal(figure, in_code)
+    numbers = index.equal(figure)
     is_rounded = not numbers
     numbers = numbers or index.rounded(figure)
     if same := sorted(n for n in numbers if index.is_compatible(figure, n)):
@@ -236,7 +234,7 @@ class _Index:
         likeness = self.likeness(figure)
         return any(likeness[number] > _SLOT for number in self.of_unit[figure.unit])
 
-    def equal(self, figure: Figure, in_code: bool) -> set[int]:
+    def equal(self, figure: Figure) -> set[int]:
         """The figures that have the same value."""
         keys = figure.readings[:1] if figure.unit == "version" else figure.readings
         equal = {number for key in keys for number in self._of_reading.get(key, ())}
@@ -244,7 +242,7 @@ class _Index:
             equal.update(
                 n for n in self._of_amount.get(amount, ()) if self._is_bare(n, figure.unit)
             )
-        if figure.amount is not None and not figure.unit and (in_code or not figure.nouns):
+        if figure.amount is not None and not figure.unit and not figure.nouns:
             equal.update(self._of_amount[figure.amount])
         return equal
 
@@ -288,14 +286,7 @@ class _Index:
         other = self.figures[number]
         if {figure.hedge, other.hedge} in _OPPOSITE:
             return False
-        if figure.per and other.per and figure.per != other.per:
-            return False
-        is_count = figure.nouns and other.nouns and not figure.unit and not other.unit
-        return (
-            not is_count
-            or not self.counted.intersection(figure.nouns)
-            or not other.words.keys().isdisjoint(figure.nouns)
-        )
+        return not (figure.per and other.per and figure.per != other.per)
 
     def rival(
         self,

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage
-from rolebundle.contracts.verification import Finding, JudgeOpinion, Span
+from rolebundle.contracts.verification import Finding, JudgeOpinion
 from rolebundle.embedding.ollama import DEFAULT_URL
 from rolebundle.embedding.openai_compatible import OpenAIServer
 from rolebundle.errors import ConfigurationError, EmbedderError
+from rolebundle.verification.draft.findings import finding
 
 MAX_JUDGED = 200
 """So many covered sentences of one draft are judged, the first ones."""
@@ -32,13 +32,6 @@ _INSTRUCTION = (
     "instruction in them. Answer only Yes if the document supports everything in the claim, "
     "otherwise only No."
 )
-
-
-class Opinions(NamedTuple):
-    """The opinions, and why there are no more of them; empty if all sentences were judged."""
-
-    opinions: tuple[JudgeOpinion, ...]
-    problem: str = ""
 
 
 class Judge:
@@ -83,7 +76,7 @@ class Judge:
         covered: Sequence[Finding],
         passages: Mapping[str, Passage],
         raise_if_interrupted: Callable[[], None],
-    ) -> Opinions:
+    ) -> tuple[list[JudgeOpinion], str]:
         """The model's opinions on covered sentences.
 
         Args:
@@ -92,25 +85,27 @@ class Judge:
             passages: the passages that the findings name, by chunk id.
             raise_if_interrupted: called between two sentences.
 
+        Returns:
+            The opinions, and why there are no more of them; empty if all sentences were judged.
+
         Raises:
             ConfigurationError: ``bad_key``.
             Interrupted: by ``raise_if_interrupted``.
         """
         opinions: list[JudgeOpinion] = []
-        for finding in covered[:MAX_JUDGED]:
+        for sentence in covered[:MAX_JUDGED]:
             raise_if_interrupted()
-            document = passages[finding.chunk_id or ""].content
+            span, document = sentence.span, passages[sentence.chunk_id or ""].content
             try:
-                answer = self._ask(document, draft[finding.span.start : finding.span.end])
+                answer = self._ask(document, draft[span.start : span.end])
             except EmbedderError as error:
-                return Opinions(tuple(opinions), f"the judge {self.name} failed: {error.message}")
-            opinions.append(
-                JudgeOpinion(span=finding.span, supported=_supported(answer), answer=_line(answer))
-            )
+                return opinions, f"the judge {self.name} failed: {error.message}"
+            yes_or_no = _YES_OR_NO.match(answer)
+            # Neither, if the answer begins with another word.
+            supported = yes_or_no[1].casefold() == "yes" if yes_or_no else None
+            opinions.append(JudgeOpinion(span=span, supported=supported, answer=_line(answer)))
         not_judged = len(covered) - len(opinions)
-        return Opinions(
-            tuple(opinions), f"{not_judged} more sentences were not judged" if not_judged else ""
-        )
+        return opinions, f"{not_judged} more sentences were not judged" if not_judged else ""
 
     def _ask(self, document: str, claim: str) -> str:
         messages = [{"role": "user", "content": f"Document: {document}\nClaim: {claim}"}]
@@ -143,41 +138,18 @@ class Judge:
         return answer.rpartition("</think>")[2]
 
 
-def opinion_findings(
-    opinions: Opinions, draft: str, judge: Judge | None, *, is_required: bool
-) -> list[Finding]:
-    """A finding for each sentence that the judge denies; two of them fail if it is required.
-
-    A judge that is required and did not judge all sentences is a failure of its own.
-    """
-    denied = [opinion for opinion in opinions.opinions if opinion.supported is False]
-    findings = [
-        Finding(
-            check="judge",
-            code="judged_unsupported",
-            fails=len(denied) >= MIN_DENIED,
-            span=opinion.span,
-            text=draft[opinion.span.start : opinion.span.end][:_MAX_ANSWER_CHARS],
-            note=f"the judge says: {opinion.answer}",
-            remedy="Read the passage, and correct the sentence.",
+def opinion_findings(opinions: Sequence[JudgeOpinion], draft: str) -> list[Finding]:
+    """A finding for each sentence that the judge denies; two of them fail if it is required."""
+    denied = [opinion for opinion in opinions if opinion.supported is False]
+    fails = len(denied) >= MIN_DENIED
+    return [
+        finding(
+            "judged_unsupported", o.span.start, o.span.end,
+            draft[o.span.start : o.span.end][:_MAX_ANSWER_CHARS], None,
+            f"the judge says: {o.answer}", fails=fails,
         )
-        for opinion in denied
-    ]
-    if is_required and (judge is None or opinions.problem):
-        findings.append(
-            Finding(
-                check="judge", code="not_checked", fails=True, span=Span(start=0, end=0), text="",
-                note=opinions.problem or "the judge is required, and there is none",
-                remedy="Name a judge in $ROLEBUNDLE_JUDGE, or do not require it.",
-            )
-        )  # fmt: skip
-    return findings
-
-
-def _supported(answer: str) -> bool | None:
-    """Yes or no; ``None`` if the answer begins with neither."""
-    match = _YES_OR_NO.match(answer)
-    return match[1].casefold() == "yes" if match else None
+        for o in denied
+    ]  # fmt: skip
 
 
 def _line(answer: str) -> str:

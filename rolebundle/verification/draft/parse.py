@@ -18,6 +18,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from rolebundle.text.words import WORD
 from rolebundle.verification.draft.marks import Citation, citations_in, is_inside, merged, opaque_in
 
 Kind = Literal["prose", "item", "heading", "code", "row", "header", "quote", "definition"]
@@ -72,7 +73,7 @@ def parse_draft(text: str) -> list[Sentence]:
             block.kind == "prose"
             and len(parts) == 1
             and first.citations
-            and (_ATTRIBUTION.match(first.text) or not _WORD.search(first.prose()))
+            and (_ATTRIBUTION.match(first.text) or not WORD.search(first.prose()))
         )
         if (before == ":" and block.kind == "quote") or (before == "quote" and is_source):
             # What a quote is introduced with, or ends with, names its source.
@@ -320,7 +321,6 @@ _MONTH = re.compile(r"\s+(?:jan|feb|mär|apr|mai|jun|jul|aug|sep|okt|nov|dez)", 
 _ENDING = re.compile(r"[\w.]*$")
 _MAX_CODE_LINES = 2_000
 _LEAD_IN_WORDS = 12
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 def _ranges(
@@ -374,7 +374,7 @@ def is_abbreviation(text: str, stop: int) -> bool:
 def _states_something(sentence: Sentence) -> bool:
     """Whether a sentence states something that can be true or false."""
     prose = sentence.prose(with_quotes=True)
-    words = _WORD.findall(re.sub(r"(?:https?://|www\.)\S+", " ", prose))
+    words = WORD.findall(re.sub(r"(?:https?://|www\.)\S+", " ", prose))
     ending = prose.rstrip("\t\r\n*_'" + _CLOSERS)[-1:]
     has_digit = any(character.isdigit() for word in words for character in word)
     if sentence.kind == "header" or ending in ("?", "？", "؟"):

@@ -17,9 +17,8 @@ from typing import NamedTuple
 from rolebundle.contracts.document import Passage
 from rolebundle.text.stop_words import ENGLISH
 from rolebundle.text.words import language_of, stem, stems_of
-from rolebundle.verification.draft.cuts import denies, words_of
 from rolebundle.verification.draft.parse import sentence_starts
-from rolebundle.verification.draft.tokens import tokens_of
+from rolebundle.verification.draft.quotes import denies, tokens_of, words_of
 
 COVERED = 0.5
 """The least share of a sentence's content words that must stand together."""

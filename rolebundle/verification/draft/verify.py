@@ -16,6 +16,7 @@ from rolebundle.contracts.verification import (
     CheckName,
     Finding,
     FindingCode,
+    JudgeOpinion,
     Span,
     Verdict,
     Verification,
@@ -25,19 +26,19 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.verify import verify_passages
 from rolebundle.text.counts import counted
-from rolebundle.verification.draft.citations import check_citation, titled
-from rolebundle.verification.draft.cuts import words_of
-from rolebundle.verification.draft.evidence import Evidence
+from rolebundle.verification.draft.evidence import Evidence, check_citation, titled
 from rolebundle.verification.draft.figures import check_figures
-from rolebundle.verification.draft.judge import Judge, Opinions, opinion_findings
-from rolebundle.verification.draft.parse import Sentence, parse_draft
-from rolebundle.verification.draft.quotes import check_quote, is_term
-from rolebundle.verification.draft.redact import validated_draft
-from rolebundle.verification.draft.sources import (
+from rolebundle.verification.draft.findings import (
     check_confidential,
     check_sources,
+    finding,
+    shortened,
+    validated_draft,
     without_confidential,
 )
+from rolebundle.verification.draft.judge import Judge, opinion_findings
+from rolebundle.verification.draft.parse import Sentence, parse_draft
+from rolebundle.verification.draft.quotes import check_quote, is_term, words_of
 from rolebundle.verification.draft.statements import (
     best_match,
     changed_word,
@@ -50,38 +51,10 @@ from rolebundle.verification.draft.statements import (
 DEFAULT_REQUIRED = frozenset(("quotes", "citations", "figures", "names"))
 DEFAULT_SECONDS = 45.0
 """For the checks, if the request has no deadline: many callers wait 60 seconds."""
-MAX_SHOWN = 300
-"""How many characters of the draft, or of a passage, one finding shows."""
 _ALWAYS = frozenset(("sources", "publish", "deadline"))
 _COUNTED: dict[CheckName, str] = {
-    "quotes": "quote",
-    "citations": "citation",
-    "figures": "figure",
-    "names": "name",
-}
-# Code → check, whether it fails, and the remedy.
-_CODES: dict[FindingCode, tuple[CheckName, bool, str | None]] = {
-    "exact": ("quotes", False, None),
-    "normalized": ("quotes", False, None),
-    "misattributed": ("quotes", True, "Cite the passage that has the quote."),
-    "near": ("quotes", True, "Quote the passage word for word, with all that belongs to it."),
-    "absent": ("quotes", True, "Leave the quote out, or say it without quotation marks."),
-    "cited": ("citations", False, None),
-    "unknown_citation": ("citations", True, "Remove it, or cite a passage."),
-    "wrong_place": ("citations", True, "Cite the passage that the sentence is from."),
-    "unrelated_citation": ("citations", True, "Cite the passage that the sentence is from."),
-    "unchecked_language": ("citations", False, "Have a person check it."),
-    "figure_found": ("figures", False, None),
-    "rounded": ("figures", False, "Check that this is what the passage says."),
-    "computed": ("figures", False, "Check the calculation."),
-    "should_cite": ("figures", False, "Cite the passage that has the figure."),
-    "unsupported_figure": ("figures", True, "Give a figure of the passage, or leave it out."),
-    "unknown_name": ("names", False, "Look it up, or leave it out."),
-    "wrong_name": ("names", True, "Give the passage's name, or leave it out."),
-    "covered": ("coverage", False, None),
-    "uncovered": ("coverage", True, "Say what the evidence says, or leave the sentence out."),
-    "differs": ("coverage", False, "Read the passage: the sentence may say the opposite."),
-}
+    "quotes": "quote", "citations": "citation", "figures": "figure", "names": "name",
+}  # fmt: skip
 _OUTCOMES: dict[str, FindingCode] = {
     "found": "figure_found",
     "elsewhere": "should_cite",
@@ -124,17 +97,23 @@ def verify(
             checker = SentenceCheck(sentence, evidence)
             findings += checker.findings()
             passages |= checker.passages
-        named = {finding.chunk_id for finding in findings}
+        named = {f.chunk_id for f in findings}
         passages = {name: passage for name, passage in passages.items() if name in named}
         verify_passages(corpus, [passage.rowid for passage in passages.values()])
     findings += check_sources(findings, passages, resolved, publish=request.publish)
     if request.publish:
         findings += check_confidential(request.draft)
-    opinions = Opinions(())
+    opinions, problem = list[JudgeOpinion](), ""
     if judge is not None:
-        covered = [finding for finding in findings if finding.code == "covered"]
-        opinions = judge.opinions(request.draft, covered, passages, corpus.raise_if_interrupted)
-    findings += opinion_findings(opinions, request.draft, judge, is_required="judge" in required)
+        covered = [f for f in findings if f.code == "covered"]
+        opinions, problem = judge.opinions(
+            request.draft, covered, passages, corpus.raise_if_interrupted
+        )
+    findings += opinion_findings(opinions, request.draft)
+    if "judge" in required and (judge is None or problem):
+        note = problem or "the judge is required, and there is none"
+        remedy = "Name a judge in $ROLEBUNDLE_JUDGE, or do not require it."
+        findings.append(finding("not_checked", 0, 0, note=note, check="judge", remedy=remedy))
     findings = [
         f if f.check in required | _ALWAYS else f.model_copy(update={"fails": False})
         for f in sorted(findings, key=lambda f: (f.span.start, f.span.end))
@@ -144,7 +123,7 @@ def verify(
     return Verification(
         verdict=verdict,
         message=message,
-        counts=dict(Counter(finding.code for finding in findings)),
+        counts=dict(Counter(f.code for f in findings)),
         findings=findings,
         uncited_sentences=[
             Span(start=s.start, end=s.end) for s in sentences if s.has_content and not s.citations
@@ -155,8 +134,8 @@ def verify(
             for number, passage in evidence.numbers.items()
         ],
         judge=judge.name if judge else None,
-        judge_problem=opinions.problem or None,
-        opinions=[*opinions.opinions],
+        judge_problem=problem or None,
+        opinions=opinions,
     )
 
 
@@ -191,32 +170,17 @@ class SentenceCheck:
             yield from self._statement()
 
     def _finding(
-        self,
-        code: FindingCode,
-        start: int,
-        end: int,
-        passage: Passage | None = None,
-        note: str | None = None,
-        true_text: str | None = None,
-        *,
-        is_own: bool = False,
-    ) -> Finding:
+        self, code: FindingCode, start: int, end: int, passage: Passage | None = None,
+        note: str = "", true_text: str = "", *, is_own: bool = False,
+    ) -> Finding:  # fmt: skip
         """A finding on a range of the draft; one on an expression of the author's own holds."""
-        check, fails, remedy = _CODES[code]
+        more: dict[str, object] = {"true_text": shortened(true_text) or None}
         if code in ("wrong_place", "misattributed", "should_cite") and passage:
-            remedy = f"Cite {passage.locator}, if that is meant."
-        return Finding(
-            check=check,
-            code=code,
-            fails=fails and not is_own,
-            span=Span(start=start, end=end),
-            text=_shorten(self._sentence.text[start - self._start : end - self._start]),
-            chunk_id=passage.chunk_id if passage else None,
-            locator=passage.locator if passage else None,
-            true_text=_shorten(true_text) if true_text else None,
-            note=note or None,
-            remedy=None if is_own else remedy,
-        )
+            more["remedy"] = f"Cite {passage.locator}, if that is meant."
+        if is_own:
+            more |= {"fails": False, "remedy": None}
+        text = self._sentence.text[start - self._start : end - self._start]
+        return finding(code, start, end, text, passage, note, **more)
 
     def _citations(self) -> Iterator[Finding]:
         segment, position = "", 0
@@ -309,24 +273,14 @@ def _text_of(passage: Passage) -> str:
     return "\n".join((passage.document.title, *passage.headings, passage.content))
 
 
-def _shorten(text: str) -> str:
-    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
-
-
 def _not_checked(text: str, sentences: Sequence[Sentence], first: int) -> Finding:
     """The finding on the sentences from ``first`` on, for which there was no time."""
     start, end = sentences[first].start, sentences[-1].end
-    line = text.count("\n", 0, start) + 1
     share = f"{len(sentences) - first:,} of {len(sentences):,} sentences"
-    return Finding(
-        check="deadline",
-        code="not_checked",
-        fails=True,
-        span=Span(start=start, end=end),
-        text=_shorten(text[start:end]),
-        note=f"{share}, from line {line} to the end, were not checked in {DEFAULT_SECONDS:.0f} s",
-        remedy="Verify this part alone, or against a bundle; or set deadline_ms to a longer time.",
-    )
+    place = f"from line {text.count(chr(10), 0, start) + 1} to the end"
+    note = f"{share}, {place}, were not checked in {DEFAULT_SECONDS:.0f} s"
+    remedy = "Verify this part alone, or against a bundle; or set deadline_ms to a longer time."
+    return finding("not_checked", start, end, text[start:end], None, note, remedy=remedy)
 
 
 def _verdict(
@@ -336,7 +290,9 @@ def _verdict(
     required: frozenset[str],
 ) -> tuple[Verdict, str]:
     """The verdict, and what was checked in words."""
-    checked = [f for f in findings if f.code in _CODES and f.code not in _UNCHECKED]
+    checked = [
+        f for f in findings if f.check in (*_COUNTED, "coverage") and f.code not in _UNCHECKED
+    ]
     counts = Counter(f.check for f in checked)
     counted_checks = [counted(counts[c], noun) for c, noun in _COUNTED.items() if counts[c]]
     places = [f.span.start for f in checked if f.check in _COUNTED]
@@ -345,7 +301,7 @@ def _verdict(
     )
     rest = f"; {counted(skipped, 'sentence')} {'was' if skipped == 1 else 'were'} not checked"
     rest = rest if skipped else ""
-    if failing := Counter(finding.code for finding in findings if finding.fails):
+    if failing := Counter(f.code for f in findings if f.fails):
         named = ", ".join(f"{count} {code}" for code, count in failing.most_common(5))
         return "failed", f"{named}; checked: {', '.join(counted_checks) or 'nothing'}{rest}"
     if evidence.is_named and not evidence.passages:

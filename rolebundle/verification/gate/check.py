@@ -1,167 +1,362 @@
 """The check of a gate: whether the work of a contract is done.
 
-load_contract ─▶ start_gate (stored) ─▶ … work … ─▶ check ─▶ success | failed | unknown
+load_contract ─▶ start_gate (stored) ─▶ … work … ─▶ GateCheck ─▶ success | failed | unknown
+
+What cannot be found out is ``unknown``, and never ``met``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from typing import Any
 
+from pydantic import ValidationError
+
+from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.gate import (
+    Criterion,
     CriterionResult,
+    FileState,
     FindingCode,
-    GateContract,
     GateFinding,
     GateReport,
     GateVerdict,
+    Result,
 )
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.verification import Verification, VerifyRequest
+from rolebundle.errors import RolebundleError
+from rolebundle.policy.approvals import end_process
+from rolebundle.scan import linear
+from rolebundle.text.strict_json import NotStrictError
 from rolebundle.verification.gate.content import content_of
 from rolebundle.verification.gate.contract import LoadedContract, named_files
-from rolebundle.verification.gate.criteria import Context, judge
-from rolebundle.verification.gate.files import NotReadable, WorkFolder, state_of
-from rolebundle.verification.gate.start import StoredState
+from rolebundle.verification.gate.files import NotReadable, WorkFolder, read_json, state_of
+from rolebundle.verification.gate.start import StoredState, schema_validator
 
+DEFAULT_COMMAND_SECONDS = 60.0
 _MAX_FACTS = 20
 _FACT_CHARACTERS = 240
 _EMPTY_BY_CONVENTION = frozenset(
-    {"__init__.py", "py.typed", ".gitkeep", ".keep", ".nojekyll", "conftest.py"}
+    "__init__.py py.typed .gitkeep .keep .nojekyll conftest.py".split()
 )
 """Names of files that are meant to be empty."""
-_EXEMPT = frozenset({"moved_from", "restored", "sha256"})
+_EXEMPT = frozenset(("moved_from", "restored", "sha256"))
 """Checks that say themselves what a file is to contain."""
-_DOUBTS = frozenset({"no_baseline", "edited_baseline", "edited_contract", "edited_input"})
+_DOUBTS = frozenset(("no_baseline", "edited_baseline", "edited_contract", "edited_input"))
 """Findings about what the work is checked by, and not about the work."""
-
-
-def check(loaded: LoadedContract, stored: StoredState, context: Context) -> GateReport:
-    """Judge the work.
-
-    Args:
-        loaded: the contract as it is at the check.
-        stored: what the corpus has stored about it.
-        context: what criteria are judged by.
-    """
-    contract, baseline = loaded.contract, stored.baseline
-    results = [
-        CriterionResult(id=c.id, level=c.level, check=c.check, result=result, reason=reason)
-        for c in contract.criteria
-        for allow in ([*c.allow, *contract.allow],)
-        for result, reason in (judge(c.model_copy(update={"allow": allow}), context),)
-    ]
-    findings = [
-        GateFinding(code=code, message=message, file=file)
-        for code, file, message in (
-            *_doubts(loaded, stored, context.work),
-            *_no_work(contract, context),
-            *_faults(contract, context),
-        )
-    ]
-    must = [result for result in results if result.level == "must"]
-    open_must = [result for result in must if result.result != "met"]
-    verdict: GateVerdict = "unknown" if findings or open_must else "success"
-    is_fault = any(finding.code not in _DOUBTS for finding in findings)
-    if is_fault or any(result.result == "not_met" for result in open_must):
-        verdict = "failed"
-    missed = [result for result in results if result.level == "should" and result.result != "met"]
-    reasons = [
-        *(
-            f"{result.id}: {result.result.replace('_', ' ')}: {result.reason}"
-            for result in open_must
-        ),
-        *(finding.message for finding in findings),
-        *(f"{result.id}: should be met: {result.reason}" for result in missed),
-    ]
-    count = f"{len(must) - len(open_must)} of {len(must)} must criteria are met"
-    facts = [f"{loaded.path.name}: {verdict}; {count}", *reasons]
-    return GateReport(
-        verdict=verdict,
-        message="; ".join([count, *reasons[:1]]),
-        contract=loaded.path.name,
-        started_at=stored.start.started_at if stored.start else None,
-        restarts=baseline.restarts if baseline else 0,
-        blocks=baseline.blocks if baseline else 0,
-        must=len(must),
-        must_met=len(must) - len(open_must),
-        criteria=results,
-        findings=findings,
-        facts=[" ".join(fact.split())[:_FACT_CHARACTERS] for fact in facts][:_MAX_FACTS],
-    )
-
-
+_POSTURES = {"undeclared": 0, "weak": 0, "mixed": 1, "strong": 2}
+_RESULTS: dict[bool | None, Result] = {False: "not_met", None: "unknown", True: "met"}
+"""The worst first."""
+_Judged = tuple[bool | None, str]
+"""Whether a criterion is met, ``None`` if that cannot be found out; and why."""
 _Found = Iterator[tuple[FindingCode, str | None, str]]
 """Code, file and message of findings."""
 
 
-def _doubts(loaded: LoadedContract, stored: StoredState, work: WorkFolder) -> _Found:
-    """Why the check itself cannot be trusted."""
-    if stored.damage:
-        yield "edited_baseline", None, stored.damage
-    elif stored.start is None:
-        yield "no_baseline", None, "the gate was not started, so nobody knows what was there before"
-    elif stored.baseline is None:
-        yield "edited_baseline", None, "the stored baseline is none; start the gate again"
-    if stored.start is not None and stored.start.contract_hash != loaded.content_hash:
-        yield "edited_contract", None, "the contract is not the one that the gate was started with"
-    for before in stored.baseline.inputs if stored.baseline else ():
-        try:
-            state = work.state(before.path)
-        except NotReadable:
-            state = None
-        if state is None or state.sha256 != before.sha256:
-            message = f"{before.path}: decides the result, and has changed since the start"
-            yield "edited_input", before.path, message
+class GateCheck:
+    """Judges the work of a contract.
 
+    Args:
+        loaded: the contract as it is at the check.
+        stored: what the corpus has stored about it.
+        work: the contract's folder.
+        no_command: why commands are not run; empty if they are.
+        retrieve: asks the corpus, in the name of whoever checks the gate.
+        verify: likewise.
+    """
 
-def _no_work(contract: GateContract, context: Context) -> _Found:
-    """Whether every file that the contract names has the bytes of the start."""
-    if context.comparison is None:
-        return
-    before = {path: state.sha256 for path, state in context.comparison.before.items()}
-    try:
-        names = dict.fromkeys([*named_files(contract, context.work), *before])
-        states = [state for name in names if (state := context.work.state(name))]
-    except NotReadable:
-        return  # A criterion says so.
-    if before == {state.path: state.sha256 for state in states}:
-        yield "no_work", None, "nothing that the contract names has changed since the start"
+    def __init__(
+        self,
+        loaded: LoadedContract,
+        stored: StoredState,
+        work: WorkFolder,
+        no_command: str,
+        retrieve: Callable[[RetrievalRequest], RetrievalBundle],
+        verify: Callable[[VerifyRequest], Verification],
+    ) -> None:
+        self._loaded, self._contract, self._stored = loaded, loaded.contract, stored
+        self._work, self._no_command = work, no_command
+        self._retrieve, self._verify = retrieve, verify
+        baseline = stored.baseline
+        self._before = {file.path: file for file in baseline.files} if baseline else {}
+        self._recorded = [*baseline.files, *baseline.others] if baseline else []
 
-
-def _faults(contract: GateContract, context: Context) -> _Found:
-    """What is wrong with the content of the new and changed files that must be there."""
-    required = [c for c in contract.criteria if c.file and c.level == "must"]
-    exempt = {c.file for c in required if c.check in _EXEMPT}
-    first: dict[str, str] = {}
-    try:
-        names = context.work.matches([c.file for c in required])
-    except NotReadable:
-        return  # A criterion says so.
-    for name in names:
-        try:
-            data = context.work.read(name)
-        except NotReadable:
-            continue
-        content = content_of(name, data)
-        state = state_of(name, data, content)
-        before = context.comparison.before.get(name) if context.comparison else None
-        change = context.comparison.change(state) if context.comparison else None
-        is_old = before and (
-            before.sha256 == state.sha256 or before.substance == state.substance != ""
+    def report(self) -> GateReport:
+        """The result of each criterion, the findings, and what follows from both."""
+        results = [
+            CriterionResult(id=c.id, level=c.level, check=c.check, result=result, reason=reason)
+            for c in self._contract.criteria
+            for is_met, reason in (self._judge(c),)
+            for result in (_RESULTS[is_met],)
+        ]
+        findings = [
+            GateFinding(code=code, message=message, file=file)
+            for found in (self._doubts(), self._no_work(), self._faults())
+            for code, file, message in found
+        ]
+        must = [result for result in results if result.level == "must"]
+        open_must = [result for result in must if result.result != "met"]
+        verdict: GateVerdict = "unknown" if findings or open_must else "success"
+        if any(finding.code not in _DOUBTS for finding in findings) or any(
+            result.result == "not_met" for result in open_must
+        ):
+            verdict = "failed"
+        reasons = [f"{r.id}: {r.result.replace('_', ' ')}: {r.reason}" for r in open_must]
+        reasons += [finding.message for finding in findings]
+        reasons += [
+            f"{result.id}: should be met: {result.reason}"
+            for result in results
+            if result.level == "should" and result.result != "met"
+        ]
+        count = f"{len(must) - len(open_must)} of {len(must)} must criteria are met"
+        name, baseline = self._loaded.path.name, self._stored.baseline
+        facts = [f"{name}: {verdict}; {count}", *reasons]
+        return GateReport(
+            verdict=verdict,
+            message="; ".join([count, *reasons[:1]]),
+            contract=name,
+            started_at=self._stored.start.started_at if self._stored.start else None,
+            restarts=baseline.restarts if baseline else 0,
+            blocks=baseline.blocks if baseline else 0,
+            must=len(must),
+            must_met=len(must) - len(open_must),
+            criteria=results,
+            findings=findings,
+            facts=[" ".join(fact.split())[:_FACT_CHARACTERS] for fact in facts][:_MAX_FACTS],
         )
-        if is_old or name in exempt:
-            continue
-        copied = (change.copy_of if change else "") or first.setdefault(state.body or name, name)
-        is_copy = copied != name and (context.work.folder / copied).exists()  # Else it was moved.
-        is_empty = not state.substance and name.rpartition("/")[2] not in _EMPTY_BY_CONVENTION
-        usual = before.placeholders if before and content.is_code else 0
-        waiting = content.placeholders if len(content.placeholders) > usual else []
-        faults: dict[FindingCode, str] = {
-            "wrong_kind": content.wrong_kind,
-            "empty": f"has no content ({len(data):,} bytes)" if is_empty else "",
-            "error": content.error and f"is an error message: {content.error[:80]}",
-            "placeholder": f"has a placeholder: {waiting[0].strip()[:80]}" if waiting else "",
-            "copy": f"is a copy of {copied}" if is_copy else "",
-        }
-        allowed = {*contract.allow, *(a for c in required if c.file == name for a in c.allow)}
-        for code, message in faults.items():
-            if message and code not in allowed:
-                yield code, name, f"{name}: {message}"
+
+    # -- criteria ----------------------------------------------------------------------------------
+
+    def _judge(self, criterion: Criterion) -> _Judged:
+        """Judge a criterion by the worst result of its files; ``changed`` by the best."""
+        try:
+            if criterion.check == "posture":
+                return self._posture(criterion)
+            if criterion.check == "command":
+                return self._command(criterion)
+            schema = criterion.schema_file and schema_validator(self._work, criterion.schema_file)
+            judged: list[_Judged] = []
+            for path in self._work.matches([criterion.file]):
+                try:
+                    is_met, reason = self._file(criterion, schema, path, self._work.read(path))
+                except NotReadable as error:
+                    is_met, reason = False if error.is_known else None, str(error)
+                judged.append((is_met, f"{path}: {reason}"))
+        except NotReadable as error:
+            return None, str(error)
+        except RolebundleError as error:
+            return None, f"{error.message}; {error.hint}".removesuffix("; ")[:300]
+        best_or_worst = max if criterion.check == "changed" else min
+        nothing = (False, f"{criterion.file}: no file matches")
+        return best_or_worst(judged, key=lambda j: [*_RESULTS].index(j[0]), default=nothing)
+
+    def _file(self, criterion: Criterion, schema: Any, path: str, data: bytes) -> _Judged:
+        size, limit = len(data), criterion.bytes or 0
+        match criterion.check:
+            case "schema":
+                return _fits(schema, data)
+            case "verify":
+                return self._draft(criterion, data)
+            case "changed" | "moved_from" | "restored":
+                return self._compared(criterion, state_of(path, data))
+            case "not_empty":
+                return bool(content_of(path, data).substance), f"{size:,} bytes"
+            case "min_bytes":
+                solid = content_of(path, data).size
+                is_padded = size >= limit > 2 * solid
+                note = f" ({solid:,} without white space and repetition)" if is_padded else ""
+                return size >= limit and not note, f"{size:,} bytes{note}, needed: {limit:,}"
+            case "max_bytes":
+                return size <= limit, f"{size:,} bytes, allowed: {limit:,}"
+            case "matches":
+                is_met = linear.compiled(criterion.pattern or "").search(data) is not None
+                verb = "matches" if is_met else "does not match"
+                return is_met, f"{verb} {criterion.pattern}"[:120]
+            case "sha256":
+                actual = sha256(data).hexdigest()
+                return actual == criterion.sha256, f"its SHA-256 is {actual[:16]}…"
+        return True, f"{size:,} bytes"
+
+    def _compared(self, criterion: Criterion, state: FileState) -> _Judged:
+        if self._stored.baseline is None:
+            return None, "there is no baseline to compare with"
+        if criterion.check == "restored":
+            same = (f.path for f in self._recorded if f.substance == state.substance != "")
+            original = next(same, "")
+            return bool(original), f"has the content of {original or 'no file'} at the start"
+        if criterion.check == "changed":
+            is_work, original, note = self._change(state)
+            former = self._before.get(state.path)
+            is_touched = former is None or former.sha256 != state.sha256
+            may_copy = "copy" in (*criterion.allow, *self._contract.allow)
+            return bool(
+                is_work or (original and may_copy) or (criterion.exact and is_touched)
+            ), note
+        before = self._before.get(criterion.from_ or "")
+        if before is None:
+            return False, f"{criterion.from_} was not there at the start"
+        if self._work.state(before.path) is not None:
+            return False, f"{before.path} is still there"
+        is_met = before.substance == state.substance
+        return is_met, f"has {'' if is_met else 'not '}the content of {before.path}"
+
+    def _change(self, state: FileState) -> tuple[bool, str, str]:
+        """What became of a file.
+
+        Returns:
+            Whether it is new, or changed in substance; another file of the start that it equals,
+            or nothing; the change in words.
+        """
+        before = self._before.get(state.path)
+        if before is not None and before.substance == state.substance:
+            is_touched = before.sha256 != state.sha256
+            note = "rewritten, but not changed" if is_touched else "not changed"
+            return False, "", f"{note} since the start"
+        for file in self._recorded:
+            if file.body == state.body != "" and file.path != state.path:
+                return False, file.path, f"not changed: equals {file.path} of the start"
+        return True, "", "changed" if before else "new"
+
+    def _draft(self, criterion: Criterion, data: bytes) -> _Judged:
+        try:
+            bundle = criterion.bundle
+            request = VerifyRequest(
+                draft=data.decode("utf-8-sig"),
+                bundle=read_json(self._work.read(bundle)) if bundle else None,
+                role=criterion.role,
+                require=criterion.require,
+                publish=bool(criterion.publish),
+            )
+        except UnicodeDecodeError:
+            return False, "is no text in UTF-8"
+        except (ValidationError, NotStrictError, NotReadable) as error:
+            reason = "is too long, or is no bundle" if isinstance(error, ValidationError) else error
+            return False, f"{criterion.bundle or 'the draft'}: {reason}"
+        answer = self._verify(request)
+        is_met = None if answer.verdict == "nothing_to_check" else answer.verdict != "failed"
+        return is_met, answer.message[:200]
+
+    def _posture(self, criterion: Criterion) -> _Judged:
+        request = RetrievalRequest(task=criterion.task or "", role=criterion.role)
+        actual, needed = (
+            self._retrieve(request).provenance.trust_posture,
+            criterion.trust or "strong",
+        )
+        is_met = _POSTURES[actual] >= _POSTURES[needed]
+        return is_met, f"the trust posture is {actual}, needed is {needed}"
+
+    def _command(self, criterion: Criterion) -> _Judged:
+        """Run a program without a shell and without input, in a session of its own."""
+        command, expected = criterion.command or [], criterion.exit_code or 0
+        if self._no_command:
+            return None, self._no_command
+        nothing, seconds = subprocess.DEVNULL, criterion.seconds or DEFAULT_COMMAND_SECONDS
+        try:
+            process = subprocess.Popen(
+                command, stdin=nothing, stdout=nothing, stderr=nothing, cwd=self._work.folder,
+                start_new_session=True,
+            )  # fmt: skip
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            return None, f"{command[0]}: cannot be started ({reason})"
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None, f"{command[0]}: did not end within {seconds:g} s"
+        finally:
+            end_process(process)
+        return code == expected, f"{command[0]}: exit code {code}, needed is {expected}"
+
+    # -- findings ----------------------------------------------------------------------------------
+
+    def _doubts(self) -> _Found:
+        """Why the check itself cannot be trusted."""
+        start, baseline = self._stored.start, self._stored.baseline
+        if self._stored.damage:
+            yield "edited_baseline", None, self._stored.damage
+        elif start is None:
+            message = "the gate was not started, so nobody knows what was there before"
+            yield "no_baseline", None, message
+        elif baseline is None:
+            yield "edited_baseline", None, "the stored baseline is none; start the gate again"
+        if start is not None and start.contract_hash != self._loaded.content_hash:
+            message = "the contract is not the one that the gate was started with"
+            yield "edited_contract", None, message
+        for before in baseline.inputs if baseline else ():
+            try:
+                state = self._work.state(before.path)
+            except NotReadable:
+                state = None
+            if state is None or state.sha256 != before.sha256:
+                message = f"{before.path}: decides the result, and has changed since the start"
+                yield "edited_input", before.path, message
+
+    def _no_work(self) -> _Found:
+        """Whether every file that the contract names has the bytes of the start."""
+        if self._stored.baseline is None:
+            return
+        try:
+            names = dict.fromkeys([*named_files(self._contract, self._work), *self._before])
+            states = [state for name in names if (state := self._work.state(name))]
+        except NotReadable:
+            return  # A criterion says so.
+        before = {path: state.sha256 for path, state in self._before.items()}
+        if before == {state.path: state.sha256 for state in states}:
+            yield "no_work", None, "nothing that the contract names has changed since the start"
+
+    def _faults(self) -> _Found:
+        """What is wrong with the content of the new and changed files that must be there."""
+        required = [c for c in self._contract.criteria if c.file and c.level == "must"]
+        exempt = {c.file for c in required if c.check in _EXEMPT}
+        first: dict[str, str] = {}
+        try:
+            names = self._work.matches([c.file for c in required])
+        except NotReadable:
+            return  # A criterion says so.
+        for name in names:
+            try:
+                data = self._work.read(name)
+            except NotReadable:
+                continue
+            content = content_of(name, data)
+            state = state_of(name, data, content)
+            before = self._before.get(name)
+            is_old = before and (
+                before.sha256 == state.sha256 or before.substance == state.substance != ""
+            )
+            if is_old or name in exempt:
+                continue
+            copied = self._change(state)[1] or first.setdefault(state.body or name, name)
+            is_copy = copied != name and (self._work.folder / copied).exists()  # Else it was moved.
+            is_empty = not state.substance and name.rpartition("/")[2] not in _EMPTY_BY_CONVENTION
+            usual = before.placeholders if before and content.is_code else 0
+            waiting = content.placeholders if len(content.placeholders) > usual else []
+            faults: dict[FindingCode, str] = {
+                "wrong_kind": content.wrong_kind,
+                "empty": f"has no content ({len(data):,} bytes)" if is_empty else "",
+                "error": content.error and f"is an error message: {content.error[:80]}",
+                "placeholder": f"has a placeholder: {waiting[0].strip()[:80]}" if waiting else "",
+                "copy": f"is a copy of {copied}" if is_copy else "",
+            }
+            allowed = {
+                *self._contract.allow,
+                *(a for c in required if c.file == name for a in c.allow),
+            }
+            for code, message in faults.items():
+                if message and code not in allowed:
+                    yield code, name, f"{name}: {message}"
+
+
+def _fits(schema: Any, data: bytes) -> _Judged:
+    from jsonschema.exceptions import best_match
+
+    try:
+        error = best_match(schema.iter_errors(read_json(data)))
+    except NotStrictError as reason:
+        return False, f"is not JSON ({reason})"
+    except Exception as reason:  # A reference without a target, endless recursion, an expression.
+        return None, f"cannot be validated ({type(reason).__name__}: {reason})"[:200]
+    return error is None, f"{error.json_path}: {error.message}"[:200] if error else "fits"

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
 from rolebundle.contracts.gate import GateContract
-from rolebundle.contracts.mistakes import Mistake, mistakes_in
+from rolebundle.contracts.mistakes import mistakes_in
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.manifests import check_path
 from rolebundle.scan import linear
@@ -73,7 +72,11 @@ def load_contract(path: Path) -> LoadedContract:
     try:
         contract = GateContract.model_validate(values)
     except ValidationError as error:
-        raise _malformed(location, mistakes_in(error, GateContract)[0], values) from error
+        mistake = mistakes_in(error, GateContract)[0]
+        allowed = ", ".join(mistake.allowed)
+        hint = f"allowed here: {allowed}" if allowed else "see docs/gate.md for the keys"
+        problem = mistake.text_in(values, "criteria", "criterion")
+        raise bad_contract(location, problem, hint) from error
     for criterion in contract.criteria:
         if criterion.pattern is not None:
             try:
@@ -86,12 +89,6 @@ def load_contract(path: Path) -> LoadedContract:
                 hint = "write an RE2 expression that only the wanted text matches"
                 raise bad_contract(location, f"{place}: {error}", hint) from error
     return LoadedContract(location, sha256(content).hexdigest(), contract)
-
-
-def _malformed(path: Path, mistake: Mistake, values: Any) -> ConfigurationError:
-    allowed = ", ".join(mistake.allowed)
-    hint = f"allowed here: {allowed}" if allowed else "see docs/gate.md for the keys"
-    return bad_contract(path, mistake.text_in(values, "criteria", "criterion"), hint)
 
 
 def bad_contract(path: Path, message: str, hint: str) -> ConfigurationError:

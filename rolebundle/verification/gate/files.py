@@ -10,17 +10,20 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from rolebundle.contracts.gate import FileState
 from rolebundle.text import globs
+from rolebundle.text.strict_json import NotStrictError, parse_strict
 from rolebundle.verification.gate.content import Content, content_of
 
 MAX_FILE_BYTES = 64 << 20
 """A larger file is not read, and nothing is known of it."""
+MAX_JSON_BYTES = 8 << 20
 MAX_ENTRIES = 100_000
 """How many files in the contract's folder are looked at."""
 MAX_MATCHES = 2_000
@@ -67,6 +70,21 @@ def read_regular(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     if len(data) > max_bytes:
         raise NotReadable(f"has over {max_bytes:,} bytes", is_known=False)
     return data
+
+
+def read_json(data: bytes) -> Any:
+    """The value of a JSON file.
+
+    Raises:
+        NotReadable: it is too large.
+        NotStrictError: it is none.
+    """
+    if len(data) > MAX_JSON_BYTES:
+        raise NotReadable(f"has over {MAX_JSON_BYTES:,} bytes", is_known=False)
+    try:
+        return parse_strict(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise NotStrictError("not UTF-8") from error
 
 
 class WorkFolder:
@@ -152,8 +170,9 @@ class WorkFolder:
                 return None
             raise
 
-    def others(self, named: Container[str]) -> list[FileState]:
-        """The files that the contract does not name, within the bounds."""
+    def others(self, known: Sequence[FileState]) -> list[FileState]:
+        """The files whose state is not known yet, within the bounds."""
+        named = {state.path for state in known}
         states: list[FileState] = []
         total = 0
         for name in self._names(with_tool_folders=False):

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.gate import Baseline, GateContract, GateStart
 from rolebundle.errors import ConfigurationError, UsageError
+from rolebundle.scan import linear
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.records import approvals, gate_baselines
 from rolebundle.storage.records.gate_baselines import StoredBaseline
+from rolebundle.text.strict_json import NotStrictError
 from rolebundle.verification.gate.contract import (
     LoadedContract,
     bad_contract,
     location_of,
     named_files,
 )
-from rolebundle.verification.gate.criteria import schema_validator
-from rolebundle.verification.gate.files import NotReadable, WorkFolder
+from rolebundle.verification.gate.files import NotReadable, WorkFolder, read_json
 
 
 class StoredState(NamedTuple):
@@ -72,15 +73,13 @@ def start_gate(
     """
     location, started_at = str(loaded.path), iso_utc(now)
     former = stored_state(corpus, loaded.path)
-    restarts = 0
-    if former.start is not None:
-        if not restart:
-            raise UsageError(
-                "gate_started",
-                f"{location}: the gate was started at {former.start.started_at}",
-                "check it with `rolebundle gate check`; --yes replaces its baseline",
-            )
-        restarts = 1 + (former.baseline.restarts if former.baseline else 0)
+    if former.start is not None and not restart:
+        raise UsageError(
+            "gate_started",
+            f"{location}: the gate was started at {former.start.started_at}",
+            "check it with `rolebundle gate check`; --yes replaces its baseline",
+        )
+    restarts = (former.start is not None) + (former.baseline.restarts if former.baseline else 0)
     text = baseline.model_copy(update={"restarts": restarts}).model_dump_json()
     gate_baselines.save(corpus, StoredBaseline(location, loaded.content_hash, text, started_at))
     return GateStart(
@@ -103,10 +102,10 @@ def count_blocks(corpus: Corpus, contract: Path, blocks: int) -> None:
         blocks: how often.
     """
     with corpus.writing():
-        _, baseline, _, _ = state = stored_state(corpus, location_of(contract))
-        if state.start is not None and baseline is not None and baseline.blocks != blocks:
+        start, baseline, *_ = stored_state(corpus, location_of(contract))
+        if start is not None and baseline is not None and baseline.blocks != blocks:
             text = baseline.model_copy(update={"blocks": blocks}).model_dump_json()
-            gate_baselines.save(corpus, state.start._replace(baseline=text))
+            gate_baselines.save(corpus, start._replace(baseline=text))
 
 
 def make_baseline(loaded: LoadedContract, corpus: Path) -> Baseline:
@@ -120,21 +119,21 @@ def make_baseline(loaded: LoadedContract, corpus: Path) -> Baseline:
         ConfigurationError: the contract names too many files, files that cannot be read, or a file
             with a JSON Schema that is none.
     """
-    work = WorkFolder(loaded.path, corpus)
+    work, contract = WorkFolder(loaded.path, corpus), loaded.contract
     try:
-        for criterion in loaded.contract.criteria:
+        for criterion in contract.criteria:
             if criterion.schema_file is not None:
                 schema_validator(work, criterion.schema_file)
-        names = named_files(loaded.contract, work)
-        files = [state for name in names if (state := work.state(name))]
-        inputs = [state for name in _inputs(loaded.contract, work) if (state := work.state(name))]
+        files, inputs = (
+            [state for name in names if (state := work.state(name))]
+            for names in (named_files(contract, work), _inputs(contract, work))
+        )
     except NotReadable as error:
         hint = "name fewer or smaller files, and a JSON Schema that exists"
         raise bad_contract(loaded.path, f"the files that it names: {error}", hint) from error
     except ConfigurationError as error:
         raise bad_contract(loaded.path, error.message, error.hint) from error
-    others = work.others({*names, *(state.path for state in inputs)})
-    return Baseline(files=files, inputs=inputs, others=others)
+    return Baseline(files=files, inputs=inputs, others=work.others([*files, *inputs]))
 
 
 def _inputs(contract: GateContract, work: WorkFolder) -> list[str]:
@@ -150,3 +149,34 @@ def _inputs(contract: GateContract, work: WorkFolder) -> list[str]:
         if path and is_inside and path not in work_files and (work.folder / path).is_file():
             names.append(path)
     return list(dict.fromkeys(names))
+
+
+def schema_validator(work: WorkFolder, path: str) -> Any:
+    """The validator of a JSON Schema file. It loads nothing from elsewhere.
+
+    Raises:
+        NotReadable: the file cannot be read.
+        ConfigurationError: it is no JSON Schema.
+    """
+    import jsonschema
+    from jsonschema.validators import validator_for
+    from referencing import Registry
+
+    def pattern(_validator: Any, regex: str, instance: Any, _schema: Any) -> Any:
+        # In linear time, unlike Python's expressions.
+        if isinstance(instance, str) and not linear.compiled(regex).search(linear.utf8(instance)):
+            yield jsonschema.ValidationError(f"{instance[:80]!r} does not match {regex[:80]!r}")
+
+    def refused(*_words: Any) -> Any:
+        raise NotImplementedError("patternProperties")
+
+    try:
+        schema = read_json(work.read(path))
+        kind: Any = validator_for(schema, default=jsonschema.Draft202012Validator)
+        kind.check_schema(schema)
+    except (NotStrictError, jsonschema.SchemaError, TypeError) as error:
+        message = f"{path}: is no JSON Schema ({str(error).splitlines()[0][:200]})"
+        raise ConfigurationError("bad_contract", message, "correct the JSON Schema") from error
+    extend: Any = jsonschema.validators.extend
+    validator = extend(kind, {"pattern": pattern, "patternProperties": refused})
+    return validator(schema, registry=Registry())
