@@ -15,8 +15,7 @@ import click
 
 from rolebundle.errors import FULL_ERRNOS, RolebundleError, StorageError, UsageError
 from rolebundle.interfaces.cli.closed_pipe import outlive_readers
-from rolebundle.interfaces.cli.command_list import COMMANDS, MOVED
-from rolebundle.interfaces.cli.lazy_group import LazyGroup
+from rolebundle.interfaces.cli.groups import Commands
 
 EXIT_INTERRUPTED = 130
 EXIT_INTERNAL = 1
@@ -60,9 +59,7 @@ def _version(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
 
 
 @click.group(
-    cls=LazyGroup,
-    sections=COMMANDS,
-    moved=MOVED,
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(

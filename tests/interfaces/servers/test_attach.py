@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from rolebundle.errors import ConfigurationError, CorpusBusy
-from rolebundle.interfaces.cli.options import EngineOptions
+from rolebundle.interfaces.cli.options import Call
 from rolebundle.interfaces.servers import local_socket
 from rolebundle.interfaces.servers.attach import (
     ENVIRONMENT,
@@ -39,7 +39,7 @@ from support.served import SLOW, codes, request
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix domain sockets")
 
-SETTINGS = EngineOptions(None, ()).models()
+SETTINGS = Call(None, ()).models()
 BLOCKED = SLOW.format(seconds=20).replace(
     "time.sleep", "import sys; print('begun', file=sys.stderr, flush=True); time.sleep"
 )
@@ -97,7 +97,7 @@ def wait_until_begun(server: subprocess.Popen[bytes]) -> None:
 
 
 def operations(db: Path, agent: str | None = None, *, allow_write: bool = False) -> Operations:
-    options = EngineOptions(str(db))
+    options = Call(str(db))
     return Operations(options.engine(agent=agent, approvals="none"), allow_write=allow_write)
 
 
@@ -186,7 +186,7 @@ def test_both_commands_attach_by_themselves(db: Path, place: Path, command: str)
     hidden = "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None\n"
     lines = [json.dumps(INITIALIZE).encode()]
     if command == "serve":
-        hidden = "from rolebundle.interfaces.cli import serve; serve.take_over = None\n"
+        hidden = "from rolebundle.interfaces.cli import serving; serving.take_over = None\n"
         lines = [request(1, "roles.list")]
     with serving(db, place):
         result = subprocess.run(
