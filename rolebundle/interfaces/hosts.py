@@ -17,8 +17,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from shlex import join
 from typing import Any
 
+from platformdirs import user_data_path
 from pydantic import ValidationError
 
 from rolebundle.contracts.hosts import HostChange
@@ -76,8 +78,6 @@ class Host:
 
     def command(self, server: str, command: Sequence[str]) -> str:
         """The host's own command that adds the server; empty if it has none."""
-        from shlex import join
-
         return f"{self.adder} {join([server, '--', *command])}" if self.adder else ""
 
 
@@ -469,6 +469,4 @@ def absolute_command(arguments: Sequence[str]) -> list[str]:
 
 def records_folder() -> Path:
     """Where the records and backups of `connect` are kept."""
-    from platformdirs import user_data_path
-
     return user_data_path("rolebundle", appauthor=False) / "hosts"

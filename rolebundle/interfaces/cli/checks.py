@@ -28,13 +28,7 @@ from rolebundle.contracts.verification import (
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.explain import MAX_BUNDLE_BYTES
 from rolebundle.interfaces.cli.options import Call, request_file_option, with_call
-from rolebundle.interfaces.json_lines import (
-    MAX_LINE_BYTES,
-    NotJson,
-    TooLarge,
-    json_object,
-    json_value,
-)
+from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape_lookup import shaped_verification
@@ -106,7 +100,7 @@ def _draft_text(data: bytes) -> str:
 def _bundle(data: bytes) -> object:
     try:
         return json_value(data, MAX_BUNDLE_BYTES)
-    except (TooLarge, NotJson) as error:
+    except UsageError as error:
         raise UsageError(
             "bundle_malformed",
             f"this is no bundle: {error.message}",

@@ -17,12 +17,13 @@ from rolebundle.contracts.comparison import Overlap
 from rolebundle.contracts.replay import Outcome, PassageChange, Replay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.why import LaneTrace, ScoreTrace, Why, WhyAsAgent
+from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import Call, document_names, with_call
 from rolebundle.interfaces.cli.output import write_page
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
 from rolebundle.interfaces.inspector.views import VIEWS
-from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
+from rolebundle.interfaces.json_lines import json_value
 from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, cut, folded, terminal_width
 from rolebundle.interfaces.model_text import comparison_lines
 from rolebundle.interfaces.pages.answer import answer_page
@@ -375,10 +376,9 @@ def parse_bundle(data: bytes) -> RetrievalBundle:
     """
     try:
         values = json_value(data, MAX_BUNDLE_BYTES)
-    except TooLarge:
-        raise malformed_bundle(f"over {MAX_BUNDLE_BYTES:,} bytes") from None
-    except NotJson as error:
-        raise malformed_bundle(error.reason) from None
+    except UsageError as error:
+        reason = error.message.removeprefix("the request is ")
+        raise malformed_bundle(reason) from None
     return bundle_from(values)
 
 

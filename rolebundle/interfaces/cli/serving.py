@@ -23,7 +23,7 @@ from rolebundle.interfaces.servers.local_socket import socket_paths
 from rolebundle.interfaces.servers.loopback import default_token_file, listen
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.servers.serve import serve as serve_lines
-from rolebundle.interfaces.servers.shared_server import Sharing, serve_shared
+from rolebundle.interfaces.servers.shared_server import SharedServer, serve_shared
 from rolebundle.interfaces.servers.stdio import take_over
 from rolebundle.policy.access import check_agent
 from rolebundle.workspace import Models
@@ -81,7 +81,7 @@ def serve(
     indexing.start()
     corpus = own.engine.workspace.path
     path = Path(socket) if socket else [*sockets(corpus), *socket_paths(corpus)][0]
-    serve_shared(Sharing(own, settings, operations_for), path)
+    serve_shared(SharedServer(own, settings, operations_for), path)
 
 
 DEFAULT_PORT = 7_311

@@ -7,6 +7,7 @@ and it cannot see or cancel the calls of another one.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import select
@@ -14,7 +15,6 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Thread, current_thread
 from time import monotonic, sleep
@@ -26,9 +26,13 @@ from rolebundle.interfaces.servers.forward import end_line
 from rolebundle.interfaces.servers.local_socket import is_same_user, listening, received_line
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.servers.serve import Server
-from rolebundle.interfaces.servers.session import ClientSession
-from rolebundle.interfaces.servers.stdio import Channel, ReadStopper, SocketChannel
-from rolebundle.interfaces.servers.worker import STOP_SECONDS, WRITE_SECONDS, end_code
+from rolebundle.interfaces.servers.stdio import Channel, ReadStopper
+from rolebundle.interfaces.servers.worker import (
+    STOP_SECONDS,
+    WRITE_SECONDS,
+    ClientSession,
+    end_code,
+)
 from rolebundle.interfaces.signals import on_end
 
 MAX_CONNECTIONS = 32
@@ -37,11 +41,10 @@ _M_ARENA_MAX = -8
 """The number of the setting in glibc's <malloc.h>."""
 
 
-@dataclass(frozen=True)
-class Sharing:
-    """What the server serves, and to whom.
+class SharedServer:
+    """Serves the clients that connect to a socket.
 
-    Attributes:
+    Args:
         own: the operations of the server's own options. With an agent, only clients with exactly
             these options are served; otherwise a client chooses its agent, approvals and overlays,
             as in a process of its own. None may write if the server may not.
@@ -49,35 +52,15 @@ class Sharing:
         operations_for: makes the operations for a client.
     """
 
-    own: Operations
-    settings: Mapping[str, str]
-    operations_for: Callable[[Hello], Operations]
-
-    def refusal(self, hello: Hello) -> str:
-        """Why a client is not served; empty if it is."""
-        own = Hello.of(self.own, hello.protocol, self.settings)
-        if hello.settings != own.settings:
-            return "it has another version, corpus, model or environment"
-        if hello.allow_write and not own.allow_write:
-            return "it may not write"
-        if own.agent is not None and hello != own.model_copy(
-            update={"allow_write": hello.allow_write}
-        ):
-            return "it serves one agent, with other options"
-        return ""
-
-
-class SharedServer:
-    """Serves the clients that connect to a socket.
-
-    Args:
-        sharing: what it serves.
-        listener: a listening socket.
-    """
-
-    def __init__(self, sharing: Sharing, listener: socket.socket) -> None:
-        self._sharing = sharing
-        self._listener = listener
+    def __init__(
+        self,
+        own: Operations,
+        settings: Mapping[str, str],
+        operations_for: Callable[[Hello], Operations],
+    ) -> None:
+        self.own = own
+        self._settings = settings
+        self._operations_for = operations_for
         self._stopper = ReadStopper()
         self._lock = Lock()
         self._sessions: dict[Thread, ClientSession | None] = {}
@@ -85,16 +68,16 @@ class SharedServer:
         self.is_finished = True
         """Whether every request of every connection was finished."""
 
-    def run(self) -> None:
+    def run(self, listener: socket.socket) -> None:
         """Serve until :meth:`stop`, and answer all requests that were accepted."""
         poll = select.poll()
-        poll.register(self._listener, select.POLLIN)
+        poll.register(listener, select.POLLIN)
         poll.register(self._stopper.descriptor, select.POLLIN)
         # A client may be gone before it is accepted.
-        self._listener.setblocking(False)
+        listener.setblocking(False)
         while self._stopper.descriptor not in dict(poll.poll()):
             try:
-                connection, _ = self._listener.accept()
+                connection, _ = listener.accept()
             except OSError:
                 sleep(_PAUSE_SECONDS)
             else:
@@ -136,7 +119,7 @@ class SharedServer:
 
     def _serve_session(self, connection: socket.socket) -> None:
         # Of its own, so that a call that outlives the connection never writes to another one.
-        channel = SocketChannel(os.dup(connection.fileno()), os.dup(connection.fileno()))
+        channel = Channel(os.dup(connection.fileno()), os.dup(connection.fileno()), is_socket=True)
         session = self._session(connection, channel)
         if session is not None:
             with self._lock:
@@ -155,8 +138,8 @@ class SharedServer:
             if not session.has_ended:
                 return
             session.close()
-        for descriptor in channel:
-            os.close(descriptor)
+        os.close(channel.incoming)
+        os.close(channel.outgoing)
 
     def _session(self, connection: socket.socket, channel: Channel) -> ClientSession | None:
         """The session that a client asks for; ``None`` if it is refused."""
@@ -165,7 +148,7 @@ class SharedServer:
             connection.settimeout(HELLO_SECONDS)
             hello = Hello.read(received_line(connection, MAX_HELLO_BYTES))
             if hello is not None:
-                refused = self._sharing.refusal(hello)
+                refused = self.refusal(hello)
                 if not refused:
                     session = self._session_for(hello, connection, channel)
         except RolebundleError as error:
@@ -183,10 +166,23 @@ class SharedServer:
         connection.settimeout(None)
         return session
 
+    def refusal(self, hello: Hello) -> str:
+        """Why a client is not served; empty if it is."""
+        own = Hello.of(self.own, hello.protocol, self._settings)
+        if hello.settings != own.settings:
+            return "it has another version, corpus, model or environment"
+        if hello.allow_write and not own.allow_write:
+            return "it may not write"
+        if own.agent is not None and hello != own.model_copy(
+            update={"allow_write": hello.allow_write}
+        ):
+            return "it serves one agent, with other options"
+        return ""
+
     def _session_for(
         self, hello: Hello, connection: socket.socket, channel: Channel
     ) -> ClientSession:
-        operations = self._sharing.operations_for(hello)
+        operations = self._operations_for(hello)
         if hello.protocol == "serve":
             return Server(operations, channel)
         from rolebundle.interfaces.servers.mcp import Session
@@ -201,17 +197,15 @@ class SharedServer:
 def _use_one_heap() -> None:
     """Let all threads allocate from one heap. glibc gives each its own, of several MB."""
     if sys.platform == "linux":
-        import ctypes
-
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
-def serve_shared(sharing: Sharing, path: Path) -> NoReturn:
+def serve_shared(server: SharedServer, path: Path) -> NoReturn:
     """Serve the clients that connect to a socket, until a signal ends this process.
 
     Args:
-        sharing: what is served. The model is loaded first.
+        server: what is served. The model is loaded first.
         path: where the socket is made.
 
     Raises:
@@ -219,15 +213,13 @@ def serve_shared(sharing: Sharing, path: Path) -> NoReturn:
     """
     _use_one_heap()
     # First, because a client does not wait long for an answer to its hello.
-    sharing.own.warm_up()
-    sharing.own.engine.close()
+    server.own.warm_up()
+    server.own.engine.close()
     signals: list[int] = []
     with listening(path) as listener:
-        server = SharedServer(sharing, listener)
-
         on_end(signals, server.stop)
-        sys.stderr.write(f"serving {sharing.own.engine.workspace.path} at {path}\n")
+        sys.stderr.write(f"serving {server.own.engine.workspace.path} at {path}\n")
         sys.stderr.flush()
-        server.run()
+        server.run(listener)
     # The interpreter's own exit would wait for calls that do not react to interrupts.
     os._exit(end_code(signals, is_finished=server.is_finished))

@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -30,7 +29,7 @@ from rolebundle.interfaces.servers.attach import (
 )
 from rolebundle.interfaces.servers.local_socket import connect, listening, socket_paths
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.interfaces.servers.shared_server import SharedServer, Sharing
+from rolebundle.interfaces.servers.shared_server import SharedServer
 from support.commands import PROGRAM, forked_program
 from support.corpora import build, document
 from support.mcp import INITIALIZE, INITIALIZED
@@ -330,9 +329,9 @@ def test_a_client_that_gets_a_signal_answers_with_interrupted(
 # -- who is served -----------------------------------------------------------------------------
 
 
-def sharing(db: Path, agent: str | None = None, *, allow_write: bool = False) -> Sharing:
+def sharing(db: Path, agent: str | None = None, *, allow_write: bool = False) -> SharedServer:
     own = operations(db, agent, allow_write=allow_write)
-    return Sharing(own, SETTINGS, lambda _: own)
+    return SharedServer(own, SETTINGS, lambda _: own)
 
 
 def hello(db: Path, agent: str | None = None, **changes: Any) -> Hello:
@@ -382,7 +381,8 @@ def test_other_settings_are_not_shared(
     assert expected in sharing(db).refusal(other_request)
     assert bool(sharing(db).refusal(other_request)) == bool(expected)
     settings = SETTINGS | {"rerank": "ollama:x"}
-    assert replace(sharing(db), settings=settings).refusal(hello(db))
+    own = operations(db)
+    assert SharedServer(own, settings, lambda _: own).refusal(hello(db))
 
 
 def test_a_client_that_is_not_served_works_alone_and_says_why(
@@ -453,7 +453,7 @@ def test_the_error_of_a_server_is_not_reported_as_one_of_its_socket(place: Path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts the descriptors in /proc")
-def test_a_client_that_is_gone_after_its_hello_leaves_no_descriptors(db: Path, place: Path) -> None:
+def test_a_client_that_is_gone_after_its_hello_leaves_no_descriptors(db: Path) -> None:
     def greeted() -> int:
         client, served = socket.socketpair()
         client.sendall(hello(db).model_dump_json().encode() + b"\n")
@@ -462,9 +462,8 @@ def test_a_client_that_is_gone_after_its_hello_leaves_no_descriptors(db: Path, p
         served.close()
         return len([*Path("/proc/self/fd").iterdir()])
 
-    with listening(place) as listener:
-        server = SharedServer(sharing(db), listener)
-        assert greeted() == greeted()
+    server = sharing(db)
+    assert greeted() == greeted()
 
 
 def test_a_client_that_is_gone_is_nobody() -> None:
