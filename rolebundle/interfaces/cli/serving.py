@@ -172,7 +172,9 @@ def mcp(
     help="Use this file of the host. Default: the user's file, or else that of the working folder.",
 )
 @click.option("--write", is_flag=True, help="Add it to the host's file. A backup is kept.")
-@click.option("--undo", is_flag=True, help="Take back what --write did. Later changes stay.")
+@click.option(
+    "--undo", is_flag=True, help="Take back what --write did, if the file has not changed since."
+)
 @with_call("db")
 def connect(
     call: Call, host: str, agent: str | None, name: str, file: Path | None, write: bool, undo: bool
@@ -197,7 +199,7 @@ def connect(
     if undo:
         target = _named(host_file, chosen.label)
         target.undo(name)
-        click.echo(f"{target.path}: the entry {name} is as it was before", err=True)
+        click.echo(f"{target.path}: is as it was before", err=True)
         return
     corpus = call.path.absolute()
     agent_options = [] if agent is None else ["--agent", agent]
