@@ -313,8 +313,7 @@ def start_command(call: Call, contract: Path, restart: bool) -> None:
     rolebundle gate start report.gate.toml
     rolebundle gate start report.gate.toml --yes
     """
-    with call.admin() as admin:
-        started = start_gate(admin.workspace, contract, restart=restart)
+    started = call.owner(start_gate, contract, restart=restart)
     restarts = f", restart {started.restarts}" if started.restarts else ""
     line = (
         f"{one_line(contract.name)}: started at {started.started_at}{restarts}; "
@@ -466,8 +465,7 @@ def hook_command(
     if not is_stop:
         click.echo(writable(_gate_lines(report.facts)))
         if event.is_prompt and report.blocks:
-            with call.admin() as admin:
-                count_blocks(admin.workspace, contract, 0)
+            call.owner(count_blocks, contract, 0)
         return
     answer = answer_stop(
         report,
@@ -478,8 +476,7 @@ def hook_command(
     )
     if answer.blocks != report.blocks:
         # Before the answer: what is not counted must not block.
-        with call.admin() as admin:
-            count_blocks(admin.workspace, contract, answer.blocks)
+        call.owner(count_blocks, contract, answer.blocks)
     if answer.output:
         click.echo(answer.output)
     if answer.error:

@@ -157,14 +157,12 @@ def backup(call: Call, file: Path | None, folder: Path | None) -> None:
     rolebundle corpus backup /media/disk/team.db
     rolebundle corpus backup --rotate ~/backups
     """
-    with call.admin() as admin:
-        folders = call.folders
-        if file is not None and folder is None:
-            report = create_backup(admin.workspace, file, folders)
-        elif folder is not None and file is None:
-            report = rotate_backups(admin.workspace, folder, folders)
-        else:
-            raise click.UsageError("name the backup's FILE, or give --rotate DIR")
+    if file is not None and folder is None:
+        report = call.owner(create_backup, file, call.folders)
+    elif folder is not None and file is None:
+        report = call.owner(rotate_backups, folder, call.folders)
+    else:
+        raise click.UsageError("name the backup's FILE, or give --rotate DIR")
     manifest = report.manifest
     lines = [
         f"{report.location}: {counted(manifest.documents, 'document')}, "
@@ -198,9 +196,7 @@ def restore(call: Call, file: Path, yes: bool) -> None:
     rolebundle corpus restore /media/disk/team.db
     rolebundle corpus restore /media/disk/team.db --yes
     """
-    with call.admin() as admin:
-        folders = call.folders
-        report = restore_backup(admin.workspace, file, folders, confirmed=yes)
+    report = call.owner(restore_backup, file, call.folders, confirmed=yes)
     call.print(report, _restore_lines(report))
     if report.purges_undone:
         click.echo(
@@ -282,49 +278,34 @@ def purge(
     selection = PurgeSelection(names, as_sources, decisions, str(Path.cwd()))
     chosen = bool(names or decisions)
     with call.admin() as admin:
+        path = admin.workspace.path
         if dry_run:
             plan = plan_of(admin.workspace, selection) if chosen else None
-            _purge_show_plan(plan, backups_of(admin.workspace.path), call.as_json)
+            _purge_show_plan(call, plan, [str(backup) for backup in backups_of(path)])
             return
-        also = _other_removals(admin, backups)
+        also = f"delete {counted(len(backups_of(path)), 'backup')}" if backups else ""
         returning: Sequence[str] = ()
         if chosen:
             receipts, returning = _erase(admin, selection, yes, also)
         else:
             if also and not yes:
-                question = " and ".join(also)
-                _confirm(f"{question[0].upper()}{question[1:]}?")
+                _confirm(f"{also[0].upper()}{also[1:]}?")
             receipts = finish_pending(admin.workspace)
-        deleted = delete_backups(admin.workspace.path) if backups else 0
-        result = PurgeResult(
-            receipts=receipts,
-            returning=list(returning),
-            backups=[str(backup) for backup in backups_of(admin.workspace.path)],
-            backups_deleted=deleted,
-        )
-    _report(result, not (chosen or backups), call.as_json)
-    _refuse_pending(receipts, admin.workspace.path)
-
-
-def _report(result: PurgeResult, finishing: bool, as_json: bool) -> None:
-    """The result on standard output, and on standard error what is left for the owner to do."""
-    if as_json:
-        print_json(result)
-    else:
-        _print_receipts(result.receipts, finishing, result.backups_deleted)
-    _warn(result.returning, result.backups)
-    _print_publications(receipt.publications for receipt in result.receipts)
-
-
-def _other_removals(admin: Admin, backups: bool) -> list[str]:
-    """What is removed beside documents, as parts of a question."""
-    if not backups:
-        return []
-    return [f"delete {counted(len(backups_of(admin.workspace.path)), 'backup')}"]
+        deleted = delete_backups(path) if backups else 0
+        left = [str(backup) for backup in backups_of(path)]
+    call.print(
+        PurgeResult(
+            receipts=receipts, returning=[*returning], backups=left, backups_deleted=deleted
+        ),
+        _receipt_lines(receipts, deleted) if receipts or chosen or backups else [_NOTHING_PENDING],
+    )
+    _warn(returning, left)
+    _print_publications(receipt.publications for receipt in receipts)
+    _refuse_pending(receipts, path)
 
 
 def _erase(
-    admin: Admin, selection: PurgeSelection, yes: bool, also: Sequence[str]
+    admin: Admin, selection: PurgeSelection, yes: bool, also: str
 ) -> tuple[list[Receipt], Sequence[str]]:
     try:
         plan = plan_of(admin.workspace, selection)
@@ -344,9 +325,7 @@ def _erase(
         _print_publications([plan.publications])
         _confirm(
             f"Erase {counted(size.documents, 'document')}, {counted(size.chunks, 'chunk')} and "
-            f"{counted(size.vectors, 'vector')} from {path}"
-            + "".join(f", and {part}" for part in also)
-            + "?"
+            f"{counted(size.vectors, 'vector')} from {path}" + (f", and {also}?" if also else "?")
         )
     return [purge_documents(admin.workspace, selection)], plan.returning
 
@@ -361,50 +340,47 @@ def _confirm(question: str) -> None:
     click.confirm(question, abort=True, err=True)
 
 
-def _purge_show_plan(
-    plan: PurgePlan | None,
-    backups: Sequence[Path],
-    as_json: bool,
-) -> None:
-    backup_names = [str(backup) for backup in backups]
-    if as_json:
-        report: dict[str, Any] = {"backups": backup_names}
+def _purge_show_plan(call: Call, plan: PurgePlan | None, backups: Sequence[str]) -> None:
+    if call.as_json:
+        report: dict[str, Any] = {"backups": backups}
         if plan is not None:
             report |= {
                 **plan.extent._asdict(),
-                "document_ids": list(plan.documents),
-                "decision_ids": list(plan.decisions),
-                "facts": list(plan.facts),
-                "returning": list(plan.returning),
-                "publications": list(plan.publications),
+                "document_ids": [*plan.documents],
+                "decision_ids": [*plan.decisions],
+                "facts": [*plan.facts],
+                "returning": [*plan.returning],
+                "publications": [*plan.publications],
             }
-        print_json(PurgePreview(**report), exclude_unset=True)
+        print_json(PurgePreview.model_validate(report), exclude_unset=True)
         return
     if plan is not None:
-        size = plan.extent
-        click.echo(
-            f"would erase {counted(size.documents, 'document')}, "
-            f"{counted(size.chunks, 'chunk')}, {counted(size.vectors, 'vector')}"
-        )
+        click.echo(f"would erase {_extent(plan.extent)}")
         _print_names((*plan.documents, *plan.decisions))
         _print_facts(plan.facts)
         _warn(plan.returning, ())
         _print_publications([plan.publications])
-    for backup in backup_names:
+    for backup in backups:
         click.echo(writable(f"backup: {backup}"))
 
 
-def _print_receipts(receipts: Sequence[Receipt], finishing: bool, deleted: int) -> None:
+_NOTHING_PENDING = "no purge was pending"
+
+
+def _extent(size: Any) -> str:
+    """How many documents, chunks and vectors a plan or a receipt is about."""
+    return (
+        f"{counted(size.documents, 'document')}, {counted(size.chunks, 'chunk')}, "
+        f"{counted(size.vectors, 'vector')}"
+    )
+
+
+def _receipt_lines(receipts: Sequence[Receipt], deleted: int) -> Iterator[str]:
     for receipt in receipts:
-        click.echo(
-            f"{'erased' if receipt.state == 'done' else 'pending'}: "
-            f"{counted(receipt.documents, 'document')}, {counted(receipt.chunks, 'chunk')}, "
-            f"{counted(receipt.vectors, 'vector')}; receipt {receipt.id} of {receipt.purged_at}"
-        )
-    if finishing and not receipts:
-        click.echo("no purge was pending")
+        verb = "erased" if receipt.state == "done" else "pending"
+        yield f"{verb}: {_extent(receipt)}; receipt {receipt.id} of {receipt.purged_at}"
     if deleted:
-        click.echo(f"{counted(deleted, 'backup')} deleted")
+        yield f"{counted(deleted, 'backup')} deleted"
 
 
 def _print_names(names: Sequence[str]) -> None:
@@ -545,8 +521,7 @@ def move_command(call: Call, old: Path, new: Path) -> None:
     \b
     rolebundle corpus roots move notes /media/disk/notes
     """
-    with call.admin() as admin:
-        change = move_root(admin.workspace, old, new)
+    change = call.owner(move_root, old, new)
     moved = counted(change.documents, "document")
     line = f"{change.location}: {moved} moved; run `rolebundle ingest`"
     call.print(change, [line])
@@ -565,8 +540,7 @@ def remove_command(call: Call, path: Path, yes: bool) -> None:
     rolebundle corpus roots remove old-project
     rolebundle corpus roots remove old-project --yes
     """
-    with call.admin() as admin:
-        change = remove_root(admin.workspace, path, confirmed=yes)
+    change = call.owner(remove_root, path, confirmed=yes)
     verb = "removed" if yes else "would be removed"
     line = f"{change.location}: {counted(change.documents, 'document')} {verb}"
     call.print(change, [line])
@@ -805,8 +779,7 @@ def release_command(call: Call, document: str) -> None:
     \b
     rolebundle corpus quarantine release wiki/notes.md
     """
-    with call.admin() as admin:
-        release_document(admin.workspace, document)
+    call.owner(release_document, document)
     click.echo(f"{document}: released")
 
 
@@ -819,8 +792,7 @@ def drop_command(call: Call, document: str) -> None:
     \b
     rolebundle corpus quarantine drop wiki/notes.md
     """
-    with call.admin() as admin:
-        drop_document(admin.workspace, document)
+    call.owner(drop_document, document)
     click.echo(f"{document}: dropped")
 
 

@@ -7,9 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import click
 
@@ -21,30 +19,8 @@ EXIT_INTERRUPTED = 130
 EXIT_INTERNAL = 1
 
 
-def _disable_plugins() -> None:
-    """Keep plugins of pydantic out: they have no business in our validation.
-
-    To look through all installed packages for them takes as long as the search. Even if they are
-    disabled, pydantic imports the library that would look, with e-mail and archives: a twentieth
-    of a cold start. So an empty loader takes the place of pydantic's own.
-    """
-    if os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__") != "__all__":
-        return
-    name = "pydantic.plugin._loader"
-    loader = ModuleType(name)
-
-    def from_real_loader(attribute: str) -> object:
-        """What another version of pydantic expects of its loader."""
-        if attribute.startswith("__"):
-            raise AttributeError(attribute)
-        sys.modules.pop(name, None)
-        return getattr(import_module(name), attribute)
-
-    vars(loader).update(get_plugins=tuple, __getattr__=from_real_loader)
-    sys.modules.setdefault(name, loader)
-
-
-_disable_plugins()
+# Plugins of pydantic have no business in our validation, and to look for them takes long.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 # Read when numpy is imported. The ranking multiplies one matrix for each answer: a second thread
 # saves little, and afterwards waits in a loop that takes the processor from the next search.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 import click
 from pydantic import TypeAdapter, ValidationError
@@ -26,7 +26,6 @@ from rolebundle.contracts.facts import FactList, FactRecord, RememberedFact, Rem
 from rolebundle.contracts.marks import MarkList, MarkRecord, MarkRequest, PersonName
 from rolebundle.contracts.terms import MarkState
 from rolebundle.interfaces.cli.options import Call, Command, GroupWithDefault, with_call
-from rolebundle.interfaces.cli.output import print_answer
 from rolebundle.interfaces.parse import parsed
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.text.counts import counted
@@ -47,35 +46,10 @@ def decisions() -> None:
     """
 
 
-def _help(name: str) -> str:
-    return NewDecision.model_fields[name].description or ""
-
-
 @decisions.command("add")
 @click.argument("text")
-@click.option("--by", "decided_by", metavar="NAME", required=True, help=_help("decided_by"))
-@click.option("--scope", metavar="SCOPE", help=_help("scope"))
-@click.option("--status", type=click.Choice(["active", "proposed"]), help=_help("status"))
-@click.option(
-    "--effect", type=click.Choice(["block", "require_approval", "warn"]), help=_help("effect")
-)
-@click.option(
-    "--action",
-    type=click.Choice(["read", "analyze", "suggest", "execute", "external_send"]),
-    help=_help("action"),
-)
-@click.option("--about", metavar="WORDS", multiple=True, help=_help("about") + " May be repeated.")
-@click.option(
-    "--command", "commands", metavar="GLOB", multiple=True, help=_help("commands") + " May repeat."
-)
-@click.option("--reason", metavar="TEXT", help=_help("reason"))
-@click.option("--from", "valid_from", metavar="TIME", help=_help("valid_from"))
-@click.option("--until", "valid_until", metavar="TIME", help=_help("valid_until"))
-@click.option(
-    "--supersedes", metavar="ID", multiple=True, help=_help("supersedes") + " May be repeated."
-)
-@with_call("db", "as_json")
-def decisions_add_command(call: Call, about: tuple[str, ...], **values: Any) -> None:
+@with_call("db", "as_json", request=NewDecision, without=["text"])
+def decisions_add_command(call: Call, text: str) -> None:
     """Record a decision. From then on `check` and `retrieve` show it to agents.
 
     A decision is never changed: a new one supersedes it, or `decisions end` ends it.
@@ -85,12 +59,10 @@ def decisions_add_command(call: Call, about: tuple[str, ...], **values: Any) -> 
       --about "snapshots, archive" --command "restic forget*" --command "rm *restic*"
     rolebundle decisions add "Only the marketing team schedules posts" --by Ana --supersedes 12
     """
-    words = [word.strip() for text in about for word in text.split(",") if word.strip()]
-    values |= {name: list(values[name]) for name in ("commands", "supersedes")}
-    fields = {key: value for key, value in values.items() if value is not None}
-    new = parsed(NewDecision, {**fields, "about": words})
-    with call.admin() as admin:
-        show_decision(record_decision(admin.workspace, new), call.as_json)
+    about = call.fields.get("about", ())
+    words = [word.strip() for listed in about for word in listed.split(",") if word.strip()]
+    new = parsed(NewDecision, {**call.fields, "text": text, "about": words})
+    show_decision(call, call.owner(record_decision, new))
 
 
 @decisions.command("list")
@@ -108,8 +80,7 @@ def decisions_list_command(
     rolebundle decisions list --all --json
     """
     if agent is None:
-        with call.admin() as admin:
-            records = all_decisions(admin.workspace)
+        records = call.owner(all_decisions)
     else:
         with call.engine() as engine:
             records = engine.decisions(agent)
@@ -137,7 +108,7 @@ def show_command(call: Call, decision_id: str) -> None:
         corpus = admin.workspace.corpus
         with corpus.reading():
             record = find_decision(corpus, decision_id, datetime.now(UTC))
-    show_decision(record, call.as_json)
+    show_decision(call, record)
 
 
 @decisions.command("end")
@@ -152,16 +123,13 @@ def end_command(call: Call, decision_id: str, ended_by: str, reason: str) -> Non
     rolebundle decisions end marketing-12 --by Ana --reason "the new process is in place"
     """
     end = parsed(DecisionEnd, {"ended_by": ended_by, "reason": reason})
-    with call.admin() as admin:
-        show_decision(
-            end_decision(admin.workspace, decision_id, end.ended_by, end.reason), call.as_json
-        )
+    show_decision(call, call.owner(end_decision, decision_id, end.ended_by, end.reason))
 
 
-def show_decision(record: DecisionRecord, as_json: bool) -> None:
+def show_decision(call: Call, record: DecisionRecord) -> None:
     """Print a decision with all that is known of it."""
     details = (f"    {one_line(line, _MAX_CHARS)}" for line in _details(record))
-    print_answer(record, [_decisions_line(record), *details], as_json=as_json)
+    call.print(record, [_decisions_line(record), *details])
 
 
 def _decisions_line(record: DecisionRecord) -> str:
@@ -223,10 +191,7 @@ def set_command(call: Call, target: str, state: str, by: str | None) -> None:
     elif by is None or not by.strip():
         raise click.UsageError("say who marks it: --by NAME")
     else:
-        with call.admin() as admin:
-            record = put_mark(
-                admin.workspace, request.id, cast(MarkState, state), by, request.reason
-            )
+        record = call.owner(put_mark, request.id, cast(MarkState, state), by, request.reason)
     call.print(record, [_mark_line(record)])
 
 
@@ -239,8 +204,7 @@ def mark_list_command(call: Call) -> None:
     rolebundle mark list
     rolebundle mark list --json
     """
-    with call.admin() as admin:
-        marks = all_marks(admin.workspace)
+    marks = call.owner(all_marks)
     answer = MarkList(marks=marks)
     call.print(answer, map(_mark_line, marks), empty="nothing is marked")
 
@@ -254,8 +218,7 @@ def remove_command(call: Call, target: str) -> None:
     \b
     rolebundle mark remove wiki/limits.md
     """
-    with call.admin() as admin:
-        record = remove_mark(admin.workspace, target)
+    record = call.owner(remove_mark, target)
     call.print(record, [_mark_line(record)])
 
 
@@ -323,8 +286,7 @@ def remember_add_command(call: Call, fact: str, by: str | None) -> None:
     elif by is None:
         raise click.UsageError("say who files it: --by NAME")
     else:
-        with call.admin() as admin:
-            filed = file_fact(admin.workspace, request, by)
+        filed = call.owner(file_fact, request, by)
     call.print(filed, [_remember_line(filed)])
 
 
@@ -337,8 +299,7 @@ def remember_list_command(call: Call) -> None:
     rolebundle remember list
     rolebundle remember list --json
     """
-    with call.admin() as admin:
-        facts = all_facts(admin.workspace)
+    facts = call.owner(all_facts)
     answer = FactList(facts=facts)
     call.print(answer, map(_remember_line, facts), empty="nothing is remembered")
 
@@ -355,8 +316,7 @@ def promote_command(call: Call, fact: str, by: str) -> None:
     \b
     rolebundle remember promote remembered/fact-0c1… --by Ana
     """
-    with call.admin() as admin:
-        record = promote_fact(admin.workspace, fact, by)
+    record = call.owner(promote_fact, fact, by)
     call.print(record, [f"promoted: {_remember_line(record)}"])
 
 
@@ -370,8 +330,7 @@ def forget_command(call: Call, fact: str, by: str) -> None:
     \b
     rolebundle remember forget remembered/fact-0c1… --by Ana
     """
-    with call.admin() as admin:
-        record = forget_fact(admin.workspace, fact, by)
+    record = call.owner(forget_fact, fact, by)
     call.print(record, [f"forgotten: {_remember_line(record)}"])
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
@@ -37,8 +37,16 @@ if TYPE_CHECKING:
     from rolebundle.verification.draft.judge import Judge
 
 Command = Callable[..., Any]
+T = TypeVar("T")
 
-_FLAGS = {"approval": "--approved-by", "chunk_ids": "--chunk"}
+_FLAGS = {
+    "approval": "--approved-by",
+    "chunk_ids": "--chunk",
+    "commands": "--command",
+    "decided_by": "--by",
+    "valid_from": "--from",
+    "valid_until": "--until",
+}
 _METAVARS = {
     "role": "ROLE",
     "agent": "ID",
@@ -50,6 +58,12 @@ _METAVARS = {
     "chunk_ids": "ID",
     "source": "LOCATOR|URL",
     "scope": "SCOPE",
+    "decided_by": "NAME",
+    "about": "WORDS",
+    "commands": "GLOB",
+    "supersedes": "ID",
+    "valid_from": "TIME",
+    "valid_until": "TIME",
 }
 _ONLY_IN_JSON = {"fusion", "deadline_ms", "seen", "packet"}
 """Fields that a person does not type; a `--request` may have them."""
@@ -260,6 +274,11 @@ class Call:
         from rolebundle.admin import Admin
 
         return Admin(workspace_for(self.path))
+
+    def owner(self, work: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        """What a function for the owner returns. Its first argument is the workspace."""
+        with self.admin() as admin:
+            return work(admin.workspace, *arguments, **options)
 
     def overlay(self, engine: Engine) -> ResolvedOverlay | None:
         """The overlay of ``--overlay``."""

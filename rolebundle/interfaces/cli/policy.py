@@ -404,8 +404,7 @@ def audit_set_command(call: Call, mode: AuditMode | None, query: QueryMode | Non
     path = call.path
     # Without a corpus there is nothing to audit, and a later corpus would get this file.
     open_reader(path).close()
-    with call.admin() as admin:
-        settings = set_audit(admin.workspace, mode, query)
+    settings = call.owner(set_audit, mode, query)
     if call.as_json:
         _print_contract(settings)
     else:
