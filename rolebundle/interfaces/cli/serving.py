@@ -18,12 +18,17 @@ from rolebundle.interfaces.hosts import (
     check_name,
     records_folder,
 )
-from rolebundle.interfaces.servers.attach import Hello, attach, sockets
-from rolebundle.interfaces.servers.local_socket import socket_paths
 from rolebundle.interfaces.servers.loopback import default_token_file, listen
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.servers.serve import serve as serve_lines
-from rolebundle.interfaces.servers.shared_server import SharedServer, serve_shared
+from rolebundle.interfaces.servers.shared_server import (
+    Hello,
+    SharedServer,
+    attach,
+    serve_shared,
+    socket_paths,
+    sockets,
+)
 from rolebundle.interfaces.servers.stdio import take_over
 from rolebundle.policy.access import check_agent
 from rolebundle.workspace import Models

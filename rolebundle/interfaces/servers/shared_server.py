@@ -3,27 +3,43 @@
 Each connection has an engine, a queue and a thread of its own, with the options that its client
 sent. Only the models are shared. So a connection answers what a process of its client's own would,
 and it cannot see or cancel the calls of another one.
+
+The socket of a corpus lies in the user's runtime folder (`$XDG_RUNTIME_DIR`), or else beside the
+corpus. Both sides check that the other one belongs to the same user. The first line of a connection
+says what the client's own process would serve, and the server answers whether it does the same (see
+:class:`Hello`). Then the client's process becomes a small one that forwards lines (``forward.py``).
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import select
 import socket
+import stat
+import struct
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from threading import Lock, Thread, current_thread
 from time import monotonic, sleep
-from typing import NoReturn
+from typing import Any, Literal, NoReturn, Self
 
-from rolebundle.errors import RolebundleError, install_hint
-from rolebundle.interfaces.servers.attach import HELLO_SECONDS, MAX_HELLO_BYTES, Hello
+import rolebundle
+from rolebundle.contracts.base import Contract
+from rolebundle.errors import (
+    ConfigurationError,
+    CorpusBusy,
+    RolebundleError,
+    StorageError,
+    install_hint,
+)
 from rolebundle.interfaces.servers.forward import end_line
-from rolebundle.interfaces.servers.local_socket import is_same_user, listening, received_line
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.servers.serve import Server
 from rolebundle.interfaces.servers.stdio import Channel, ReadStopper
@@ -34,6 +50,341 @@ from rolebundle.interfaces.servers.worker import (
     end_code,
 )
 from rolebundle.interfaces.signals import on_end
+
+HAS_SOCKETS = hasattr(socket, "AF_UNIX")
+MAX_PATH_BYTES = 107 if sys.platform == "linux" else 103
+"""The longest address of a socket that the system takes."""
+_BACKLOG = 64
+
+
+def socket_paths(corpus: Path) -> list[Path]:
+    """Where the socket of a corpus may lie, the usual place first. A missing corpus has one, too.
+
+    Links are resolved, so that a corpus has the same socket by each of its names.
+    """
+    file = Path(os.path.realpath(corpus))
+    paths = [file.with_name(f".{file.name}.socket")]
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and _is_private(runtime):
+        name = sha256(os.fsencode(file)).hexdigest()[:16]
+        paths.insert(0, Path(runtime) / f"rolebundle-{name}.socket")
+    return paths
+
+
+@contextmanager
+def listening(path: Path) -> Iterator[socket.socket]:
+    """A socket that listens at a path, for this user alone. It is removed at the end.
+
+    Raises:
+        ConfigurationError: ``no_unix_sockets``; ``socket_path``: the path is too long, or there is
+            something else.
+        CorpusBusy: ``already_served``: another server listens there.
+        StorageError: ``io_error``: the socket cannot be made.
+    """
+    if not HAS_SOCKETS:
+        raise ConfigurationError(
+            "no_unix_sockets",
+            "this system has no Unix domain sockets, so one server cannot serve several hosts",
+            "let each host start its own server: rolebundle serve, or rolebundle mcp",
+        )
+    if len(os.fsencode(path)) > MAX_PATH_BYTES:
+        raise ConfigurationError(
+            "socket_path",
+            f"{path}: the path is longer than {MAX_PATH_BYTES} bytes",
+            "name a shorter one, with --socket PATH and ROLEBUNDLE_SOCKET=PATH for the clients",
+        )
+    with ExitStack() as opened:
+        try:
+            _is_there(path)  # Or a lock file would be made beside something else.
+            opened.enter_context(_lock(path))
+            listener = opened.enter_context(socket.socket(socket.AF_UNIX))
+            _remove(path)  # What a killed server left: this process has the lock.
+            before = os.umask(0o177)
+            try:
+                listener.bind(os.fspath(path))
+            finally:
+                os.umask(before)
+            opened.callback(_remove, path)
+            listener.listen(_BACKLOG)
+        except OSError as error:
+            raise StorageError(
+                "io_error",
+                f"{path}: the socket cannot be made ({error.strerror})",
+                "name another one with --socket PATH, in a folder of your own",
+            ) from error
+        yield listener
+
+
+def connect(path: Path, timeout: float) -> socket.socket | None:
+    """A connection to this user's server at a path; ``None`` if there is none.
+
+    Args:
+        path: of the socket.
+        timeout: seconds, for each operation of the connection.
+    """
+    if not HAS_SOCKETS or len(os.fsencode(path)) > MAX_PATH_BYTES:
+        return None
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    if not stat.S_ISSOCK(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        return None
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(timeout)
+    try:
+        connection.connect(os.fspath(path))
+        if is_same_user(connection):
+            return connection
+    except OSError:
+        pass
+    connection.close()
+    return None
+
+
+def received_line(connection: socket.socket, limit: int) -> bytes:
+    """One line with its line end, or what comes before the end of the connection or the limit."""
+    line = b""
+    # Byte by byte: what follows the line belongs to the protocol.
+    while not line.endswith(b"\n") and len(line) < limit:
+        part = connection.recv(1)
+        if not part:
+            break
+        line += part
+    return line
+
+
+def is_same_user(connection: socket.socket) -> bool:
+    """Whether the process at the other end belongs to the user of this one.
+
+    If the system does not tell, the permissions of the socket's file decide.
+    """
+    with suppress(OSError):  # The other end is gone.
+        if hasattr(socket, "SO_PEERCRED"):
+            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            return bool(struct.unpack("3i", credentials)[1] == os.geteuid())
+        if sys.platform == "darwin":
+            # LOCAL_PEERCRED of <sys/un.h>: the version, then the user.
+            credentials = connection.getsockopt(0, 1, 76)
+            return bool(struct.unpack("2I", credentials[:8])[1] == os.geteuid())
+        return True
+    return False
+
+
+def _is_private(folder: str) -> bool:
+    try:
+        status = Path(folder).stat()
+    except (OSError, ValueError):
+        return False
+    is_folder = stat.S_ISDIR(status.st_mode)
+    return is_folder and status.st_uid == os.geteuid() and not status.st_mode & 0o077
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """A lock file beside the socket, which ends with the process that has it."""
+    import fcntl
+
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(f"{path}.lock", flags, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            raise CorpusBusy(
+                "already_served",
+                f"{path}: another server listens there",
+                "use it: `rolebundle serve` and `rolebundle mcp` attach to it by themselves",
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    if _is_there(path):
+        path.unlink(missing_ok=True)
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a socket is there. If something else is, raise a ConfigurationError."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISSOCK(mode):
+        raise ConfigurationError(
+            "socket_path",
+            f"{path}: is not a socket",
+            "name another path with --socket PATH",
+        )
+    return True
+
+
+Protocol = Literal["serve", "mcp"]
+
+ENVIRONMENT = "ROLEBUNDLE_SOCKET"
+"""The environment variable with the socket to attach to; ``none`` to attach to none."""
+NOT_ATTACHED = "none"
+MAX_HELLO_BYTES = 1 << 16
+_FORWARDER = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from rolebundle.interfaces.servers.forward import main; main()"
+)
+_PROGRAM = "from rolebundle.interfaces.cli.main import main; main()"
+HELLO_SECONDS = 5.0
+_RESOLVED = frozenset(
+    f"ROLEBUNDLE_{name}"
+    for name in (
+        *("DB", "OVERLAYS", "SOCKET", "DEBUG", "SHARED"),
+        *("EMBED_URL", "EMBED_ALLOW_HOST", "JUDGE", "JUDGE_URL", "RERANK", "RERANK_URL"),
+    )
+)
+"""Variables that have an effect only as the options that they stand for, or none on answers."""
+
+
+class Hello(Contract):
+    """What a client's own process would serve.
+
+    Attributes:
+        settings: the digest of all that must be the same in the server; see
+            :func:`settings_digest`.
+        protocol: `serve` (JSON-RPC) or `mcp`.
+        agent: the only agent that is answered.
+        allow_write: whether the methods that write are offered.
+        approvals: whether approvals come from requests.
+        overlay_folders: where overlays are looked for, with absolute paths.
+    """
+
+    settings: str
+    protocol: Protocol
+    agent: str | None
+    allow_write: bool
+    approvals: Literal["none", "request"]
+    overlay_folders: list[str]
+
+    @classmethod
+    def of(cls, operations: Operations, protocol: Protocol, settings: Mapping[str, str]) -> Self:
+        """What a process with these operations serves."""
+        engine = operations.engine
+        return cls(
+            settings=settings_digest(engine.workspace.path, settings),
+            protocol=protocol,
+            agent=engine.agent,
+            allow_write=operations.allow_write,
+            approvals="request" if engine.answering.approvals.source == "request" else "none",
+            overlay_folders=[str(folder.absolute()) for folder in engine.overlay_folders],
+        )
+
+    @classmethod
+    def read(cls, line: bytes) -> Self | None:
+        """The hello of a line; ``None`` if it is none."""
+        with suppress(ValueError):
+            return cls.model_validate_json(line)
+        return None
+
+
+def settings_digest(corpus: Path, settings: Mapping[str, str]) -> str:
+    """The digest of all that must be the same in two processes that serve the same.
+
+    It covers the version, the file of the corpus, the options about models, and the environment
+    variables of this program and of Ollama.
+    """
+    try:
+        status = corpus.stat()
+        file = [status.st_dev, status.st_ino]
+    except OSError:
+        file = []
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(("ROLEBUNDLE_", "OLLAMA_")) and name not in _RESOLVED
+    }
+    # Answers contain the name by which the corpus was opened.
+    names = [os.path.realpath(corpus), corpus.name]
+    values = [version("rolebundle"), names, file, dict(settings), environment]
+    return sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def sockets(corpus: Path) -> list[Path]:
+    """Where the socket of a corpus may lie; none if this process must not attach."""
+    named = os.environ.get(ENVIRONMENT, "")
+    if named == NOT_ATTACHED:
+        return []
+    return [Path(named)] if named else socket_paths(corpus)
+
+
+def attach(operations: Operations, protocol: Protocol, settings: Mapping[str, str]) -> None:
+    """Become the forwarder to the corpus's server. Return if there is none that serves the same.
+
+    Args:
+        operations: those that this process would serve.
+        protocol: what it would speak.
+        settings: its options about models.
+    """
+    connection = connect_to_server(operations, protocol, settings) if sys.executable else None
+    if connection is not None:
+        # -P: the folder in which a host starts this program is no place for modules.
+        alone = [sys.executable, "-P", "-c", _PROGRAM, *sys.argv[1:]]
+        connection.set_inheritable(True)
+        sys.stderr.flush()
+        # Replaced, because this process has imported what the forwarder does not need.
+        os.execv(sys.executable, forwarder_command(connection, alone))
+
+
+def connect_to_server(
+    operations: Operations, protocol: Protocol, settings: Mapping[str, str]
+) -> socket.socket | None:
+    """A connection to the corpus's server, if there is one and it serves the same.
+
+    Why a server does not serve the same is written to standard error.
+    """
+    # A program that approves must run in the folder and with the variables of its own host.
+    if operations.engine.answering.approvals.source == "command":
+        return None
+    for path in sockets(operations.engine.workspace.path):
+        connection = connect(path, HELLO_SECONDS)
+        if connection is None:
+            continue
+        try:
+            reason = _refusal(connection, Hello.of(operations, protocol, settings))
+        except ValueError:
+            reason = "the name of a folder or an agent is not text"
+        if not reason:
+            connection.settimeout(None)
+            return connection
+        connection.close()
+        sys.stderr.write(f"not attached to the server at {path}: {reason}\n")
+    return None
+
+
+def forwarder_command(connection: socket.socket, alone: Sequence[str]) -> list[str]:
+    """The command of the forwarder between the standard streams and a connection.
+
+    Args:
+        connection: greeted; the forwarder must inherit it.
+        alone: the command of a server of this client's own, in case that the server ends.
+    """
+    package = str(Path(rolebundle.__file__).parents[1])
+    # -I -S: it needs no other packages, and is smaller without them.
+    python = [sys.executable, "-I", "-S", "-c", _FORWARDER]
+    return [*python, package, str(connection.fileno()), *alone]
+
+
+def _refusal(connection: socket.socket, hello: Hello) -> str:
+    """Say hello. Return why the server does not serve this client; empty if it does."""
+    try:
+        connection.sendall(hello.model_dump_json().encode() + b"\n")
+        line = received_line(connection, MAX_HELLO_BYTES)
+        if not line:
+            return "it ended the connection"
+        answer: Any = json.loads(line)
+        return str(answer["refused"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "it gave no answer"
+
 
 MAX_CONNECTIONS = 32
 _PAUSE_SECONDS = 0.1
@@ -209,7 +560,7 @@ def serve_shared(server: SharedServer, path: Path) -> NoReturn:
         path: where the socket is made.
 
     Raises:
-        ConfigurationError, CorpusBusy, StorageError: see :func:`local_socket.listening`.
+        ConfigurationError, CorpusBusy, StorageError: see :func:`listening`.
     """
     _use_one_heap()
     # First, because a client does not wait long for an answer to its hello.

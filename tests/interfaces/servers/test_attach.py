@@ -20,16 +20,18 @@ import pytest
 
 from rolebundle.errors import ConfigurationError, CorpusBusy
 from rolebundle.interfaces.cli.options import Call
-from rolebundle.interfaces.servers import local_socket
-from rolebundle.interfaces.servers.attach import (
+from rolebundle.interfaces.servers import shared_server
+from rolebundle.interfaces.servers.operations import Operations
+from rolebundle.interfaces.servers.shared_server import (
     ENVIRONMENT,
     Hello,
+    SharedServer,
+    connect,
     connect_to_server,
     forwarder_command,
+    listening,
+    socket_paths,
 )
-from rolebundle.interfaces.servers.local_socket import connect, listening, socket_paths
-from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.interfaces.servers.shared_server import SharedServer
 from support.commands import PROGRAM, forked_program
 from support.corpora import build, document
 from support.mcp import INITIALIZE, INITIALIZED
@@ -424,10 +426,10 @@ def test_the_socket_is_for_its_user_alone(place: Path, monkeypatch: pytest.Monke
         assert stat.S_IMODE(place.stat().st_mode) == 0o600
         connection = connect(place, 1)
         assert connection is not None
-        assert local_socket.is_same_user(connection)
+        assert shared_server.is_same_user(connection)
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
         assert connect(place, 1) is None
-        assert not local_socket.is_same_user(connection)
+        assert not shared_server.is_same_user(connection)
         connection.close()
         monkeypatch.undo()
         place.chmod(0o666)
@@ -469,7 +471,7 @@ def test_a_client_that_is_gone_after_its_hello_leaves_no_descriptors(db: Path) -
 def test_a_client_that_is_gone_is_nobody() -> None:
     closed = socket.socket(socket.AF_UNIX)
     closed.close()
-    assert not local_socket.is_same_user(closed)
+    assert not shared_server.is_same_user(closed)
 
 
 def test_where_a_socket_cannot_be(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -483,7 +485,7 @@ def test_where_a_socket_cannot_be(place: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [*place.parent.iterdir()] == [place]
     assert connect(place, 1) is None
     assert connect(long, 1) is None
-    monkeypatch.setattr(local_socket, "HAS_SOCKETS", False)
+    monkeypatch.setattr(shared_server, "HAS_SOCKETS", False)
     with pytest.raises(ConfigurationError) as caught, listening(place):
         pass
     assert caught.value.code == "no_unix_sockets"
