@@ -21,7 +21,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from rolebundle.interfaces.servers.tools import INSTRUCTIONS, TOOLS
+from rolebundle.interfaces.servers.operations import INSTRUCTIONS, TOOLS
 
 TASKS = Path(__file__).parent.parent / "tests" / "data" / "tool_tasks.json"
 WITHHELD = ("approval",)

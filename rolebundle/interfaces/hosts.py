@@ -12,16 +12,16 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from shlex import join
 from typing import Any
 
-from pydantic import ValidationError
+from platformdirs import user_data_path
 
-from rolebundle.contracts.hosts import HostChange
 from rolebundle.errors import ConfigurationError, StorageError, UsageError
 from rolebundle.storage.files.partial import partial_file, sync_file, sync_folder
 from rolebundle.text.strict_json import LocatedObject, NotStrictError, parse_located
@@ -76,8 +76,6 @@ class Host:
 
     def command(self, server: str, command: Sequence[str]) -> str:
         """The host's own command that adds the server; empty if it has none."""
-        from shlex import join
-
         return f"{self.adder} {join([server, '--', *command])}" if self.adder else ""
 
 
@@ -129,12 +127,12 @@ def check_name(server: str) -> None:
 
 
 class HostFile:
-    """The configuration file of a host, and the record of the change in it.
+    """The configuration file of a host, and what is kept of a change in it.
 
     Args:
         host: the host.
         path: the file. Links are followed, so that they stay.
-        records: the folder with the records and backups.
+        records: the folder with what was written, and with backups.
     """
 
     def __init__(self, host: Host, path: Path, records: Path) -> None:
@@ -153,66 +151,48 @@ class HostFile:
                 or has what would be lost.
             StorageError: it cannot be read or written.
         """
-        text, change = self._read(), self._record(server)
-        now = self._entries(text).get(server)
-        original, is_new_file = text, not os.path.lexists(self.path)
-        if change is not None and now == change.entry:
-            # The record always tells the way back to what was there before the first change.
-            original, is_new_file = self._without(text, change), change.is_new_file
-        else:
-            change = None
-        before = self._entries(original).get(server)
-        entry = {**(before or {}), **entry}
-        if now == entry:
+        text = self._read()
+        # As long as nobody else has changed the file, the backup is of before the first change.
+        is_ours = text.encode() == self._kept(self._written(server))
+        original = self._original(server) if is_ours else text
+        entry = {**self._entries(original).get(server, {}), **entry}
+        if self._entries(text).get(server) == entry:
             return None
-        changed, removed, added = self._with_entry(original, server, entry)
-        self._check(changed, original, server, entry)
-        if change is None:
-            self._save(self._backup(server), text.encode("utf-8"))
-        record = HostChange(
-            file=str(self.path),
-            server=server,
-            before=before,
-            entry=entry,
-            removed=removed,
-            added=added,
-            is_new_file=is_new_file,
-        )
-        self._save(self._record_file(server), record.model_dump_json(indent=2).encode("utf-8"))
-        try:
-            self._replace(text, changed)
-        except StorageError:
-            self._restore_record(server, change)
-            raise
+        changed = self._with_entry(original, server, entry)
+        expected = dict(self._parsed(original))
+        expected[self._host.container] = {**self._entries(original), server: entry}
+        if self._parsed(changed) != expected:
+            raise self._refused("would lose something")
+        self._save(self._backup(server), original.encode())
+        self._replace(text, changed)
+        self._save(self._written(server), changed.encode())
         return self._backup(server)
 
     def undo(self, server: str) -> None:
-        """Take the change back: the entry that was there before, or none. Later changes stay.
+        """Put the file back as it was before the change. A file that was made is deleted.
 
         Raises:
-            UsageError: ``nothing_to_undo``: there is no change, or the entry is another one today.
+            UsageError: ``nothing_to_undo``: there is no change, or the file has changed since.
             ConfigurationError, StorageError: as for :meth:`write`.
         """
-        change = self._record(server)
-        if change is None:
+        written = self._kept(self._written(server))
+        if written is None:
             raise UsageError(
                 "nothing_to_undo",
                 f"{self.path}: rolebundle has not changed it",
                 "give the same host, --file and --name as with --write",
             )
-        text = self._read()
-        if self._entries(text).get(server) != change.entry:
+        if self._read().encode() != written:
             raise UsageError(
                 "nothing_to_undo",
-                f"{self.path}: its entry {server!r} is not the one that rolebundle wrote",
+                f"{self.path}: it has changed since rolebundle wrote its entry {server!r}",
                 f"edit it by hand; the file as it was is {self._backup(server)}",
             )
-        changed = self._without(text, change)
-        if change.is_new_file and not changed.strip():
-            self._guarded(self.path.unlink, self.path)
+        if original := self._original(server):
+            self._replace(written.decode(), original)
         else:
-            self._replace(text, changed)
-        for file in (self._record_file(server), self._backup(server)):
+            self._guarded(self.path.unlink, self.path)
+        for file in (self._written(server), self._backup(server)):
             with suppress(OSError):
                 file.unlink()
 
@@ -238,17 +218,17 @@ class HostFile:
             raise self._refused(f"{self._host.container} is not an object of servers")
         return entries
 
-    def _with_entry(self, text: str, server: str, entry: Entry) -> tuple[str, str, str]:
-        """The text with the entry, and the piece that was replaced and the one that was added."""
+    def _with_entry(self, text: str, server: str, entry: Entry) -> str:
+        """The text with the entry."""
         if self._host.is_toml:
             if server in self._entries(text):
                 raise self._refused(f"has another entry {server!r}, and would lose its comments")
             gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-            added = _with_line_ends_of(text, gap + _table(self._host.container, server, entry))
-            return text + added, "", added
+            return text + _with_line_ends_of(
+                text, gap + _table(self._host.container, server, entry)
+            )
         if not text.strip():
-            added = self._host.snippet(server, entry)
-            return added, text, added
+            return self._host.snippet(server, entry)
         root, unit = self._parsed(text), _indent(text)
         assert isinstance(root, LocatedObject)
         servers = root.get(self._host.container)
@@ -258,36 +238,7 @@ class HostFile:
         if server not in servers:
             return _inserted(text, servers, _member(server, entry, unit, 2), unit, 1)
         start, last = servers.spans[server]
-        removed, added = text[start : last + 1], _with_line_ends_of(text, _dumped(entry, unit, 2))
-        return text[:start] + added + text[last + 1 :], removed, added
-
-    def _without(self, text: str, change: HostChange) -> str:
-        """The text as it would be if the change had not been made."""
-        servers = {**self._entries(text), change.server: change.before}
-        if change.before is None:
-            del servers[change.server]
-        expected = {**self._parsed(text), self._host.container: servers}
-        if text.count(change.added) == 1:
-            undone = text.replace(change.added, change.removed)
-            with suppress(ConfigurationError):
-                if _without_empty(self._parsed(undone), self._host) == _without_empty(
-                    expected, self._host
-                ):
-                    return undone
-        if self._host.is_toml:
-            raise self._refused(f"the entry {change.server!r} was edited since")
-        # Another program has rewritten the file since.
-        new_text = json.dumps(expected, indent=_indent(text), ensure_ascii=text.isascii()) + "\n"
-        if self._parsed(new_text) != expected:
-            raise self._refused("would lose something")
-        return new_text
-
-    def _check(self, changed: str, original: str, server: str, entry: Entry) -> None:
-        """Refuse a text that is not what was there before, with the entry."""
-        expected = dict(self._parsed(original))
-        expected[self._host.container] = {**self._entries(original), server: entry}
-        if self._parsed(changed) != expected:
-            raise self._refused("would lose something")
+        return text[:start] + _with_line_ends_of(text, _dumped(entry, unit, 2)) + text[last + 1 :]
 
     def _refused(self, problem: str) -> ConfigurationError:
         return ConfigurationError(
@@ -349,26 +300,21 @@ class HostFile:
             "check its permissions, or add the printed configuration by hand",
         )
 
-    def _record_file(self, server: str) -> Path:
+    def _written(self, server: str) -> Path:
+        """What rolebundle has written."""
         digest = sha256(f"{self.path}\0{server}".encode("utf-8", "surrogateescape")).hexdigest()
-        return self._records / f"{self._host.name}-{digest[:16]}.json"
+        return self._records / f"{self._host.name}-{digest[:16]}.written"
 
     def _backup(self, server: str) -> Path:
-        return self._record_file(server).with_suffix(".backup")
+        return self._written(server).with_suffix(".backup")
 
-    def _record(self, server: str) -> HostChange | None:
-        try:
-            return HostChange.model_validate_json(self._record_file(server).read_bytes())
-        except (OSError, ValidationError):
-            return None
+    def _original(self, server: str) -> str:
+        return (self._kept(self._backup(server)) or b"").decode()
 
-    def _restore_record(self, server: str, change: HostChange | None) -> None:
-        """Keep the record of the change that is still in the file."""
-        if change is None:
-            with suppress(OSError):
-                self._record_file(server).unlink()
-        else:
-            self._save(self._record_file(server), change.model_dump_json(indent=2).encode("utf-8"))
+    def _kept(self, file: Path) -> bytes | None:
+        with suppress(OSError):
+            return file.read_bytes()
+        return None
 
     def _save(self, file: Path, data: bytes) -> None:
         """Keep something of a host's file, which may hold secrets of other servers."""
@@ -381,11 +327,6 @@ class HostFile:
                 partial.replace(file)
 
         self._guarded(write, file)
-
-
-def _without_empty(values: Mapping[str, Any], host: Host) -> Mapping[str, Any]:
-    """The values without a container that has no servers."""
-    return {key: value for key, value in values.items() if key != host.container or value}
 
 
 def _copy_permissions(path: Path, partial: Path) -> None:
@@ -424,19 +365,15 @@ def _member(key: str, value: Any, unit: str, depth: int) -> str:
     return f"{json.dumps(key)}: {_dumped(value, unit, depth)}"
 
 
-def _inserted(
-    text: str, members: LocatedObject, member: str, unit: str, depth: int
-) -> tuple[str, str, str]:
-    """The text with a member at the beginning of an object at a depth, as :meth:`_with_entry`."""
+def _inserted(text: str, members: LocatedObject, member: str, unit: str, depth: int) -> str:
+    """The text with a member at the beginning of an object at a depth."""
     start = members.at + 1
-    added = _with_line_ends_of(text, f"\n{unit * (depth + 1)}{member}")
+    added = f"\n{unit * (depth + 1)}{member}"
     if members:
-        added += ","
-        return text[:start] + added + text[start:], "", added
+        return text[:start] + _with_line_ends_of(text, added) + "," + text[start:]
     # What is between the brackets is white space.
-    end = text.index("}", start)
-    added = _with_line_ends_of(text, f"{{{added}\n{unit * depth}}}")
-    return text[: start - 1] + added + text[end + 1 :], text[start - 1 : end + 1], added
+    added = _with_line_ends_of(text, f"{added}\n{unit * depth}")
+    return text[:start] + added + text[text.index("}", start) :]
 
 
 def _table(container: str, server: str, entry: Entry) -> str:
@@ -469,6 +406,4 @@ def absolute_command(arguments: Sequence[str]) -> list[str]:
 
 def records_folder() -> Path:
     """Where the records and backups of `connect` are kept."""
-    from platformdirs import user_data_path
-
     return user_data_path("rolebundle", appauthor=False) / "hosts"

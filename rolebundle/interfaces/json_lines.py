@@ -13,43 +13,33 @@ MAX_LINE_BYTES = 1 << 20
 _MAX_DIGITS = 400
 
 
-class NotJson(UsageError):
-    """Text that is not JSON, JSON that is ambiguous, or JSON that is not an object.
-
-    Attributes:
-        reason: what is wrong, without a subject, such as ``not JSON: ...``.
-    """
-
-    rpc_code = -32700
-
-    def __init__(self, code: str, message: str, hint: str = "", *, reason: str = "") -> None:
-        super().__init__(code, message, hint)
-        self.reason = reason
+_RPC_CODES = {
+    "not_json": -32700,
+    "not_an_object": -32700,
+    "batch_refused": -32600,
+    "bad_envelope": -32600,
+    "unknown_method": -32601,
+    "request_too_large": -32008,
+}
+"""JSON-RPC's numbers of the errors of the protocol itself."""
 
 
-class TooLarge(UsageError):
-    """A request over the bound."""
-
-    rpc_code = -32008
-
-
-class BadEnvelope(UsageError):
-    """JSON that is not a request of JSON-RPC 2.0."""
-
-    rpc_code = -32600
+def rpc_code(error: RolebundleError) -> int:
+    """JSON-RPC's number of an error."""
+    return _RPC_CODES.get(error.code, error.rpc_code)
 
 
 def json_object(data: bytes) -> dict[str, Any]:
     """One JSON object from its bytes.
 
     Raises:
-        NotJson: not UTF-8, not JSON, nested too deeply, NaN or infinite, a number of too many
-            digits, one key twice, or something else than an object.
-        TooLarge: over ``MAX_LINE_BYTES``.
+        UsageError: ``not_json``: not UTF-8, not JSON, nested too deeply, NaN or infinite, a number
+            of too many digits, or one key twice; ``not_an_object``; ``request_too_large``: over
+            ``MAX_LINE_BYTES``.
     """
     value = json_value(data)
     if not isinstance(value, dict):
-        raise NotJson("not_an_object", "the request is not a JSON object", "send {...}")
+        raise UsageError("not_an_object", "the request is not a JSON object", "send {...}")
     return value
 
 
@@ -57,11 +47,10 @@ def json_value(data: bytes, max_bytes: int = MAX_LINE_BYTES) -> Any:
     """One JSON value from its bytes.
 
     Raises:
-        NotJson: as for :func:`json_object`, except that the value need not be an object.
-        TooLarge: over ``max_bytes``.
+        UsageError: as for :func:`json_object`, except that the value need not be an object.
     """
     if len(data) > max_bytes:
-        raise TooLarge(
+        raise UsageError(
             "request_too_large",
             f"the request is over {max_bytes:,} bytes",
             "send less: a task needs a few sentences",
@@ -75,11 +64,8 @@ def json_value(data: bytes, max_bytes: int = MAX_LINE_BYTES) -> Any:
         raise _refused(f"{error}{position}") from None
 
 
-def _refused(cause: str) -> NotJson:
-    reason = f"not JSON: {cause}"
-    return NotJson(
-        "not_json", f"the request is {reason}", "send one UTF-8 JSON object", reason=reason
-    )
+def _refused(cause: str) -> UsageError:
+    return UsageError("not_json", f"the request is not JSON: {cause}", "send one UTF-8 JSON object")
 
 
 def id_of(message: object) -> Any:
@@ -92,10 +78,10 @@ def checked_envelope(message: object) -> dict[str, Any]:
     """The message, whose ``method`` is a text. Its ``params`` may be anything.
 
     Raises:
-        BadEnvelope: it is no request and no notification of JSON-RPC 2.0.
+        UsageError: it is no request and no notification of JSON-RPC 2.0.
     """
     if isinstance(message, list):
-        raise BadEnvelope("batch_refused", "batches are not supported", "send single requests")
+        raise UsageError("batch_refused", "batches are not supported", "send single requests")
     if not isinstance(message, dict):
         raise bad_envelope("the message is not an object")
     if message.get("id") is not None and id_of(message) is None:
@@ -107,9 +93,9 @@ def checked_envelope(message: object) -> dict[str, Any]:
     return message
 
 
-def bad_envelope(reason: str) -> BadEnvelope:
+def bad_envelope(reason: str) -> UsageError:
     """The error for a message that is no request, with what is wrong with it."""
-    return BadEnvelope(
+    return UsageError(
         "bad_envelope",
         f"not a JSON-RPC 2.0 request: {reason}",
         'send one object: {"jsonrpc": "2.0", "id": 1, "method": "...", "params": {...}}',
@@ -128,7 +114,7 @@ def error_fields(error: RolebundleError) -> dict[str, Any]:
 
 def error_line(request_id: Any, error: RolebundleError) -> bytes:
     """The answer to a request that was refused or failed."""
-    fields = {"code": error.rpc_code, "message": error.message, "data": error_fields(error)}
+    fields = {"code": rpc_code(error), "message": error.message, "data": error_fields(error)}
     return encoded({"jsonrpc": "2.0", "id": request_id, "error": fields})
 
 

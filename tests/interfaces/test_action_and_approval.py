@@ -13,7 +13,7 @@ from rolebundle.contracts.request import MAX_NAME_CHARACTERS
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.client import Sidecar, SidecarError
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.servers.tools import TOOLS
+from rolebundle.interfaces.servers.operations import TOOLS
 from support.commands import forked_program, invoke, run
 
 TASK = "Rotate the token"

@@ -14,7 +14,7 @@ import pytest
 
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
-from rolebundle.interfaces.servers import tools
+from rolebundle.interfaces.servers import operations as tools
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import demo_overlays
@@ -142,12 +142,12 @@ def by_serve(server: Served, method: str, fields: dict[str, Any]) -> Any:
 @contextmanager
 def handlers(engine: Engine) -> Iterator[Any]:
     """The handlers of an MCP server over an engine."""
-    from rolebundle.interfaces.servers.mcp import Handlers, LocalMethods
+    from rolebundle.interfaces.servers.mcp import Handlers
     from rolebundle.interfaces.servers.worker import Worker
 
     worker = Worker(Operations(engine))
     worker.start()
-    yield Handlers(LocalMethods(worker))
+    yield Handlers(worker)
     worker.stop()
     assert worker.has_ended
 

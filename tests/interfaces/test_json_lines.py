@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.errors import RolebundleError
-from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value
+from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value, rpc_code
 
 PLAIN = st.recursive(
     st.none()
@@ -46,7 +46,7 @@ def test_what_it_must_not_say_is_refused_with_the_reason(data: bytes, reason: st
     with pytest.raises(RolebundleError) as caught:
         json_value(data)
     assert reason in caught.value.message
-    assert (caught.value.code, caught.value.rpc_code) == ("not_json", -32700)
+    assert (caught.value.code, rpc_code(caught.value)) == ("not_json", -32700)
 
 
 def test_a_key_that_occurs_twice_among_many_is_found_at_once() -> None:
@@ -66,7 +66,7 @@ def test_a_request_is_an_object() -> None:
 def test_a_request_over_the_bound_is_refused_before_it_is_read() -> None:
     with pytest.raises(RolebundleError) as caught:
         json_object(b"{" * (MAX_LINE_BYTES + 1))
-    assert (caught.value.code, caught.value.rpc_code) == ("request_too_large", -32008)
+    assert (caught.value.code, rpc_code(caught.value)) == ("request_too_large", -32008)
 
 
 @given(st.binary(max_size=200))

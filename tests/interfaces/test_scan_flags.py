@@ -20,7 +20,7 @@ from rolebundle.contracts.terms import (
     FallbackState,
     WarningCode,
 )
-from rolebundle.interfaces.cli.why import text as why_text
+from rolebundle.interfaces.cli.explain import text as why_text
 from rolebundle.interfaces.model_text import answer_text, lookups_text
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup

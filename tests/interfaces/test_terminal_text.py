@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.terms import RANKED_LOWER, REJECTION_CODES
 from rolebundle.interfaces import render
-from rolebundle.interfaces.cli.get import lookup_lines
+from rolebundle.interfaces.cli.lookups import lookup_lines
 from rolebundle.interfaces.layout import columns
 from rolebundle.interfaces.model_text import comparison_lines
 from rolebundle.interfaces.style import Style

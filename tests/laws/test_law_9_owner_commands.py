@@ -10,8 +10,7 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.admin.records import set_policy
 from rolebundle.engine import Engine
-from rolebundle.interfaces.servers.operations import METHODS, Operations
-from rolebundle.interfaces.servers.tools import TOOLS
+from rolebundle.interfaces.servers.operations import METHODS, TOOLS, Operations
 from support.commands import invoke
 from support.corpora import build, document
 

@@ -249,7 +249,7 @@ def _import_everything() -> None:
     import rolebundle
     from rolebundle.contracts.base import Contract
     from rolebundle.embedding.static import StaticProvider
-    from rolebundle.interfaces.servers.tools import TOOLS
+    from rolebundle.interfaces.servers.operations import TOOLS
 
     for module in pkgutil.walk_packages(rolebundle.__path__, "rolebundle."):
         with suppress(ImportError):

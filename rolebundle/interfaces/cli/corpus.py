@@ -1,14 +1,62 @@
-"""`rolebundle corpus`: the care of the corpus file."""
+"""`rolebundle corpus …`: the care of the corpus file."""
 
 from __future__ import annotations
 
+import json
+import shlex
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
 import click
+from click.core import ParameterSource
 
-from rolebundle.interfaces.cli.command_list import CORPUS
-from rolebundle.interfaces.cli.lazy_group import LazyGroup
+from rolebundle.admin import Admin, indexes
+from rolebundle.admin.backups import create_backup, restore_backup, rotate_backups
+from rolebundle.admin.purges import (
+    PurgePlan,
+    PurgeSelection,
+    finish_pending,
+    plan_of,
+    purge_documents,
+)
+from rolebundle.admin.records import drop_document, move_root, release_document, remove_root
+from rolebundle.contracts.backup import RestoreReport
+from rolebundle.contracts.base import writable
+from rolebundle.contracts.doctor import DoctorReport, RepairReport
+from rolebundle.contracts.embedding import EmbeddingIndexes, EmbedResult
+from rolebundle.contracts.ingest import FormatList
+from rolebundle.contracts.purge import PublishedCopy, PurgePreview, PurgeResult, Receipt
+from rolebundle.contracts.quarantine import QuarantinedDocument, QuarantineDetails, QuarantineList
+from rolebundle.contracts.roots import Root, RootList
+from rolebundle.contracts.status import IndexStatus
+from rolebundle.doctor import examine
+from rolebundle.embedding.registry import ProviderSpec
+from rolebundle.errors import (
+    CorpusBusy,
+    CorpusCorrupt,
+    EmbedderError,
+    RolebundleError,
+    StorageError,
+    UsageError,
+)
+from rolebundle.ingest.formats import formats as all_formats
+from rolebundle.interfaces.cli.options import Call, with_call
+from rolebundle.interfaces.cli.output import print_first, print_json, progress_bar, time_text
+from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.scan.quarantine import flagged_document
+from rolebundle.status import owner_status
+from rolebundle.storage.content.quarantine import Flagged, flagged_documents
+from rolebundle.storage.location import published_folder
+from rolebundle.storage.purge import backups as backups_of
+from rolebundle.storage.purge import delete_backups
+from rolebundle.storage.records.roots import load
+from rolebundle.text.counts import counted
 
 
-@click.group(cls=LazyGroup, sections=CORPUS)
+@click.group()
 def corpus() -> None:
     """Care for the corpus file and what it holds.
 
@@ -17,3 +65,776 @@ def corpus() -> None:
     rolebundle corpus backup /media/disk/team.db
     rolebundle corpus roots list
     """
+
+
+_LINE_CHARS = 300
+_MAX_LISTED = 20
+
+
+@corpus.command(short_help="Check and repair the file")
+@click.option("--repair", is_flag=True, help="Replace a damaged corpus by what can be saved of it.")
+@with_call("db", "as_json")
+def doctor(call: Call, repair: bool) -> None:
+    """Check the corpus and the files beside it. Change nothing without --repair.
+
+    One line for each check: ok, a warning or a problem, with what to do about it. The checks work
+    on a private copy, so they need room for it in the folder for temporary files ($TMPDIR).
+
+    Exit code 0 if there is no problem, also if there are warnings; 7 if the corpus or its audit is
+    damaged.
+
+    --repair writes a new corpus beside a damaged one and checks it before it takes its name. The
+    damaged file is kept as NAME.damaged-DATE-TIME until you delete it. Damaged documents are left
+    out; ingest their folders again. If the stored options of earlier ingests (--untrusted,
+    --max-trust, --meta) are damaged, an ingest of a path is refused until you give them again. If
+    the policy is damaged, every agent is denied until `rolebundle policy set`.
+
+    \b
+    rolebundle corpus doctor
+    rolebundle corpus doctor --repair
+    rolebundle corpus doctor --json --db team.db
+    """
+    if repair:
+        with call.admin() as admin:
+            repaired = admin.repair()
+        call.print(repaired, _repair_lines(repaired))
+        return
+    report = examine(call.path)
+    call.print(report, _doctor_lines(report))
+    if not report.sound:
+        raise CorpusCorrupt(
+            "check_failed",
+            f"{report.location}: problems were found",
+            "follow the remedies above; `rolebundle corpus doctor --repair` repairs the corpus",
+        )
+
+
+def _doctor_lines(report: DoctorReport) -> Iterator[str]:
+    width = max(len(check.name) for check in report.checks)
+    yield report.location
+    for check in report.checks:
+        line = f"{check.state:<8} {check.name:<{width}}  {one_line(check.message, _LINE_CHARS)}"
+        yield line + (f"  → {one_line(check.remedy, _LINE_CHARS)}" if check.remedy else "")
+
+
+def _repair_lines(report: RepairReport) -> Iterator[str]:
+    if not report.repaired:
+        yield f"{report.location}: nothing to repair"
+        return
+    yield (
+        f"{report.location}: {counted(report.documents, 'document')} and "
+        f"{counted(report.chunks, 'chunk')} saved"
+    )
+    yield f"the damaged file is kept: {report.kept}"
+    for lost in report.lost[:_MAX_LISTED]:
+        name, path = (one_line(lost[key]) for key in ("document_id", "path"))
+        yield f"lost: {name or 'documents of'} ({path or '?'})"
+    if report.lost[_MAX_LISTED:]:
+        yield f"lost: {len(report.lost) - _MAX_LISTED} more; see --json"
+    yield from (f"note: {note}" for note in report.notes)
+    folders = " ".join(shlex.quote(root) for root in report.roots) or "PATH"
+    yield f"next: rolebundle ingest --reread {folders}, with the options of the first time"
+
+
+@corpus.command(short_help="Copy it while others use it")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--rotate",
+    "--backups",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Back up into this folder, and keep one backup of each of 7 days and of each of 4 weeks.",
+)
+@with_call("db", "overlay_dirs", "as_json")
+def backup(call: Call, file: Path | None, folder: Path | None) -> None:
+    """Copy the corpus with its policy and its audit, while other processes may write.
+
+    The backup is FILE, FILE.audit if there is an audit, and FILE.manifest.json with their hashes
+    and the digests of the overlays. FILE gets its name after a full check. An existing file is not
+    replaced. Documents that a purge erases later stay in the backup.
+
+    \b
+    rolebundle corpus backup /media/disk/team.db
+    rolebundle corpus backup --rotate ~/backups
+    """
+    if file is not None and folder is None:
+        report = call.owner(create_backup, file, call.folders)
+    elif folder is not None and file is None:
+        report = call.owner(rotate_backups, folder, call.folders)
+    else:
+        raise click.UsageError("name the backup's FILE, or give --rotate DIR")
+    manifest = report.manifest
+    lines = [
+        f"{report.location}: {counted(manifest.documents, 'document')}, "
+        f"{counted(manifest.chunks, 'chunk')}, generation {manifest.generation}; checked",
+        *(f"removed: {removed}" for removed in report.removed),
+    ]
+    call.print(report, lines)
+    for warning in report.warnings:
+        click.echo(writable(f"warning: {warning}"), err=True)
+
+
+_AUDIT = {
+    "kept": "the present audit is kept",
+    "restored": "the audit of the backup takes the place of the present one",
+    "none": "no audit",
+}
+
+
+@corpus.command(short_help="Replace it by a backup")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--yes", is_flag=True, help="Do it. Without this, only show what would be done.")
+@with_call("db", "overlay_dirs", "as_json")
+def restore(call: Call, file: Path, yes: bool) -> None:
+    """Replace the corpus, which may be damaged or missing, by a backup.
+
+    The backup is verified first. The former corpus is kept as NAME.replaced-DATE-TIME with its log,
+    until you delete it. The present audit is kept if it continues that of the backup. While another
+    process has the corpus open for writing, nothing is done (exit code 5).
+
+    \b
+    rolebundle corpus restore /media/disk/team.db
+    rolebundle corpus restore /media/disk/team.db --yes
+    """
+    report = call.owner(restore_backup, file, call.folders, confirmed=yes)
+    call.print(report, _restore_lines(report))
+    if report.purges_undone:
+        click.echo(
+            f"warning: {counted(report.purges_undone, 'purge')} came after this backup; it has the "
+            "purged documents, so purge them again",
+            err=True,
+        )
+    if not yes:
+        raise UsageError(
+            "not_confirmed",
+            f"{report.location}: nothing was changed",
+            "run the same command with --yes",
+        )
+
+
+def _restore_lines(report: RestoreReport) -> Iterator[str]:
+    verb = "restored" if report.done else "would restore"
+    created = f" of {report.created_at}" if report.created_at else " (it has no manifest)"
+    yield f"{verb}: {report.location} from {report.backup}{created}"
+    yield (
+        f"{counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')}; "
+        f"{_AUDIT[report.audit]}"
+    )
+    if report.replaced:
+        yield f"the former corpus is kept: {report.replaced}"
+    if report.overlays_changed:
+        yield f"overlays that changed since: {', '.join(report.overlays_changed)}"
+
+
+@corpus.command(short_help="Erase documents and every byte of them")
+@click.argument("names", nargs=-1, metavar="[DOCUMENT|PATH|GLOB|SOURCE]...")
+@click.option("--source", "as_sources", is_flag=True, help="The names are names of sources.")
+@click.option(
+    "--decision", "decisions", metavar="ID", multiple=True, help="Purge this decision, too."
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
+@click.option("--yes", is_flag=True, help="Do not ask. Required if there is no terminal.")
+@click.option(
+    "--backups",
+    is_flag=True,
+    help="Also delete the backups that migrations made.",
+)
+@with_call("db", "as_json")
+def purge(
+    call: Call,
+    names: tuple[str, ...],
+    as_sources: bool,
+    decisions: tuple[str, ...],
+    dry_run: bool,
+    yes: bool,
+    backups: bool,
+) -> None:
+    """Erase documents, so that no byte of them is left in the corpus file or the files beside it.
+
+    Text, words, titles, paths, ids and vectors are erased. Remembered facts that cite one of the
+    documents are erased, too. The whole file is rewritten, which needs disk space for two more
+    copies. The receipt records that something was erased, but not what. If another process is still
+    reading the old data, the purge is pending (exit code 5). A purge without names or the next
+    ingest completes it.
+
+    A document is named by its id, by the path of its file, here or in the corpus, by a chunk id or
+    path:start-end, or by a glob of paths or ids: the whole document is erased.
+
+    The marks of what is erased go with it. Of a decision (--decision) the words and names are
+    erased; its number stays, and it has ended.
+
+    Replicas that ever held one of the documents are listed; publish them again, so that they are
+    replaced. Copies that were pulled stay as they are until their next pull.
+
+    Files in your folders and the audit are not changed. If the audit keeps the text of queries,
+    that text stays. Freed blocks of the disk are not overwritten.
+
+    \b
+    rolebundle corpus purge hr/reviews-2025.md --dry-run
+    rolebundle corpus purge old-wiki --source --yes
+    rolebundle corpus purge "contracts/**/draft-*.md" --json --yes
+    rolebundle corpus purge
+    """
+    selection = PurgeSelection(names, as_sources, decisions, str(Path.cwd()))
+    chosen = bool(names or decisions)
+    with call.admin() as admin:
+        path = admin.workspace.path
+        if dry_run:
+            plan = plan_of(admin.workspace, selection) if chosen else None
+            _purge_show_plan(call, plan, [str(backup) for backup in backups_of(path)])
+            return
+        also = f"delete {counted(len(backups_of(path)), 'backup')}" if backups else ""
+        returning: Sequence[str] = ()
+        if chosen:
+            receipts, returning = _erase(admin, selection, yes, also)
+        else:
+            if also and not yes:
+                _confirm(f"{also[0].upper()}{also[1:]}?")
+            receipts = finish_pending(admin.workspace)
+        deleted = delete_backups(path) if backups else 0
+        left = [str(backup) for backup in backups_of(path)]
+    call.print(
+        PurgeResult(
+            receipts=receipts, returning=[*returning], backups=left, backups_deleted=deleted
+        ),
+        _receipt_lines(receipts, deleted) if receipts or chosen or backups else [_NOTHING_PENDING],
+    )
+    _warn(returning, left)
+    _print_publications(receipt.publications for receipt in receipts)
+    _refuse_pending(receipts, path)
+
+
+def _erase(
+    admin: Admin, selection: PurgeSelection, yes: bool, also: str
+) -> tuple[list[Receipt], Sequence[str]]:
+    try:
+        plan = plan_of(admin.workspace, selection)
+    except UsageError as error:
+        # The documents may be gone already, if an earlier run was killed before its report.
+        pending = finish_pending(admin.workspace) if error.code == "nothing_to_purge" else []
+        if not pending:
+            raise
+        click.echo(
+            writable(f"{error.message}; an earlier purge was pending and was continued"), err=True
+        )
+        return pending, ()
+    if not yes:
+        size, path = plan.extent, admin.workspace.path
+        _print_names((*plan.documents, *plan.decisions))
+        _print_facts(plan.facts)
+        _print_publications([plan.publications])
+        _confirm(
+            f"Erase {counted(size.documents, 'document')}, {counted(size.chunks, 'chunk')} and "
+            f"{counted(size.vectors, 'vector')} from {path}" + (f", and {also}?" if also else "?")
+        )
+    return [purge_documents(admin.workspace, selection)], plan.returning
+
+
+def _confirm(question: str) -> None:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError(
+            "not_confirmed",
+            "the purge was not confirmed, because there is no terminal; nothing was purged",
+            "run it with --dry-run to see what would be erased, then with --yes",
+        )
+    click.confirm(question, abort=True, err=True)
+
+
+def _purge_show_plan(call: Call, plan: PurgePlan | None, backups: Sequence[str]) -> None:
+    if call.as_json:
+        report: dict[str, Any] = {"backups": backups}
+        if plan is not None:
+            report |= {
+                **plan.extent._asdict(),
+                "document_ids": [*plan.documents],
+                "decision_ids": [*plan.decisions],
+                "facts": [*plan.facts],
+                "returning": [*plan.returning],
+                "publications": [*plan.publications],
+            }
+        print_json(PurgePreview.model_validate(report), exclude_unset=True)
+        return
+    if plan is not None:
+        click.echo(f"would erase {_extent(plan.extent)}")
+        _print_names((*plan.documents, *plan.decisions))
+        _print_facts(plan.facts)
+        _warn(plan.returning, ())
+        _print_publications([plan.publications])
+    for backup in backups:
+        click.echo(writable(f"backup: {backup}"))
+
+
+_NOTHING_PENDING = "no purge was pending"
+
+
+def _extent(size: Any) -> str:
+    """How many documents, chunks and vectors a plan or a receipt is about."""
+    return (
+        f"{counted(size.documents, 'document')}, {counted(size.chunks, 'chunk')}, "
+        f"{counted(size.vectors, 'vector')}"
+    )
+
+
+def _receipt_lines(receipts: Sequence[Receipt], deleted: int) -> Iterator[str]:
+    for receipt in receipts:
+        verb = "erased" if receipt.state == "done" else "pending"
+        yield f"{verb}: {_extent(receipt)}; receipt {receipt.id} of {receipt.purged_at}"
+    if deleted:
+        yield f"{counted(deleted, 'backup')} deleted"
+
+
+def _print_names(names: Sequence[str]) -> None:
+    print_first([f"would erase: {name}" for name in names], err=True)
+
+
+def _print_facts(facts: Sequence[str]) -> None:
+    if facts:
+        count = counted(len(facts), "remembered fact")
+        click.echo(
+            f"among them are {count}, because a fact goes with the document that it cites", err=True
+        )
+
+
+def _warn(returning: Sequence[str], backups: Sequence[str]) -> None:
+    on_disk = "still on disk, and the next ingest would add it again"
+    print_first([f"{on_disk}: {location}" for location in returning], err=True)
+    if returning:
+        click.echo(
+            "delete these files, or list them under `ignore` in their rolebundle.toml", err=True
+        )
+    for backup in backups:
+        click.echo(
+            writable(f"this backup may still hold the documents: {backup}; --backups deletes it"),
+            err=True,
+        )
+
+
+def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
+    copies = list(dict.fromkeys(copy for published in lists for copy in published))
+    for copy in copies:
+        agent = f" for the agent {copy.agent}" if copy.agent else ""
+        problem = (
+            f"published to {copy.target}{agent}, generation {copy.generation} of "
+            f"{copy.published_at}"
+            if copy.published_at
+            else f"a publish to {copy.target}{agent} was not completed"
+        )
+        until = f"; a copy that was pulled answers at most until {copy.refuses_at}"
+        click.echo(
+            writable(
+                f"{problem}: `{copy.next_step}` replaces it{until if copy.refuses_at else ''}"
+            ),
+            err=True,
+        )
+    if copies:
+        click.echo(
+            "copies that were pulled cannot be reached from here: each stays as it is until its "
+            "next `rolebundle replica pull`, and one that never pulls again keeps the bytes",
+            err=True,
+        )
+
+
+def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
+    waiting_for = {receipt.waiting_for for receipt in receipts if receipt.state == "pending"}
+    if not waiting_for:
+        return
+    kind: type[RolebundleError] = StorageError
+    erased = "the purged documents are erased from the corpus, but"
+    unfindable = "the purged documents cannot be found any more, but their bytes are still in the"
+    if "disk" in waiting_for:
+        problem = f"{unfindable} file, because rewriting it failed"
+        step = "free disk space for two more copies of it"
+    elif "staging" in waiting_for:
+        problem = (
+            f"{erased} the last replica of a publication may hold them: a folder in "
+            f"{published_folder(path)} cannot be deleted"
+        )
+        step = "delete that folder"
+    elif "publisher" in waiting_for:
+        kind = CorpusBusy
+        problem = (
+            f"{erased} another process publishes it, and the replica that it makes may hold them"
+        )
+        step = "wait for that process to end"
+    else:
+        kind = CorpusBusy
+        problem = f"{unfindable} corpus, because another process is reading or writing it"
+        step = "end that process or wait for it"
+    raise kind("purge_pending", f"{path}: {problem}", f"{step}, then run `rolebundle corpus purge`")
+
+
+_ROOTS_LINE_CHARS = 2_000
+_PATH = click.Path(path_type=Path)
+
+
+@corpus.group(short_help="List, move and remove the ingested folders")
+def roots() -> None:
+    """List, move and remove the folders and files that were ingested.
+
+    \b
+    rolebundle corpus roots list
+    rolebundle corpus roots move notes /media/disk/notes
+    rolebundle corpus roots remove old-project --yes
+    """
+
+
+@roots.command("list")
+@with_call("db", "as_json")
+def roots_list_command(call: Call) -> None:
+    """List the roots with path, source, number of documents and time of the last change.
+
+    \b
+    rolebundle corpus roots list
+    rolebundle corpus roots list --json
+    """
+    with call.admin() as admin:
+        known = load(admin.workspace.corpus)
+    lines = (one_line(writable(_roots_line(root)), _ROOTS_LINE_CHARS) for root in known)
+    empty = "no root: run `rolebundle ingest PATH`; a replica has none"
+    call.print(RootList(roots=known), lines, empty=empty)
+
+
+def _roots_line(root: Root) -> str:
+    options = root.options.model_dump(exclude_defaults=True)
+    parts = [
+        root.location,
+        f"source {root.source_id}",
+        counted(root.documents, "document"),
+        f"changed {root.synced_at}" if root.synced_at else "not complete",
+        *(f"{name}={value}" for name, value in options.items()),
+    ]
+    if not Path(root.location).exists():
+        parts.append("MISSING")
+    return "  ".join(parts)
+
+
+@roots.command("move")
+@click.argument("old", type=_PATH)
+@click.argument("new", type=_PATH)
+@with_call("db", "as_json")
+def move_command(call: Call, old: Path, new: Path) -> None:
+    """Change the path of a root in the corpus. No file is moved.
+
+    Ids, vectors and options of its documents stay. An ingest finds a moved folder by itself if the
+    old one is missing and most files are unchanged.
+
+    \b
+    rolebundle corpus roots move notes /media/disk/notes
+    """
+    change = call.owner(move_root, old, new)
+    moved = counted(change.documents, "document")
+    line = f"{change.location}: {moved} moved; run `rolebundle ingest`"
+    call.print(change, [line])
+
+
+@roots.command("remove")
+@click.argument("path", type=_PATH)
+@click.option("--yes", is_flag=True, help="Do it. Without this, only show what would be done.")
+@with_call("db", "as_json")
+def remove_command(call: Call, path: Path, yes: bool) -> None:
+    """Forget a root and remove its documents from the corpus. Your files are not changed.
+
+    `rolebundle corpus purge` also erases every byte of the documents.
+
+    \b
+    rolebundle corpus roots remove old-project
+    rolebundle corpus roots remove old-project --yes
+    """
+    change = call.owner(remove_root, path, confirmed=yes)
+    verb = "removed" if yes else "would be removed"
+    line = f"{change.location}: {counted(change.documents, 'document')} {verb}"
+    call.print(change, [line])
+    if not yes:
+        raise UsageError(
+            "not_confirmed",
+            "the root was not removed, because that was not confirmed",
+            "run the same command with --yes",
+        )
+
+
+@corpus.group(
+    invoke_without_command=True, short_help="Fill the vectors, or build another model's index"
+)
+@click.option(
+    "--model",
+    metavar="PROVIDER[:NAME]",
+    help="Build the index of this model: static, onnx[:NAME], ollama:NAME or openai[:NAME].",
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Only estimate the number of chunks, the time and the disk space.",
+)
+@click.option("--optimize", is_flag=True, help="Build the approximate index afterwards.")
+@with_call("db", "as_json")
+def embed(call: Call, model: str | None, dry_run: bool, optimize: bool) -> None:
+    """Embed the chunks that have no vector, or build another model's index and switch to it.
+
+    The old index is used until the new one is complete. If a run is killed, the next run continues
+    where it stopped. A server on another machine is refused unless
+    $ROLEBUNDLE_EMBED_ALLOW_HOST names it; $ROLEBUNDLE_EMBED_URL is its address.
+
+    \b
+    rolebundle corpus embed                              embed the chunks that wait
+    rolebundle corpus embed --model ollama:nomic-embed-text --dry-run
+    rolebundle corpus embed --model ollama:nomic-embed-text
+    rolebundle corpus embed --model onnx                 needs: pip install '.[onnx]'
+    rolebundle corpus embed --optimize                   for more than 20,000 chunks
+    rolebundle corpus embed list
+    """
+    ctx = click.get_current_context()
+    if ctx.invoked_subcommand is not None:
+        _refuse_stray_options(ctx)
+        return
+    admin = call.admin()
+    spec = None
+    if model is not None:
+        provider, _, name = model.partition(":")
+        workspace = admin.workspace
+        spec = ProviderSpec(provider, name, workspace.embed_url, workspace.allow_host)
+    if dry_run:
+        _embed_show_plan(admin, spec, call)
+        return
+    with progress_bar() as progress:
+        report = indexes.embed(admin.workspace, spec, progress=progress)
+    optimized = indexes.optimize(admin.workspace) if optimize and not report.waiting else None
+    lines = [f"{counted(report.embedded, 'chunk')} embedded, {report.waiting} waiting"]
+    if optimized:
+        outcome = "kept" if optimized.is_kept else "dropped, because its recall is too low"
+        lines.append(
+            f"approximate index: {optimized.buckets} buckets, sampled recall "
+            f"{optimized.recall:.3f}, {outcome}"
+        )
+    result = EmbedResult(
+        embedded=report.embedded,
+        waiting=report.waiting,
+        recall=optimized.recall if optimized else None,
+        fast=optimized.is_kept if optimized else None,
+    )
+    call.print(result, lines)
+    if report.waiting:
+        raise EmbedderError(
+            "embedding_incomplete",
+            f"{counted(report.waiting, 'chunk')} still without a vector: {report.problem}",
+            "correct the problem and run the same command again; it continues where it stopped, "
+            "and the active index answers until then",
+        )
+
+
+def _refuse_stray_options(ctx: click.Context) -> None:
+    # If they were ignored, `embed --db team.db drop 2` would change another corpus, and
+    # `embed --dry-run drop 2` would drop the index.
+    for option in ctx.command.params:
+        if ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"{option.opts[0]} has no effect before {ctx.invoked_subcommand}; "
+                f"give the options of {ctx.invoked_subcommand} after it"
+            )
+
+
+@embed.command("list")
+@with_call("db", "as_json")
+def list_indexes(call: Call) -> None:
+    """List the indexes of the corpus. * marks the active one.
+
+    \b
+    rolebundle corpus embed list
+    """
+    with call.admin() as admin:
+        stored = owner_status(admin.workspace.corpus).indexes
+    empty = "no embedding index yet: run `rolebundle corpus embed`"
+    answer = EmbeddingIndexes(indexes=stored)
+    call.print(answer, map(_embed_line, stored), empty=empty)
+
+
+@embed.command("use")
+@click.argument("index")
+@with_call("db")
+def use_index(call: Call, index: str) -> None:
+    """Make a complete index the active one. INDEX: its number, or provider:model.
+
+    \b
+    rolebundle corpus embed use 2
+    """
+    indexes.use_index(call.admin().workspace, index)
+    click.echo(f"{index} is active now", err=True)
+
+
+@embed.command("drop")
+@click.argument("index")
+@with_call("db")
+def drop_index(call: Call, index: str) -> None:
+    """Remove an inactive index and its vectors. INDEX: its number, or provider:model.
+
+    \b
+    rolebundle corpus embed drop 1
+    """
+    indexes.drop_index(call.admin().workspace, index)
+    click.echo(f"{index} was removed", err=True)
+
+
+@embed.command("clear-cache")
+@with_call("db")
+def clear_cache(call: Call) -> None:
+    """Delete the cached vectors of removed and changed texts.
+
+    \b
+    rolebundle corpus embed clear-cache
+    """
+    deleted = indexes.clear_vector_cache(call.admin().workspace)
+    click.echo(f"{counted(deleted, 'vector')} deleted", err=True)
+
+
+def _embed_show_plan(admin: Admin, spec: ProviderSpec | None, call: Call) -> None:
+    plan = indexes.estimate(admin.workspace, spec)
+    line = (
+        f"{plan.waiting} of {counted(plan.chunks, 'chunk')} to embed, "
+        f"about {time_text(plan.seconds)}, about {plan.bytes / 1e6:,.1f} MB"
+    )
+    answer = plan.model_copy(update={"seconds": round(plan.seconds, 1)})
+    call.print(answer, [line])
+
+
+def _embed_line(index: IndexStatus) -> str:
+    mark = "*" if index.active else " "
+    fast = f", fast (recall {index.fast_recall:.3f})" if index.fast_recall is not None else ""
+    stale_reason = f" [{index.fast_doubt}]" if index.fast_doubt else ""
+    return (
+        f"{mark} {index.id}  {index.provider}:{index.model}  {index.dimensions} dimensions  "
+        f"{counted(index.vectors, 'vector')}, {index.waiting} waiting  "
+        f"digest {index.digest[:12]}{fast}{stale_reason}"
+    )
+
+
+@corpus.group(short_help="List, release and drop dangerous documents")
+def quarantine() -> None:
+    """List, release and drop documents that the scan put into quarantine.
+
+    Ingest scans for hidden text, instructions to a model, and secrets. A document with severe
+    findings is stored, but no agent gets it until a person releases it.
+
+    \b
+    rolebundle corpus quarantine list
+    rolebundle corpus quarantine show wiki/notes.md
+    rolebundle corpus quarantine release wiki/notes.md
+    """
+
+
+@quarantine.command("list")
+@click.option("--all", "include_all", is_flag=True, help="List all documents with findings.")
+@with_call("db", "as_json")
+def quarantine_list_command(call: Call, include_all: bool) -> None:
+    """List the quarantined documents, with the kinds of findings.
+
+    \b
+    rolebundle corpus quarantine list
+    rolebundle corpus quarantine list --all --json
+    """
+    with call.admin() as admin:
+        documents = flagged_documents(
+            admin.workspace.answering_corpus, "" if include_all else "quarantine"
+        )
+    summaries = [QuarantinedDocument(**_summary(document)) for document in documents]
+    lines = (f"{item.document_id}  {item.verdict}  {', '.join(item.kinds)}" for item in summaries)
+    empty = "no document has findings" if include_all else "no document is quarantined"
+    call.print(QuarantineList(documents=summaries), lines, empty=empty)
+
+
+@quarantine.command("show")
+@click.argument("document", metavar="DOCUMENT")
+@with_call("db", "as_json")
+def show_command(call: Call, document: str) -> None:
+    """Show the findings in one document and their places, but never the text of a secret.
+
+    Offsets count the characters of the document as it was read: title, empty line, text.
+
+    \b
+    rolebundle corpus quarantine show wiki/notes.md
+    rolebundle corpus quarantine show wiki/notes.md --json
+    """
+    with call.admin() as admin:
+        flagged = flagged_document(admin.workspace.answering_corpus, document)
+    findings = json.loads(flagged.scanned.findings)
+    lines = [f"{flagged.document_id}  {flagged.scanned.verdict}  {flagged.path}"]
+    lines += [
+        f"  {finding['start']}-{finding['end']}  {finding['kind']} "
+        f"({finding['severity']}): {finding['note']}"
+        for finding in findings
+    ]
+    details = QuarantineDetails.model_validate({**_summary(flagged), "findings": findings})
+    call.print(details, lines)
+
+
+@quarantine.command("release")
+@click.argument("document", metavar="DOCUMENT")
+@with_call("db")
+def release_command(call: Call, document: str) -> None:
+    """Release a document. It may be quarantined again when its text changes.
+
+    \b
+    rolebundle corpus quarantine release wiki/notes.md
+    """
+    call.owner(release_document, document)
+    click.echo(f"{document}: released")
+
+
+@quarantine.command("drop")
+@click.argument("document", metavar="DOCUMENT")
+@with_call("db")
+def drop_command(call: Call, document: str) -> None:
+    """Remove a document from the corpus. It is ingested again when its file changes.
+
+    \b
+    rolebundle corpus quarantine drop wiki/notes.md
+    """
+    call.owner(drop_document, document)
+    click.echo(f"{document}: dropped")
+
+
+def _summary(document: Flagged) -> dict[str, Any]:
+    return {
+        "document_id": document.document_id,
+        "title": document.title,
+        "path": document.path,
+        "verdict": document.scanned.verdict,
+        "kinds": json.loads(document.scanned.kinds),
+    }
+
+
+_WIDTH = 100
+
+
+@corpus.command(short_help="Which formats are read")
+@with_call("as_json")
+def formats(call: Call) -> None:
+    """List the formats that ingest reads and the kinds of files that it skips.
+
+    Each format has its suffixes, what is read, and an example of the place that a citation names. A
+    file of any format may be compressed by gzip. Text with an unknown suffix is read as plain text.
+
+    \b
+    rolebundle corpus formats
+    rolebundle corpus formats --json
+    """
+    listing = all_formats()
+    call.print(listing, _formats_lines(listing), indent=2)
+
+
+def _formats_lines(listing: FormatList) -> Iterator[str]:
+    for item in listing.formats:
+        yield f"{item.name:<13} {item.content} ({item.anchor})"
+        yield from _wrapped(" ".join(item.suffixes))
+    yield from ("", "not read:")
+    for kind in listing.unsupported:
+        yield from _wrapped(f"{kind.kind}: {' '.join(kind.suffixes)}", indent="  ")
+
+
+def _wrapped(text: str, indent: str = " " * 14) -> list[str]:
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )

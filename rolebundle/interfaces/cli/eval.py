@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+from click.exceptions import Exit
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.evaluation import GoldenSet
@@ -38,15 +39,7 @@ from rolebundle.evaluation.questions import (
 )
 from rolebundle.evaluation.report import comparison_tables, tables
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.interfaces.cli.options import (
-    EngineOptions,
-    engine_options,
-    json_option,
-    request_options,
-    setting,
-    url_setting,
-    workspace_for,
-)
+from rolebundle.interfaces.cli.options import Call, setting, url_setting, with_call, workspace_for
 from rolebundle.interfaces.cli.output import progress_bar
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
@@ -63,7 +56,6 @@ _WIDTH = 160
 @click.argument(
     "paths", metavar="[PATH] | BEFORE.json AFTER.json", nargs=-1, type=click.Path(path_type=Path)
 )
-@engine_options
 @click.option("--role", metavar="ROLE", help="Use this role's overlay for every question.")
 @click.option(
     "--roles",
@@ -72,25 +64,26 @@ _WIDTH = 160
     help="Measure how far the answers of these roles differ.",
 )
 @click.option("--harm", is_flag=True, help="Measure what each overlay changes in nDCG@10.")
-@request_options(RetrievalRequest, only=["lexical_only", "rerank", "now"])
 @click.option(
     "--fail-under",
     multiple=True,
     metavar="METRIC=VALUE",
     help="Exit with code 1 if a threshold is not met. May be repeated.",
 )
-@json_option
-@click.pass_context
-def eval(  # the name of the command
-    ctx: click.Context,
+@with_call(
+    "db",
+    "overlay_dirs",
+    "as_json",
+    request=RetrievalRequest,
+    only=["lexical_only", "rerank", "now"],
+)
+def eval(
+    call: Call,
     paths: tuple[Path, ...],
     role: str | None,
     roles: str,
     harm: bool,
-    fields: dict[str, Any],
     fail_under: tuple[str, ...],
-    options: EngineOptions,
-    as_json: bool,
 ) -> None:
     """Measure retrieval on PATH: a folder in the BEIR layout, or a golden set (TOML or JSON).
 
@@ -118,16 +111,16 @@ def eval(  # the name of the command
     if len(paths) > 2:
         raise click.UsageError("name one PATH, or two reports to compare")
     if len(paths) == 2:
-        ctx.exit(_compare(paths[0], paths[1], thresholds, as_json))
+        raise Exit(_compare(paths[0], paths[1], thresholds, call.as_json))
     path = paths[0] if paths else None
-    folders = overlay_folders(options.overlay_dirs, corpus_path(options.db))
+    folders = overlay_folders(call.overlay_dirs, corpus_path(call.db))
     if path is None and role is None:
         raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
     path = path or golden_set_of_role(str(role), folders)
     test_set = load_collection(path) if path.is_dir() else load_golden(path)
     if isinstance(test_set, GoldenSet):
         thresholds = check_thresholds(test_set.fail_under, f"{path}: fail_under") | thresholds
-    request = request_from({"task": "that of each question", **fields})
+    request = request_from({"task": "that of each question", **call.fields})
     moment = (request.now or datetime.now(UTC)).replace(microsecond=0)
     role_ids = list(dict.fromkeys(name.strip() for name in roles.split(",") if name.strip()))
     if len(role_ids) == 1:
@@ -138,7 +131,7 @@ def eval(  # the name of the command
     lexical_only = request.lexical_only
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bar())
-        corpus = _corpus(stack, test_set, path, options.db)
+        corpus = _corpus(stack, test_set, path, call.db)
         workspace = workspace_for(corpus.path)
         rerank = request.rerank or setting("RERANK")
         engine = stack.enter_context(
@@ -153,8 +146,8 @@ def eval(  # the name of the command
             ingest_seconds=seconds,
         )
         report = with_thresholds(evaluate(engine, plan, progress), thresholds)
-    _print(report, tables(report), as_json)
-    ctx.exit(0 if report.passed else EXIT_FAILED)
+    _print(report, tables(report), call.as_json)
+    raise Exit(0 if report.passed else EXIT_FAILED)
 
 
 def _compare(

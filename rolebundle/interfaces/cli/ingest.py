@@ -1,32 +1,40 @@
-"""`rolebundle ingest`: read files into the corpus."""
+"""`rolebundle ingest | watch`: files into the corpus."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Any, Literal
+import signal
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path, PurePath
+from threading import Event
+from typing import Literal
 
 import click
 
+from rolebundle.admin import Admin
+from rolebundle.admin.indexes import complete
+from rolebundle.admin.indexing import Indexing
+from rolebundle.contracts.base import writable
+from rolebundle.contracts.ingest import IngestResult
 from rolebundle.contracts.operation_requests import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
-from rolebundle.errors import DocumentError, EmbedderError, UsageError
+from rolebundle.errors import DocumentError, EmbedderError, RolebundleError, UsageError
 from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.path_flags import UNTRUSTED
-from rolebundle.ingest.report import IngestReport
-from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
-from rolebundle.interfaces.cli.indexing import complete_index
-from rolebundle.interfaces.cli.ingest_report import print_report
-from rolebundle.interfaces.cli.options import (
-    NonEmptyPath,
-    admin_for,
-    db_option,
-    json_option,
-    request_options,
-)
-from rolebundle.interfaces.cli.output import progress_bar
-from rolebundle.interfaces.signals import ended_by_sigterm
+from rolebundle.ingest.report import ERROR_CODES, IngestReport
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, Skipped
+from rolebundle.ingest.watch import WatchOptions
+from rolebundle.interfaces.cli.closed_pipe import is_read
+from rolebundle.interfaces.cli.options import Call, non_empty_path, with_call
+from rolebundle.interfaces.cli.output import print_json, progress_bar, time_text
+from rolebundle.interfaces.signals import ended_by_sigterm, on_end
+from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.text.counts import counted
 
@@ -41,8 +49,7 @@ _LIST_KEYS = {
 
 
 @click.command()
-@click.argument("paths", nargs=-1, type=NonEmptyPath())
-@db_option
+@click.argument("paths", nargs=-1, type=non_empty_path)
 @click.option(
     "--meta",
     multiple=True,
@@ -61,7 +68,6 @@ _LIST_KEYS = {
     help="For foreign material: trust tier and origin are untrusted; no manifest or "
     "document can raise them.",
 )
-@request_options(IngestRequest, only=["lexical_only"])
 @click.option(
     "--chunk-size",
     type=int,
@@ -95,14 +101,13 @@ _LIST_KEYS = {
     "--reread", is_flag=True, help="Read every file again, also those that did not change."
 )
 @click.option("--verbose", "-v", is_flag=True, help="List every file that was skipped.")
-@json_option
+@with_call("db", "as_json", request=IngestRequest, only=["lexical_only"])
 def ingest(
+    call: Call,
     paths: tuple[Path, ...],
-    db: str | None,
     meta: tuple[str, ...],
     max_trust: TrustTier | None,
     untrusted: bool,
-    fields: dict[str, Any],
     chunk_size: int | None,
     max_size: int | None,
     secrets: Literal["mask", "quarantine", "off"] | None,
@@ -111,7 +116,6 @@ def ingest(
     workers: int | None,
     reread: bool,
     verbose: bool,
-    as_json: bool,
 ) -> None:
     """Synchronize the corpus with files and folders, or without PATHS with all that was ingested.
 
@@ -154,18 +158,18 @@ def ingest(
         scan=_scan_settings(secrets, patterns),
         workers=workers or os.cpu_count() or 1,
         reread=reread,
-        **(fields if paths else {}),
+        **(call.fields if paths else {}),
     )
     if not paths and (options.root_options() or options.flags or max_trust):
         raise click.UsageError("options about documents need a PATH")
-    admin = admin_for(db)
+    admin = call.admin()
     with ended_by_sigterm(), progress_bar() as bars:
         if paths:
             report = admin.ingest(paths, options, progress=bars, on_reading=bars.reading)
         else:
-            report = admin.update(options, progress=bars, on_reading=bars.reading, **fields)
-    print_report(report, as_json=as_json, verbose=verbose)
-    if not fields.get("lexical_only"):
+            report = admin.update(options, progress=bars, on_reading=bars.reading, **call.fields)
+    print_report(report, as_json=call.as_json, verbose=verbose)
+    if not call.fields.get("lexical_only"):
         complete_index(admin)
     refuse_problems(report)
     missing = sum(skipped.code == "root_missing" for skipped in report.skipped)
@@ -223,3 +227,217 @@ def _flags(pairs: tuple[str, ...]) -> dict[str, object]:
             continue
         flags[key] = [part.strip() for part in value.split(",")] if key in _LIST_KEYS else value
     return flags
+
+
+_MAX_LISTED = 20
+_EXAMPLES = 3
+_LINE_CHARS = 500
+UNDECLARED_TRUST = (
+    "trust: no document is declared preferred or authoritative, so the trust of answers is "
+    "undeclared; docs/metadata.md says how to declare it"
+)
+
+
+def print_report(report: IngestReport, *, as_json: bool, verbose: bool = False) -> None:
+    """Print what an ingest has done: totals or JSON, and the rest on standard error.
+
+    Args:
+        report: the result of the run.
+        as_json: print JSON; then standard error only has what was refused.
+        verbose: list every file that was skipped, and every note.
+    """
+    if as_json:
+        print_json(IngestResult.model_validate(asdict(report)))
+    else:
+        click.echo(_summary(report))
+    refused = [f"refused [{entry.code}] {_with_path(entry)}" for entry in report.refused()]
+    _print_lines(refused, verbose)
+    if not as_json:
+        skipped = [entry for entry in report.skipped if entry.code not in ERROR_CODES]
+        _print_lines([*_lines("skipped", skipped, verbose)], verbose)
+        _print_lines([*_lines("note", report.notes, verbose)], verbose)
+
+
+def _print_lines(lines: Sequence[str], verbose: bool) -> None:
+    listed_lines = lines if verbose else lines[:_MAX_LISTED]
+    for line in listed_lines:
+        click.echo(one_line(writable(line), _LINE_CHARS), err=True)
+    if len(lines) > len(listed_lines):
+        click.echo(f"and {len(lines) - len(listed_lines)} more; --verbose lists all", err=True)
+
+
+def _summary(report: IngestReport) -> str:
+    codes = Counter(skip.code for skip in report.skipped)
+    skipped = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
+    lines = [
+        f"files: {report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
+        f"{report.removed} removed, {len(report.skipped)} skipped"
+        + (f" ({skipped})" if skipped else ""),
+        f"corpus: {counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')}; "
+        f"{report.embedded} embedded now, {report.waiting} waiting for a vector",
+    ]
+    if not report.documents:
+        lines.append("nothing to search yet; `rolebundle corpus formats` lists what can be read")
+    if report.optimized:
+        lines.append("approximate index: built, so that searches stay fast")
+    if report.flagged:
+        lines.append(
+            f"scan: findings in {counted(report.flagged, 'document')}, "
+            f"{report.quarantined} quarantined; see `rolebundle corpus quarantine list --all`"
+        )
+    if report.added and not report.trusted:
+        lines.append(UNDECLARED_TRUST)
+    for grant in report.grants:
+        documents = counted(grant.documents, "document")
+        # A manifest's path is chosen by whoever made its folder.
+        path = one_line(writable(grant.path), _LINE_CHARS)
+        lines.append(
+            f"trust: {path} raises {documents} to {grant.trust_tier}"
+            if path
+            else f"trust: {documents} raised to {grant.trust_tier} by what they declare themselves"
+        )
+    return "\n".join(lines)
+
+
+def _lines(label: str, entries: Iterable[Skipped], verbose: bool) -> Iterator[str]:
+    """One line per entry, or per code and kind of entries with a few examples."""
+    groups: dict[tuple[str, str], list[Skipped]] = defaultdict(list)
+    for entry in entries:
+        kind = _without_path(entry) if label == "note" else _kind(entry)
+        groups[entry.code, kind].append(entry)
+    for (code, kind), group in groups.items():
+        head = label if code == label else f"{label} [{code}]"
+        if verbose or len(group) <= 1:
+            yield from (f"{head} {_with_path(entry)}" for entry in group)
+            continue
+        paths = ", ".join(entry.path for entry in group[:_EXAMPLES])
+        more = ", …" if len(group) > _EXAMPLES else ""
+        message = "" if kind == _without_path(group[0]) else f": {_without_path(group[0])}"
+        yield f"{head} {len(group)} × {kind}: {paths}{more}{message}"
+
+
+def _kind(entry: Skipped) -> str:
+    if entry.code in ("ignored", "root_missing", "unsupported"):
+        return _without_path(entry)
+    return PurePath(entry.path).suffix.lower() or "no suffix"
+
+
+def _with_path(entry: Skipped) -> str:
+    """The message with the path before it, unless it begins with the path and a line."""
+    if entry.message.startswith(f"{entry.path}:"):
+        return entry.message
+    return f"{entry.path}: {entry.message}"
+
+
+def _without_path(entry: Skipped) -> str:
+    return entry.message.removeprefix(f"{entry.path}:").strip()
+
+
+_LEFT = "left to `rolebundle watch`, `rolebundle serve` or `rolebundle corpus embed`"
+
+
+def complete_index(admin: Admin) -> None:
+    """Go on with the contextual index, after the command has reported its own work.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C. What was embedded is kept.
+    """
+    is_announced = False
+
+    def show_progress(step: str, done: int, total: int) -> None:
+        nonlocal is_announced
+        if not is_announced:
+            _print(
+                f"the corpus answers already; a contextual model embeds {total - done:,} passages "
+                "for better answers. Ctrl-C ends this, and the next ingest continues"
+            )
+        is_announced = True
+        progress(step, done, total)
+
+    try:
+        with progress_bar() as progress:
+            report = complete(admin.workspace, progress=show_progress, is_patient=False)
+    except RolebundleError as error:
+        _print(f"warning: the contextual index is not complete: {error}")
+        return
+    if report is None:
+        return
+    if report.seconds_left:
+        left = time_text(report.seconds_left)
+        _print(f"{counted(report.waiting, 'passage')} would take about {left}: {_LEFT}")
+    elif report.problem:
+        _print(f"warning: the contextual index is not complete: {report.problem}")
+    else:
+        _print(f"{counted(report.embedded, 'passage')} embedded; the contextual index is complete")
+
+
+def background_indexing(path: Path, print_line: Callable[[str], None] | None = None) -> Indexing:
+    """What completes the contextual index until the command ends, once it is started.
+
+    Args:
+        path: the corpus file.
+        print_line: called with each line for a person.
+    """
+    indexing = Indexing(path, print_line or _print)
+    click.get_current_context().call_on_close(indexing.stop)
+    return indexing
+
+
+def _print(line: str) -> None:
+    with suppress(OSError):
+        click.echo(writable(line), err=True)
+
+
+@click.command()
+@click.option(
+    "--poll",
+    is_flag=True,
+    help="Check all files at intervals. For network drives, which report no changes.",
+)
+@with_call("db", request=IngestRequest, only=["lexical_only"])
+def watch(call: Call, poll: bool) -> None:
+    """Update the corpus whenever ingested folders and files change.
+
+    Runs until it is ended (SIGTERM, Ctrl-C). Changes are in the corpus a moment later, and running
+    servers answer from them. `rolebundle status` shows what it does.
+
+    If a folder vanishes, its documents stay until it is back. If more than a fifth of a folder's
+    documents disappear while the folder is there, it changes nothing and ends with exit code 2:
+    run `rolebundle ingest` if that is meant.
+
+    \b
+    rolebundle watch
+    rolebundle watch --poll --db team.db
+    """
+    admin = call.admin()
+    stop = Event()
+    # One process: starting others takes longer than most passes.
+    options = WatchOptions(IngestOptions(wait=False), poll=poll)
+
+    def report_line(line: str) -> None:
+        _print_line(line)
+        if not is_read(sys.stderr):
+            stop.set()
+
+    indexing = None
+    if not call.fields.get("lexical_only"):
+        indexing = background_indexing(admin.workspace.path, report_line)
+        indexing.start()
+    watcher = admin.watcher(options, report_line, stop, indexing=indexing, **call.fields)
+    signals: list[int] = []
+
+    def end() -> None:
+        stop.set()
+        if watcher.is_syncing:
+            # Ends the pass; what is complete is stored.
+            raise KeyboardInterrupt
+
+    on_end(signals, end)
+    watcher.run()
+    if signal.SIGINT in signals:
+        raise KeyboardInterrupt
+
+
+def _print_line(line: str) -> None:
+    time = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+    click.echo(writable(f"{time}  {line}"), err=True)

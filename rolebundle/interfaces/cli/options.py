@@ -1,35 +1,52 @@
-"""Options that several commands share. Those of a request are made from the request contract."""
+"""What commands share: the options of a request, made from its contract; the corpus; completion.
+
+A completion never fails and shows nothing that the command itself would not show. A shell may not
+quote what it inserts, so only names without characters that mean something to it are offered.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import click
+from click.shell_completion import CompletionItem
 from pydantic.fields import FieldInfo
 
 from rolebundle.contracts.base import Contract
+from rolebundle.contracts.operation_requests import ListRequest
 from rolebundle.engine import Engine
-from rolebundle.interfaces.cli.names import file_names, role_names
+from rolebundle.interfaces.cli.output import check_page_path, print_answer
 from rolebundle.interfaces.style import Style, has_color
 from rolebundle.policy.approvals import Approvals
-from rolebundle.policy.overlays import overlay_folders
+from rolebundle.policy.overlays import ResolvedOverlay, load_file, overlay_folders
 from rolebundle.storage.location import corpus_path
-from rolebundle.workspace import Workspace
+from rolebundle.text.durations import parse_duration
+from rolebundle.workspace import Models, Workspace
 
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
     from rolebundle.verification.draft.judge import Judge
-    from rolebundle.workspace import Models
 
 Command = Callable[..., Any]
+T = TypeVar("T")
 
-_FLAGS = {"approval": "--approved-by", "chunk_ids": "--chunk"}
+_FLAGS = {
+    "approval": "--approved-by",
+    "chunk_ids": "--chunk",
+    "commands": "--command",
+    "decided_by": "--by",
+    "valid_from": "--from",
+    "valid_until": "--until",
+}
 _METAVARS = {
     "role": "ROLE",
     "agent": "ID",
@@ -41,42 +58,289 @@ _METAVARS = {
     "chunk_ids": "ID",
     "source": "LOCATOR|URL",
     "scope": "SCOPE",
+    "decided_by": "NAME",
+    "about": "WORDS",
+    "commands": "GLOB",
+    "supersedes": "ID",
+    "valid_from": "TIME",
+    "valid_until": "TIME",
 }
 _ONLY_IN_JSON = {"fusion", "deadline_ms", "seen", "packet"}
 """Fields that a person does not type; a `--request` may have them."""
 _HINTS = {"rerank": "[env: ROLEBUNDLE_RERANK]"}
 
 
-def request_options(
-    contract: type[Contract], *, only: Sequence[str] = (), without: Sequence[str] = ()
-) -> Callable[[Command], Command]:
-    """Options for the fields of a request, in the order of the contract.
+_SAFE = re.compile(r"[\w./@+][\w./@+,-]*")
+_MOST = 200
 
-    An option has the type, the choices and the description of its field. The contract checks the
-    bounds. The command gets the fields that were set as one mapping, ``fields``.
+
+def role_names(
+    context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The roles that have an overlay in the folders that the command would use."""
+    names: list[str] = []
+    with suppress(Exception):
+        folders = overlay_folders(
+            context.params.get("overlay_dirs") or (), corpus_path(context.params.get("db"))
+        )
+        names = [file.stem for folder in folders for file in folder.glob("*.json")]
+    return _items(sorted(set(names)), incomplete)
+
+
+def document_names(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Paths and ids of documents that the command's agent may see, or else files."""
+    names: list[str] = []
+    if not incomplete or _SAFE.fullmatch(incomplete):
+        with suppress(Exception), Engine(corpus_path(context.params.get("db"))) as engine:
+            agent = context.params.get("agent")
+            for glob in (f"{incomplete}*", f"{incomplete}*/**"):
+                with suppress(Exception):
+                    request = ListRequest(prefix=glob, agent=agent, limit=_MOST)
+                    names += [
+                        name
+                        for document in engine.ls(request).documents
+                        for name in (document.path, document.document_id)
+                    ]
+    return _items(dict.fromkeys(names), incomplete) or file_names(context, parameter, incomplete)
+
+
+def file_names(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The files of this machine, which the shell finds by itself."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def _items(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    fitting = [name for name in names if name.startswith(incomplete) and _SAFE.fullmatch(name)]
+    return [CompletionItem(name) for name in fitting[:_MOST]]
+
+
+# -- kinds of values ------------------------------------------------------------------------------
+
+
+def non_empty_path(text: str) -> Path:
+    """A path. An empty one, as that of an unset variable is, would mean this folder."""
+    if not text:
+        raise click.BadParameter("the path is empty")
+    return Path(text)
+
+
+def duration(text: str) -> timedelta:
+    """A length of time such as ``5m`` or ``7d``."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+class GroupWithDefault(click.Group):
+    """A group in which `GROUP ARGUMENT` means `GROUP COMMAND ARGUMENT`, of its first command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the command before arguments and options that name none."""
+        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+            args = [next(iter(self.commands)), *args]
+        return super().parse_args(ctx, args)
+
+
+_SHARED: dict[str, Callable[[Command], Command]] = {
+    "db": click.option(
+        "--db",
+        metavar="FILE",
+        shell_complete=file_names,
+        help="The corpus file. Default: $ROLEBUNDLE_DB, or else a file in your user data folder.",
+    ),
+    "overlay_dirs": click.option(
+        "--overlay-dir",
+        "overlay_dirs",
+        metavar="DIR",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        help="Look for overlays in this folder first. May be repeated.",
+    ),
+    "overlay_file": click.option(
+        "--overlay",
+        "overlay_file",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Use this overlay file instead of a role's overlay.",
+    ),
+    "html_file": click.option(
+        "--html",
+        "html_file",
+        metavar="FILE",
+        type=non_empty_path,
+        callback=lambda _context, _option, path: path and check_page_path(path),
+        help="Also write a page for a browser into this file.",
+    ),
+    "as_json": click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+}
+"""The options that fill a :class:`Call`, by the attribute."""
+
+
+request_file_option = click.option(
+    "--request",
+    "request_file",
+    metavar="-|FILE",
+    type=click.File("rb"),
+    help="Read one JSON request and print one line of JSON.  -: standard input.",
+)
+
+
+def agent_option(text: str = "Serve only this agent.") -> Callable[[Command], Command]:
+    """``--agent ID`` of a command without a request."""
+    return click.option("--agent", metavar="ID", help=text)
+
+
+def approvals_option(default: str | None) -> Callable[[Command], Command]:
+    """``--approvals SOURCE``."""
+    return click.option(
+        "--approvals",
+        metavar="none|request|command:PROGRAM",
+        default=default,
+        show_default=default is not None,
+        help="Where approvals come from: none are taken; from the request; or PROGRAM decides "
+        "(JSON on its standard input, exit code 0 approves).",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a command was given by the options that it shares with others.
+
+    Attributes:
+        db: the corpus file; ``None`` for the usual one.
+        overlay_dirs: the folders that are searched first for overlays.
+        overlay_file: an overlay instead of a role's.
+        html_file: where a page is written, too.
+        as_json: whether JSON is printed.
+        fields: the fields of the request that were given.
+    """
+
+    db: str | None = None
+    overlay_dirs: tuple[Path, ...] = ()
+    overlay_file: Path | None = None
+    html_file: Path | None = None
+    as_json: bool = False
+    fields: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path:
+        """The corpus file."""
+        return corpus_path(self.db)
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where overlays are looked for."""
+        return overlay_folders(self.overlay_dirs, self.path)
+
+    @property
+    def style(self) -> Style:
+        """The colours of standard output."""
+        return Style(color=has_color(sys.stdout))
+
+    def engine(
+        self,
+        *,
+        agent: str | None = None,
+        approvals: str = "request",
+        in_working_folder: bool = False,
+        judging: bool = False,
+        models: Models | None = None,
+    ) -> Engine:
+        """The engine for these options.
+
+        With ``in_working_folder``, relative paths in references begin in the working folder, too.
+        With ``judging``, the engine has the judge of the environment.
+        Engines in several threads may share ``models``.
+        """
+        return Engine(
+            workspace_for(self.path, models),
+            self.folders,
+            agent=agent,
+            rerank=setting("RERANK"),
+            rerank_url=url_setting("RERANK_URL"),
+            approvals=Approvals.parse(approvals),
+            judge=_judge() if judging else None,
+            folder=str(Path.cwd()) if in_working_folder else None,
+        )
+
+    def admin(self) -> Admin:
+        """What the owner may do with the corpus."""
+        # A one-shot `retrieve` must not load the readers of an ingest.
+        from rolebundle.admin import Admin
+
+        return Admin(workspace_for(self.path))
+
+    def owner(self, work: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        """What a function for the owner returns. Its first argument is the workspace."""
+        with self.admin() as admin:
+            return work(admin.workspace, *arguments, **options)
+
+    def overlay(self, engine: Engine) -> ResolvedOverlay | None:
+        """The overlay of ``--overlay``."""
+        return load_file(self.overlay_file, engine.overlay_folders) if self.overlay_file else None
+
+    def models(self) -> dict[str, str]:
+        """The options about models that two servers of one corpus must have in common."""
+        urls = {
+            name.lower(): url_setting(name) for name in ("EMBED_URL", "JUDGE_URL", "RERANK_URL")
+        }
+        others = {"allow_host": setting("EMBED_ALLOW_HOST")}
+        return urls | others | {name.lower(): setting(name) for name in ("JUDGE", "RERANK")}
+
+    def print(
+        self, answer: Contract, lines: Iterable[str], *, indent: int | None = None, empty: str = ""
+    ) -> None:
+        """Print an answer as :func:`print_answer` does."""
+        print_answer(answer, lines, as_json=self.as_json, indent=indent, empty=empty)
+
+
+def with_call(
+    *shared: str,
+    request: type[Contract] | None = None,
+    only: Sequence[str] = (),
+    without: Sequence[str] = (),
+) -> Callable[[Command], Command]:
+    """Give a command a :class:`Call` as its first argument, and the options that fill it.
+
+    An option of a request has the type, the choices and the description of its field. The contract
+    checks the bounds.
 
     Args:
-        contract: the request.
+        shared: attributes of the call.
+        request: the contract whose fields get an option each, in its order.
         only: the fields that get an option. Empty for all.
         without: fields that get none.
     """
-    names = [name for name in contract.model_fields if name in (only or contract.model_fields)]
+    fields = request.model_fields if request else {}
+    names = [name for name in fields if name in (only or fields)]
     names = [name for name in names if name not in {*without, *_ONLY_IN_JSON}]
 
     def decorate(command: Command) -> Command:
         @wraps(command)
-        def with_fields(*arguments: Any, **values: Any) -> Any:
-            options = {name: values.pop(name) for name in names}
-            fields = {
+        def called(**values: Any) -> Any:
+            given = {name: values.pop(name) for name in names}
+            # Not by equality, because 0 is a value.
+            given = {
                 name: value
-                for name, value in options.items()
+                for name, value in given.items()
                 if value is not None and value is not False
             }
-            return command(*arguments, fields=fields, **values)
+            call = Call(fields=given, **{name: values.pop(name) for name in shared})
+            if call.overlay_file is not None and "role" in given:
+                raise click.UsageError(
+                    "--role and --overlay name two overlays; give only one of them"
+                )
+            return command(call, **values)
 
-        decorated: Command = with_fields
-        for name in reversed(names):
-            decorated = _option(name, contract.model_fields[name])(decorated)
+        decorated: Command = called
+        options = [_option(name, fields[name]) for name in names]
+        for option in reversed([*options, *(_SHARED[name] for name in shared)]):
+            decorated = option(decorated)
         return decorated
 
     return decorate
@@ -143,188 +407,6 @@ def _plain_type(annotation: Any) -> Any:
     return annotation
 
 
-class NonEmptyPath(click.Path):
-    """A path that is not empty, as that of an unset variable is: it would mean this folder."""
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; a usage error if the text is empty."""
-        if value == "":
-            self.fail("the path is empty", param, ctx)
-        return super().convert(value, param, ctx)
-
-
-def group_with_default(default: str) -> type[click.Group]:
-    """A group in which `GROUP ARGUMENT` means `GROUP DEFAULT ARGUMENT`, and options, too."""
-
-    class Group(click.Group):
-        def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-            if args and args[0] not in (*self.commands, *ctx.help_option_names):
-                args = [default, *args]
-            return super().parse_args(ctx, args)
-
-    return Group
-
-
-def db_option(command: Command) -> Command:
-    """``--db FILE``."""
-    return click.option(
-        "--db",
-        metavar="FILE",
-        shell_complete=file_names,
-        help="The corpus file. Default: $ROLEBUNDLE_DB, or else a file in your user data folder.",
-    )(command)
-
-
-def request_file_option(command: Command) -> Command:
-    """``--request -|FILE``."""
-    return click.option(
-        "--request",
-        "request_file",
-        metavar="-|FILE",
-        type=click.File("rb"),
-        help="Read one JSON request and print one line of JSON.  -: standard input.",
-    )(command)
-
-
-def json_option(command: Command) -> Command:
-    """``--json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
-
-
-def html_option(command: Command) -> Command:
-    """``--html FILE``."""
-    return click.option(
-        "--html",
-        "html_file",
-        metavar="FILE",
-        type=NonEmptyPath(),
-        callback=_check_page_path,
-        help="Also write a page for a browser into this file.",
-    )(command)
-
-
-def _check_page_path(
-    _context: click.Context, _option: click.Parameter, path: Path | None
-) -> Path | None:
-    """The path, which is checked before any work is done."""
-    if path is not None:
-        # Delayed: most commands write no page.
-        from rolebundle.interfaces.cli.page_file import check_page_path
-
-        check_page_path(path)
-    return path
-
-
-def with_style(command: Command) -> Command:
-    """The colours of standard output, given to the command as ``style``."""
-
-    @wraps(command)
-    def styled(*arguments: Any, **values: Any) -> Any:
-        return command(*arguments, style=Style(color=has_color(sys.stdout)), **values)
-
-    return styled
-
-
-def overlay_option(command: Command) -> Command:
-    """``--overlay FILE``."""
-    return click.option(
-        "--overlay",
-        "overlay_file",
-        metavar="FILE",
-        type=click.Path(path_type=Path),
-        help="Use this overlay file instead of a role's overlay.",
-    )(command)
-
-
-def overlay_dir_option(command: Command) -> Command:
-    """``--overlay-dir DIR``, repeatable."""
-    return click.option(
-        "--overlay-dir",
-        "overlay_dirs",
-        metavar="DIR",
-        multiple=True,
-        type=click.Path(path_type=Path),
-        help="Look for overlays in this folder first. May be repeated.",
-    )(command)
-
-
-@dataclass(frozen=True, slots=True)
-class EngineOptions:
-    """The options that say which corpus an engine reads, and with which overlays and models."""
-
-    db: str | None
-    overlay_dirs: tuple[Path, ...] = ()
-
-    def engine(
-        self,
-        *,
-        agent: str | None = None,
-        approvals: str = "request",
-        in_working_folder: bool = False,
-        judging: bool = False,
-        models: Models | None = None,
-    ) -> Engine:
-        """The engine for these options.
-
-        With ``in_working_folder``, relative paths in references begin in the working folder, too.
-        With ``judging``, the engine has the judge of the environment.
-        Engines in several threads may share ``models``.
-        """
-        path = corpus_path(self.db)
-        return Engine(
-            workspace_for(path, models),
-            overlay_folders(self.overlay_dirs, path),
-            agent=agent,
-            rerank=setting("RERANK"),
-            rerank_url=url_setting("RERANK_URL"),
-            approvals=Approvals.parse(approvals),
-            judge=_judge() if judging else None,
-            folder=str(Path.cwd()) if in_working_folder else None,
-        )
-
-    def models(self) -> dict[str, str]:
-        """The options about models that two servers of one corpus must have in common."""
-        return {
-            "embed_url": url_setting("EMBED_URL"),
-            "allow_host": setting("EMBED_ALLOW_HOST"),
-            "judge": setting("JUDGE"),
-            "judge_url": url_setting("JUDGE_URL"),
-            "rerank": setting("RERANK"),
-            "rerank_url": url_setting("RERANK_URL"),
-        }
-
-
-def _as_engine_options(command: Command, names: Sequence[str]) -> Command:
-    """The command with some parameters as one, ``options``."""
-
-    @wraps(command)
-    def with_options(*arguments: Any, **values: Any) -> Any:
-        own = {name: values.pop(name) for name in names}
-        return command(*arguments, options=EngineOptions(**own), **values)
-
-    return with_options
-
-
-def engine_options(command: Command) -> Command:
-    """``--db`` and ``--overlay-dir``, given as ``options``."""
-    return db_option(overlay_dir_option(_as_engine_options(command, ("db", "overlay_dirs"))))
-
-
-def approvals_option(default: str | None) -> Callable[[Command], Command]:
-    """``--approvals SOURCE``."""
-    return click.option(
-        "--approvals",
-        metavar="none|request|command:PROGRAM",
-        default=default,
-        show_default=default is not None,
-        help="Where approvals come from: none are taken; from the request; or PROGRAM decides "
-        "(JSON on its standard input, exit code 0 approves).",
-    )
-
-
 def setting(name: str) -> str:
     """A setting of a model, ``$ROLEBUNDLE_{name}``; empty for none."""
     return os.environ.get(f"ROLEBUNDLE_{name}", "").strip()
@@ -338,7 +420,7 @@ def url_setting(name: str) -> str:
     """
     url = setting(name)
     if url:
-        # Delayed: most commands name no server.
+        # A model's library: most commands name no server.
         from rolebundle.embedding.model_server import parse_url
 
         parse_url(url)
@@ -358,18 +440,3 @@ def workspace_for(path: Path, models: Models | None = None) -> Workspace:
     """The workspace of a corpus with the embedding server of the environment."""
     url, host = url_setting("EMBED_URL"), setting("EMBED_ALLOW_HOST")
     return Workspace(path, embed_url=url, allow_host=host, models=models)
-
-
-def engine_for(
-    db: str | None, overlay_dirs: tuple[Path, ...] = (), *, in_working_folder: bool = False
-) -> Engine:
-    """The engine of a command that has no options about models."""
-    return EngineOptions(db, overlay_dirs).engine(in_working_folder=in_working_folder)
-
-
-def admin_for(db: str | None) -> Admin:
-    """The admin for a command's options."""
-    # A one-shot `retrieve` must not load the readers of an ingest.
-    from rolebundle.admin import Admin
-
-    return Admin(workspace_for(corpus_path(db)))

@@ -1,15 +1,31 @@
-"""`rolebundle overlay list | show | explain | lint`: the overlays, and their errors."""
+"""`rolebundle overlay … | init`: how roles retrieve, and a first manifest."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from hashlib import sha256
 from pathlib import Path
+from shlex import quote
+from typing import Any
 
 import click
+from platformdirs import user_cache_path
 
+from rolebundle.admin import Admin
+from rolebundle.admin.indexes import embed
+from rolebundle.authoring.drafting import Target, new_overlay
+from rolebundle.authoring.drafting import init as write_drafts
+from rolebundle.authoring.trial import try_role
+from rolebundle.contracts.authoring import DraftFile, InitReport, OverlayTrial, TriedPassage
+from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.lint import LintProblem, OverlayLint, OverlayProblems
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.roles import (
     ExplainedValue,
     OverlayDetails,
@@ -17,12 +33,25 @@ from rolebundle.contracts.roles import (
     OverlayFile,
     OverlayList,
 )
-from rolebundle.errors import OverlayError, UsageError
-from rolebundle.interfaces.cli.lazy_group import LazyGroup
-from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
+from rolebundle.contracts.terms import RANKED_LOWER
+from rolebundle.embedding.registry import ProviderSpec
+from rolebundle.engine import Engine
+from rolebundle.errors import AccessDenied, EmbedderError, OverlayError, UsageError
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.report import IngestReport
+from rolebundle.interfaces.cli.options import Call, non_empty_path, role_names, with_call
 from rolebundle.interfaces.cli.output import print_json
-from rolebundle.interfaces.cli.overlay_new import new_command
-from rolebundle.interfaces.cli.overlay_try import try_command
+from rolebundle.interfaces.layout import copyable, cut, terminal_width, wrapped
+from rolebundle.interfaces.parse import request_from
+from rolebundle.interfaces.render import (
+    excerpt_lines,
+    place_line,
+    query_terms,
+    score_bar,
+    title_line,
+    with_place,
+)
+from rolebundle.interfaces.style import Style
 from rolebundle.policy.overlay_explanation import explained_values
 from rolebundle.policy.overlay_lint import corpus_facts, lint_error, lint_overlay
 from rolebundle.policy.overlays import (
@@ -34,6 +63,8 @@ from rolebundle.policy.overlays import (
     locate,
     overlay_folders,
 )
+from rolebundle.resources import data_folder, demo_overlays
+from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.content.documents import document_kinds
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
@@ -42,9 +73,7 @@ from rolebundle.text.counts import counted, first_of
 _MAX_NAMES = 20
 
 
-@click.group(
-    cls=LazyGroup, sections={"Commands": {"demo": "Show what three roles get from a sample corpus"}}
-)
+@click.group()
 def overlay() -> None:
     """List, check, try and write overlays, which say how roles retrieve.
 
@@ -61,10 +90,8 @@ def overlay() -> None:
 
 
 @overlay.command("list")
-@overlay_dir_option
-@db_option
-@json_option
-def list_command(overlay_dirs: tuple[Path, ...], db: str | None, as_json: bool) -> None:
+@with_call("db", "overlay_dirs", "as_json")
+def list_command(call: Call) -> None:
     """List all overlays.
 
     A malformed overlay is listed with its error, and leads to exit code 3.
@@ -73,8 +100,8 @@ def list_command(overlay_dirs: tuple[Path, ...], db: str | None, as_json: bool) 
     rolebundle overlay list
     rolebundle overlay list --overlay-dir my-overlays --json
     """
-    entries = list_overlays(overlay_folders(overlay_dirs, corpus_path(db)))
-    if as_json:
+    entries = list_overlays(call.folders)
+    if call.as_json:
         print_json(OverlayList(overlays=entries), indent=2)
     else:
         _print_lines(_table(entries))
@@ -89,19 +116,18 @@ def list_command(overlay_dirs: tuple[Path, ...], db: str | None, as_json: bool) 
 
 @overlay.command("show")
 @click.argument("name", metavar="ROLE|FILE")
-@overlay_dir_option
-@db_option
 @click.option(
     "--json", is_flag=True, expose_value=False, help="No effect: the output is always JSON."
 )
-def show_command(name: str, overlay_dirs: tuple[Path, ...], db: str | None) -> None:
+@with_call("db", "overlay_dirs")
+def show_command(call: Call, name: str) -> None:
     """Show one overlay as JSON, with what it extends and with all defaults.
 
     \b
     rolebundle overlay show security-reviewer
     rolebundle overlay show ./release-manager.json
     """
-    folders = overlay_folders(overlay_dirs, corpus_path(db))
+    folders = call.folders
     resolved = _resolved(name, folders)
     details = OverlayDetails(
         role_id=resolved.overlay.role_id,
@@ -116,12 +142,8 @@ def show_command(name: str, overlay_dirs: tuple[Path, ...], db: str | None) -> N
 
 @overlay.command("explain")
 @click.argument("name", metavar="ROLE|FILE")
-@overlay_dir_option
-@db_option
-@json_option
-def explain_command(
-    name: str, overlay_dirs: tuple[Path, ...], db: str | None, as_json: bool
-) -> None:
+@with_call("db", "overlay_dirs", "as_json")
+def explain_command(call: Call, name: str) -> None:
     """Show each value of one overlay with its origin: a file, or the default.
 
     Weights that were computed because the file gives only some are marked as rescaled.
@@ -130,10 +152,10 @@ def explain_command(
     rolebundle overlay explain security-reviewer
     rolebundle overlay explain ./release-manager.json --json
     """
-    folders = overlay_folders(overlay_dirs, corpus_path(db))
+    folders = call.folders
     resolved = _resolved(name, folders)
     values = explained_values(resolved)
-    if as_json:
+    if call.as_json:
         explanation = OverlayExplanation(
             role_id=resolved.overlay.role_id,
             digest=resolved.digest,
@@ -155,12 +177,8 @@ def explain_command(
 
 @overlay.command("lint")
 @click.argument("names", metavar="[ROLE|FILE]...", nargs=-1)
-@overlay_dir_option
-@db_option
-@json_option
-def lint_command(
-    names: tuple[str, ...], overlay_dirs: tuple[Path, ...], db: str | None, as_json: bool
-) -> None:
+@with_call("db", "overlay_dirs", "as_json")
+def lint_command(call: Call, names: tuple[str, ...]) -> None:
     """Check overlays for errors.
 
     Without a name all overlays are checked. If there is a corpus, rules and vocabulary that match
@@ -175,10 +193,10 @@ def lint_command(
         raise UsageError(
             "name_empty", "a name is empty", "name a role or a file, or nothing to check all"
         )
-    location = corpus_path(db)
-    folders = overlay_folders(overlay_dirs, location)
+    location = call.path
+    folders = overlay_folders(call.overlay_dirs, location)
     # If --db names a missing file, opening it raises the error.
-    against_corpus = db is not None or location.exists()
+    against_corpus = call.db is not None or location.exists()
     with open_reader(location) if against_corpus else nullcontext() as corpus:
         facts = corpus_facts(document_kinds(corpus)) if corpus else None
         findings: dict[str, list[LintProblem]] = {}
@@ -193,7 +211,7 @@ def lint_command(
             tried = None if not names and is_shipped(path) else corpus
             findings[str(path)] = lint_overlay(path, folders, tried, facts)
     known = facts.names if facts else None
-    if as_json:
+    if call.as_json:
         print_json(_report(findings, location if against_corpus else None, known), indent=2)
     else:
         _print_lines(
@@ -320,5 +338,293 @@ def _plain(text: str) -> str:
     return "".join(letter if letter.isprintable() else "�" for letter in " ".join(text.split()))
 
 
-overlay.add_command(new_command)
-overlay.add_command(try_command)
+@overlay.command("new")
+@click.argument("role", metavar="ROLE")
+@click.option("--from", "parent", default="", metavar="ROLE", help="Extend this role.")
+@click.option(
+    "--file", "output", metavar="FILE", type=non_empty_path, help="Write this one instead."
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+@with_call("db", "overlay_dirs", "as_json")
+def new_command(call: Call, role: str, parent: str, output: Path | None, dry_run: bool) -> None:
+    """Write a first overlay of ROLE, to the corpus's own folder FILE.overlays.
+
+    It has no rules, so that answers are as without a role. Its notes propose words of the role's
+    name, sources and types, each with the number of passages or documents that it would touch. With
+    --from it inherits everything but the mission of another role. No file is ever overwritten.
+
+    \b
+    rolebundle overlay new release-manager
+    rolebundle overlay new release-manager --from technical-writer
+    rolebundle overlay new release-manager --file release-manager.json
+    """
+    corpus = call.path
+    target = Target(corpus, overlay_folders(call.overlay_dirs, corpus), call.db or "")
+    report = new_overlay(role, target, parent=parent, output=output, dry_run=dry_run)
+    lines = (*draft_lines(report.draft), *closing_lines(report.remarks, report.next))
+    call.print(report, lines, indent=2)
+
+
+_RANK_WIDTH = 9
+_RULE_CHARS = 140
+_INDENT = " " * (2 * _RANK_WIDTH)
+
+
+@overlay.command("try")
+@click.argument("role", metavar="ROLE|FILE")
+@click.argument("task")
+@with_call(
+    "db",
+    "overlay_dirs",
+    "as_json",
+    request=RetrievalRequest,
+    only=["agent", "action", "where", "limit", "lexical_only", "now"],
+)
+def try_command(call: Call, role: str, task: str) -> None:
+    """Show what ROLE changes in the answer to TASK, against no role.
+
+    Each passage has its rank with the role and without it, and the rules and terms of the overlay
+    that moved it. ROLE may be an overlay file that is not in any folder yet.
+
+    \b
+    rolebundle overlay try release-manager "What should I look at first?"
+    rolebundle overlay try ./release-manager.json "What broke?" --limit 5 --json
+    """
+    is_file = role.endswith(".json") or Path(role).name != role
+    request = request_from({"task": task, **({} if is_file else {"role": role}), **call.fields})
+    with call.engine() as engine:
+        overlay = load_file(Path(role), engine.overlay_folders) if is_file else None
+        try:
+            trial = try_role(engine, request, overlay)
+        except AccessDenied as error:
+            if error.code == "role_denied":
+                error.hint = f"this asks without a role, too: name an agent that may; {error.hint}"
+            raise
+    call.print(trial, _overlay_try_lines(trial), indent=2)
+
+
+def _overlay_try_lines(trial: OverlayTrial) -> Iterator[str]:
+    yield one_line(f"{trial.role_id} · {trial.task_text}", _LINE_CHARS)
+    yield (
+        f"the role's rules make up {trial.role_share:.0%} of the score of this task; "
+        f"{trial.overlap:.0%} of the passages are the same without it"
+    )
+    yield f"\n{'with':<{_RANK_WIDTH}}{'without':<{_RANK_WIDTH}}passage"
+    for passage in trial.passages:
+        yield from _passage(passage)
+    if not trial.passages:
+        yield "no passage with or without the role"
+    if trial.fallback is not None and trial.fallback.action != "continue":
+        yield f"\n{one_line(trial.fallback.message or trial.fallback.state, _LINE_CHARS)}"
+    if trial.passages and not trial.rules_used:
+        yield f"\nno rule of {trial.role_id} matches any of its passages"
+
+
+def _passage(passage: TriedPassage) -> Iterator[str]:
+    place = one_line(passage.locator or passage.chunk_id, _LINE_CHARS)
+    ranks = f"{_rank(passage.rank_with):<{_RANK_WIDTH}}{_rank(passage.rank_without):<{_RANK_WIDTH}}"
+    title = f"  {one_line(passage.title)}" if passage.title else ""
+    yield f"{ranks}{place}{title}"
+    for rule in passage.moved_by:
+        yield f"{_INDENT}{one_line(rule, _RULE_CHARS)}"
+    if passage.code is not None:
+        notes = f": {passage.notes}" if passage.notes else ""
+        yield f"{_INDENT}{one_line(f'{passage.code}{notes}', _RULE_CHARS)}"
+    elif passage.rank_with is None:
+        yield f"{_INDENT}not found with the role"
+
+
+def _rank(rank: int | None) -> str:
+    return "–" if rank is None else str(rank)
+
+
+_MAX_LISTED = 8
+_LABEL_WIDTH = 9
+_LINE_CHARS = 1_000
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=non_empty_path)
+@click.option("--role", default="", metavar="NAME", help="Also write a neutral overlay of a role.")
+@click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+@with_call("db", "as_json")
+def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
+    """Write a commented DIR/rolebundle.toml that says what the documents of a folder are.
+
+    It has a source for each top folder, and a document type where the format or the name of a
+    folder makes it plain. No rule raises trust.
+
+    With --role it also writes an overlay to the corpus's own folder FILE.overlays, and says so
+    before. It has no rules, so that answers are as without a role; its notes propose sources and
+    types with the number of their files. An existing manifest is then kept.
+
+    No file is ever overwritten, and no document is changed.
+
+    \b
+    rolebundle init notes
+    rolebundle init notes --role release-manager
+    rolebundle init notes --role release-manager --dry-run --json
+    """
+
+    def announce(path: Path) -> None:
+        name = one_line(str(path), _LINE_CHARS)
+        click.echo(f"outside of the folder, beside the corpus: will write {name}", err=True)
+
+    corpus = call.path
+    target = Target(corpus, overlay_folders((), corpus), call.db or "")
+    report = write_drafts(folder, role, target, announce, dry_run=dry_run)
+    call.print(report, _init_lines(report), indent=2)
+
+
+def _init_lines(report: InitReport) -> Iterator[str]:
+    left_out = sum(report.left_out.values())
+    yield (
+        f"{one_line(report.folder, _LINE_CHARS)}: {counted(report.files, 'file')}; "
+        f"{left_out} left out"
+    )
+    for label, counts in (("sources", report.sources), ("types", report.document_types)):
+        if counts:
+            yield f"{label:<{_LABEL_WIDTH}}{_listed(counts)}"
+    for draft in report.drafts:
+        yield from draft_lines(draft)
+    yield from closing_lines(report.remarks, report.next)
+
+
+def draft_lines(draft: DraftFile) -> Iterator[str]:
+    """What became of a file; its text if it was only planned."""
+    if draft.state == "planned":
+        yield f"\nwould write {one_line(draft.path, _LINE_CHARS)}:\n"
+        yield draft.content
+    else:
+        verb = "wrote" if draft.state == "written" else "kept"
+        yield f"{verb} {one_line(draft.path, _LINE_CHARS)}"
+
+
+def closing_lines(remarks: list[str], commands: list[str]) -> Iterator[str]:
+    """Remarks, and the next commands as they can be copied."""
+    for remark in remarks:
+        yield f"note: {one_line(remark, _LINE_CHARS)}"
+    for number, command in enumerate(commands):
+        yield f"{'next:' if not number else '':<6}{copyable(command)}"
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    entries = [f"{one_line(name)} {count}" for name, count in counts.items()]
+    more = f", and {len(entries) - _MAX_LISTED} more" if entries[_MAX_LISTED:] else ""
+    return ", ".join(entries[:_MAX_LISTED]) + more
+
+
+TASK = "What should we worry about before release 3.0?"
+ROLES = ("mossline-security-reviewer", "mossline-product-strategist", "mossline-incident-responder")
+NOW = "2026-11-15T00:00:00Z"
+_PASSAGES = 3
+_SENTENCE_CHARS = 160
+
+
+@overlay.command(short_help="Show what three roles get from a sample corpus")
+@click.argument("task", default=TASK)
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    metavar="ROLE",
+    shell_complete=role_names,
+    help="Compare these roles instead. May be repeated.",
+)
+@click.option("--db", metavar="FILE", help="The demo's corpus file.  [default: cache folder]")
+@with_call(request=RetrievalRequest, only=["lexical_only"])
+def demo(call: Call, task: str, roles: tuple[str, ...], db: str | None) -> None:
+    """Ingest the sample corpus and show what three roles retrieve for one task.
+
+    \b
+    rolebundle overlay demo
+    rolebundle overlay demo "What do we know about offline sync?"
+    """
+    path = corpus_path(db) if db else _cached()
+    with Engine(path, overlay_folders((demo_overlays(),))) as engine:
+        report = _ingest(Admin(engine.workspace), call.fields, is_cached=not db)
+        click.echo(
+            f"{counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')} in {path} "
+            f"({counted(report.added, 'file')} added, {report.unchanged} unchanged)",
+            err=True,
+        )
+        fields_of_all = {"task": task, "limit": _PASSAGES, "now": NOW, **call.fields}
+        names = dict.fromkeys(roles or ROLES)
+        bundles = [engine.retrieve(request_from({**fields_of_all, "role": name})) for name in names]
+    width = terminal_width()
+    lines = [call.style("heading", cut(one_line(task), width))]
+    for bundle in bundles:
+        lines += ["", *_answer(bundle, width, call.style)]
+    click.echo("\n".join([*lines, "", _overlap(bundles)]), color=call.style.color)
+    click.echo("\nnext:", err=True)
+    for command in _commands(bundles, path):
+        click.echo(f"  {program()} {command}", err=True)
+
+
+def _answer(bundle: RetrievalBundle, width: int, style: Style) -> Iterator[str]:
+    """What a role gets: place, title and a sentence of each passage, and what is kept from it."""
+    yield style("heading", bundle.role_id)
+    terms = query_terms(bundle)
+    for chunk in bundle.selected:
+        score = f"{chunk.rank or 0:>3}  {chunk.scores.final:.2f} {score_bar(chunk.scores.final)}"
+        yield from with_place(score, place_line(chunk.citation, chunk.chunk_id), width, style)
+        yield title_line(chunk, width, style)
+        yield from excerpt_lines(chunk, terms, width, style, chars=_SENTENCE_CHARS)
+    rejected = [
+        f"{count} {code}"
+        for code, count in bundle.rejected_summary.items()
+        if code not in RANKED_LOWER
+    ]
+    about = f"trust {bundle.provenance.trust_posture} · rejected: {', '.join(rejected) or 'none'}"
+    yield from (style("minor", line) for line in wrapped(about, width, "     "))
+
+
+def _overlap(bundles: Sequence[RetrievalBundle]) -> str:
+    found = Counter(chunk.chunk_id for bundle in bundles for chunk in bundle.selected)
+    several = sum(count > 1 for count in found.values())
+    return f"{counted(len(found), 'passage')}, {several} of them for more than one role"
+
+
+def _commands(bundles: Sequence[RetrievalBundle], path: Path) -> list[str]:
+    """Commands that continue from here; they work as they stand in a shell."""
+    task = quote(bundles[0].query.task_text)
+    db = f"--db {quote(str(path))}"
+    as_role = f"--overlay-dir {quote(str(demo_overlays()))} --now {NOW[:10]}"
+    first, last = bundles[0], bundles[-1]
+    commands = [f"retrieve {task} --role {first.role_id} {db} {as_role}"]
+    if first.selected:
+        chunk = first.selected[0]
+        commands += [
+            f"why {quote(chunk.chunk_id)} {task} --role {last.role_id} {db} {as_role}",
+            f"get {quote(chunk.citation.locator or chunk.chunk_id)} {db}",
+        ]
+    return commands
+
+
+def program() -> str:
+    """How to call this program again; an environment need not be active."""
+    called = Path(sys.argv[0])
+    on_path = shutil.which("rolebundle")
+    if on_path and called.exists() and Path(on_path).samefile(called):
+        return "rolebundle"
+    if called.name == "rolebundle" and os.access(called, os.X_OK):
+        return quote(str(called))
+    return f"{quote(sys.executable)} -m rolebundle"
+
+
+def _ingest(admin: Admin, fields: dict[str, Any], *, is_cached: bool) -> IngestReport:
+    folders, options = [data_folder("sample_corpus")], IngestOptions(**fields)
+    try:
+        return admin.ingest(folders, options)
+    except EmbedderError as error:
+        if not is_cached or error.code != "model_mismatch":
+            raise
+    # The cached corpus is of an earlier version and has the vectors of another model.
+    embed(admin.workspace, ProviderSpec("static"))
+    return admin.ingest(folders, options)
+
+
+def _cached() -> Path:
+    # Each installation has a corpus of its own, of its own copy of the documents.
+    installation = sha256(os.fsencode(data_folder("sample_corpus"))).hexdigest()[:8]
+    return user_cache_path("rolebundle", appauthor=False) / f"demo-{installation}.db"

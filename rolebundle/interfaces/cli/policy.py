@@ -1,28 +1,45 @@
-"""`rolebundle policy set | show | lint | …`: who may see what."""
+"""`rolebundle policy …`: who may see what, and who asked what."""
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
+from rolebundle.admin.audit import set_audit
 from rolebundle.admin.records import set_policy
+from rolebundle.contracts.audit import (
+    AUDIT_MODES,
+    QUERY_MODES,
+    AuditMode,
+    AuditRow,
+    AuditRows,
+    QueryMode,
+)
+from rolebundle.contracts.base import Contract
 from rolebundle.contracts.lint import LintProblem, PolicyLint
-from rolebundle.contracts.scopes import PolicyChange, PolicySummary
-from rolebundle.errors import ConfigurationError
-from rolebundle.interfaces.cli.command_list import POLICY
-from rolebundle.interfaces.cli.lazy_group import LazyGroup
-from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
-from rolebundle.interfaces.cli.output import print_answer
+from rolebundle.contracts.scopes import BridgePair, BridgeReport, PolicyChange, PolicySummary
+from rolebundle.errors import ConfigurationError, CorpusCorrupt
+from rolebundle.interfaces.cli.options import Call, with_call
+from rolebundle.interfaces.cli.output import progress_bar
+from rolebundle.policy.access_lint import lint_active_policy, lint_policy, report_policy
+from rolebundle.policy.audit import AuditLog
+from rolebundle.policy.bridges import find_bridges
+from rolebundle.policy.overlays import list_overlays, overlay_folders
+from rolebundle.policy.policy_file import decode_policy, parse_policy, read_policy_file
+from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.records.replica import load_record
+from rolebundle.storage.records.stored_audit import load_stored_audit
 from rolebundle.text.counts import counted
 
 
-@click.group(cls=LazyGroup, sections=POLICY)
+@click.group()
 def policy() -> None:
     """Set, show and check the policy: which agent may see what.
 
@@ -43,12 +60,8 @@ def policy() -> None:
 @click.option(
     "--format", "kind", type=click.Choice(["toml", "json"]), help="Default: from the file's suffix."
 )
-@db_option
-@overlay_dir_option
-@json_option
-def set_command(
-    file: str, kind: str | None, db: str | None, overlay_dirs: tuple[Path, ...], as_json: bool
-) -> None:
+@with_call("db", "overlay_dirs", "as_json")
+def policy_set_command(call: Call, file: str, kind: str | None) -> None:
     """Set a policy file as the policy of the corpus.
 
     The policy is copied into the corpus, and FILE must stay as it is. If it is missing, empty,
@@ -59,44 +72,38 @@ def set_command(
     rolebundle policy set policy.toml
     rolebundle policy set - --format json < policy.json
     """
-    from rolebundle.policy.access_lint import lint_policy
-    from rolebundle.policy.policy_file import parse_policy
-
     content, kind, location = _read(file, kind)
     parsed = parse_policy(content, kind, file)
-    with admin_for(db) as admin:
+    with call.admin() as admin:
         moved = set_policy(admin.workspace, content, kind, location)
         findings = lint_policy(
-            parsed, admin.workspace.corpus, _roles(overlay_dirs, admin.workspace.path)
+            parsed, admin.workspace.corpus, _roles(call.overlay_dirs, admin.workspace.path)
         )
     for finding in findings:
-        click.echo(_line(file, finding), err=True)
+        click.echo(_policy_line(file, finding), err=True)
     lines = [
         f"{counted(len(parsed.agents), 'agent')} named; all other agents see nothing",
         f"{counted(moved, 'document')} moved to another compartment",
     ]
     change = PolicyChange(agents=sorted(parsed.agents), moved=moved, location=location)
-    print_answer(change, lines, as_json=as_json)
+    call.print(change, lines)
 
 
 @policy.command("show")
 @click.option("--agent", metavar="ID", help="Only show what this agent sees.")
-@db_option
-@json_option
-def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
+@with_call("db", "as_json")
+def policy_show_command(call: Call, agent: str | None) -> None:
     """Show the current policy, and how much of the corpus each agent sees.
 
     \b
     rolebundle policy show
     rolebundle policy show --agent release-bot --json
     """
-    from rolebundle.policy.access_lint import report_policy
-
-    with open_reader(corpus_path(db)) as corpus:
+    with open_reader(call.path) as corpus:
         summary = report_policy(corpus, agent)
         replica = load_record(corpus)
     copied = f"{replica.publisher}, with this replica" if replica else "standard input"
-    print_answer(summary, _policy_lines(summary, copied), as_json=as_json, indent=2)
+    call.print(summary, _policy_lines(summary, copied), indent=2)
 
 
 def _policy_lines(policy: PolicySummary, copied: str) -> Iterator[str]:
@@ -128,16 +135,8 @@ def _policy_lines(policy: PolicySummary, copied: str) -> Iterator[str]:
 @click.option(
     "--format", "kind", type=click.Choice(["toml", "json"]), help="Default: from the file's suffix."
 )
-@db_option
-@overlay_dir_option
-@json_option
-def lint_command(
-    file: str | None,
-    kind: str | None,
-    db: str | None,
-    overlay_dirs: tuple[Path, ...],
-    as_json: bool,
-) -> None:
+@with_call("db", "overlay_dirs", "as_json")
+def lint_command(call: Call, file: str | None, kind: str | None) -> None:
     """Check a policy for errors, and for rules that allow more than they seem to.
 
     Without FILE the current policy is checked. Roles are checked against the overlays. If there is
@@ -148,32 +147,27 @@ def lint_command(
     rolebundle policy lint policy.toml
     rolebundle policy lint --db team.db
     """
-    from rolebundle.policy.access_lint import lint_active_policy, lint_policy
-    from rolebundle.policy.policy_file import parse_policy
-
-    path = corpus_path(db)
-    roles = _roles(overlay_dirs, path)
+    path = call.path
+    roles = _roles(call.overlay_dirs, path)
     if file is None:
         with open_reader(path) as corpus:
             findings = lint_active_policy(corpus, roles)
     else:
         content, kind, _ = _read(file, kind)
         parsed = parse_policy(content, kind, file)
-        if db is None and not path.exists():
+        if call.db is None and not path.exists():
             findings = lint_policy(parsed, roles=roles)
         else:
             with open_reader(path) as corpus:
                 findings = lint_policy(parsed, corpus, roles)
     name = file or "current policy"
-    lines = (_line(name, finding) for finding in findings)
-    print_answer(PolicyLint(findings=findings), lines, as_json=as_json)
+    lines = (_policy_line(name, finding) for finding in findings)
+    call.print(PolicyLint(findings=findings), lines)
     _summarize(name, findings)
 
 
 def _roles(overlay_dirs: tuple[Path, ...], corpus: Path) -> list[str]:
     """The roles that have an overlay."""
-    from rolebundle.policy.overlays import list_overlays, overlay_folders
-
     return [entry.role_id for entry in list_overlays(overlay_folders(overlay_dirs, corpus))]
 
 
@@ -191,8 +185,6 @@ def _summarize(name: str, findings: Sequence[LintProblem]) -> None:
 
 def _read(file: str, kind: str | None) -> tuple[str, str, str]:
     """The text, its format, and the file's absolute path, which is empty for standard input."""
-    from rolebundle.policy.policy_file import decode_policy, read_policy_file
-
     if file == "-":
         if kind is None:
             raise click.UsageError("give --format toml or json for a policy from standard input")
@@ -204,6 +196,246 @@ def _read(file: str, kind: str | None) -> tuple[str, str, str]:
     return read_policy_file(path), suffix, str(path.absolute())
 
 
-def _line(name: str, finding: LintProblem) -> str:
+def _policy_line(name: str, finding: LintProblem) -> str:
     place = f"{finding.place}: " if finding.place else ""
     return f"{name}: {finding.level}: {place}{finding.message} [{finding.code}]"
+
+
+_THRESHOLD = 0.6
+"""The lowest similarity, between 0 (what unrelated texts have) and 1 (the same text)."""
+
+
+@policy.command(short_help="Find close passages in different scopes")
+@click.option(
+    "--limit", type=int, default=50, show_default=True, help="Pairs of documents, nearest first."
+)
+@with_call("db", "as_json")
+def bridges(call: Call, limit: int) -> None:
+    """Find passages in different scopes whose vectors are close, for the owner of the corpus.
+
+    A pair may be material that could be linked, or a document that is in the wrong scope. For two
+    documents the closest two passages are shown, with their similarity. The closest pairs under the
+    threshold are shown, too. Agents cannot call this.
+
+    \b
+    rolebundle policy bridges
+    rolebundle policy bridges --limit 20 --json
+    """
+    with call.admin() as admin, progress_bar() as progress:
+        corpus = admin.workspace.answering_corpus
+        report = find_bridges(corpus, _THRESHOLD, limit, progress)
+        admin.workspace.recorder.note(corpus, "bridges", allowed=len(report.bridges))
+    lines = [_lines(bridge) for bridge in report.bridges]
+    if report.below:
+        lines += [f"under the threshold of {report.threshold}:", *map(_lines, report.below)]
+    call.print(report, lines, indent=2)
+    if not call.as_json:
+        click.echo(_summary(report), err=True)
+
+
+def _lines(bridge: BridgePair) -> str:
+    sides = (bridge.left, bridge.right)
+    width = max(len(side.scope) for side in sides)
+    lines = [f"{side.scope:<{width}}  {side.locator}  {side.title}" for side in sides]
+    return f"{bridge.similarity:.3f}  {lines[0]}\n       {lines[1]}"
+
+
+def _summary(report: BridgeReport) -> str:
+    if report.scopes < 2:
+        return f"{report.scopes} scope: there is nothing to compare; see `rolebundle policy`"
+    pairs = f"{counted(len(report.bridges), 'pair')} of documents over {report.threshold}"
+    more = "; there are more, see --limit" if report.more else ""
+    return f"{pairs}, of {report.vectors:,} vectors in {report.scopes} scopes{more}"
+
+
+_QUERY_CHARS = 80
+_DEFAULT_LIMIT = 20
+
+
+def _agent_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--agent",
+        metavar="ID",
+        help="Read as this agent: only its own rows, numbered from 1, without hashes.",
+    )(command)
+
+
+@policy.group(short_help="Set, read and verify who asked what")
+def audit() -> None:
+    """Set, read and verify the audit: who asked what, and what was shown and changed.
+
+    It is the file FILE.audit beside the corpus. Its settings hold for every interface. Rows are
+    only appended, and each row has the hash of the row before it.
+
+    \b
+    rolebundle policy audit set required --query digest
+    rolebundle policy audit list --limit 5
+    rolebundle policy audit verify
+    """
+
+
+@audit.command("list")
+@_agent_option
+@click.option("--by", metavar="ID", help="Only rows of this agent, with their numbers and hashes.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=_DEFAULT_LIMIT,
+    show_default=True,
+    help="Number of rows at most. The newest are listed.",
+)
+@with_call("db", "as_json")
+def list_command(call: Call, agent: str | None, by: str | None, limit: int) -> None:
+    """List the newest rows, the newest last.
+
+    \b
+    rolebundle policy audit list --limit 50
+    rolebundle policy audit list --by reviewer-bot --json
+    rolebundle policy audit list --agent reviewer-bot
+    """
+    if agent is not None and by is not None:
+        raise click.UsageError("--agent reads only its own rows; leave out --by")
+    with AuditLog(call.path) as log:
+        newest = log.rows(agent, by=by, limit=limit, newest=True)
+        rows = list(newest)[::-1]
+    if call.as_json:
+        _print_json(AuditRows(rows=rows).model_dump())
+        return
+    for row in rows:
+        click.echo(_audit_line(row))
+    if not rows:
+        click.echo("the audit has no matching rows", err=True)
+
+
+@audit.command("show")
+@click.argument("seq", type=click.IntRange(min=1))
+@_agent_option
+@with_call("db", "as_json")
+def audit_show_command(call: Call, seq: int, agent: str | None) -> None:
+    """Show one row by its number in the list.
+
+    \b
+    rolebundle policy audit show 12
+    rolebundle policy audit show 1 --agent reviewer-bot --json
+    """
+    with AuditLog(call.path) as log:
+        row = log.row(seq, agent)
+    if call.as_json:
+        _print_contract(row)
+        return
+    for name, value in row.model_dump().items():
+        plain = json.dumps(value) if isinstance(value, dict) else str(value)
+        # Not cut, because a person may compare it.
+        click.echo(f"{name:<13}  {one_line(plain, 10_000)}".rstrip())
+
+
+@audit.command("verify")
+@click.option(
+    "--expect", default="", metavar="SEQ:HASH", help="A head that an earlier `verify` printed."
+)
+@with_call("db", "as_json")
+def verify_command(call: Call, expect: str) -> None:
+    """Check that no row was changed, removed, moved or inserted. Exit code 7 if one was.
+
+    If records are required, the audit must have the head that the corpus remembers. Prints the
+    head, SEQ:HASH. A person who can write the file could also replace all of it. To
+    detect that, keep the head where they cannot write, and give it with --expect.
+
+    \b
+    rolebundle policy audit verify
+    rolebundle policy audit verify --expect "$(cat /elsewhere/head)"
+    rolebundle policy audit verify --json
+    """
+    with AuditLog(call.path) as log:
+        result = log.verify(expect or _known_head(call.db))
+    if call.as_json:
+        _print_contract(result)
+    elif result.ok:
+        click.echo(result.head)
+    if result.problem is not None:
+        raise CorpusCorrupt(
+            "audit_tampered",
+            f"{log.path}: {one_line(result.problem.message, 1000)} ({result.problem.code})",
+            "keep the file as evidence and compare it with a backup or an export; to start a new "
+            "audit, move the file away and run `rolebundle policy audit set`",
+        )
+    expectation = "as expected, and " if expect else ""
+    click.echo(
+        f"{counted(result.rows, 'row')}, {expectation}none changed, removed or moved", err=True
+    )
+
+
+@audit.command("export")
+@_agent_option
+@with_call("db")
+def export_command(call: Call, agent: str | None) -> None:
+    """Print all rows as lines of JSON, the oldest first.
+
+    The hash of a row is the SHA-256 of its line without the hash.
+
+    \b
+    rolebundle policy audit export > audit.jsonl
+    rolebundle policy audit export --agent reviewer-bot
+    """
+    with AuditLog(call.path) as log:
+        for line in log.export(agent):
+            click.echo(line)
+
+
+@audit.command("set")
+@click.argument("mode", type=click.Choice(AUDIT_MODES), required=False)
+@click.option(
+    "--query", type=click.Choice(QUERY_MODES), help="How the text of the task is recorded."
+)
+@with_call("db", "as_json")
+def audit_set_command(call: Call, mode: AuditMode | None, query: QueryMode | None) -> None:
+    """Set whether and how records are made, for every interface. The change itself is recorded.
+
+    on: warn if no record can be made. required: then give no answer. Without MODE, the mode stays,
+    and the settings are shown. The mode `required` is also stored in the corpus, with the
+    audit's head. Then an audit that is missing or shortened gives no answers, until it is back or
+    until `required` is set again, which records how many rows are lost.
+
+    \b
+    rolebundle policy audit set on
+    rolebundle policy audit set required --query text
+    rolebundle policy audit set off
+    """
+    path = call.path
+    # Without a corpus there is nothing to audit, and a later corpus would get this file.
+    open_reader(path).close()
+    settings = call.owner(set_audit, mode, query)
+    if call.as_json:
+        _print_contract(settings)
+    else:
+        click.echo(f"mode {settings.mode}, query {settings.query}")
+
+
+def _known_head(db: str | None) -> str:
+    """The head that the corpus remembers of a required audit; empty if there is none."""
+    path = corpus_path(db)
+    if not path.exists():
+        return ""
+    with open_reader(path) as corpus:
+        known = load_stored_audit(corpus)
+    return f"{known.rows}:{known.hash}" if known.required and known.rows else ""
+
+
+def _audit_line(row: AuditRow) -> str:
+    names = " · ".join(one_line(name) for name in (row.agent, row.role, row.action) if name)
+    blocked = ", ".join(f"{one_line(code)} {count}" for code, count in sorted(row.blocked.items()))
+    parts = [f"{row.seq:>6}  {one_line(row.time)}  {one_line(row.kind):<9}", names or "–"]
+    if row.bundle_digest or row.allowed or blocked:
+        parts.append(f"{row.allowed} allowed" + (f"; blocked: {blocked}" if blocked else ""))
+    parts += [one_line(row.query, _QUERY_CHARS)] if row.query else []
+    parts += [one_line(json.dumps(row.details), _QUERY_CHARS)] if row.details else []
+    return "  ".join(parts)
+
+
+def _print_contract(value: Contract) -> None:
+    _print_json(value.model_dump(exclude_none=True))
+
+
+def _print_json(value: object) -> None:
+    # ASCII, as it is hashed, because a query may hold characters that cannot be written.
+    click.echo(json.dumps(value, indent=2))

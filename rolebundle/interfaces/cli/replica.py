@@ -16,12 +16,13 @@ from rolebundle.contracts.base import writable
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.replica import PublishReport, PullReport
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.interfaces.cli.duration import Duration
-from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
-from rolebundle.interfaces.cli.output import print_answer, print_first, print_json
+from rolebundle.interfaces.cli.options import Call, duration, with_call
+from rolebundle.interfaces.cli.output import print_first, print_json
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.signals import on_end
-from rolebundle.policy.overlays import overlay_folders
+from rolebundle.replication.publish import PublishOptions
+from rolebundle.replication.signatures import create_key, key_id, load_private_key, load_public_key
+from rolebundle.replication.transports import open_transport
 from rolebundle.retrieval.answer.passage_text import one_line
 from rolebundle.storage.location import overlays_path
 from rolebundle.text.counts import counted
@@ -44,7 +45,6 @@ def replica() -> None:
 
 @replica.command()
 @click.argument("target")
-@db_option
 @click.option("--agent", default="", metavar="ID", help="Publish what this agent may see.")
 @click.option(
     "--level", default="", metavar="LEVEL", help="Publish up to this sensitivity, for everyone."
@@ -65,7 +65,7 @@ def replica() -> None:
 )
 @click.option(
     "--expires",
-    type=Duration(),
+    type=duration,
     default="7d",
     show_default=True,
     metavar="TIME",
@@ -74,17 +74,16 @@ def replica() -> None:
 )
 @click.option(
     "--grace",
-    type=Duration(),
+    type=duration,
     default="7d",
     show_default=True,
     metavar="TIME",
     help="How long after that a pulled replica still answers.",
 )
-@overlay_dir_option
-@json_option
+@with_call("db", "overlay_dirs", "as_json")
 def publish(
+    call: Call,
     target: str,
-    db: str | None,
     agent: str,
     level: str,
     scopes: str,
@@ -92,8 +91,6 @@ def publish(
     name: str,
     expires: timedelta,
     grace: timedelta,
-    overlay_dirs: tuple[Path, ...],
-    as_json: bool,
 ) -> None:
     """Publish a replica to TARGET, or replace the replica there.
 
@@ -108,27 +105,23 @@ def publish(
     rolebundle replica publish /mnt/share/reviewer --key team.key
     rolebundle replica publish ssh://build/srv/replica.db --level internal --key team.key
     """
-    from rolebundle.replication.publish import PublishOptions
-    from rolebundle.replication.signatures import load_private_key
-    from rolebundle.replication.transports import open_transport
-
     key = load_private_key(key_file)
     transport = open_transport(target)
     chosen = [scope for scope in (part.strip() for part in scopes.split(",")) if scope]
     if scopes and not chosen:
         raise UsageError("bad_scopes", "--scopes names no scope", "leave it out for every scope")
-    with admin_for(db) as admin:
+    with call.admin() as admin:
         options = PublishOptions(
             name or key_file.stem,
             expires,
             grace,
-            overlay_folders(overlay_dirs, admin.workspace.path),
+            call.folders,
         )
         report = publish_replica(
             admin.workspace, transport, key, options, agent=agent, scopes=chosen, level=level
         )
-    print_answer(report, map(harmless, _lines(report)), as_json=as_json)
-    if as_json:
+    call.print(report, map(harmless, _lines(report)))
+    if call.as_json:
         return
     if not report.manifest.documents:
         warning = "warning: it has no documents; check the scopes and the level"
@@ -168,8 +161,6 @@ def keygen(file: Path) -> None:
     \b
     rolebundle replica keygen team.key
     """
-    from rolebundle.replication.signatures import create_key, key_id, load_public_key
-
     public = create_key(file)
     click.echo(writable(f"{file}: private key; keep it secret"))
     click.echo(writable(f"{public}: public key {key_id(load_public_key(public))}; for pulling"))
@@ -177,9 +168,9 @@ def keygen(file: Path) -> None:
 
 @replica.command()
 @click.argument("target")
-@db_option
 @click.option("--yes", is_flag=True, help="Also if replicas from there may still answer.")
-def forget(target: str, db: str | None, yes: bool) -> None:
+@with_call("db")
+def forget(call: Call, target: str, yes: bool) -> None:
     """Forget TARGET, to which you do not publish any more.
 
     The files there are not changed: delete them with the tools of the store. Purges and `status` no
@@ -188,18 +179,15 @@ def forget(target: str, db: str | None, yes: bool) -> None:
     \b
     rolebundle replica forget /mnt/share/reviewer
     """
-    from rolebundle.replication.transports import open_transport
-
     with suppress(RolebundleError):
         target = open_transport(target).target
-    with admin_for(db) as admin:
+    with call.admin() as admin:
         forget_target(admin.workspace, target, confirmed=yes)
     click.echo(writable(f"{target}: forgotten; the files there were not changed"))
 
 
 @replica.command()
 @click.argument("source")
-@db_option
 @click.option(
     "--key",
     "key_file",
@@ -210,20 +198,12 @@ def forget(target: str, db: str | None, yes: bool) -> None:
 )
 @click.option(
     "--every",
-    type=Duration(),
+    type=duration,
     metavar="TIME",
     help="Pull at this interval, such as 5m, until it is ended.",
 )
-@overlay_dir_option
-@json_option
-def pull(
-    source: str,
-    db: str | None,
-    key_file: Path,
-    every: timedelta | None,
-    overlay_dirs: tuple[Path, ...],
-    as_json: bool,
-) -> None:
+@with_call("db", "overlay_dirs", "as_json")
+def pull(call: Call, source: str, key_file: Path, every: timedelta | None) -> None:
     """Fetch the replica that was published at SOURCE, and replace the local one.
 
     SOURCE is what the publisher named as TARGET, or https://HOST/PATH/ of a folder that a static
@@ -235,22 +215,19 @@ def pull(
     rolebundle replica pull /mnt/share/reviewer --key team.pub --db reviewer.db
     rolebundle replica pull https://docs.example.org/reviewer/ --key team.pub --every 5m
     """
-    from rolebundle.replication.signatures import load_public_key
-    from rolebundle.replication.transports import open_transport
-
-    if every is not None and as_json:
+    if every is not None and call.as_json:
         raise UsageError("no_json", "--every prints lines, not JSON", "leave out one of the two")
     key = load_public_key(key_file)
     transport = open_transport(source)
-    with admin_for(db) as admin:
-        folders = overlay_folders(overlay_dirs, admin.workspace.path)
+    with call.admin() as admin:
+        folders = call.folders
 
         def pull_once() -> PullReport:
             return pull_replica(admin.workspace, transport, key, folders)
 
         if every is not None:
             _repeat(pull_once, every.total_seconds())
-        elif as_json:
+        elif call.as_json:
             print_json(pull_once())
         else:
             report = pull_once()

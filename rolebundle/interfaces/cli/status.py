@@ -20,20 +20,13 @@ from rolebundle.contracts.status import (
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.errors import CorpusCorrupt, OverlayError
 from rolebundle.ingest.heartbeat import is_alive, seconds_since
-from rolebundle.interfaces.cli.ingest_report import UNDECLARED_TRUST
-from rolebundle.interfaces.cli.options import (
-    admin_for,
-    db_option,
-    json_option,
-    overlay_dir_option,
-    with_style,
-)
-from rolebundle.interfaces.cli.output import duration
+from rolebundle.interfaces.cli.ingest import UNDECLARED_TRUST
+from rolebundle.interfaces.cli.options import Call, with_call
+from rolebundle.interfaces.cli.output import time_text
 from rolebundle.interfaces.layout import folded, harmless, terminal_width
 from rolebundle.interfaces.style import Style
-from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.answer.passage_text import one_line
-from rolebundle.storage.location import corpus_path
+from rolebundle.status import advised_status, checked_status
 from rolebundle.text.counts import counted
 
 _LINE_CHARS = 300
@@ -41,18 +34,9 @@ _UNLIMITED = 100_000
 
 
 @click.command()
-@db_option
-@overlay_dir_option
 @click.option("--check", is_flag=True, help="Compare content, indexes and hashes.")
-@json_option
-@with_style
-def status(
-    db: str | None,
-    overlay_dirs: tuple[Path, ...],
-    check: bool,
-    as_json: bool,
-    style: Style,
-) -> None:
+@with_call("db", "overlay_dirs", "as_json")
+def status(call: Call, check: bool) -> None:
     """Show what the corpus holds, by source, and the state of its indexes.
 
     It warns about rules and words of your own overlays that match nothing in the corpus.
@@ -61,27 +45,25 @@ def status(
     rolebundle status
     rolebundle status --check --json
     """
-    from rolebundle.status import advised_status, checked_status
-
     problem = ""
     folders: tuple[Path, ...] = ()
     try:
-        folders = overlay_folders(overlay_dirs, corpus_path(db))
+        folders = call.folders
     except OverlayError as error:
-        if overlay_dirs:
+        if call.overlay_dirs:
             raise
         problem = f"{error.message}; {error.hint}"
-    with admin_for(db) as admin:
+    with call.admin() as admin:
         if check:
             status = checked_status(admin.workspace)
         else:
             status = advised_status(admin.workspace.corpus, folders)
     if problem:
         status = status.model_copy(update={"overlay_problem": problem})
-    if as_json:
+    if call.as_json:
         click.echo(status.model_dump_json(indent=2))
     else:
-        click.echo(_text(status, style), color=style.color)
+        click.echo(_text(status, call.style), color=call.style.color)
     if status.problems:
         codes = ", ".join(sorted({problem["code"] for problem in status.problems}))
         raise CorpusCorrupt(
@@ -158,7 +140,7 @@ def _indexes(status: CorpusStatus) -> Iterator[str]:
     for offer in status.better_models:
         yield (
             f"  available: {offer.provider}:{offer.model}, {offer.brings}; about "
-            f"{duration(offer.seconds)}: `{offer.command}`"
+            f"{time_text(offer.seconds)}: `{offer.command}`"
         )
 
 
@@ -242,7 +224,7 @@ def _publication(publication: PublicationStatus) -> str:
 
 def _watch(watch: WatchStatus) -> str:
     now = datetime.now(UTC)
-    age = duration(seconds_since(watch.heartbeat_at, now))
+    age = time_text(seconds_since(watch.heartbeat_at, now))
     if watch.state == "stopped":
         reason = f" ({watch.problem})" if watch.problem else ""
         return f"ended {age} ago{reason}"
@@ -252,7 +234,7 @@ def _watch(watch: WatchStatus) -> str:
     parts += ["polling"] if watch.polling else []
     parts += [f"in step since {watch.synced_at}"] if watch.synced_at else []
     if watch.pending_since:
-        parts.append(f"changes wait for {duration(seconds_since(watch.pending_since, now))}")
+        parts.append(f"changes wait for {time_text(seconds_since(watch.pending_since, now))}")
     parts += [f"! {watch.problem}"] if watch.problem else []
     return "; ".join(parts)
 

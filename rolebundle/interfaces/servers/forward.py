@@ -12,11 +12,13 @@ import os
 import select
 import signal
 import socket
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rolebundle.interfaces.servers.stdio import (
     Channel,
@@ -27,9 +29,6 @@ from rolebundle.interfaces.servers.stdio import (
     ReadStopper,
     read_message,
 )
-
-if TYPE_CHECKING:
-    import subprocess
 
 MAX_LINE_BYTES = 1 << 20
 """The longest request; of a longer one as much is forwarded as the server needs to refuse it."""
@@ -59,10 +58,14 @@ class Backend:
         incoming: the descriptor to read from.
         outgoing: the descriptor to write to; it may be the same.
         stopper: ends the writing, because the other end may not read.
+        end_input: tells the other end that no more lines come.
     """
 
-    def __init__(self, incoming: int, outgoing: int, stopper: ReadStopper) -> None:
+    def __init__(
+        self, incoming: int, outgoing: int, stopper: ReadStopper, end_input: Callable[[], None]
+    ) -> None:
         self._incoming, self._outgoing, self._stopper = incoming, outgoing, stopper
+        self._end_input = end_input
         os.set_blocking(outgoing, False)
 
     def send(self, line: bytes) -> None:
@@ -89,20 +92,7 @@ class Backend:
     def end_input(self) -> None:
         """Tell the other end that no more lines come."""
         with suppress(OSError):
-            os.close(self._outgoing)
-
-
-class Connection(Backend):
-    """The connection to the corpus's server."""
-
-    def __init__(self, connection: socket.socket, stopper: ReadStopper) -> None:
-        super().__init__(connection.fileno(), connection.fileno(), stopper)
-        self._connection = connection
-
-    def end_input(self) -> None:
-        """Tell the server that no more lines come."""
-        with suppress(OSError):
-            self._connection.shutdown(socket.SHUT_WR)
+            self._end_input()
 
 
 class Forwarder:
@@ -118,7 +108,12 @@ class Forwarder:
         self._process: subprocess.Popen[bytes] | None = None
         channel = Channel(0, 1)
         self._stopper = ReadStopper()
-        self._backend: Backend = Connection(connection, self._stopper)
+        self._backend = Backend(
+            connection.fileno(),
+            connection.fileno(),
+            self._stopper,
+            partial(connection.shutdown, socket.SHUT_WR),
+        )
         self._reader = LineReader(channel, MAX_LINE_BYTES, self._stopper)
         self._writer = LineWriter(channel)
         self._outstanding = Outstanding()
@@ -216,8 +211,6 @@ class Forwarder:
         Returns:
             Whether it was started.
         """
-        import subprocess  # Most clients never need it.
-
         sys.stderr.write("the server has ended; this client works alone from here on\n")
         try:
             process = self._process = subprocess.Popen(
@@ -233,7 +226,9 @@ class Forwarder:
         assert process.stdin is not None
         assert process.stdout is not None
         outgoing = os.dup(process.stdin.fileno())
-        self._backend = Backend(process.stdout.fileno(), outgoing, self._stopper)
+        self._backend = Backend(
+            process.stdout.fileno(), outgoing, self._stopper, partial(os.close, outgoing)
+        )
         process.stdin.close()
         for line in self._greeting:
             self._backend.send(line)

@@ -20,6 +20,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from platformdirs import user_data_path
+
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError
 from rolebundle.interfaces.json_lines import error_line
 from rolebundle.storage.files.partial import partial_file, rename_if_free, sync_file
@@ -120,6 +122,42 @@ async def send_json(status: int, body: bytes, send: Send, headers: Headers = ())
     await send({"type": "http.response.body", "body": body})
 
 
+def checked_bodies(app: App, refusal: Callable[[bytes], bytes | None], max_bytes: int) -> App:
+    """An ASGI application that passes on to ``app`` only what is not refused.
+
+    The SDK of MCP answers a body that is no message with the validator's text, which names classes.
+
+    Args:
+        app: it refuses bodies over ``max_bytes`` itself.
+        refusal: the answer to a body that is refused, or ``None``.
+        max_bytes: no more of a body is read and checked.
+    """
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await app(scope, receive, send)
+            return
+        parts, body, is_whole = [], b"", False
+        while not is_whole and len(body) <= max_bytes:
+            part = await receive()
+            parts.append(part)
+            if part["type"] != "http.request":
+                break
+            body += part.get("body", b"")
+            is_whole = not part.get("more_body", False)
+        refused = refusal(body) if is_whole and len(body) <= max_bytes else None
+        if refused is not None:
+            await send_json(400, refused, send)
+            return
+
+        async def replay() -> object:
+            return parts.pop(0) if parts else await receive()
+
+        await app(scope, replay, send)
+
+    return checked
+
+
 def listen(port: int) -> socket.socket:
     """A socket that listens on this machine's own address only.
 
@@ -152,8 +190,6 @@ def default_token_file(corpus: Path, agent: str | None) -> Path:
 
     The token of one agent must not open the server of another one.
     """
-    from platformdirs import user_data_path
-
     served = f"{os.path.realpath(corpus)}\0{agent or ''}"
     name = f"{sha256(served.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}.token"
     return user_data_path("rolebundle", appauthor=False) / "tokens" / name

@@ -12,13 +12,13 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from importlib.metadata import version
 from pathlib import Path
 from threading import Thread, Timer
 from time import sleep
 from types import FrameType
-from typing import Any, Protocol, TextIO, cast
+from typing import Any, TextIO, cast
 from urllib.parse import quote, unquote
 
 import anyio
@@ -53,16 +53,18 @@ from rolebundle.interfaces.json_lines import (
     error_line,
     id_of,
     json_value,
+    rpc_code,
 )
 from rolebundle.interfaces.model_text import error_text
-from rolebundle.interfaces.servers.http_bodies import checked_bodies
-from rolebundle.interfaces.servers.loopback import Guard, read_token
+from rolebundle.interfaces.servers.loopback import Guard, checked_bodies, read_token
 from rolebundle.interfaces.servers.operations import (
+    INSTRUCTIONS,
+    TOOLS,
     Answer,
+    Operation,
     Operations,
     internal_error,
 )
-from rolebundle.interfaces.servers.session import ClientSession
 from rolebundle.interfaces.servers.stdio import (
     Channel,
     LineReader,
@@ -72,8 +74,12 @@ from rolebundle.interfaces.servers.stdio import (
     ReadStopper,
     take_over,
 )
-from rolebundle.interfaces.servers.tools import INSTRUCTIONS, TOOLS, Tool
-from rolebundle.interfaces.servers.worker import Worker, end_code, seconds_after_input
+from rolebundle.interfaces.servers.worker import (
+    ClientSession,
+    Worker,
+    end_code,
+    seconds_after_input,
+)
 from rolebundle.interfaces.signals import on_end
 
 PASSAGE_URI = "rolebundle://passage/"
@@ -115,7 +121,7 @@ def serve(operations: Operations) -> None:
 
 
 class Session(ClientSession):
-    """Serves one client over a channel.
+    """Serves one client over a channel. The SDK reads and writes it like two text files.
 
     Args:
         operations: the methods, over an engine that is this session's alone.
@@ -124,46 +130,66 @@ class Session(ClientSession):
     """
 
     def __init__(
-        self,
-        operations: Operations,
-        channel: Channel,
-        *,
-        give_up: Callable[[], None],
+        self, operations: Operations, channel: Channel, *, give_up: Callable[[], None]
     ) -> None:
-        stopper = ReadStopper()
-        super().__init__(Worker(operations), stopper)
-        self._channel = channel
+        super().__init__(Worker(operations), ReadStopper())
+        self._lines = iter(LineReader(channel, MAX_LINE_BYTES, self._stopper))
+        self._writer = LineWriter(channel)
+        self._is_cut_off = False
         self._last = Timer(_SECONDS_TO_END, give_up)
         self._last.daemon = True
         self._outstanding = Outstanding()
-        self._outgoing = _Outgoing(channel, stopper, self._outstanding)
 
     def run(self) -> None:
         """Serve until the input ends, nobody reads the output, or :meth:`stop`."""
         self._worker.start()
-        lines = LineReader(self._channel, MAX_LINE_BYTES, self._stopper)
-        incoming = _Incoming(lines, self._outstanding, self._outgoing.write_line, self._finish)
-        asyncio.run(_serve(self._worker, incoming, self._outgoing))
+        asyncio.run(self._serve())
         self._worker.stop()
         self._last.cancel()
 
+    async def _serve(self) -> None:
+        server = server_for(self._worker)
+        # The SDK uses no other methods of its streams than this class has.
+        file = anyio.wrap_file(cast("TextIO", self))
+        async with stdio_server(file, file) as (reads, writes):
+            await server.run(reads, writes, server.create_initialization_options())
+
+    def readline(self) -> str:
+        """The next line that the SDK answers, with its line end, or "" at the end."""
+        for line in self._lines:
+            if not line.strip():
+                continue
+            refusal = _refusal(line)
+            if refusal is None:
+                self._outstanding.note_request(line)
+                return line.decode() + "\n"
+            self._write_line(refusal)
+        self._finish()
+        return ""
+
+    def write(self, line: str) -> None:
+        """Write one line, given with its line end."""
+        self._write_line(line.removesuffix("\n").encode())
+
+    def flush(self) -> None:
+        """Do nothing: lines are not buffered."""
+
+    def _write_line(self, data: bytes) -> None:
+        try:
+            self._writer.write(data)
+            self._outstanding.note_answer(data)
+        except OutputClosed:
+            self._is_cut_off = True
+            self._stopper.stop()
+
     def _finish(self) -> None:
-        self._worker.finish(
-            lambda: self.is_stopped or self._outgoing.is_closed, self._outstanding.is_empty
-        )
+        """Answer what is left. The SDK drops the requests that are not answered at the end."""
+        self._worker.finish(lambda: self.is_stopped or self._is_cut_off, self._outstanding.is_empty)
         self._last.start()
         while not (
-            self._outstanding.is_empty() or self._outgoing.is_closed or self._last.finished.is_set()
+            self._outstanding.is_empty() or self._is_cut_off or self._last.finished.is_set()
         ):
             sleep(_POLL_SECONDS)
-
-
-async def _serve(worker: Worker, incoming: _Incoming, outgoing: _Outgoing) -> None:
-    server = server_for(LocalMethods(worker))
-    # The SDK uses no other methods of its streams than these two classes have.
-    stdin, stdout = (anyio.wrap_file(cast("TextIO", file)) for file in (incoming, outgoing))
-    async with stdio_server(stdin, stdout) as (reads, writes):
-        await server.run(reads, writes, server.create_initialization_options())
 
 
 def serve_http(operations: Operations, listener: socket.socket, token_file: Path) -> None:
@@ -186,7 +212,7 @@ def serve_http(operations: Operations, listener: socket.socket, token_file: Path
     signals: list[int] = []
     # uvicorn raises again, at its end, the signals that ended it.
     on_end(signals, lambda: None)
-    app = server_for(LocalMethods(worker)).streamable_http_app(
+    app = server_for(worker).streamable_http_app(
         streamable_http_path=HTTP_PATH,
         max_request_body_size=MAX_LINE_BYTES,
         max_sessions=MAX_SESSIONS,
@@ -218,42 +244,6 @@ def serve_http(operations: Operations, listener: socket.socket, token_file: Path
     if signals or not worker.has_ended:
         # The interpreter's own exit waits for threads.
         os._exit(end_code(signals, is_finished=worker.unfinished == 0))
-
-
-class _Incoming:
-    """The client's lines as the SDK reads them: with their line end, and "" at the end.
-
-    Args:
-        lines: the lines.
-        outstanding: notes the requests.
-        refuse: gets the answer to a line that the SDK would drop without one.
-        finish: called before the end. The SDK drops the requests that are not answered then.
-    """
-
-    def __init__(
-        self,
-        lines: Iterable[bytes],
-        outstanding: Outstanding,
-        refuse: Callable[[bytes], None],
-        finish: Callable[[], None],
-    ) -> None:
-        self._lines = iter(lines)
-        self._outstanding = outstanding
-        self._refuse = refuse
-        self._finish = finish
-
-    def readline(self) -> str:
-        """The next line that the SDK answers, or "" at the end."""
-        for line in self._lines:
-            if not line.strip():
-                continue
-            refusal = _refusal(line)
-            if refusal is None:
-                self._outstanding.note_request(line)
-                return line.decode() + "\n"
-            self._refuse(refusal)
-        self._finish()
-        return ""
 
 
 def _refusal(line: bytes) -> bytes | None:
@@ -301,73 +291,9 @@ def _check_call(params: dict[str, Any]) -> None:
         )
 
 
-class _Outgoing:
-    """Lines to the client, written whole. The server ends if nobody reads them."""
-
-    def __init__(self, channel: Channel, stopper: ReadStopper, outstanding: Outstanding) -> None:
-        self._writer, self._stopper = LineWriter(channel), stopper
-        self._outstanding = outstanding
-        self.is_closed = False
-
-    def write(self, line: str) -> None:
-        """Write one line, given with its line end."""
-        self.write_line(line.removesuffix("\n").encode())
-
-    def write_line(self, data: bytes) -> None:
-        """Write one line, given without its line end. For any thread."""
-        try:
-            self._writer.write(data)
-            self._outstanding.note_answer(data)
-        except OutputClosed:
-            self.is_closed = True
-            self._stopper.stop()
-
-    def flush(self) -> None:
-        """Do nothing: lines are not buffered."""
-
-
-class Methods(Protocol):
-    """The methods that the handlers call, over an engine in this process or elsewhere."""
-
-    @property
-    def offered(self) -> Collection[str]:
-        """The names of the methods."""
-
-    @property
-    def takes_approvals(self) -> bool:
-        """Whether a request may name the person who approved its action."""
-
-    async def call(self, method: str, fields: dict[str, Any]) -> Answer:
-        """One answer; see :meth:`Operations.call`."""
-
-    async def text(self, method: str, fields: dict[str, Any]) -> str:
-        """One answer; see :meth:`Operations.text`."""
-
-
-class LocalMethods:
-    """The methods over the engine of a worker in this process."""
-
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
-        self.offered: Collection[str] = worker.operations.offered_methods
-        self.takes_approvals = worker.operations.engine.answering.approvals.source == "request"
-
-    async def call(self, method: str, fields: dict[str, Any]) -> Answer:
-        """One answer. Cancelling the task interrupts the call."""
-        return await self._worker.call(
-            lambda: self._worker.operations.call(method, fields), seconds_after_input(fields)
-        )
-
-    async def text(self, method: str, fields: dict[str, Any]) -> str:
-        """One answer as text. Cancelling the task interrupts the call."""
-        return await self._worker.call(
-            lambda: self._worker.operations.text(method, fields), seconds_after_input(fields)
-        )
-
-
-def server_for(methods: Methods) -> Server[dict[str, Any]]:
+def server_for(worker: Worker) -> Server[dict[str, Any]]:
     """The protocol's server, with our tools and resources."""
-    handlers = Handlers(methods)
+    handlers = Handlers(worker)
     return Server(
         "rolebundle",
         title="rolebundle",
@@ -382,21 +308,39 @@ def server_for(methods: Methods) -> Server[dict[str, Any]]:
     )
 
 
-def offered_tools(methods: Methods) -> list[OfferedTool]:
-    """The tools as a client gets them."""
+def offered_tools(methods: Collection[str], *, takes_approvals: bool) -> list[OfferedTool]:
+    """The tools as a client gets them.
+
+    Args:
+        methods: those that the server offers.
+        takes_approvals: whether a request may name the person who approved its action.
+    """
     # A model cannot make up an approval in a field that it does not know.
-    withheld = () if methods.takes_approvals else ("approval",)
-    return [_offered(tool, withheld) for tool in TOOLS if tool.method in methods.offered]
+    withheld = () if takes_approvals else ("approval",)
+    return [_offered(tool, withheld) for tool in TOOLS if tool.method in methods]
 
 
 class Handlers:
     """The server's answers. Each method's first argument is the SDK's context, not used here."""
 
-    def __init__(self, methods: Methods) -> None:
-        self._methods = methods
-        self._offered = offered_tools(methods)
-        self._tools = {tool.name: tool for tool in TOOLS if tool.method in methods.offered}
+    def __init__(self, worker: Worker) -> None:
+        self._worker, self._operations = worker, worker.operations
+        methods = self._operations.offered_methods
+        self._offered = offered_tools(methods, takes_approvals=self._operations.takes_approvals)
+        self._tools = {tool.name: tool for tool in TOOLS if tool.method in methods}
         self.input_schemas = {tool.name: tool.input_schema for tool in self._offered}
+
+    async def _call(self, method: str, fields: dict[str, Any]) -> Answer:
+        """One answer. Cancelling the task interrupts the call."""
+        return await self._worker.call(
+            lambda: self._operations.call(method, fields), seconds_after_input(fields)
+        )
+
+    async def _text(self, method: str, fields: dict[str, Any]) -> str:
+        """One answer as text. Cancelling the task interrupts the call."""
+        return await self._worker.call(
+            lambda: self._operations.text(method, fields), seconds_after_input(fields)
+        )
 
     async def list_tools(self, _: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
         """The tools."""
@@ -411,7 +355,7 @@ class Handlers:
                 f"there is no tool {params.name[:80]!r}; there are {', '.join(self._tools)}",
             )
         try:
-            text = await self._methods.text(tool.method, params.arguments or {})
+            text = await self._text(tool.method, params.arguments or {})
         except Exception as error:
             return _error_result(_coded(error))
         return CallToolResult(content=[TextContent(text=text)])
@@ -423,8 +367,8 @@ class Handlers:
         cursor = params.cursor if params else None
         listed, after = _read_cursor(cursor)
         try:
-            roles = {} if cursor else await self._methods.call("roles.list", {})
-            page = await self._methods.call(
+            roles = {} if cursor else await self._call("roles.list", {})
+            page = await self._call(
                 "ls", {"limit": PAGE_SIZE} | ({"after": after} if after else {})
             )
         except Exception as error:
@@ -486,13 +430,13 @@ class Handlers:
     async def _read(self, uri: str) -> tuple[str, str]:
         if uri.startswith(OVERLAY_URI):
             role = unquote(uri.removeprefix(OVERLAY_URI))
-            answer = await self._methods.call("roles.show", {"role": role})
+            answer = await self._call("roles.show", {"role": role})
             return "application/json", json.dumps(answer, ensure_ascii=False, indent=2)
         for beginning in (PASSAGE_URI, DOCUMENT_URI):
             if uri.startswith(beginning):
                 reference = unquote(uri.removeprefix(beginning))
                 fields = {"ids": [reference], "max_chars": MAX_DOCUMENT_CHARS}
-                return "text/plain", await self._methods.text("multi_get", fields)
+                return "text/plain", await self._text("multi_get", fields)
         raise UsageError(
             "not_found",
             f"{uri[:200]}: there is no such resource",
@@ -501,7 +445,7 @@ class Handlers:
         )
 
 
-def _offered(tool: Tool, withheld: Collection[str]) -> OfferedTool:
+def _offered(tool: Operation, withheld: Collection[str]) -> OfferedTool:
     return OfferedTool(
         name=tool.name,
         description=tool.text,
@@ -563,5 +507,5 @@ def _error_result(error: RolebundleError) -> CallToolResult:
 
 def _protocol_error(error: Exception) -> MCPError:
     coded = _coded(error)
-    number = coded.rpc_code if isinstance(error, RolebundleError) else INTERNAL_ERROR
+    number = rpc_code(coded) if isinstance(error, RolebundleError) else INTERNAL_ERROR
     return MCPError(number, coded.message, error_fields(coded))

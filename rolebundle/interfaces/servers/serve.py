@@ -34,12 +34,12 @@ from rolebundle.interfaces.json_lines import (
 )
 from rolebundle.interfaces.servers.operations import (
     METHODS,
+    TOOLS,
     Answer,
     Operations,
     Progress,
     internal_error,
 )
-from rolebundle.interfaces.servers.session import ClientSession
 from rolebundle.interfaces.servers.stdio import (
     CAN_POLL,
     Channel,
@@ -48,9 +48,9 @@ from rolebundle.interfaces.servers.stdio import (
     OutputClosed,
     ReadStopper,
 )
-from rolebundle.interfaces.servers.tools import TOOLS
 from rolebundle.interfaces.servers.worker import (
     MAX_WAITING,
+    ClientSession,
     Job,
     Worker,
     end_code,
@@ -66,12 +66,6 @@ PROGRESS = "$/progress"
 DETAILS = ("ids", "compact", "full")
 MAX_PASSAGES = 1_000
 SECONDS_BETWEEN_PROGRESS = 0.1
-
-
-class UnknownMethod(UsageError):
-    """There is no such method."""
-
-    rpc_code = -32601
 
 
 @dataclass
@@ -265,7 +259,7 @@ def _fill(request: Request, message: object, offered: Sequence[str]) -> None:
     one with bad params, are left without fields and ignored.
 
     Raises:
-        BadEnvelope, UnknownMethod, UsageError: what the call is refused with.
+        UsageError: what the call is refused with.
     """
     envelope = checked_envelope(message)
     method = envelope["method"]
@@ -287,15 +281,15 @@ def _fill(request: Request, message: object, offered: Sequence[str]) -> None:
     request.fields = params or {}
 
 
-def _unknown(method: str, offered: Sequence[str]) -> UnknownMethod:
+def _unknown(method: str, offered: Sequence[str]) -> UsageError:
     if method == CANCEL:
-        return UnknownMethod("unknown_method", f"{CANCEL} is a notification", "send it without id")
+        return UsageError("unknown_method", f"{CANCEL} is a notification", "send it without id")
     known = (*OWN_METHODS, *offered)
     names = {tool.name: tool.method for tool in TOOLS if tool.method in offered}
     names |= {name: name for name in known}
     near = get_close_matches(method[:80].lower(), names, n=1, cutoff=0.5)
     guess = f"did you mean {names[near[0]]}? " if near else ""
-    return UnknownMethod(
+    return UsageError(
         "unknown_method",
         f"{method[:80]}: there is no such method",
         f"{guess}methods: {', '.join(known)}",

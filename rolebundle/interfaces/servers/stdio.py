@@ -28,14 +28,17 @@ class OutputClosed(Exception):
 
 
 class Channel(NamedTuple):
-    """Two descriptors that no other code in this process and no child process uses."""
+    """Two descriptors that no other code in this process and no child process uses.
+
+    Attributes:
+        incoming: is read.
+        outgoing: is written.
+        is_socket: whether both are of one socket, whose other end may stop sending and still read.
+    """
 
     incoming: int
     outgoing: int
-
-
-class SocketChannel(Channel):
-    """Both descriptors are of one socket, whose other end may stop sending and still read."""
+    is_socket: bool = False
 
 
 def take_over() -> Channel:
@@ -139,10 +142,10 @@ class LineReader:
     def _readable(self) -> bool:
         if not CAN_POLL:
             return True
-        incoming, outgoing = self._channel
+        incoming, outgoing, is_socket = self._channel
         poll = select.poll()
         poll.register(incoming, select.POLLIN)
-        if not isinstance(self._channel, SocketChannel):
+        if not is_socket:
             poll.register(outgoing, 0)  # reports errors only
         if not self._is_stopped:
             poll.register(self._stopper.descriptor, select.POLLIN)

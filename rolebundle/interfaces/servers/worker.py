@@ -8,6 +8,7 @@ ahead. At the end it finishes every call, or answers it with `interrupted`, with
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -21,6 +22,7 @@ from typing import Any, TypeVar
 
 from rolebundle.errors import Interrupted, RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
+from rolebundle.interfaces.servers.stdio import ReadStopper
 
 T = TypeVar("T")
 
@@ -324,3 +326,41 @@ class Worker:
 
     def _is_full(self) -> bool:
         return len(self._waiting) >= MAX_WAITING or self._bytes > MAX_WAITING_BYTES
+
+
+class ClientSession(ABC):
+    """Serves one client.
+
+    Args:
+        worker: runs its calls; it is this session's alone.
+        stopper: ends the reading of its requests.
+    """
+
+    def __init__(self, worker: Worker, stopper: ReadStopper) -> None:
+        self._worker = worker
+        self._stopper = stopper
+        self.is_stopped = False
+        """Whether :meth:`stop` was called."""
+
+    @abstractmethod
+    def run(self) -> None:
+        """Serve until the input ends, nobody reads the output, or :meth:`stop`."""
+
+    def stop(self) -> None:
+        """Make :meth:`run` return soon. For any thread."""
+        self.is_stopped = True
+        self._stopper.stop()
+
+    def close(self) -> None:
+        """Close what :meth:`stop` uses, after everything has ended."""
+        self._stopper.close()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether every call was finished. The others have the code ``interrupted``."""
+        return self._worker.unfinished == 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all requests have ended; to be asked after :meth:`run`."""
+        return self._worker.has_ended

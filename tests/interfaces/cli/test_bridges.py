@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.interfaces.servers.operations import METHODS
+from rolebundle.interfaces.servers.operations import METHODS, TOOLS
 from rolebundle.interfaces.servers.serve import OWN_METHODS
-from rolebundle.interfaces.servers.tools import TOOLS
 from support.commands import invoke
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider

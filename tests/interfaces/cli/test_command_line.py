@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from rolebundle.interfaces.cli.command_list import MOVED
-from rolebundle.interfaces.cli.main import cli
+from rolebundle.interfaces.cli.main import MOVED, cli
 from rolebundle.storage.files.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
 from rolebundle.storage.opening import open_writer
 from support.commands import commands_of, invoke, is_coded, run

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from rolebundle.interfaces.cli.main import cli
-from rolebundle.interfaces.cli.names import document_names
+from rolebundle.interfaces.cli.options import document_names
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.files.sqlite_file import sqlite_version
 from rolebundle.storage.opening import latest_version

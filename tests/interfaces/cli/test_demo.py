@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from rolebundle.interfaces.cli.demo import ROLES
-from rolebundle.interfaces.cli.demo import program as demo_program
+from rolebundle.interfaces.cli.overlay import ROLES
+from rolebundle.interfaces.cli.overlay import program as demo_program
 from rolebundle.storage.opening import open_writer
 from support.commands import Outcome, invoke
 

@@ -8,7 +8,7 @@ from shlex import quote
 
 import pytest
 
-from rolebundle.interfaces.cli.init import closing_lines
+from rolebundle.interfaces.cli.overlay import closing_lines
 
 NAMES = ["notes", "my  notes", "a\nb", "it's\ta \x1b[31m", "right\u202eleft", "caf\udce9"]
 

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from rolebundle.contracts.purge import Receipt
-from rolebundle.interfaces.cli import purge as command
+from rolebundle.interfaces.cli import corpus as command
 from rolebundle.storage.location import published_folder, staged_replica
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.replicas.staging import staging

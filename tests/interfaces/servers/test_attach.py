@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -20,17 +19,19 @@ from typing import Any
 import pytest
 
 from rolebundle.errors import ConfigurationError, CorpusBusy
-from rolebundle.interfaces.cli.options import EngineOptions
-from rolebundle.interfaces.servers import local_socket
-from rolebundle.interfaces.servers.attach import (
+from rolebundle.interfaces.cli.options import Call
+from rolebundle.interfaces.servers import shared_server
+from rolebundle.interfaces.servers.operations import Operations
+from rolebundle.interfaces.servers.shared_server import (
     ENVIRONMENT,
     Hello,
+    SharedServer,
+    connect,
     connect_to_server,
     forwarder_command,
+    listening,
+    socket_paths,
 )
-from rolebundle.interfaces.servers.local_socket import connect, listening, socket_paths
-from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.interfaces.servers.shared_server import SharedServer, Sharing
 from support.commands import PROGRAM, forked_program
 from support.corpora import build, document
 from support.mcp import INITIALIZE, INITIALIZED
@@ -39,7 +40,7 @@ from support.served import SLOW, codes, request
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix domain sockets")
 
-SETTINGS = EngineOptions(None, ()).models()
+SETTINGS = Call(None, ()).models()
 BLOCKED = SLOW.format(seconds=20).replace(
     "time.sleep", "import sys; print('begun', file=sys.stderr, flush=True); time.sleep"
 )
@@ -97,7 +98,7 @@ def wait_until_begun(server: subprocess.Popen[bytes]) -> None:
 
 
 def operations(db: Path, agent: str | None = None, *, allow_write: bool = False) -> Operations:
-    options = EngineOptions(str(db))
+    options = Call(str(db))
     return Operations(options.engine(agent=agent, approvals="none"), allow_write=allow_write)
 
 
@@ -186,7 +187,7 @@ def test_both_commands_attach_by_themselves(db: Path, place: Path, command: str)
     hidden = "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None\n"
     lines = [json.dumps(INITIALIZE).encode()]
     if command == "serve":
-        hidden = "from rolebundle.interfaces.cli import serve; serve.take_over = None\n"
+        hidden = "from rolebundle.interfaces.cli import serving; serving.take_over = None\n"
         lines = [request(1, "roles.list")]
     with serving(db, place):
         result = subprocess.run(
@@ -330,9 +331,9 @@ def test_a_client_that_gets_a_signal_answers_with_interrupted(
 # -- who is served -----------------------------------------------------------------------------
 
 
-def sharing(db: Path, agent: str | None = None, *, allow_write: bool = False) -> Sharing:
+def sharing(db: Path, agent: str | None = None, *, allow_write: bool = False) -> SharedServer:
     own = operations(db, agent, allow_write=allow_write)
-    return Sharing(own, SETTINGS, lambda _: own)
+    return SharedServer(own, SETTINGS, lambda _: own)
 
 
 def hello(db: Path, agent: str | None = None, **changes: Any) -> Hello:
@@ -382,7 +383,8 @@ def test_other_settings_are_not_shared(
     assert expected in sharing(db).refusal(other_request)
     assert bool(sharing(db).refusal(other_request)) == bool(expected)
     settings = SETTINGS | {"rerank": "ollama:x"}
-    assert replace(sharing(db), settings=settings).refusal(hello(db))
+    own = operations(db)
+    assert SharedServer(own, settings, lambda _: own).refusal(hello(db))
 
 
 def test_a_client_that_is_not_served_works_alone_and_says_why(
@@ -424,10 +426,10 @@ def test_the_socket_is_for_its_user_alone(place: Path, monkeypatch: pytest.Monke
         assert stat.S_IMODE(place.stat().st_mode) == 0o600
         connection = connect(place, 1)
         assert connection is not None
-        assert local_socket.is_same_user(connection)
+        assert shared_server.is_same_user(connection)
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
         assert connect(place, 1) is None
-        assert not local_socket.is_same_user(connection)
+        assert not shared_server.is_same_user(connection)
         connection.close()
         monkeypatch.undo()
         place.chmod(0o666)
@@ -453,7 +455,7 @@ def test_the_error_of_a_server_is_not_reported_as_one_of_its_socket(place: Path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts the descriptors in /proc")
-def test_a_client_that_is_gone_after_its_hello_leaves_no_descriptors(db: Path, place: Path) -> None:
+def test_a_client_that_is_gone_after_its_hello_leaves_no_descriptors(db: Path) -> None:
     def greeted() -> int:
         client, served = socket.socketpair()
         client.sendall(hello(db).model_dump_json().encode() + b"\n")
@@ -462,15 +464,14 @@ def test_a_client_that_is_gone_after_its_hello_leaves_no_descriptors(db: Path, p
         served.close()
         return len([*Path("/proc/self/fd").iterdir()])
 
-    with listening(place) as listener:
-        server = SharedServer(sharing(db), listener)
-        assert greeted() == greeted()
+    server = sharing(db)
+    assert greeted() == greeted()
 
 
 def test_a_client_that_is_gone_is_nobody() -> None:
     closed = socket.socket(socket.AF_UNIX)
     closed.close()
-    assert not local_socket.is_same_user(closed)
+    assert not shared_server.is_same_user(closed)
 
 
 def test_where_a_socket_cannot_be(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -484,7 +485,7 @@ def test_where_a_socket_cannot_be(place: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [*place.parent.iterdir()] == [place]
     assert connect(place, 1) is None
     assert connect(long, 1) is None
-    monkeypatch.setattr(local_socket, "HAS_SOCKETS", False)
+    monkeypatch.setattr(shared_server, "HAS_SOCKETS", False)
     with pytest.raises(ConfigurationError) as caught, listening(place):
         pass
     assert caught.value.code == "no_unix_sockets"

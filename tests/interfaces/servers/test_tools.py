@@ -10,8 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from rolebundle.interfaces.parse import parsed
-from rolebundle.interfaces.servers.operations import METHODS
-from rolebundle.interfaces.servers.tools import INSTRUCTIONS, TOOLS, Tool
+from rolebundle.interfaces.servers.operations import INSTRUCTIONS, METHODS, TOOLS, Operation
 from support.commands import CHECKOUT
 from support.mcp import needs_mcp
 
@@ -23,26 +22,13 @@ MAX_BYTES = 10_240
 for_each_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 
 
-class AllTools:
-    """A server that offers all it has."""
-
-    offered = METHODS
-    takes_approvals = True
-
-    async def call(self, method: str, fields: dict[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError
-
-    async def text(self, method: str, fields: dict[str, Any]) -> str:
-        raise NotImplementedError
-
-
 @needs_mcp
 def test_the_whole_list_is_small_enough_for_a_small_model() -> None:
     from rolebundle.interfaces.servers.mcp import offered_tools
 
     tools = [
         tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-        for tool in offered_tools(AllTools())
+        for tool in offered_tools(METHODS, takes_approvals=True)
     ]
     assert len(tools) == len(TOOLS) == len({tool["name"] for tool in tools})
     text = json.dumps({"tools": tools}, ensure_ascii=False, separators=(",", ":"))
@@ -51,7 +37,7 @@ def test_the_whole_list_is_small_enough_for_a_small_model() -> None:
 
 
 @for_each_tool
-def test_a_schema_is_plain(tool: Tool) -> None:
+def test_a_schema_is_plain(tool: Operation) -> None:
     schema = tool.input_schema()
     Draft202012Validator.check_schema(schema)
     assert schema["type"] == "object"
@@ -65,7 +51,7 @@ def test_a_schema_is_plain(tool: Tool) -> None:
 
 
 @for_each_tool
-def test_a_description_says_when_to_call_it(tool: Tool) -> None:
+def test_a_description_says_when_to_call_it(tool: Operation) -> None:
     assert "Call it" in tool.text
     if tool.example is not None:
         Draft202012Validator(tool.input_schema()).validate(tool.example)
@@ -83,7 +69,7 @@ def texts(value: Any) -> list[str]:
 
 
 @for_each_tool
-def test_an_example_does_not_give_away_the_answer_to_a_task(tool: Tool) -> None:
+def test_an_example_does_not_give_away_the_answer_to_a_task(tool: Operation) -> None:
     example_texts = [
         text for text in texts(tool.example) if text not in ("1.0", "rejected", "execute")
     ]
@@ -104,10 +90,9 @@ def test_what_the_reader_of_the_tasks_gets_is_what_a_client_gets() -> None:
     text = definitions()
     assert INSTRUCTIONS in text
     tools = json.loads(text.removeprefix(INSTRUCTIONS))
-    offered = AllTools()
-    offered.takes_approvals = False
     assert [(tool["description"], tool["inputSchema"]) for tool in tools] == [
-        (tool.description, tool.input_schema) for tool in offered_tools(offered)
+        (tool.description, tool.input_schema)
+        for tool in offered_tools(METHODS, takes_approvals=False)
     ]
 
 

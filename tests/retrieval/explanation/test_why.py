@@ -13,7 +13,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.why import LaneTrace, Why
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.interfaces.cli.why import text
+from rolebundle.interfaces.cli.explain import text
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.explanation.explain import explain

@@ -441,8 +441,7 @@ def test_a_pattern_for_the_whole_text_may_match_the_empty_one(contract: Path) ->
 
 
 def test_facts_and_no_server_run_commands(db: Path, contract: Path) -> None:
-    from rolebundle.interfaces.servers.operations import METHODS
-    from rolebundle.interfaces.servers.tools import TOOLS
+    from rolebundle.interfaces.servers.operations import METHODS, TOOLS
 
     start(db, contract, criteria(changed("report.md"), command("touch", "ran")))
     approve(db, contract)

@@ -1,4 +1,4 @@
-"""`rolebundle get`: read what references name."""
+"""`rolebundle get | ls | grep`: documents, passages and lines."""
 
 from __future__ import annotations
 
@@ -10,23 +10,16 @@ import click
 
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.lookup import Lookup, Lookups
-from rolebundle.contracts.operation_requests import MultiGetRequest
+from rolebundle.contracts.operation_requests import GrepRequest, ListRequest, MultiGetRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
-from rolebundle.interfaces.cli.names import document_names
-from rolebundle.interfaces.cli.options import (
-    db_option,
-    engine_for,
-    json_option,
-    request_options,
-    with_style,
-)
-from rolebundle.interfaces.layout import columns, harmless, terminal_width, wrapped
+from rolebundle.interfaces.cli.options import Call, document_names, with_call
+from rolebundle.interfaces.layout import columns, cut, harmless, terminal_width, wrapped
 from rolebundle.interfaces.model_text import readable_content
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import shaped_lookup, shaped_lookups
 from rolebundle.interfaces.style import Style
-from rolebundle.retrieval.answer.passage_text import flag_note, mark_note, one_line
+from rolebundle.retrieval.answer.passage_text import flag_note, line_notes, mark_note, one_line
 from rolebundle.text.counts import counted
 from rolebundle.text.references import is_glob
 
@@ -41,17 +34,10 @@ _LONG = 1_000
     required=True,
     shell_complete=document_names,
 )
-@db_option
-@request_options(MultiGetRequest, only=["outline", "section", "agent", "max_chars"])
-@json_option
-@with_style
-def get(
-    references: tuple[str, ...],
-    db: str | None,
-    fields: dict[str, Any],
-    as_json: bool,
-    style: Style,
-) -> None:
+@with_call(
+    "db", "as_json", request=MultiGetRequest, only=["outline", "section", "agent", "max_chars"]
+)
+def get(call: Call, references: tuple[str, ...]) -> None:
     """Show passages, documents, or parts of them.
 
     REFERENCE is a chunk_id, a document_id, the path of a file (in the corpus or on this machine),
@@ -69,23 +55,23 @@ def get(
     rolebundle get "#security-review/security/token-lifecycle-audit.md:2:3"
     rolebundle get "security/*.md" product/brief-release-3.0.md:1-20 --max-chars 20000
     """
-    if fields.keys() >= {"outline", "section"}:
+    if call.fields.keys() >= {"outline", "section"}:
         raise click.UsageError("give --outline or --section, not both")
-    max_chars = fields.get("max_chars")
-    with engine_for(db, in_working_folder=True) as engine:
-        answer = _look_up(engine, references, fields)
+    max_chars = call.fields.get("max_chars")
+    with call.engine(in_working_folder=True) as engine:
+        answer = _look_up(engine, references, call.fields)
     if isinstance(answer, Lookup):
         answer = shaped_lookup(answer, max_chars)
         lookups, failures = [answer], []
     else:
         answer = shaped_lookups(answer, max_chars)
         lookups, failures = answer.lookups, answer.failures
-    if as_json:
+    if call.as_json:
         values = answer.model_dump(exclude_none=True)
         click.echo(writable(json.dumps(values, ensure_ascii=False, indent=2)))
     else:
-        texts = ("\n".join(lookup_lines(lookup, style)) for lookup in lookups)
-        click.echo(writable("\n\n".join(texts)), color=style.color)
+        texts = ("\n".join(lookup_lines(lookup, call.style)) for lookup in lookups)
+        click.echo(writable("\n\n".join(texts)), color=call.style.color)
         if isinstance(answer, Lookups) and answer.next:
             click.echo(writable(f"{answer.omitted} left out, from {answer.next} on"), err=True)
     if failures:
@@ -153,3 +139,88 @@ def lookup_lines(lookup: Lookup, style: Style) -> Iterator[str]:
         yield harmless(content)
     if left_out:
         yield f"\n({counted(left_out, 'line')} of links left out; --json has them)"
+
+
+_TITLE_CHARS = 60
+_ID_CHARS = 1_000
+_MIN_TITLE = 8
+
+
+@click.command()
+@click.argument("prefix", required=False, shell_complete=document_names)
+@with_call("db", "as_json", request=ListRequest, without=["prefix"])
+def ls(call: Call, prefix: str | None) -> None:
+    """List documents with date, number of passages and title, ordered by id.
+
+    PREFIX is a folder or path (in the corpus or on this machine), a source, or a glob. ~ marks a
+    date that was not declared: it comes from the file's name, its last commit or its last change.
+
+    \b
+    rolebundle ls
+    rolebundle ls security-review
+    rolebundle ls "product/**" --json
+    """
+    request = parsed(ListRequest, {**({"prefix": prefix} if prefix else {}), **call.fields})
+    with call.engine(in_working_folder=True) as engine:
+        listing = engine.ls(request)
+    if call.as_json:
+        values = listing.model_dump(exclude_none=True)
+        click.echo(writable(json.dumps(values, ensure_ascii=False, indent=2)))
+        return
+    width = terminal_width()
+    for document in listing.documents:
+        inferred = f"~{document.inferred_at[:10]}" if document.inferred_at else "undated"
+        date = document.updated_at[:10] if document.updated_at else inferred
+        chunks = counted(document.chunks, "passage")
+        title = one_line(document.title, _TITLE_CHARS)
+        name = one_line(document.document_id, _ID_CHARS)
+        before = f"{date:<11}  {chunks:>12}  "
+        space = width - columns(f"{before}{name}  ")
+        line = f"{before}{call.style('locator', name)}"
+        # The id is whole, because a person copies it; the title is in what is left of the line.
+        shown_title = cut(title, space) if space >= _MIN_TITLE else ""
+        click.echo(writable(f"{line}  {shown_title}".rstrip()), color=call.style.color)
+    if not listing.documents:
+        click.echo("no document", err=True)
+    if listing.next:
+        click.echo(
+            writable(f"there are more documents; continue with --after {listing.next}"), err=True
+        )
+
+
+_LOCATOR_CHARS = 1_000
+
+
+@click.command()
+@click.argument("pattern")
+@click.argument("prefix", required=False, shell_complete=document_names)
+@with_call("db", "as_json", request=GrepRequest, without=["pattern", "prefix"])
+def grep(call: Call, pattern: str, prefix: str | None) -> None:
+    """Find lines with a text, such as a name, a number or an error code.
+
+    PATTERN is an exact text. Case counts only if it has a capital letter. PREFIX is a folder or
+    path (in the corpus or on this machine), a source, or a glob. It searches what `get` shows:
+    without hidden text, with secrets masked.
+
+    \b
+    rolebundle grep "reuse grace window"
+    rolebundle grep --regex "E-\\d{4}" "product/**" --json
+    """
+    given = {"pattern": pattern, **({"prefix": prefix} if prefix else {}), **call.fields}
+    with call.engine(in_working_folder=True) as engine:
+        found = engine.grep(parsed(GrepRequest, given))
+    values = found.model_dump(exclude_none=True)
+    if call.as_json:
+        click.echo(writable(json.dumps(values, ensure_ascii=False, indent=2)))
+        return
+    for line in values["lines"]:
+        locator = call.style("locator", one_line(line["locator"], _LOCATOR_CHARS))
+        notes = line_notes(line)
+        text = f"{locator}: {harmless(line['text'])}" + (
+            call.style("caution", notes) if notes else ""
+        )
+        click.echo(writable(text), color=call.style.color)
+    if not found.lines:
+        click.echo("no line matches", err=True)
+    if found.next:
+        click.echo(writable(f"there are more lines; continue with --after {found.next}"), err=True)

@@ -1,0 +1,500 @@
+"""`rolebundle verify | check | gate`: drafts, intents and finished work are checked."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+from click.exceptions import Exit
+
+from rolebundle.admin.records import approve_contract, count_blocks, revoke_contract, start_gate
+from rolebundle.contracts.base import writable
+from rolebundle.contracts.decisions import MAX_INTENT_CHARACTERS, CheckAnswer, CheckRequest
+from rolebundle.contracts.gate import ApprovedContract, ApprovedContracts, GateReport
+from rolebundle.contracts.verification import (
+    MAX_DRAFT_CHARACTERS,
+    Finding,
+    Verification,
+    VerifyRequest,
+)
+from rolebundle.errors import RolebundleError, UsageError
+from rolebundle.interfaces.cli.explain import MAX_BUNDLE_BYTES
+from rolebundle.interfaces.cli.options import Call, request_file_option, with_call
+from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value
+from rolebundle.interfaces.layout import harmless
+from rolebundle.interfaces.parse import parsed
+from rolebundle.interfaces.shape import shaped_verification
+from rolebundle.retrieval.answer.passage_text import constraint_line, one_line
+from rolebundle.storage.records.approvals import approvals
+from rolebundle.text.counts import counted
+from rolebundle.verification.gate.contract import load_contract
+from rolebundle.verification.gate.hooks import DEFAULT_RETRIES, HookInput, answer_stop
+
+_QUOTED_CHARS = 200
+_NOTE_CHARS = 400
+_LOCATOR_CHARS = 1_000
+
+
+@click.command()
+@click.argument("draft_file", metavar="DRAFT|-", type=click.File("rb"))
+@click.option(
+    "--bundle",
+    "bundle_file",
+    metavar="FILE",
+    type=click.File("rb"),
+    help="The bundle that the draft was written from, as JSON.",
+)
+@with_call(
+    "db",
+    "overlay_dirs",
+    "overlay_file",
+    "as_json",
+    request=VerifyRequest,
+    without=["draft", "bundle"],
+)
+def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> None:
+    """Check the quotes, citations, figures and sentences of a DRAFT against their sources.
+
+    The sources are the passages of --bundle or of each --chunk; else the whole corpus. In the
+    draft, [1] cites the first passage, and path:start-end lines. -: standard input. The exit code
+    is 0 only if the verdict is `nothing_wrong_found`.
+
+    \b
+    rolebundle retrieve "Plan release 3.0" --role technical-writer --format json > bundle.json
+    rolebundle verify answer.md --bundle bundle.json
+    rolebundle verify answer.md --bundle bundle.json --publish --redact --json
+    """
+    draft = _draft_text(draft_file.read(4 * MAX_DRAFT_CHARACTERS + 1))
+    bundle = {"bundle": _bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))} if bundle_file else {}
+    request = parsed(VerifyRequest, {"draft": draft, **bundle, **call.fields})
+    with call.engine(judging=True) as engine:
+        overlay = call.overlay(engine)
+        answer = engine.verify(request, overlay)
+    if call.as_json:
+        shaped = shaped_verification(answer, request.detail or "full")
+        click.echo(writable(json.dumps(shaped, ensure_ascii=False, indent=2)))
+    else:
+        for line in _verify_lines(answer, draft, redacted=request.redact):
+            click.echo(line)
+    if answer.verdict != "nothing_wrong_found":
+        raise Exit(1)
+
+
+def _draft_text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            "draft_not_text", f"the draft is not UTF-8: {error}", "save the draft as UTF-8"
+        ) from None
+
+
+def _bundle(data: bytes) -> object:
+    try:
+        return json_value(data, MAX_BUNDLE_BYTES)
+    except UsageError as error:
+        raise UsageError(
+            "bundle_malformed",
+            f"this is no bundle: {error.message}",
+            "give a file that `rolebundle retrieve --format json` wrote",
+        ) from None
+
+
+def _verify_lines(answer: Verification, draft: str, *, redacted: bool) -> Iterator[str]:
+    """The answer for a person: the verdict, what fails, what to look at, and the counts.
+
+    If the draft was ``redacted``, what is left of it is at the end.
+    """
+    yield f"{answer.verdict.upper().replace('_', ' ')}: {one_line(answer.message, _NOTE_CHARS)}"
+    starts = [0, *(at + 1 for at, character in enumerate(draft) if character == "\n")]
+    failing = [finding for finding in answer.findings if finding.fails]
+    noted = [finding for finding in answer.findings if not finding.fails and finding.remedy]
+    for title, findings in (("fails", failing), ("to look at", noted)):
+        if findings:
+            yield f"\n{title}: {len(findings)}"
+        for finding in findings:
+            yield from _finding(finding, starts)
+    held = Counter(f.code for f in answer.findings if not f.fails and not f.remedy)
+    yield ""
+    if held:
+        yield f"found: {', '.join(f'{count} {code}' for code, count in held.most_common())}"
+    if answer.uncited_sentences:
+        yield f"{counted(len(answer.uncited_sentences), 'sentence')} without a citation"
+    if answer.passages:
+        yield f"checked against {counted(len(answer.passages), 'passage')}"
+    for opinion in answer.opinions:
+        supported = {True: "yes", False: "no", None: "unclear"}[opinion.supported]
+        sentence = draft[opinion.span.start : opinion.span.end]
+        place = _place(opinion.span.start, starts)
+        excerpt = one_line(sentence, _QUOTED_CHARS)
+        yield f"opinion of {answer.judge}: {supported}  {place}  {excerpt}"
+    if answer.judge_problem:
+        yield f"! {one_line(answer.judge_problem, _NOTE_CHARS)}"
+    if answer.validated_draft is None:
+        return
+    if redacted:
+        yield f"the draft without what fails:\n\n{harmless(answer.validated_draft)}"
+    else:
+        yield "--redact prints the draft without what fails; --json has it with marks"
+
+
+def _finding(finding: Finding, starts: list[int]) -> Iterator[str]:
+    is_whole = finding.span.end == 0
+    place = "draft" if is_whole else _place(finding.span.start, starts)
+    text = f"  {one_line(finding.text, _QUOTED_CHARS)}" if finding.text else ""
+    yield f"  {place}  {finding.code}{text}"
+    locator = finding.locator or finding.chunk_id
+    for label, value in (
+        ("passage", locator),
+        ("note", finding.note),
+        ("true text", finding.true_text),
+        ("remedy", finding.remedy),
+    ):
+        if value:
+            length = _LOCATOR_CHARS if label == "passage" else _NOTE_CHARS
+            yield f"      {label}: {one_line(value, length)}"
+
+
+def _place(offset: int, starts: list[int]) -> str:
+    """``line:column`` of an offset in the draft, both from 1."""
+    line = bisect_right(starts, offset)
+    return f"{line}:{offset - starts[line - 1] + 1}"
+
+
+_EXIT_STOPPED, _EXIT_HOOK_BLOCKS = 1, 2
+_STOPPING = frozenset({"block", "require_approval"})
+_READING_TOOLS = frozenset({"Glob", "Grep", "LS", "NotebookRead", "Read"})
+"""Tools of hosts that only read, whatever action the hook was set up for."""
+
+
+@click.command()
+@click.argument("intent", required=False)
+@request_file_option
+@click.option(
+    "--hook",
+    is_flag=True,
+    help="Be the hook that a host calls before a tool: read its JSON (tool_name, tool_input) or a "
+    "request from standard input. Exit code 2 stops the tool, with the reason on standard error.",
+)
+@with_call("db", "overlay_dirs", "as_json", request=CheckRequest, without=["intent"])
+def check(call: Call, intent: str | None, request_file: BinaryIO | None, hook: bool) -> None:
+    """Find decisions that may apply to INTENT: none_found, warn, require_approval or block.
+
+    The answer is advice, and quotes the decisions with id, date and reason. Exit code 1 if it is
+    require_approval or block.
+
+    \b
+    rolebundle check "schedule a post about 3.0" --also "publish the news of 3.0"
+    rolebundle check --command "restic forget --keep-last 3"
+    echo '{"intent": "schedule a post about 3.0"}' | rolebundle check --request -
+    rolebundle check --hook --action execute < tool-call.json
+    """
+    fields = call.fields
+    has_own = intent is not None or "command" in fields
+    if has_own + (request_file is not None) + hook != 1:
+        raise click.UsageError("give one of INTENT or --command, --request and --hook")
+    if request_file is not None and fields:
+        raise click.UsageError("--request has all fields; give no other options with it")
+    try:
+        if hook:
+            data = json_object(sys.stdin.buffer.read(MAX_LINE_BYTES + 1))
+            fields = fields | _fields_of_call(data) if "tool_name" in data else data | fields
+        elif request_file is not None:
+            fields = json_object(request_file.read(MAX_LINE_BYTES + 1))
+        elif intent is not None:
+            fields["intent"] = intent
+        request = parsed(CheckRequest, fields)
+        with call.engine() as engine:
+            answer = engine.check(request)
+    except RolebundleError as error:
+        if not hook:
+            raise
+        # A host goes on after any other code.
+        click.echo(writable(f"rolebundle check: {error}"), err=True)
+        raise Exit(_EXIT_HOOK_BLOCKS) from None
+    if hook:
+        _end_hook(answer)
+    if call.as_json or request_file is not None:
+        values = answer.model_dump(exclude_none=True)
+        indent = 2 if call.as_json else None
+        click.echo(writable(json.dumps(values, ensure_ascii=False, indent=indent)))
+    else:
+        for line in _check_lines(answer):
+            click.echo(line)
+    raise Exit(_EXIT_STOPPED if answer.verdict in _STOPPING else 0)
+
+
+def _fields_of_call(data: dict[str, object]) -> dict[str, object]:
+    """The fields of a request, from what a host says of a tool call."""
+    values = data.get("tool_input")
+    if isinstance(values, dict) and isinstance(command := values.get("command"), str):
+        fields = {"command": command}
+        if description := str(values.get("description") or ""):
+            fields["intent"] = description
+    else:
+        fields = {"intent": ". ".join([str(data["tool_name"]).replace("_", " "), *_texts(values)])}
+    if any(len(text) > MAX_INTENT_CHARACTERS for text in fields.values()):
+        click.echo(
+            f"rolebundle check: only the first {MAX_INTENT_CHARACTERS:,} characters of the call "
+            "were compared",
+            err=True,
+        )
+    if data["tool_name"] in _READING_TOOLS:
+        fields["action"] = "read"
+    return {name: text[:MAX_INTENT_CHARACTERS] for name, text in fields.items()}
+
+
+def _texts(value: object) -> list[str]:
+    """The texts in plain values, in order."""
+    if isinstance(value, str):
+        return [value]
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in values for text in _texts(item)]
+
+
+def _end_hook(answer: CheckAnswer) -> None:
+    if answer.verdict != "none_found":
+        click.echo(one_line(f"{answer.verdict}: {answer.message}", 4_000), err=True)
+    click.get_current_context().exit(_EXIT_HOOK_BLOCKS if answer.verdict in _STOPPING else 0)
+
+
+def _check_lines(answer: CheckAnswer) -> list[str]:
+    lines = [one_line(f"{answer.verdict}: {answer.message}", 4_000)]
+    lines += [f"  {constraint_line(item.model_dump())}" for item in answer.decisions]
+    for rule in answer.policies:
+        rulings = ", ".join(f"{origin} {ruling}" for origin, ruling in rule.rulings.items())
+        lines.append(f"  policy: {rule.action} has risk {rule.risk}: {rulings}")
+    if answer.degraded:
+        lines.append(f"  only words were compared: {one_line(answer.degraded)}")
+    return [*lines, f"  {answer.advisory}"]
+
+
+EXIT_NOT_DONE = 1
+_MAX_EVENT_BYTES = 16 << 20
+_LINE_CHARACTERS = 300
+_NOT_IN_FACTS = "commands are not run for facts"
+
+_contract = click.argument("contract", type=click.Path(path_type=Path))
+_agent_option = click.option(
+    "--agent", metavar="ID", help="Ask the corpus in the name of this agent."
+)
+
+
+@click.group()
+def gate() -> None:
+    """Check with a contract that work is done.
+
+    A contract is a TOML file with criteria about files beside it and about the corpus. docs/gate.md
+    describes it.
+
+    \b
+    rolebundle gate start report.gate.toml     before the work
+    rolebundle gate check report.gate.toml     after it: success, failed or unknown
+    rolebundle gate facts report.gate.toml     the state in short lines, for the next turn
+    """
+
+
+@gate.command("start")
+@_contract
+@click.option("--yes", "restart", is_flag=True, help="Replace the baseline of an earlier start.")
+@with_call("db", "as_json")
+def start_command(call: Call, contract: Path, restart: bool) -> None:
+    """Record the files that CONTRACT names as they are before the work.
+
+    \b
+    rolebundle gate start report.gate.toml
+    rolebundle gate start report.gate.toml --yes
+    """
+    started = call.owner(start_gate, contract, restart=restart)
+    restarts = f", restart {started.restarts}" if started.restarts else ""
+    line = (
+        f"{one_line(contract.name)}: started at {started.started_at}{restarts}; "
+        f"{counted(started.files, 'named file')} and {counted(started.others, 'other')} recorded"
+    )
+    call.print(started, [line])
+
+
+@gate.command("check")
+@_contract
+@_agent_option
+@with_call("db", "overlay_dirs", "as_json")
+def check_command(call: Call, contract: Path, agent: str | None) -> None:
+    """Judge the work of CONTRACT: success, failed or unknown. Exit code 1 unless it is success.
+
+    Commands of the contract are run if it was approved.
+
+    \b
+    rolebundle gate check report.gate.toml
+    rolebundle gate check report.gate.toml --json
+    """
+    with call.engine() as engine:
+        report = engine.gate_check(contract, agent)
+    call.print(report, [_text(report)])
+    if report.verdict != "success":
+        raise Exit(EXIT_NOT_DONE)
+
+
+@gate.command("facts")
+@_contract
+@_agent_option
+@with_call("db", "overlay_dirs")
+def facts_command(call: Call, contract: Path, agent: str | None) -> None:
+    """Print the state of CONTRACT in short lines. Its commands are not run.
+
+    \b
+    rolebundle gate facts report.gate.toml
+    """
+    with call.engine() as engine:
+        report = engine.gate_check(contract, agent, no_command=_NOT_IN_FACTS)
+    click.echo(writable(_gate_lines(report.facts)))
+
+
+@gate.command("approve")
+@click.argument("contract", required=False, type=click.Path(path_type=Path))
+@click.option("--undo", "revoke", is_flag=True, help="Withdraw the approval instead.")
+@click.option("--inline-code", is_flag=True, help="Also allow a shell, or code in an argument.")
+@with_call("db", "as_json")
+def approve_command(call: Call, contract: Path | None, revoke: bool, inline_code: bool) -> None:
+    """Allow the commands of CONTRACT until its content changes. It prints them.
+
+    A command that starts a shell, or an interpreter with code in an argument, needs --inline-code.
+
+    Without CONTRACT, list what is approved.
+
+    \b
+    rolebundle gate approve report.gate.toml
+    rolebundle gate approve report.gate.toml --inline-code
+    rolebundle gate approve report.gate.toml --undo
+    rolebundle gate approve
+    """
+    if contract is None and revoke:
+        raise click.UsageError("--undo: name the contract")
+    with call.admin() as admin:
+        if contract is None:
+            stored = approvals(admin.workspace.corpus)
+            answer = ApprovedContracts(
+                contracts=[ApprovedContract(**approval._asdict()) for approval in stored]
+            )
+            lines = (
+                f"{one_line(file.location)}  {file.content_hash[:16]}  {file.approved_at}"
+                for file in answer.contracts
+            )
+            call.print(answer, lines, empty="no contract is approved")
+        elif revoke:
+            click.echo(f"{one_line(revoke_contract(admin.workspace, contract))}: not approved")
+        else:
+            location = approve_contract(admin.workspace, contract, inline_code=inline_code)
+            click.echo(f"{one_line(location)}: approved until its content changes")
+            commands = load_contract(contract).commands
+            click.echo(writable(_gate_lines([f"- {shlex.join(command)}" for command in commands])))
+
+
+class _NeverTrapping(click.Command):
+    """A command whose errors exit with 1, because 2 would keep an agent from stopping."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        with _errors_without_blocking():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _errors_without_blocking():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _errors_without_blocking() -> Iterator[None]:
+    try:
+        yield
+    except (click.exceptions.Exit, click.Abort):
+        raise
+    except Exception as error:
+        message = str(error) if isinstance(error, RolebundleError) else ""
+        if isinstance(error, click.ClickException):
+            message = error.format_message()
+        message = message or f"{type(error).__name__}: {error}"
+        click.echo(writable(f"gate: not checked, this is NO success: {message}"), err=True)
+        raise click.exceptions.Exit(EXIT_NOT_DONE) from None
+
+
+@gate.command("hook", cls=_NeverTrapping)
+@click.argument("form", type=click.Choice(["claude-code", "exit-code"]))
+@_contract
+@click.option(
+    "--retries",
+    type=click.IntRange(0, 100),
+    help="How often the hook blocks, also while stop_hook_active is set. A prompt of the user "
+    f"resets the count.  [default: {DEFAULT_RETRIES}, but not while it is set]",
+)
+@_agent_option
+@with_call("db", "overlay_dirs")
+def hook_command(
+    call: Call, form: str, contract: Path, retries: int | None, agent: str | None
+) -> None:
+    """Answer a host that asks whether its agent may stop.
+
+    Only exit code 2 blocks, with the reason on standard error. 0: success, or the hook no longer
+    blocks and says so. 1: no success, or the check itself failed.
+
+    claude-code reads the event from standard input: Stop and SubagentStop are checked;
+    UserPromptSubmit and SessionStart print the facts. exit-code reads nothing.
+
+    \b
+    rolebundle gate hook claude-code report.gate.toml < event.json
+    rolebundle gate hook exit-code report.gate.toml
+    """
+    event = HookInput("stop")
+    if form == "claude-code":
+        data = sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1)
+        fields = json_value(data, _MAX_EVENT_BYTES)
+        if not isinstance(fields, dict):
+            raise click.UsageError("the event on standard input is not a JSON object")
+        event = HookInput.of_claude_code(fields)
+    if event.event == "other":
+        return
+    is_stop = event.event == "stop"
+    with call.engine() as engine:
+        report = engine.gate_check(contract, agent, no_command="" if is_stop else _NOT_IN_FACTS)
+    if not is_stop:
+        click.echo(writable(_gate_lines(report.facts)))
+        if event.is_prompt and report.blocks:
+            call.owner(count_blocks, contract, 0)
+        return
+    answer = answer_stop(
+        report,
+        "claude-code" if form == "claude-code" else "exit-code",
+        is_retry=event.is_retry,
+        retries=DEFAULT_RETRIES if retries is None else retries,
+        insist=retries is not None,
+    )
+    if answer.blocks != report.blocks:
+        # Before the answer: what is not counted must not block.
+        call.owner(count_blocks, contract, answer.blocks)
+    if answer.output:
+        click.echo(answer.output)
+    if answer.error:
+        click.echo(writable(_gate_lines(answer.error.split("\n"))), err=True)
+    raise Exit(answer.exit_code)
+
+
+def _text(report: GateReport) -> str:
+    lines = [f"{report.verdict}: {report.message}"]
+    for result in report.criteria:
+        state = result.result.replace("_", " ")
+        lines.append(f"- {result.id} ({result.level}): {state}: {result.reason}")
+    lines += [f"- {finding.code}: {finding.message}" for finding in report.findings]
+    if report.restarts:
+        lines.append(f"- the baseline was replaced: {counted(report.restarts, 'restart')}")
+    return _gate_lines(lines)
+
+
+def _gate_lines(lines: list[str]) -> str:
+    # The names of files may have any character.
+    return "\n".join(one_line(line, _LINE_CHARACTERS) for line in lines)

@@ -1,0 +1,482 @@
+"""`rolebundle why | compare | replay | inspect`: answers, explained."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from collections.abc import Iterable, Iterator, Sequence
+from threading import Thread
+from typing import BinaryIO
+
+import click
+from click.exceptions import Exit
+
+from rolebundle.contracts.base import writable
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.comparison import Overlap
+from rolebundle.contracts.replay import Outcome, PassageChange, Replay
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.why import LaneTrace, ScoreTrace, Why, WhyAsAgent
+from rolebundle.errors import UsageError
+from rolebundle.interfaces.cli.options import Call, document_names, with_call
+from rolebundle.interfaces.cli.output import write_page
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
+from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
+from rolebundle.interfaces.inspector.views import VIEWS
+from rolebundle.interfaces.json_lines import json_value
+from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, cut, folded, terminal_width
+from rolebundle.interfaces.model_text import comparison_lines
+from rolebundle.interfaces.pages.answer import answer_page
+from rolebundle.interfaces.pages.compare import compare_page
+from rolebundle.interfaces.pages.why import why_page
+from rolebundle.interfaces.parse import bundle_from, malformed_bundle, request_from
+from rolebundle.interfaces.servers.loopback import listen
+from rolebundle.interfaces.style import PLAIN, Kind, Style
+from rolebundle.retrieval.answer.passage_text import flag_note, mark_note, one_line
+from rolebundle.retrieval.explanation.compare import compare_roles
+from rolebundle.text.counts import counted
+
+_WIDTH = 100
+_LABEL_WIDTH = 9
+_NAME_CHARS = 200
+_COPY_CHARS = 1_000
+_MAX_WORDS = 12
+_FOUND_BY = {"task_words": "task's words", "role_words": "role's words", "meaning": "meaning"}
+
+
+@click.command()
+@click.argument("reference", metavar="PASSAGE|DOCUMENT", shell_complete=document_names)
+@click.argument("task")
+@click.option(
+    "--as-agent", metavar="NAME", help="Tell the owner what keeps the passage from this agent."
+)
+@with_call(
+    "db",
+    "overlay_dirs",
+    "overlay_file",
+    "html_file",
+    "as_json",
+    request=RetrievalRequest,
+    without=["task", "packet", "detail", "max_chars"],
+)
+def why(call: Call, reference: str, task: str, as_agent: str | None) -> None:
+    """Explain why a passage was selected for ROLE and TASK, or why not.
+
+    PASSAGE|DOCUMENT is a chunk_id, a document_id, a path or path:start-end. If it names several
+    passages, the best ranked one is explained: lanes, filter, score and selection, the passages
+    that ranked above it, and the score to beat.
+
+    \b
+    rolebundle why security/token-lifecycle-audit.md:12-20 "Review the token refresh flow"
+    rolebundle why marketing/marketing/launch-page-3.0.md "Plan release 3.0" --role code-reviewer
+    rolebundle why support-tickets/support/tickets.jsonl "Plan release 3.0" --limit 5 --json
+    rolebundle why security/token-lifecycle-audit.md "Plan release 3.0" --html why.html
+    rolebundle why security/token-lifecycle-audit.md "Plan release 3.0" --as-agent helper
+    """
+    if as_agent is not None:
+        if "agent" in call.fields or call.html_file is not None:
+            raise click.UsageError("--as-agent is for the owner: leave out --agent and --html")
+        call.fields["agent"] = as_agent
+    request = request_from({"task": task, **call.fields})
+    with call.engine(in_working_folder=True) as engine:
+        overlay = call.overlay(engine)
+        if as_agent is not None:
+            owners = engine.why_as_agent(request, reference, overlay)
+            shown = owners.model_dump_json(indent=2) if call.as_json else _owners_text(owners)
+            click.echo(shown, color=call.style.color)
+            return
+        answer = engine.why(request, reference, overlay)
+    if call.html_file is not None:
+        write_page(call.html_file, why_page(answer))
+    if call.as_json:
+        click.echo(answer.model_dump_json(indent=2))
+    else:
+        click.echo(text(answer, terminal_width(), call.style), color=call.style.color)
+
+
+def _owners_text(answer: WhyAsAgent) -> str:
+    """What keeps a passage from an agent, and the steps of the answer if the agent sees it."""
+    agent, place = one_line(answer.agent), one_line(answer.locator, _COPY_CHARS)
+    lines = [
+        f"HIDDEN from {agent} by {hidden.rule}: {one_line(hidden.note, _COPY_CHARS)}\n"
+        f"  next: {one_line(hidden.next, _COPY_CHARS)}"
+        for hidden in answer.hidden
+    ]
+    lines = [place, *(lines or [f"no rule keeps it from {agent}"])]
+    return "\n".join(lines if answer.why is None else [*lines, "", text(answer.why)])
+
+
+def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
+    """The answer for a person: the verdict, each step, and the score to beat."""
+    lines = [style("heading", cut(one_line(f"{why.role_id or '(no role)'} · {why.task}"), width))]
+    of = f"  (best ranked of {why.passages})" if why.passages > 1 else ""
+    lines += _passage("", why.locator, why.anchor, f"{why.chunk_id}{of}", width, style)
+    notes = [flag_note(why.flags), mark_note(why.mark.model_dump() if why.mark else None)]
+    notes += [
+        f"{name} claims to supersede its document, but may not" for name in why.ignored_claims or ()
+    ]
+    notes += [
+        f"its document declares {claim}; the owner does not allow it"
+        for claim in why.refused_claims or ()
+    ]
+    for note in filter(None, notes):
+        lines += [style("caution", line) for line in folded(one_line(note, 2 * _WIDTH), width)]
+    kind: Kind = "good" if why.outcome == "selected" else "rejected"
+    lines += ["", *(style(kind, line) for line in folded(_verdict(why), width)), ""]
+    pool = why.pool
+    refills = f", after {counted(pool.refills, 'refill')}" if pool.refills else ""
+    for label, steps in (
+        ("words", _words(why)),
+        ("lanes", [_lane(lane) for lane in why.lanes]),
+        ("pool", [f"{counted(pool.candidates, 'candidate')}{refills}"]),
+        ("filter", _filter(why)),
+        ("score", _score(why.score)),
+        ("place", [_place(why)]),
+    ):
+        lines += _labelled(label, _folded(steps, width), style)
+    passages = [
+        line
+        for rival in why.lost_to
+        for line in _passage(
+            f"{rival.rank or '–':>3}  {rival.final:.3f}  ",
+            rival.locator,
+            None,
+            rival.chunk_id,
+            width - _LABEL_WIDTH,
+            style,
+        )
+    ]
+    lines += _labelled("lost to", passages, style)
+    return "\n".join(lines)
+
+
+def _passage(
+    before: str, locator: str, anchor: str | None, name: str, width: int, style: Style
+) -> list[str]:
+    """A locator and an id, on a line each if they need it: a person copies them from here."""
+    place = one_line(f"{locator} ({anchor})" if anchor else locator, _COPY_CHARS)
+    name = one_line(name, _COPY_CHARS)
+    first = f"{before}{style('locator', place)}"
+    if columns(f"{before}{place}  {name}") <= width:
+        return [f"{first}  {name}"]
+    return [first, f"{' ' * columns(before)}{name}"]
+
+
+def _folded(lines: Iterable[str], width: int) -> Iterator[str]:
+    for line in lines:
+        yield from folded(line, width - _LABEL_WIDTH)
+
+
+def _verdict(why: Why) -> str:
+    if why.outcome == "selected":
+        return f"SELECTED at rank {why.rank} of {why.selected_count}"
+    if why.step == "where":
+        return one_line(f"NOT SEARCHED: {why.notes}", 2 * _WIDTH)
+    if why.outcome == "not_proposed":
+        return "NOT PROPOSED: no lane found it"
+    step = "in the selection" if why.step == "cut" else f"by the {why.step}"
+    return one_line(f"REJECTED {step}: {why.code}: {why.notes}", 2 * _WIDTH)
+
+
+def _words(why: Why) -> list[str]:
+    words = why.words
+    return [
+        f"{name}: {_first_words(listed)}"
+        for name, listed in (
+            ("has", words.task_found),
+            ("lacks", words.task_missing),
+            ("has of the role's", words.role_found),
+        )
+        if listed
+    ]
+
+
+def _first_words(words: Sequence[str]) -> str:
+    more = f" and {len(words) - _MAX_WORDS} more" if len(words) > _MAX_WORDS else ""
+    return one_line(", ".join(words[:_MAX_WORDS]), _NAME_CHARS) + more
+
+
+def _lane(lane: LaneTrace) -> str:
+    name = f"{_FOUND_BY[lane.by]:<13}"
+    if not lane.ran:
+        return f"{name} not searched: {one_line(lane.note, _NAME_CHARS)}"
+    measure = "cosine" if lane.by == "meaning" else "BM25"
+    score = f"{measure} {lane.score:.3f}" if lane.score is not None else "no vector"
+    if lane.rank is not None:
+        return f"{name} rank {lane.rank} of {lane.pool} proposed, {score}"
+    lowest = f"; the lowest of {lane.pool} proposed is {lane.least:.3f}" if lane.pool else ""
+    return f"{name} not proposed, {score}{lowest}"
+
+
+def _filter(why: Why) -> Iterable[str]:
+    trace = why.filter
+    if trace.allowed:
+        by = f" by the date of its file, {trace.inferred_at[:10]}" if trace.inferred_at else ""
+        yield f"allowed, {trace.freshness}{by}"
+    else:
+        yield one_line(f"rejected, {trace.code}: {trace.notes}", _NAME_CHARS)
+    raw = why.score.raw.metadata
+    factors = ", ".join(one_line(factor, _NAME_CHARS) for factor in trace.factors) or "no factor"
+    yield f"metadata {raw:.3f}: {factors}"
+
+
+def _score(score: ScoreTrace) -> Iterable[str]:
+    if score.supposed:
+        yield "if it had been proposed and allowed:"
+    values, weights = score.scores, score.weights
+    terms = (
+        ("lexical", values.lexical, weights.lexical),
+        ("semantic", values.semantic, weights.semantic),
+        ("metadata", values.metadata, weights.metadata),
+        # In the contract, `rerank` is the vocabulary term, not the score of a rerank model.
+        ("vocabulary", values.rerank, weights.rerank),
+    )
+    for name, value, weight in terms:
+        hits = ", ".join(score.vocabulary) if name == "vocabulary" else ""
+        hits_text = f"   {one_line(hits, _NAME_CHARS)}" if hits else ""
+        yield f"{name:<13} {value:.3f} × {weight:.2f} = {value * weight:.3f}{hits_text}"
+    if score.mark_factor is not None:
+        yield f"mark          × {score.mark_factor:g} in metadata and vocabulary"
+    if values.diversity_penalty:
+        yield f"{'diversity':<22} − {values.diversity_penalty:.3f}"
+    if values.lift:
+        yield f"{'lift':<22} + {values.lift:.3f}   {one_line(score.lift, _NAME_CHARS)}"
+    yield f"{'final':<22} = {values.final:.3f}"
+    if score.raw.contextual is not None:
+        yield f"in context    score {score.raw.contextual:.3f}, in the semantic term"
+
+
+def _place(why: Why) -> str:
+    score = why.score
+    would = "would be " if score.supposed else ""
+    result = (
+        f"rank {score.rank} of the answer"
+        if score.rank is not None
+        else f"{score.code} (limit {why.limit}, floor {why.min_score:g})"
+    )
+    beat = f", to beat: {score.to_beat:.3f}" if score.to_beat is not None else ""
+    return f"{would}{score.place} of {score.of} by final score: {result}{beat}"
+
+
+def _labelled(label: str, lines: Iterable[str], style: Style) -> list[str]:
+    first, indent = style("heading", f"{label:<{_LABEL_WIDTH}}"), " " * _LABEL_WIDTH
+    return [f"{indent if number else first}{line}" for number, line in enumerate(lines)]
+
+
+@click.command()
+@click.argument("task")
+@click.option(
+    "--roles", required=True, metavar="ROLE,ROLE[,…]", help="Two or more roles, with commas."
+)
+@with_call(
+    "db",
+    "overlay_dirs",
+    "html_file",
+    "as_json",
+    request=RetrievalRequest,
+    only=[
+        "agent",
+        "action",
+        "approval",
+        "where",
+        "seen",
+        "limit",
+        "lexical_only",
+        "rerank",
+        "as_of",
+        "now",
+    ],
+)
+def compare(call: Call, task: str, roles: str) -> None:
+    """Compare what several ROLES get for TASK: what they share, what differs, and why.
+
+    \b
+    rolebundle compare "Plan release 3.0" --roles product-manager,security-reviewer
+    rolebundle compare "Plan release 3.0" --roles technical-writer,incident-responder --json
+    rolebundle compare "Plan 3.0" --roles product-manager,technical-writer --html roles.html
+
+    The page of --html also has the answer without a role.
+    """
+    role_ids = list(dict.fromkeys(role.strip() for role in roles.split(",") if role.strip()))
+    if len(role_ids) < 2:
+        raise click.UsageError("--roles: name at least two different roles, separated by commas")
+    request = request_from({"task": task, **call.fields})
+    with call.engine() as engine:
+        bundles = engine.retrieve_for_roles(
+            request, role_ids, without_role=call.html_file is not None
+        )
+    if call.html_file is not None:
+        write_page(call.html_file, compare_page(compare_roles(bundles)))
+    comparison = compare_roles(bundles[-len(role_ids) :])
+    if call.as_json:
+        click.echo(comparison.model_dump_json(exclude_none=True, indent=2))
+        return
+    answer = comparison.model_dump(exclude_none=True)
+    lines = [*map(_overlap, comparison.overlaps), "", *comparison_lines(answer)]
+    for line in lines:
+        for part in folded(line, terminal_width()):
+            click.echo(writable(part))
+
+
+def _overlap(overlap: Overlap) -> str:
+    if overlap.chunks == 1 and not overlap.shared_chunks:
+        return f"{overlap.first} and {overlap.second}: neither got a passage"
+    return (
+        f"{overlap.first} and {overlap.second}: {overlap.chunks:.0%} of the passages in common "
+        f"({overlap.shared_chunks}), {overlap.documents:.0%} of the documents "
+        f"({overlap.shared_documents})"
+    )
+
+
+MAX_BUNDLE_BYTES = 64 << 20
+"""Well above a thousand passages of the largest chunk size."""
+_NOTES_CHARS = 120
+_WHEREABOUTS = {
+    "in_corpus": "still in the corpus, but no lane proposes it",
+    "document_changed": "its document was edited and no longer has this text",
+    "document_gone": "its document is no longer in the corpus",
+    "not_in_corpus": "no longer in the corpus",
+}
+
+
+@click.command()
+@click.argument("bundle_file", metavar="BUNDLE|-", type=click.File("rb"))
+@with_call(
+    "db", "overlay_dirs", "overlay_file", "as_json", request=RetrievalRequest, only=["agent"]
+)
+def replay(call: Call, bundle_file: BinaryIO) -> None:
+    """Repeat the request of a BUNDLE, and report what has changed since.
+
+    Task, role, limits and time are those of the bundle. -: standard input. The exit code is 1 if
+    the answer is different.
+
+    \b
+    rolebundle retrieve "Plan release 3.0" --role technical-writer --format json > bundle.json
+    rolebundle replay bundle.json
+    rolebundle replay bundle.json --json
+    """
+    bundle = parse_bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))
+    with call.engine(**call.fields) as engine:
+        overlay = call.overlay(engine)
+        replayed = engine.replay(bundle, overlay)
+    if call.as_json:
+        click.echo(replayed.model_dump_json(exclude_none=True, indent=2))
+    else:
+        for line in _lines(replayed):
+            click.echo(line)
+    if not replayed.same:
+        raise Exit(1)
+
+
+def parse_bundle(data: bytes) -> RetrievalBundle:
+    """A whole bundle from its JSON.
+
+    Raises:
+        UsageError: ``bundle_malformed``, or ``bundle_incomplete`` for one in less detail.
+    """
+    try:
+        values = json_value(data, MAX_BUNDLE_BYTES)
+    except UsageError as error:
+        reason = error.message.removeprefix("the request is ")
+        raise malformed_bundle(reason) from None
+    return bundle_from(values)
+
+
+def _lines(replay: Replay) -> Iterator[str]:
+    role = one_line(replay.role_id) or "(no role)"
+    request = f"{role} · {one_line(replay.task_text)} · as of {replay.generated_at}"
+    if replay.same:
+        yield f"the answer is the same today: {request}"
+        return
+    yield f"the answer is different today: {request}"
+    for cause in replay.causes:
+        before, after = one_line(cause.before), one_line(cause.after)
+        yield f"  {cause.kind}: {before} → {after}" if before or after else f"  {cause.kind}"
+        yield f"    {one_line(cause.message, 300)}"
+    if replay.same_selection:
+        yield f"the same selection in the same order: {counted(replay.selected_after, 'passage')}"
+    else:
+        yield (
+            f"{replay.kept} of {counted(replay.selected_before, 'selected passage')} still "
+            f"selected today, and {counted(replay.selected_after - replay.kept, 'other')}"
+        )
+    selected_in_either = [change for change in replay.passages if _is_selected_in_either(change)]
+    for change in selected_in_either:
+        yield from _change(change)
+    hidden_count = len(replay.passages) - len(selected_in_either)
+    if hidden_count:
+        yield (
+            f"  not selected in either answer: {counted(hidden_count, 'candidate')}; "
+            "--json lists them"
+        )
+    yield f"differs: {', '.join(replay.differs)}"
+
+
+def _is_selected_in_either(change: PassageChange) -> bool:
+    outcomes = (change.before, change.after)
+    return any(outcome is not None and outcome.rank is not None for outcome in outcomes)
+
+
+def _change(change: PassageChange) -> Iterator[str]:
+    yield f"  {one_line(change.chunk_id, 1000)}"
+    before, after = _outcome_text(change.before), _outcome_text(change.after)
+    yield f"    {', '.join(change.kinds)}: {before} → {after}"
+    if change.whereabouts:
+        yield f"    {_WHEREABOUTS[change.whereabouts]}"
+
+
+def _outcome_text(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "not proposed"
+    if outcome.reason is None:
+        return f"rank {outcome.rank}, {outcome.score:.3f}"
+    notes = f" ({one_line(outcome.notes, _NOTES_CHARS)})" if outcome.notes else ""
+    return f"{outcome.reason}{notes}"
+
+
+@click.command()
+@click.argument("bundle_file", metavar="[BUNDLE.json]", required=False, type=click.File("rb"))
+@click.option("--agent", metavar="ID", help="Show only what this agent may see.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=0,
+    show_default="any free one",
+    help="The port of the application.",
+)
+@with_call("db", "overlay_dirs", "html_file")
+def inspect(call: Call, bundle_file: BinaryIO | None, agent: str | None, port: int) -> None:
+    """Show answers, roles, documents and the corpus in a browser.
+
+    Starts an application for this machine only, prints its address and opens it. It changes
+    nothing. It ends with Ctrl-C.
+
+    With a BUNDLE.json, which `retrieve --format json` prints, it writes a page of that answer into
+    the file of --html, without a corpus.
+
+    \b
+    rolebundle inspect
+    rolebundle inspect --db team.db --agent review-bot
+    rolebundle inspect bundle.json --html answer.html
+    """
+    if (bundle_file is None) != (call.html_file is None):
+        raise click.UsageError("a BUNDLE.json and --html FILE belong together; give both or none")
+    if bundle_file is not None and call.html_file is not None:
+        bundle = parse_bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))
+        write_page(call.html_file, answer_page(bundle))
+        return
+    engine = call.engine(agent=agent)
+    with engine, listen(port) as listener:
+        token = new_token()
+        address = address_of(listener, token)
+        app = Inspector(engine, f"/{token}/", VIEWS)
+        # An unusable corpus, or an agent that sees nothing, is an error of the command.
+        app.status(Parameters([]))
+        server = InspectServer(app, listener, token)
+        click.echo(address)
+        if sys.stderr.isatty():
+            # A browser in the terminal ends before `open` returns, and waits for the server.
+            opened = server.address_for_browser()
+            Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
+        server.serve_until_signal()
+        app.close()

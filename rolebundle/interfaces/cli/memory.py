@@ -1,0 +1,350 @@
+"""`rolebundle decisions | mark | remember`: what people and agents add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import cast, get_args
+
+import click
+from pydantic import TypeAdapter, ValidationError
+
+from rolebundle.admin.records import (
+    all_decisions,
+    all_facts,
+    all_marks,
+    end_decision,
+    file_fact,
+    forget_fact,
+    promote_fact,
+    put_mark,
+    record_decision,
+    remove_mark,
+)
+from rolebundle.contracts.decisions import DecisionEnd, DecisionList, DecisionRecord, NewDecision
+from rolebundle.contracts.facts import FactList, FactRecord, RememberedFact, RememberRequest
+from rolebundle.contracts.marks import MarkList, MarkRecord, MarkRequest, PersonName
+from rolebundle.contracts.terms import MarkState
+from rolebundle.interfaces.cli.options import Call, Command, GroupWithDefault, with_call
+from rolebundle.interfaces.parse import parsed
+from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.text.counts import counted
+from rolebundle.verification.decisions.records import find_decision
+
+_MAX_CHARS = 1_000
+
+
+@click.group()
+def decisions() -> None:
+    """Add, list, show and end decisions.
+
+    \b
+    rolebundle decisions add "Posts go out on Tuesdays" --by Ana --scope marketing
+    rolebundle decisions list
+    rolebundle decisions show marketing-12
+    rolebundle decisions end marketing-12 --by Ana --reason "the new process is in place"
+    """
+
+
+@decisions.command("add")
+@click.argument("text")
+@with_call("db", "as_json", request=NewDecision, without=["text"])
+def decisions_add_command(call: Call, text: str) -> None:
+    """Record a decision. From then on `check` and `retrieve` show it to agents.
+
+    A decision is never changed: a new one supersedes it, or `decisions end` ends it.
+
+    \b
+    rolebundle decisions add "Backups are deleted by the retention job only" --by Ana \\
+      --about "snapshots, archive" --command "restic forget*" --command "rm *restic*"
+    rolebundle decisions add "Only the marketing team schedules posts" --by Ana --supersedes 12
+    """
+    about = call.fields.get("about", ())
+    words = [word.strip() for listed in about for word in listed.split(",") if word.strip()]
+    new = parsed(NewDecision, {**call.fields, "text": text, "about": words})
+    show_decision(call, call.owner(record_decision, new))
+
+
+@decisions.command("list")
+@click.option("--all", "include_all", is_flag=True, help="Also decisions that have no effect now.")
+@click.option("--scope", metavar="SCOPE", help="Only decisions of this scope.")
+@click.option("--agent", metavar="ID", help="Only what this agent sees.")
+@with_call("db", "as_json")
+def decisions_list_command(
+    call: Call, include_all: bool, scope: str | None, agent: str | None
+) -> None:
+    """List the active decisions.
+
+    \b
+    rolebundle decisions list --scope marketing
+    rolebundle decisions list --all --json
+    """
+    if agent is None:
+        records = call.owner(all_decisions)
+    else:
+        with call.engine() as engine:
+            records = engine.decisions(agent)
+    records = [
+        record
+        for record in records
+        if (include_all or record.state == "active") and scope in (None, record.scope)
+    ]
+    empty = "no decision" if include_all else "no active decision"
+    answer = DecisionList(decisions=records)
+    call.print(answer, map(_decisions_line, records), empty=empty)
+
+
+@decisions.command("show")
+@click.argument("decision_id", metavar="ID")
+@with_call("db", "as_json")
+def show_command(call: Call, decision_id: str) -> None:
+    """Show a decision. ID is SCOPE-NUMBER, or the number of a decision of the scope shared.
+
+    \b
+    rolebundle decisions show marketing-12
+    rolebundle decisions show 3 --json
+    """
+    with call.admin() as admin:
+        corpus = admin.workspace.corpus
+        with corpus.reading():
+            record = find_decision(corpus, decision_id, datetime.now(UTC))
+    show_decision(call, record)
+
+
+@decisions.command("end")
+@click.argument("decision_id", metavar="ID")
+@click.option("--by", "ended_by", metavar="NAME", required=True, help="Who ends it.")
+@click.option("--reason", metavar="TEXT", required=True, help="Why.")
+@with_call("db", "as_json")
+def end_command(call: Call, decision_id: str, ended_by: str, reason: str) -> None:
+    """End a decision. It stays listed; what it has superseded stays superseded.
+
+    \b
+    rolebundle decisions end marketing-12 --by Ana --reason "the new process is in place"
+    """
+    end = parsed(DecisionEnd, {"ended_by": ended_by, "reason": reason})
+    show_decision(call, call.owner(end_decision, decision_id, end.ended_by, end.reason))
+
+
+def show_decision(call: Call, record: DecisionRecord) -> None:
+    """Print a decision with all that is known of it."""
+    details = (f"    {one_line(line, _MAX_CHARS)}" for line in _details(record))
+    call.print(record, [_decisions_line(record), *details])
+
+
+def _decisions_line(record: DecisionRecord) -> str:
+    text = one_line(record.text, _MAX_CHARS) or "(erased)"
+    return f"{record.id}  {record.state}  {record.effect}  {text}"
+
+
+def _details(record: DecisionRecord) -> Iterator[str]:
+    if record.reason:
+        yield f"because: {record.reason}"
+    if record.about:
+        yield f"about: {', '.join(record.about)}"
+    if record.commands:
+        yield f"commands: {', '.join(record.commands)}"
+    if record.action:
+        yield f"action: {record.action}"
+    until = f" until {record.valid_until}" if record.valid_until else ""
+    yield f"valid from {record.valid_from}{until}"
+    yield f"decided by {record.decided_by or '(erased)'}, recorded {record.recorded_at}"
+    if record.supersedes:
+        yield f"supersedes {', '.join(record.supersedes)}"
+    if record.ended_at:
+        yield f"ended by {record.ended_by or '(erased)'} at {record.ended_at}: {record.end_reason}"
+
+
+@click.group(cls=GroupWithDefault)
+def mark() -> None:
+    """Mark passages and documents as rejected, disputed or verified.
+
+    A rejected passage is in no answer. The other states raise or lower the role's part of the
+    score. A mark counts as long as the marked text does not change.
+
+    \b
+    rolebundle mark wiki/limits.md disputed --by Ana --reason "the limit is 40 since May"
+    rolebundle mark list
+    rolebundle mark remove wiki/limits.md
+    """
+
+
+@mark.command("set")
+@click.argument("target", metavar="PASSAGE|DOCUMENT")
+@click.argument("state", type=click.Choice(get_args(MarkState)))
+@click.option("--by", metavar="NAME", help="The person or tool that says so.")
+@with_call("db", "as_json", request=MarkRequest, only=["reason", "agent"])
+def set_command(call: Call, target: str, state: str, by: str | None) -> None:
+    """Mark a passage or a document. `rolebundle mark PASSAGE|DOCUMENT` does the same.
+
+    With --agent an agent marks, as far as the policy allows it; else the owner does.
+
+    \b
+    rolebundle mark set wiki/limits.md supervisor_verified --by Ana --reason "I measured it"
+    """
+    request = parsed(MarkRequest, {"id": target, "state": state, **call.fields})
+    if request.agent is not None:
+        if by is not None:
+            raise click.UsageError("--agent and --by name two; give only one of them")
+        with call.engine() as engine:
+            record = engine.mark(request)
+    elif by is None or not by.strip():
+        raise click.UsageError("say who marks it: --by NAME")
+    else:
+        record = call.owner(put_mark, request.id, cast(MarkState, state), by, request.reason)
+    call.print(record, [_mark_line(record)])
+
+
+@mark.command("list")
+@with_call("db", "as_json")
+def mark_list_command(call: Call) -> None:
+    """List all marks, also those that have ended because the text changed.
+
+    \b
+    rolebundle mark list
+    rolebundle mark list --json
+    """
+    marks = call.owner(all_marks)
+    answer = MarkList(marks=marks)
+    call.print(answer, map(_mark_line, marks), empty="nothing is marked")
+
+
+@mark.command("remove")
+@click.argument("target", metavar="PASSAGE|DOCUMENT")
+@with_call("db", "as_json")
+def remove_command(call: Call, target: str) -> None:
+    """Remove the mark of a passage or document, which may be gone.
+
+    \b
+    rolebundle mark remove wiki/limits.md
+    """
+    record = call.owner(remove_mark, target)
+    call.print(record, [_mark_line(record)])
+
+
+def _mark_line(record: MarkRecord) -> str:
+    ended = "  (ended: the text changed)" if record.ended else ""
+    return (
+        f"{one_line(record.target, 1000)}  {record.state}  {one_line(record.marked_by)} "
+        f"({record.authority}, {record.marked_at}): {one_line(record.reason, 1000)}{ended}"
+    )
+
+
+_FACT_CHARS = 200
+
+
+def _person_name(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+    try:
+        return None if name is None else TypeAdapter(PersonName).validate_python(name)
+    except ValidationError:
+        raise click.BadParameter("a name of 1 to 200 characters on one line") from None
+
+
+def _by_option(help_text: str, *, required: bool = True) -> Callable[[Command], Command]:
+    return click.option(
+        "--by", metavar="NAME", required=required, callback=_person_name, help=help_text
+    )
+
+
+@click.group(cls=GroupWithDefault)
+def remember() -> None:
+    """File facts with their sources, and promote or forget them.
+
+    A fact is found like any passage. It has the origin `agent` and the trust tier `untrusted` until
+    a person promotes it, and it replaces nothing that others wrote.
+
+    \b
+    rolebundle remember "The limit is 40 requests" --source wiki/limits.md:3-5 --by Ana
+    rolebundle remember list
+    rolebundle remember promote remembered/fact-0c1… --by Ana
+    rolebundle remember forget remembered/fact-0c1… --by Ana
+    """
+
+
+@remember.command("add")
+@click.argument("fact", metavar="FACT")
+@_by_option("The person who files it. Required without --agent.", required=False)
+@with_call(
+    "db", "overlay_dirs", "as_json", request=RememberRequest, only=["source", "scope", "agent"]
+)
+def remember_add_command(call: Call, fact: str, by: str | None) -> None:
+    """File a fact. `rolebundle remember FACT` does the same.
+
+    With --agent an agent files it, as far as the policy allows it; else the owner does. The source
+    must say the fact. The same fact in the same scope is counted instead of being stored twice.
+
+    \b
+    rolebundle remember add "The limit is 40 requests" --source wiki/limits.md:3-5 --by Ana
+    rolebundle remember "Tokens expire after an hour" --source https://example.com/auth --by Ana
+    """
+    request = parsed(RememberRequest, {"fact": fact, **call.fields})
+    if request.agent is not None:
+        if by is not None:
+            raise click.UsageError("--agent and --by name two; give only one of them")
+        with call.engine() as engine:
+            filed = engine.remember(request)
+    elif by is None:
+        raise click.UsageError("say who files it: --by NAME")
+    else:
+        filed = call.owner(file_fact, request, by)
+    call.print(filed, [_remember_line(filed)])
+
+
+@remember.command("list")
+@with_call("db", "as_json")
+def remember_list_command(call: Call) -> None:
+    """List all facts, the last filed first.
+
+    \b
+    rolebundle remember list
+    rolebundle remember list --json
+    """
+    facts = call.owner(all_facts)
+    answer = FactList(facts=facts)
+    call.print(answer, map(_remember_line, facts), empty="nothing is remembered")
+
+
+@remember.command("promote")
+@click.argument("fact", metavar="ID")
+@_by_option("The person who vouches for it.")
+@with_call("db", "as_json")
+def promote_command(call: Call, fact: str, by: str) -> None:
+    """Raise a fact from the trust tier untrusted to general.
+
+    Its origin stays `agent`, so that it is trusted like an external document.
+
+    \b
+    rolebundle remember promote remembered/fact-0c1… --by Ana
+    """
+    record = call.owner(promote_fact, fact, by)
+    call.print(record, [f"promoted: {_remember_line(record)}"])
+
+
+@remember.command("forget")
+@click.argument("fact", metavar="ID")
+@_by_option("Who removes it.")
+@with_call("db", "as_json")
+def forget_command(call: Call, fact: str, by: str) -> None:
+    """Remove a fact from all answers. `rolebundle corpus purge ID` also erases its bytes.
+
+    \b
+    rolebundle remember forget remembered/fact-0c1… --by Ana
+    """
+    record = call.owner(forget_fact, fact, by)
+    call.print(record, [f"forgotten: {_remember_line(record)}"])
+
+
+def _remember_line(fact: RememberedFact) -> str:
+    notes = [fact.trust_tier, f"filed {counted(fact.count, 'time')}"]
+    if fact.state == "quarantined":
+        notes.append(f"in quarantine: {', '.join(fact.flags or ())}")
+    if isinstance(fact, FactRecord):
+        notes.append(f"by {one_line(fact.remembered_by)}")
+        if fact.promoted_by:
+            notes.append(f"promoted by {one_line(fact.promoted_by)}")
+        if fact.source_is_gone:
+            notes.append("its source is gone")
+    return (
+        f"{fact.document_id}  {one_line(fact.fact, _FACT_CHARS)}  [{one_line(fact.source)}]  "
+        f"({fact.scope}; {'; '.join(notes)})"
+    )

@@ -1,0 +1,241 @@
+"""`rolebundle serve | mcp | connect`: servers, and the hosts of agents."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+from click.exceptions import Exit
+
+from rolebundle.errors import ConfigurationError, UsageError, install_hint
+from rolebundle.interfaces.cli.ingest import background_indexing
+from rolebundle.interfaces.cli.options import Call, approvals_option, with_call
+from rolebundle.interfaces.hosts import (
+    HOSTS,
+    HostFile,
+    absolute_command,
+    check_name,
+    records_folder,
+)
+from rolebundle.interfaces.servers.loopback import default_token_file, listen
+from rolebundle.interfaces.servers.operations import Operations
+from rolebundle.interfaces.servers.serve import serve as serve_lines
+from rolebundle.interfaces.servers.shared_server import (
+    Hello,
+    SharedServer,
+    attach,
+    serve_shared,
+    socket_paths,
+    sockets,
+)
+from rolebundle.interfaces.servers.stdio import take_over
+from rolebundle.policy.access import check_agent
+from rolebundle.workspace import Models
+
+
+@click.command()
+@click.option("--allow-write", is_flag=True, help="Also allow `ingest`, `mark` and `remember`.")
+@click.option("--agent", metavar="ID", help="Serve only this agent.")
+@approvals_option("none")
+@click.option(
+    "--socket",
+    metavar="[PATH]",
+    is_flag=False,
+    flag_value="",
+    help="Serve several hosts at a Unix domain socket, until a signal. Default: a path for each "
+    "corpus, which `serve` and `mcp` find.",
+)
+@with_call("db", "overlay_dirs")
+def serve(
+    call: Call, allow_write: bool, agent: str | None, approvals: str, socket: str | None
+) -> None:
+    """Answer JSON-RPC 2.0 requests on standard input and output, one request a line.
+
+    Methods: initialize, retrieve, get, multi_get, ls, why, compare, replay, verify, roles.list,
+    roles.show, status, check, shutdown; with --allow-write also mark, remember and, without
+    --agent, ingest.
+    Requests may be pipelined. $/cancelRequest cancels one. The server ends when its input ends and
+    everything is answered.
+
+    With --socket one process serves several hosts, so that the model is loaded once: `rolebundle
+    serve` and `rolebundle mcp` attach to it if they have the same settings. With --agent it serves
+    only clients with that agent.
+
+    \b
+    echo '{"jsonrpc":"2.0","id":1,"method":"retrieve","params":{"task":"Plan release 3.0"}}' \\
+      | rolebundle serve
+    """
+    models: Models = {}
+    first = call.engine(agent=agent, approvals=approvals, judging=True, models=models)
+    indexing = background_indexing(first.workspace.path)
+    own = Operations(first, allow_write=allow_write, indexing=indexing)
+    settings = call.models()
+    if socket is None:
+        attach(own, "serve", settings)
+        indexing.start()
+        raise Exit(serve_lines(own, take_over()))
+
+    def operations_for(hello: Hello) -> Operations:
+        client = call.engine(
+            agent=hello.agent, approvals=hello.approvals, judging=True, models=models
+        )
+        client.overlay_folders = tuple(map(Path, hello.overlay_folders))
+        return Operations(client, allow_write=hello.allow_write, indexing=indexing)
+
+    indexing.start()
+    corpus = own.engine.workspace.path
+    path = Path(socket) if socket else [*sockets(corpus), *socket_paths(corpus)][0]
+    serve_shared(SharedServer(own, settings, operations_for), path)
+
+
+DEFAULT_PORT = 7_311
+
+
+@click.command()
+@click.option("--allow-write", is_flag=True, help="Also offer the tools mark, remember and ingest.")
+@click.option("--agent", metavar="ID", help="Serve only this agent.")
+@approvals_option("none")
+@click.option("--http", is_flag=True, help="Serve several clients over HTTP, on this machine only.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    help=f"The port of --http; 0: any free one.  Default: {DEFAULT_PORT}.",
+)
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The file of the bearer token for --http, created if it is missing. Default: one for each "
+    "corpus and agent, in your user data folder.",
+)
+@with_call("db", "overlay_dirs")
+def mcp(
+    call: Call,
+    allow_write: bool,
+    agent: str | None,
+    approvals: str,
+    http: bool,
+    port: int | None,
+    token_file: Path | None,
+) -> None:
+    """Serve MCP on standard input and output. An agent's host starts this command.
+
+    Tools: retrieve, get, multi_get, ls, why, compare, replay, verify, check, list_roles, status;
+    with --allow-write also mark, remember and, without --agent, ingest. It ends when its input
+    ends.
+
+    With --http it serves until a signal ends it. It listens on 127.0.0.1 only, and each request
+    needs the token.
+
+    `rolebundle connect HOST` prints the configuration of a host.
+
+    \b
+    {"mcpServers": {"rolebundle": {"command": "rolebundle", "args": ["mcp"]}}}
+    """
+    if not http and (port is not None or token_file is not None):
+        raise click.UsageError("--port and --token-file need --http")
+    engine = call.engine(agent=agent, approvals=approvals, judging=True)
+    indexing = background_indexing(engine.workspace.path)
+    operations = Operations(engine, allow_write=allow_write, indexing=indexing)
+    if not http:
+        attach(operations, "mcp", call.models())
+    indexing.start()
+    try:
+        from rolebundle.interfaces.servers.mcp import serve, serve_http
+    except ImportError as error:
+        # The SDK has mcp_types from version 2 on.
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
+            raise
+        raise ConfigurationError(
+            "mcp_missing",
+            "the MCP server needs the MCP SDK, version 2",
+            install_hint("mcp"),
+        ) from None
+    if not http:
+        serve(operations)
+        return
+    token_file = token_file or default_token_file(engine.workspace.path, agent)
+    with listen(DEFAULT_PORT if port is None else port) as listener:
+        serve_http(operations, listener, token_file)
+
+
+@click.command()
+@click.argument("host", metavar="HOST", type=click.Choice(list(HOSTS)))
+@click.option("--agent", metavar="ID", help="Serve only this agent.")
+@click.option(
+    "--name",
+    metavar="NAME",
+    default="rolebundle",
+    show_default=True,
+    help="The server's name in the host; another one for a second corpus.",
+)
+@click.option(
+    "--file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Use this file of the host. Default: the user's file, or else that of the working folder.",
+)
+@click.option("--write", is_flag=True, help="Add it to the host's file. A backup is kept.")
+@click.option(
+    "--undo", is_flag=True, help="Take back what --write did, if the file has not changed since."
+)
+@with_call("db")
+def connect(
+    call: Call, host: str, agent: str | None, name: str, file: Path | None, write: bool, undo: bool
+) -> None:
+    """Print the configuration with which HOST starts `rolebundle mcp`.
+
+    HOST: claude-code, claude-desktop, codex, cursor, vscode.
+
+    \b
+    rolebundle connect claude-code --db team.db
+    rolebundle connect cursor --db team.db --agent reviewer --write
+    rolebundle connect cursor --undo
+    """
+    if write and undo:
+        raise click.UsageError("--write and --undo cannot be given together")
+    check_name(name)
+    if agent is not None:
+        check_agent(agent)
+    chosen = HOSTS[host]
+    path = file or chosen.file()
+    host_file = HostFile(chosen, path, records_folder()) if path else None
+    if undo:
+        target = _named(host_file, chosen.label)
+        target.undo(name)
+        click.echo(f"{target.path}: is as it was before", err=True)
+        return
+    corpus = call.path.absolute()
+    agent_options = [] if agent is None else ["--agent", agent]
+    command = absolute_command(["mcp", "--db", str(corpus), *agent_options])
+    entry = chosen.entry(command)
+    click.echo(chosen.snippet(name, entry), nl=False)
+    if not corpus.exists():
+        click.echo(f"note: {corpus} does not exist yet; `rolebundle ingest` makes it", err=True)
+    if find_spec("mcp_types") is None:
+        click.echo(f"note: the server needs the extra mcp; {install_hint('mcp')}", err=True)
+    if not write:
+        click.echo(f"for {path}; --write adds it" if path else f"for {chosen.label}", err=True)
+        if added_by := chosen.command(name, command):
+            click.echo(f"or: {added_by}", err=True)
+        return
+    target = _named(host_file, chosen.label)
+    is_new_file = not target.path.exists()
+    backup = target.write(name, entry)
+    if backup is None:
+        click.echo(f"{target.path}: has this entry already", err=True)
+    else:
+        before = "" if is_new_file else f"; the file as it was: {backup}"
+        click.echo(f"{target.path}: written{before}", err=True)
+        click.echo(f"restart {chosen.label}, or let it read its servers again", err=True)
+
+
+def _named(host_file: HostFile | None, label: str) -> HostFile:
+    if host_file is None:
+        raise UsageError(
+            "no_host_file",
+            f"{label} has no file of this kind on this system that is documented",
+            "add the printed configuration by hand, or name the file with --file",
+        )
+    return host_file
