@@ -134,17 +134,6 @@ def test_the_threshold_is_on_a_scale_from_noise_to_the_same_text(db: Path, tmp_p
         assert bridge.similarity == pytest.approx((bridge.cosine - 0.8) / 0.2, abs=1e-3)
 
 
-def test_an_index_without_a_noise_floor_is_refused(db: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy.db"
-    copy.write_bytes(db.read_bytes())
-    with open_writer(copy) as corpus:
-        with corpus.writing():
-            corpus.run("UPDATE embedding_index SET noise_floor = NULL, related_cosine = NULL")
-        with pytest.raises(UsageError) as refused:
-            find_bridges(corpus)
-    assert refused.value.code == "no_noise_floor"
-
-
 def test_the_best_pairs_survive_the_bound_on_memory(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,14 +143,6 @@ def test_the_best_pairs_survive_the_bound_on_memory(
     found = find_bridges(corpus, 0.3, 20)
     assert found.bridges == all_bridges.bridges[:20]
     assert found.more
-
-
-def test_progress_ends_at_its_total(corpus: Corpus) -> None:
-    reports: list[tuple[str, int, int]] = []
-    find_bridges(corpus, progress=lambda *report: reports.append(report))
-    assert reports
-    assert all(step == "comparing" for step, _, _ in reports)
-    assert reports[-1][1] == reports[-1][2]
 
 
 def test_a_damaged_vector_is_left_out(tmp_path: Path) -> None:
@@ -185,11 +166,16 @@ def test_arguments_out_of_range_are_refused(corpus: Corpus, threshold: float, li
     assert refused.value.code == "bad_bridges"
 
 
-def test_a_corpus_without_an_index_is_refused(tmp_path: Path) -> None:
-    with open_reader(build(tmp_path, [document("a", ["one"])])) as corpus:
-        with pytest.raises(UsageError) as refused:
+def test_a_corpus_without_an_index_or_its_noise_is_refused(db: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(db.read_bytes())
+    with open_writer(copy) as corpus, corpus.writing():
+        corpus.run("UPDATE embedding_index SET noise_floor = NULL, related_cosine = NULL")
+    bare = build(tmp_path, [document("a", ["one"])])
+    for path, code in ((copy, "no_noise_floor"), (bare, "no_index")):
+        with open_reader(path) as corpus, pytest.raises(UsageError) as refused:
             find_bridges(corpus)
-        assert refused.value.code == "no_index"
+        assert refused.value.code == code
 
 
 def test_a_restricted_connection_is_refused(db: Path) -> None:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.lint import LintProblem
 from rolebundle.contracts.overlay import Overlay, Vocabulary
-from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.policy import overlays
 from rolebundle.policy.overlay_lint import (
@@ -27,16 +22,12 @@ from rolebundle.policy.overlay_lint import (
 )
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
-from rolebundle.retrieval.filter import first_rejection
-from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.content.documents import DocumentKind
 from rolebundle.storage.content.stored_document import StoredChunk, StoredDocument, StoredFile
 from rolebundle.storage.opening import open_reader, open_writer
 from support import corpora
 from support.corpora import put_file
 from support.overlay_files import write
-
-NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
 
 def document(
@@ -75,13 +66,6 @@ def brief(findings: list[LintProblem]) -> list[tuple[str, str, str]]:
 )
 def test_the_shipped_overlays_are_clean(path: Path) -> None:
     assert lint_overlay(path, overlay_folders(), None) == []
-
-
-def test_the_references_overlays_are_clean(shared: Path) -> None:
-    folder = shared / "compat" / "knowledge-core" / "roles"
-    found = {path.stem: brief(lint_overlay(path, [folder], None)) for path in folder.glob("*.json")}
-    assert len(found) == 5
-    assert not any(found.values())
 
 
 # The overlay alone
@@ -231,20 +215,6 @@ def test_a_name_that_no_role_finds(tmp_path: Path) -> None:
     assert brief(lint_overlay(path, [], None)) == [("warning", *among[0][1:])]
 
 
-def test_what_is_inherited_is_linted_too(tmp_path: Path) -> None:
-    base = {
-        "version": "1.0",
-        "role_id": "base",
-        "mission": "Read.",
-        "source_policy": {"forbidden_sources": [{"pattern": "wiki"}]},
-    }
-    (tmp_path / "base.json").write_text(json.dumps(base), encoding="utf-8")
-    found = findings_for(
-        tmp_path, extends="base", source_policy={"preferred_sources": [{"pattern": "team-wiki"}]}
-    )
-    assert brief(found) == [("error", "forbidden_hides_rule", f"{SOURCES}[0]")]
-
-
 # Against a corpus
 
 FACTS = corpus_facts(
@@ -338,43 +308,6 @@ def against(role: Overlay, facts: CorpusFacts) -> list[LintProblem]:
 )
 def test_against_facts(policy: dict[str, object], expected: list[tuple[str, str, str]]) -> None:
     assert brief(against(overlay(source_policy=policy), FACTS)) == expected
-
-
-patterns = st.sampled_from(["wiki", "Team", "note", "a", "e", "market", "zz"])
-rules = st.lists(st.fixed_dictionaries({"pattern": patterns}), min_size=1, max_size=2)
-sources = st.sampled_from(["team-wiki", "Marketing", "note"])
-
-
-@given(rules, rules, st.lists(st.tuples(sources, sources, sources), min_size=1, max_size=4))
-def test_what_lint_calls_hidden_is_what_the_filter_rejects(
-    preferred: list[dict[str, str]],
-    forbidden: list[dict[str, str]],
-    names: list[tuple[str, str, str]],
-) -> None:
-    # The first preference only: the others may be hidden by it, which is another finding.
-    policy = {"preferred_sources": preferred[:1], "forbidden_sources": forbidden}
-    role = overlay(source_policy=policy)
-    documents = [document(*triple) for triple in names]
-    wanted = preferred[0]["pattern"].casefold()
-    matched = [d for d, triple in zip(documents, names, strict=True)
-               if any(wanted in name.casefold() for name in triple)]  # fmt: skip
-    request = resolve_request(RetrievalRequest(task="x"), NOW, role)
-    for_all = {"applicable_roles": (), "excluded_roles": (), "flags": (), "mark": None, "path": "x"}
-    refused = [
-        d for d in matched if first_rejection(SimpleNamespace(document=d, **for_all), request)
-    ]
-    facts = corpus_facts(
-        DocumentKind(d.source_id, d.document_type, d.domain, d.source_kind, d.trust_tier, "x")
-        for d in documents
-    )
-    codes = {finding.code for finding in against(role, facts)}
-    are_all_rejected = all(first_rejection(SimpleNamespace(document=d, **for_all), request) for d in documents)  # fmt: skip
-    assert ("forbids_everything" in codes) == are_all_rejected
-    if any(rule["pattern"].casefold() in wanted for rule in forbidden):
-        assert len(refused) == len(matched)
-    else:
-        assert ("forbidden_hides_rule" in codes) == (bool(matched) and len(refused) == len(matched))
-        assert ("forbidden_overlaps_rule" in codes) == (0 < len(refused) < len(matched))
 
 
 def test_words_that_no_passage_has(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given
 
 from rolebundle.errors import OverlayError
 from rolebundle.policy.overlays import (
@@ -22,9 +21,8 @@ from rolebundle.policy.overlays import (
     problems_of,
 )
 from rolebundle.resources import data_folder
-from support.overlay_files import overlays, refused, write
+from support.overlay_files import refused, write
 
-SHIPPED = sorted(path.stem for path in data_folder("overlays").glob("*.json"))
 REFERENCE = (
     "competitive-analyst",
     "critic-reviewer",
@@ -35,19 +33,6 @@ REFERENCE = (
 
 
 # What loads
-
-
-def test_five_overlays_are_shipped() -> None:
-    assert len(SHIPPED) == 5
-
-
-@pytest.mark.parametrize("role_id", SHIPPED)
-def test_each_shipped_overlay_loads(role_id: str) -> None:
-    found = load_role(role_id, overlay_folders())
-    assert found.overlay.role_id == role_id
-    assert found.path == data_folder("overlays") / f"{role_id}.json"
-    assert found.ancestors == ()
-    assert len(found.digest) == 32
 
 
 @pytest.mark.parametrize("role_id", REFERENCE)
@@ -120,11 +105,6 @@ def test_a_role_has_to_be_called_like_its_file(tmp_path: Path) -> None:
     with pytest.raises(OverlayError) as caught:
         load_role("a", [tmp_path])
     assert caught.value.code == "overlay_name_mismatch"
-
-
-def test_a_parent_has_to_be_called_like_its_file(tmp_path: Path) -> None:
-    write(tmp_path, "b", name="a")
-    refused("overlay_name_mismatch", write(tmp_path, "c", extends="a"))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
@@ -232,14 +212,6 @@ def test_a_circle_is_refused_and_drawn(tmp_path: Path, length: int) -> None:
     assert " → ".join(names + "a") in caught.value.message
 
 
-def test_a_circle_further_up_is_drawn_alone(tmp_path: Path) -> None:
-    write(tmp_path, "a", extends="b")
-    write(tmp_path, "b", extends="c")
-    write(tmp_path, "c", extends="b")
-    with pytest.raises(OverlayError, match="goes in a circle: b → c → b"):
-        load_role("a", [tmp_path])
-
-
 def test_a_chain_has_a_limit(tmp_path: Path) -> None:
     write(tmp_path, "r0", label="root")
     for n in range(1, MAX_PARENTS + 2):
@@ -344,12 +316,3 @@ def test_the_list_is_by_role_and_shows_what_is_malformed(tmp_path: Path) -> None
 
 
 # Properties
-
-
-@given(overlays)
-def test_a_child_that_says_nothing_is_its_parent(tmp_path: Path, values: dict[str, object]) -> None:
-    (tmp_path / "a.json").write_text(json.dumps(values), encoding="utf-8")
-    child = load_file(write(tmp_path, "b", extends="a"), []).overlay
-    parent = load_role("a", [tmp_path]).overlay
-    own = {"role_id": "b", "extends": "a"}
-    assert child.model_dump() == {**parent.model_dump(), **own}
