@@ -6,8 +6,6 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rolebundle.text.globs import matches
 from support.commands import Outcome, invoke, is_coded
@@ -118,15 +116,6 @@ def ingested(folder: Path, text: str, manifest: str = "") -> tuple[Outcome, floa
     return outcome, time.process_time() - started
 
 
-@given(st.text(max_size=200), st.sampled_from(["---", "+++"]))
-def test_any_front_matter_is_taken_or_refused_with_a_code(
-    tmp_path_factory: pytest.TempPathFactory, text: str, fence: str
-) -> None:
-    folder = tmp_path_factory.mktemp("matter")
-    outcome, _ = ingested(folder, f"{fence}\n{text}\n{fence}\n\nBody.\n")
-    assert outcome.code in (0, 10)
-
-
 MANIFESTS: dict[str, tuple[str, str]] = {
     "no TOML": ("[[rule", "rolebundle.toml"),
     "nested to death": ("ignore = " + "[" * 50_000, "rolebundle.toml"),
@@ -170,10 +159,3 @@ def test_no_glob_runs_away(glob: str, path: str) -> None:
     started = time.process_time()
     assert not matches(glob, path)
     assert time.process_time() - started < 1
-
-
-def test_a_manifest_of_runaway_globs(tmp_path: Path) -> None:
-    manifest = "".join(f"[[rule]]\nglob = '{'*a' * n}b'\ntitle = 'x'\n" for n in range(2, 20))
-    outcome, seconds = ingested(tmp_path, "Body.\n", f"ignore = ['{'**/a' * 9}']\n{manifest}")
-    assert outcome.code == 0
-    assert seconds < 10

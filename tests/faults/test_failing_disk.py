@@ -78,11 +78,6 @@ def test_the_nth_write_finds_the_disk_full(step: int) -> None:
     assert fail_at_every_place("write", apsw.FullError, "storage_full", step) >= 3
 
 
-@every(20, 1)
-def test_the_nth_write_fails(step: int) -> None:
-    assert fail_at_every_place("write", apsw.IOError, "io_error", step) >= 3
-
-
 @every(2, 1)
 def test_the_nth_sync_fails(step: int) -> None:
     assert fail_at_every_place("sync", apsw.IOError, "io_error", step) >= 1

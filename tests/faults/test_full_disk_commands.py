@@ -20,7 +20,6 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
 from support.commands import invoke
 from support.full_disk import FILLER, fill_up, on_own_file_system, run_command
-from support.leftover_log import leave_a_log
 from support.operations import POLICY, STEPS, Place, stored_rows
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs tmpfs")
@@ -193,11 +192,6 @@ def closed(_: Path) -> None:
     """As a writer that was closed leaves them."""
 
 
-def with_log(place: Path) -> None:
-    """A log that a killed writer left, without shared memory."""
-    leave_a_log(place / "c.db")
-
-
 def with_log_and_memory(place: Path) -> None:
     """A log that a killed writer left, with shared memory."""
     db = place / "c.db"
@@ -219,7 +213,6 @@ def held_open(place: Path) -> Corpus:
 
 STATES: dict[str, Callable[[Path], Corpus | None]] = {
     "closed": closed,
-    "log": with_log,
     "log and memory": with_log_and_memory,
     "open": held_open,
 }

@@ -291,12 +291,6 @@ class TestNothingIsWeakened:
         assert invoke("policy", "set", policy, "--db", db).code == 0
         assert self.may_read(db, "ada")
 
-    def test_a_file_that_cannot_be_read_stays(self, db: Path) -> None:
-        db.write_bytes(b"garbage" * 10_000)
-        outcome = invoke("corpus", "doctor", "--repair", "--db", db)
-        assert (outcome.code, "[beyond_repair]" in outcome.err) == (7, True)
-        assert db.read_bytes() == b"garbage" * 10_000
-
     def test_a_released_verdict_is_not_believed(self, db: Path) -> None:
         with open_reader(db) as corpus:
             hidden = corpus.value("SELECT count(*) FROM scanned WHERE verdict = 'quarantine'")

@@ -110,13 +110,6 @@ def test_two_publishes_to_one_target(site: Site) -> None:
     assert site.publication().generation == 2, "one change is counted once"
 
 
-def test_a_publish_and_a_pull(site: Site) -> None:
-    """The reader finds the old replica or the new one."""
-    assert at_once(site.publish, site.pull) == []
-    assert editions_in(site.replica) in ({"edition1"}, {"edition2"})
-    assert_renewed(site)
-
-
 # -- a purge during a publish ------------------------------------------------------------------------
 
 CANARY = "albatross"

@@ -240,42 +240,6 @@ def test_a_server_pinned_to_an_agent_serves_no_other(db: Path, tmp_path: Path) -
         assert (error["code"], error["data"]["code"]) == (-32001, "read_only_server")
 
 
-def test_ingest_is_refused_to_every_agent_under_a_policy(
-    db: Path, served: Served, tmp_path: Path
-) -> None:
-    """Its report counts what the caller may not see, and names the path of an id that is taken."""
-    conflicting = tmp_path / "taken.md"
-    conflicting.write_text("---\ndocument_id: salary\n---\nthe token\n", encoding="utf-8")
-    before = by_python(db, "status", {"agent": "hugo"})
-    error = served.ask("ingest", paths=[str(conflicting)], lexical_only=True)["error"]
-    assert (error["code"], error["data"]["code"]) == (-32001, "read_only_server")
-    assert "salary" not in json.dumps(error)
-    assert by_python(db, "status", {"agent": "hugo"}) == before
-
-
-def test_a_policy_set_by_another_process_holds_with_the_next_request(tmp_path: Path) -> None:
-    db = governed(tmp_path, policy=None)
-    file = tmp_path / "policy.json"
-
-    def seen(server: Served) -> list[str] | str:
-        answer = server.ask("retrieve", task="token", agent="ada", lexical_only=True)
-        if "error" in answer:
-            return str(answer["error"]["data"]["code"])
-        return sorted(passage["document_id"] for passage in answer["result"]["selected"])
-
-    with Served("--db", db) as server:
-        assert "bonus" in seen(server)
-        file.write_text(json.dumps(POLICY), encoding="utf-8")
-        assert invoke("policy", "set", file, "--db", db).code == 0
-        assert seen(server) == ["notes", "plan"]
-        file.write_text(json.dumps(POLICY) + "\n", encoding="utf-8")
-        assert seen(server) == "access_denied"
-        assert invoke("policy", "set", file, "--db", db).code == 0
-        assert seen(server) == ["notes", "plan"]
-        file.unlink()
-        assert seen(server) == "access_denied"
-
-
 # -- resources of MCP ----------------------------------------------------------------------------
 
 
@@ -310,10 +274,6 @@ def resources(db: Path, agent: str | None, page: int = 100) -> tuple[list[str], 
 def test_mcp_lists_no_document_that_the_agent_may_not_see(db: Path) -> None:
     assert resources(db, "ada") == (["notes", "plan"], [])
     assert resources(db, "hugo") == (["bonus", "salary"], [])
-
-
-def test_a_page_of_the_listing_does_not_tell_how_much_is_hidden_before_it(db: Path) -> None:
-    assert resources(db, "ada", page=1) == (["notes", "plan"], ["1 notes"])
 
 
 @pytest.mark.parametrize("agent", [None, "eve"])

@@ -95,10 +95,6 @@ def untimed(answer: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def test_there_are_fifty_of_them() -> None:
-    assert len(REQUESTS) == 50
-
-
 @steps
 def test_serve_answers_as_python_does(db: Path, step: int) -> None:
     with Sidecar(db=db, command=forked_program()) as sidecar:

@@ -68,9 +68,6 @@ class Corpus:
     rejected: str
     document_ids: list[str]
 
-    def address(self, view: str, **parameters: str) -> str:
-        return self.running.to(view, **parameters)
-
 
 class Visitor:
     """A page of a browser, and what happened since it was at its present address.
@@ -133,12 +130,9 @@ class Visitor:
                 if state[name] != value
             ),
             *(f"link to {target}" for target in state["addresses"] if not target.startswith(own)),
-            *self.outside_problems(),
+            *(f"request: {address}" for address in self.requests),
+            *self.messages,
         ]
-
-    def outside_problems(self) -> list[str]:
-        """Requests that left the page, and messages. Normally empty."""
-        return [*(f"request: {address}" for address in self.requests), *self.messages]
 
     def _pass_on(self, route: Route, request: Request) -> None:
         if request.url in self._content:

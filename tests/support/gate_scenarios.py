@@ -14,7 +14,6 @@ Files = Mapping[str, str | bytes]
 Act = Callable[[Path], object]
 
 CONTRACT = "work.gate.toml"
-LONG_AGO = 1_600_000_000
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 
 from rolebundle.contracts.audit import AuditEntry
 from rolebundle.policy.audit import AuditLog
-from support.commands import Outcome, invoke, invoke_as_a_common_user
+from support.commands import Outcome, invoke
 
 
 @pytest.fixture
@@ -146,11 +146,6 @@ def test_set(sample_db: Path) -> None:
     ] * 2
 
 
-def test_set_without_a_corpus(tmp_path: Path) -> None:
-    refused = audit(tmp_path / "none.db", "set", "on")
-    assert (refused.code, list(tmp_path.iterdir())) == (2, [])
-
-
 def test_without_an_audit(sample_db: Path) -> None:
     for command in (["list"], ["show", "1"], ["verify"], ["export"], ["list", "--agent", "bot"]):
         refused = audit(sample_db, *command)
@@ -167,23 +162,6 @@ def test_another_applications_file(sample_db: Path) -> None:
     for command in (["list"], ["verify"], ["set", "on"], ["set"]):
         assert audit(sample_db, *command).code == 8
     assert path.read_bytes() == before
-
-
-def test_a_folder_that_may_only_be_read(db: Path) -> None:
-    """Row 18: what was recorded can be read and checked; what cannot be written says so."""
-    for suffix in ("-wal", "-shm"):
-        Path(f"{db}.audit{suffix}").unlink(missing_ok=True)
-    db.parent.chmod(0o555)
-    try:
-        for command in (["list"], ["verify"], ["export"], ["show", "1"], ["set"]):
-            outcome = invoke_as_a_common_user("policy", "audit", *command, "--db", db)
-            assert outcome.code == 0, outcome
-        refused = invoke_as_a_common_user("policy", "audit", "set", "off", "--db", db)
-        assert refused.code == 6, refused
-        assert "next:" in refused.err
-    finally:
-        db.parent.chmod(0o755)
-    assert audit(db, "verify").code == 0
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,6 @@ from support.commands import invoke
 from support.corpora import build, document, fill
 from support.sound import assert_sound, contents
 
-PAGE_BYTES = 4096
-"""Of SQLite's pages."""
-
 
 @pytest.fixture
 def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -75,27 +72,6 @@ class TestBackup:
         assert invoke("corpus", "backup", tmp_path / "b.db", "--db", db).code == 2
         assert (tmp_path / f"b.db{suffix}").read_text() == "mine"
         assert not (tmp_path / "b.db").exists()
-
-    def test_what_a_killed_backup_left_does_not_hinder_the_next(
-        self, db: Path, saved: Path, tmp_path: Path
-    ) -> None:
-        saved.unlink()  # It gets its name last.
-        partial = tmp_path / f"saved.db.999999999-{'0' * 32}.partial"
-        partial.write_text("half")
-        add(db, "d2")
-        assert invoke("corpus", "backup", saved, "--db", db).code == 0
-        assert contents(saved) == contents(db)
-        assert not partial.exists()
-        assert invoke("corpus", "restore", saved, "--yes", "--db", db).code == 0
-
-    def test_an_audit_that_is_not_of_the_killed_backup_is_not_replaced(
-        self, db: Path, saved: Path
-    ) -> None:
-        saved.unlink()
-        audit_path(saved).write_text("mine")
-        assert invoke("corpus", "backup", saved, "--db", db).code == 2
-        assert audit_path(saved).read_text() == "mine"
-        assert not saved.exists()
 
     def test_a_damaged_corpus_is_not_backed_up(self, db: Path, tmp_path: Path) -> None:
         with open_writer(db) as corpus:
@@ -174,10 +150,6 @@ class TestRestore:
         assert "[not_confirmed]" in outcome.err
         assert contents(db) == before
         assert names(tmp_path) == files
-
-    def test_a_folder_of_backups_is_no_backup(self, db: Path, saved: Path) -> None:
-        outcome = invoke("corpus", "restore", saved.parent, "--db", db)
-        assert outcome.code == 2 and "[backup_is_folder]" in outcome.err
 
     def test_the_former_corpus_is_kept(self, db: Path, saved: Path) -> None:
         expected = contents(db)
@@ -310,20 +282,3 @@ class TestRestore:
             "corpus", "restore", saved, "--overlay-dir", overlays, "--json", "--db", db
         )
         assert outcome.json()["overlays_changed"] == ["own"]
-
-    def test_a_backup_of_an_older_schema(self, db: Path, saved: Path) -> None:
-        import apsw
-
-        manifest_path(saved).unlink()
-        with apsw.Connection(str(saved)) as connection:
-            connection.pragma("user_version", 1)
-        before = contents(db)
-        sound = saved.read_bytes()
-        # The last page belongs to a table or an index.
-        saved.write_bytes(sound[:-PAGE_BYTES] + b"\xff" * PAGE_BYTES)
-        outcome = invoke("corpus", "restore", saved, "--yes", "--db", db)
-        assert (outcome.code, "[backup_damaged]" in outcome.err) == (7, True)
-        assert contents(db) == before
-        saved.write_bytes(sound)
-        assert invoke("corpus", "restore", saved, "--yes", "--db", db).code == 0
-        assert invoke("status", "--db", db).code == 8

@@ -143,12 +143,6 @@ def test_another_file_is_not_called_damaged(tmp_path: Path) -> None:
     assert "check the path" in outcome.err
 
 
-def test_no_arguments_shows_the_help() -> None:
-    outcome = invoke()
-    assert outcome.code in (0, 2)
-    assert "Usage: rolebundle" in outcome.out + outcome.err
-
-
 def test_a_command_for_each_exit_code(sample_db: Path, tmp_path: Path) -> None:
     """0, 2, 3, 5, 6, 7, 8, 9 and 10, as a shell sees them."""
     from support.corpora import build, document

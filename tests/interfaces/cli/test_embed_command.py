@@ -47,14 +47,6 @@ class TestEmbed:
         assert active(db) == f"{MODEL}:latest"
         assert new(db, server).out == "0 chunks embedded, 0 waiting\n"
 
-    def test_json(self, db: Path, server: EmbeddingServer) -> None:
-        assert new(db, server, "--json").json() == {
-            "embedded": 6,
-            "waiting": 0,
-            "recall": None,
-            "fast": None,
-        }
-
     def test_a_server_that_is_not_there(self, db: Path) -> None:
         url = f"http://127.0.0.1:{closed_port()}"
         outcome = invoke(
@@ -80,12 +72,6 @@ class TestEmbed:
         assert "6 chunks still without a vector" in outcome.err
         assert "no memory" in outcome.err
 
-    def test_another_host_is_refused(self, db: Path) -> None:
-        arguments = ("corpus", "embed", "--model", f"ollama:{MODEL}", "--db", db)
-        outcome = invoke(*arguments, embed_url="http://192.0.2.1:11434")
-        assert outcome.code == 9
-        assert "host_not_local" in outcome.err
-
     @pytest.mark.parametrize(
         ("arguments", "code", "shown_text"),
         [
@@ -106,41 +92,14 @@ class TestEmbed:
         assert shown_text in outcome.err
         assert db.read_bytes() == before
 
-    def test_no_corpus(self, tmp_path: Path, server: EmbeddingServer) -> None:
-        for arguments in (
-            (
-                "corpus",
-                "embed",
-            ),
-            ("corpus", "embed", "list"),
-            ("corpus", "embed", "drop", "1"),
-        ):
-            outcome = invoke(*arguments, "--db", tmp_path / "none.db")
-            assert (outcome.code, "corpus_missing" in outcome.err) == (2, True)
-        assert not (tmp_path / "none.db").exists()
-
 
 class TestDryRun:
-    def test_it_estimates_the_work(self, db: Path, server: EmbeddingServer) -> None:
-        before = db.read_bytes()
-        outcome = new(db, server, "--dry-run")
-        assert outcome.code == 0
-        assert outcome.out.startswith("6 of 6 chunks to embed, about ")
-        assert outcome.out.endswith(" MB\n")
-        assert db.read_bytes() == before
-
     def test_json(self, db: Path, server: EmbeddingServer) -> None:
         plan = new(db, server, "--dry-run", "--json").json()
         assert plan.pop("seconds") >= 0
         assert plan == {"chunks": 6, "waiting": 6, "bytes": 6 * 8 * 4 * 2}
         assert new(db, server).code == 0
         assert new(db, server, "--dry-run", "--json").json()["waiting"] == 0
-
-    def test_a_server_that_is_not_there(self, db: Path) -> None:
-        url = f"http://127.0.0.1:{closed_port()}"
-        arguments = ("corpus", "embed", "--model", f"ollama:{MODEL}", "--dry-run", "--db", db)
-        outcome = invoke(*arguments, embed_url=url)
-        assert (outcome.code, "embedder_down" in outcome.err) == (9, True)
 
 
 class TestOptimize:
@@ -193,14 +152,6 @@ class TestList:
         out = invoke("corpus", "embed", "list", "--db", db).out
         assert "fast (recall 0.970) [5 of 6 vectors changed" in out
 
-    def test_none(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("rolebundle.status.available_models", list)
-        bare = build(tmp_path, [document("a", ["text"])])
-        outcome = invoke("corpus", "embed", "list", "--db", bare)
-        assert (outcome.code, outcome.out) == (0, "")
-        assert "no embedding index yet" in outcome.err
-        assert invoke("corpus", "embed", "list", "--json", "--db", bare).json() == {"indexes": []}
-
 
 class TestUseAndDrop:
     def test_back_and_away(self, db: Path, server: EmbeddingServer) -> None:
@@ -249,12 +200,6 @@ class TestUseAndDrop:
         assert outcome.code == 2
         assert f"{stray[0]} has no effect before drop" in outcome.err
         assert len(invoke("corpus", "embed", "list", "--json", "--db", db).json()["indexes"]) == 2
-
-    def test_the_environment_is_no_stray_option(
-        self, db: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("ROLEBUNDLE_EMBED_URL", "http://127.0.0.1:9")
-        assert invoke("corpus", "embed", "list", "--db", db).code == 0
 
 
 def test_clear_cache(db: Path) -> None:

@@ -20,17 +20,6 @@ def test_the_form_prompt_prints_the_packet(sample_without_vectors: Path) -> None
     assert "packet" not in json.loads(invoke(*ask, "--format", "json").out)
 
 
-def test_an_overlay_in_a_file_is_the_brief(sample_without_vectors: Path, tmp_path: Path) -> None:
-    role = {"version": "1.0", "role_id": "night-shift", "mission": "Keep the relay up."}
-    file = tmp_path / "mine.json"
-    file.write_text(json.dumps(role))
-    printed = invoke(
-        *ASK, "--overlay", file, "--format", "prompt", "--db", sample_without_vectors
-    ).out
-    assert "Your role: night-shift\n" in printed
-    assert "Mission: Keep the relay up.\n" in printed
-
-
 def test_a_small_budget_is_a_coded_error(sample_without_vectors: Path) -> None:
     outcome = invoke(
         *ASK, "--format", "prompt", "--token-budget", "399", "--db", sample_without_vectors

@@ -95,18 +95,6 @@ def test_the_owner_sees_what_was_kept_back(db: Path) -> None:
     assert "wiki/leaky.md" not in unrelated
 
 
-def test_equal_documents_are_kept_back_in_the_order_of_their_ids(tmp_path: Path) -> None:
-    for name in ("b", "a"):
-        (tmp_path / "wiki").mkdir(exist_ok=True)
-        (tmp_path / "wiki" / f"{name}.md").write_text(POISONED, encoding="utf-8")
-        ingest(tmp_path / "team.db", tmp_path / "wiki")
-    outcome = invoke(
-        *("retrieve", "token", "--lexical-only", "--format", "json", "--db", tmp_path / "team.db")
-    )
-    kept_back = [document["document_id"] for document in outcome.json()["kept_back"]]
-    assert kept_back == ["wiki/a.md", "wiki/b.md"]
-
-
 @pytest.mark.parametrize("has_policy", [True, False])
 def test_an_agent_does_not_see_what_was_kept_back(
     db: Path, tmp_path: Path, has_policy: bool
@@ -300,10 +288,3 @@ def test_wrong_patterns_stop_the_run_before_anything_is_written(
     assert (refused.code, refused.out) == (3, "")
     assert "patterns.toml" in refused.err
     assert found(db) == before
-
-
-def test_the_path_of_a_file_names_its_document(db: Path) -> None:
-    assert "wiki/poisoned.md" in quarantine(db, "show", "poisoned.md").out
-    assert quarantine(db, "release", "poisoned.md").code == 0
-    assert quarantined_documents(db) == ["leaky.md"]
-    assert quarantine(db, "show", "clean.md").code == 2

@@ -161,13 +161,6 @@ def test_show(db: Path, policy: Path) -> None:
     assert "ada, boss" in unknown.err
 
 
-def test_a_request_without_an_agent_is_refused_with_that_reason(db: Path, policy: Path) -> None:
-    scopes(db, "set", policy)
-    for more in ([], ["--agent", "nobody"]):
-        denied = invoke("retrieve", "token", "--lexical-only", "--db", db, *more)
-        assert denied.code == 4 and "name an agent that the policy allows" in denied.err
-
-
 def test_trying_an_overlay_needs_an_agent_that_may_ask_without_a_role(
     db: Path, policy: Path
 ) -> None:
@@ -222,13 +215,3 @@ def test_lint_needs_no_corpus(policy: Path, monkeypatch: pytest.MonkeyPatch) -> 
     refused = invoke("policy", "lint", "-", "--format", "toml")
     assert refused.code == 3
     assert "ada.access_level: must be one of 'denied'" in refused.err
-
-
-def test_lint_finds_slips(db: Path, tmp_path: Path) -> None:
-    file = tmp_path / "p.json"
-    rule = {"scopes": ["enginering"], "access_level": "public", "deny_patterns": ["htr/**"]}
-    file.write_text(json.dumps({"ada": rule}), encoding="utf-8")
-    assert codes(scopes(db, "lint", file, "--json")) == [
-        "unknown_scope",
-        "pattern_matches_nothing",
-    ]

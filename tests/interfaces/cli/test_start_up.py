@@ -7,9 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from rolebundle.interfaces.cli.main import _disable_plugins
 from support.commands import AUDIT
 
 # -- where the corpus lies -----------------------------------------------------------------------
@@ -98,13 +95,3 @@ def test_a_sidecar_imports_no_page(sample_db: Path) -> None:
     )
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["result"]["selected"]
-
-
-def test_the_loader_without_plugins_has_what_pydantic_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "pydantic.plugin._loader"
-    monkeypatch.delitem(sys.modules, name, raising=False)
-    _disable_plugins()
-    loader = sys.modules[name]
-    assert list(loader.get_plugins()) == []
-    assert loader.PYDANTIC_ENTRY_POINT_GROUP == "pydantic"
-    assert list(sys.modules[name].get_plugins()) == []

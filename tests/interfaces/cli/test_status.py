@@ -54,37 +54,6 @@ def test_an_overlay_folder_of_the_command(db: Path, tmp_path: Path) -> None:
     assert invoke("status", "--overlay-dir", tmp_path / "none", "--db", db).code == 3
 
 
-def test_a_missing_folder_of_overlays_does_not_hide_the_corpus(
-    db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ROLEBUNDLE_OVERLAYS", str(tmp_path / "none"))
-    outcome = invoke("status", "--db", db)
-    assert outcome.code == 0
-    assert "1 document, 1 chunk" in outcome.out
-    assert "there is no such folder of overlays" in outcome.out
-
-
-def test_an_answer_says_nothing_of_rules_without_a_match(db: Path, tmp_path: Path) -> None:
-    """The owner is told, not every agent with every answer."""
-    words = {"preferred_terms": ["zebra"]}
-    rules = {"forbidden_sources": [{"path": "drafts/**"}]}
-    write(tmp_path / "team.db.overlays", "odd", vocabulary=words, source_policy=rules)
-    outcome = invoke(
-        "retrieve",
-        "rollback plan",
-        "--role",
-        "odd",
-        "--lexical-only",
-        "--format",
-        "json",
-        "--db",
-        db,
-    )
-    codes = [warning["code"] for warning in outcome.json()["warnings"]]
-    assert set(codes) <= {"ONLY_SHARED_CORPUS", "NO_HIGH_TRUST_MATCH", "LOW_DIVERSITY"}
-    assert "zebra" not in str(outcome.json()["warnings"])
-
-
 def test_a_corpus_without_declared_trust_is_reported_once(db: Path, tmp_path: Path) -> None:
     """Each of its answers would warn of the same."""
     trusted = build(tmp_path, [document("plan", ["a plan"], trust_tier="preferred")], name="t.db")

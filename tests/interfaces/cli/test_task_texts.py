@@ -107,14 +107,6 @@ def test_any_text_at_all(sample_without_vectors: Path, task: str, role: str | No
         RetrievalBundle.model_validate_json(outcome.out)
 
 
-@settings(suppress_health_check=list(HealthCheck))
-@given(reference=st.text(max_size=40))
-def test_any_reference_at_all(sample_without_vectors: Path, reference: str) -> None:
-    outcome = invoke("get", "--db", sample_without_vectors, "--", reference)
-    is_coded(outcome)
-    assert outcome.code == 2
-
-
 @pytest.mark.parametrize(
     "reference", ["\udcff", "a\udcffb:1-2", "a\0b", "%s", "x" * 100_000, "a:1-999999999"]
 )

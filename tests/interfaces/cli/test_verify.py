@@ -91,13 +91,6 @@ def test_a_draft_that_is_not_text(db: Path, tmp_path: Path) -> None:
     assert "draft_not_text" in outcome.err
 
 
-def test_a_hostile_draft_does_not_control_the_terminal(db: Path, tmp_path: Path) -> None:
-    path = tmp_path / "draft.md"
-    path.write_text('They wrote "\x1b[2J\x1b]0;owned\x07 and \u202e reversed".\n', encoding="utf-8")
-    outcome = invoke("verify", path, "--db", db)
-    assert outcome.out.replace("\n", "").isprintable()
-
-
 def test_a_judge_is_a_setting_and_no_field(
     db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

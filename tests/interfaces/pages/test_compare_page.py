@@ -9,13 +9,13 @@ from lxml import html
 
 from rolebundle.contracts.comparison import Comparison
 from rolebundle.interfaces.pages import words
-from rolebundle.interfaces.pages.compare import compare_form, compare_page
+from rolebundle.interfaces.pages.compare import compare_page
 from rolebundle.interfaces.pages.site import Site
 from rolebundle.retrieval.explanation.compare import compare_roles
 from support.commands import invoke
 from support.corpora import ask, built, document, overlay
 from support.overlay_files import write
-from support.pages import HOSTILE, elements_of, is_closed, links_of, text_of, with_text
+from support.pages import HOSTILE, elements_of, is_closed, links_of, with_text
 
 DOCUMENTS = [
     document("plan", ["token", "token rotation of the plan"]),
@@ -86,30 +86,6 @@ def test_passages_are_grouped_by_the_roles_that_get_them(comparison: Comparison)
     ]
 
 
-def test_a_move_is_measured_against_no_role(comparison: Comparison) -> None:
-    ranks = {
-        passage.locator: [standing.rank for standing in passage.standings]
-        for passage in comparison.passages
-    }
-    moves = []
-    for name, *cells in rows_of(compare_page(comparison), "passages"):
-        if not cells:
-            continue
-        [before, *after] = next(ranks[locator] for locator in ranks if locator and locator in name)
-        for cell, rank in zip(cells[1:], after, strict=True):
-            if rank is None:
-                continue
-            move = cell.removeprefix(f"Rank {rank} ").split(" score")[0]
-            moves.append(move)
-            if before is None:
-                assert move == "new"
-            elif before == rank:
-                assert move == "same place"
-            else:
-                assert move == f"{'up' if rank < before else 'down'} {abs(rank - before)}"
-    assert len(set(moves)) > 2
-
-
 def test_answers_and_overlaps_are_those_of_the_roles(comparison: Comparison) -> None:
     page = compare_page(comparison)
     for row, view in zip(rows_of(page, "answers"), comparison.roles[1:], strict=True):
@@ -118,21 +94,6 @@ def test_answers_and_overlaps_are_those_of_the_roles(comparison: Comparison) -> 
     for row, overlap in zip(rows_of(page, "overlaps"), comparison.overlaps, strict=True):
         assert row[0] == f"{overlap.first or 'no role'} and {overlap.second}"
         assert row[1:3] == [str(overlap.shared_chunks), f"{overlap.chunks:.0%}"]
-
-
-def test_without_an_answer_to_no_role_nothing_is_measured_against_it(tmp_path: Path) -> None:
-    with built(tmp_path, DOCUMENTS) as corpus:
-        bundles = [ask(corpus, role, task="token") for role in (STRICT, WIDE)]
-    page = compare_page(compare_roles(bundles))
-    assert "no role" not in text_of(page)
-
-
-def test_nothing_is_selected_for_any_role(tmp_path: Path) -> None:
-    with built(tmp_path, []) as corpus:
-        bundles = [ask(corpus, role, task="token") for role in (None, STRICT, WIDE)]
-    assert "No passage is selected for any of the roles." in text_of(
-        compare_page(compare_roles(bundles))
-    )
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
@@ -157,13 +118,6 @@ def test_a_page_of_the_application_leads_to_why_for_each_role(comparison: Compar
     for role in ("", "&role=strict", "&role=wide"):
         assert f"/token/why?task=token{role}&id=plan%230" in links
     assert "/token/answer?task=token&role=strict" in links
-
-
-def test_the_form_has_the_chosen_roles_checked() -> None:
-    site = Site(base="/token/", request={"task": "token"}, roles=["strict", "wide"])
-    page = html.fromstring(compare_form(site, ["wide"]))
-    assert page.xpath("//input[@name='roles']/@value") == ["strict", "wide"]
-    assert page.xpath("//input[@name='roles'][@checked]/@value") == ["wide"]
 
 
 def test_the_command_writes_the_page_with_the_answer_without_a_role(

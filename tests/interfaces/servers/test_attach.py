@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -30,7 +29,7 @@ from rolebundle.interfaces.servers.attach import (
 )
 from rolebundle.interfaces.servers.local_socket import connect, listening, socket_paths
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.interfaces.servers.shared_server import SharedServer, Sharing
+from rolebundle.interfaces.servers.shared_server import Sharing
 from support.commands import PROGRAM, forked_program
 from support.corpora import build, document
 from support.mcp import INITIALIZE, INITIALIZED
@@ -168,18 +167,6 @@ def test_an_attached_client_gets_the_answers_of_a_process_of_its_own(db: Path, p
     assert answers == expected
 
 
-def test_mcp_is_served_too(db: Path, place: Path) -> None:
-    pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
-    call = {"name": "retrieve", "arguments": {"task": "token", "lexical_only": True}}
-    with serving(db, place), Attached(db, "mcp") as client:
-        client.send(json.dumps(INITIALIZE).encode(), json.dumps(INITIALIZED).encode())
-        client.send(request(2, "tools/call", **call))
-        answers, code = client.end()
-    assert [answer["id"] for answer in answers] == [1, 2]
-    assert "[1] " in answers[1]["result"]["content"][0]["text"]
-    assert code == 0
-
-
 @pytest.mark.parametrize("command", [pytest.param("serve", marks=pytest.mark.slow), "mcp"])
 def test_both_commands_attach_by_themselves(db: Path, place: Path, command: str) -> None:
     # What a command would answer alone is hidden, so that only the server can have answered.
@@ -283,30 +270,6 @@ def test_an_idle_server_ends_with_its_clients(db: Path, place: Path) -> None:
         server.terminate()
         assert server.wait(10) == 0
         assert client.end() == ([], 0)
-
-
-def test_a_signal_ends_a_client_whose_server_reads_nothing(db: Path, place: Path) -> None:
-    with serving(db, place, before=BLOCKED) as server, Attached(db) as client:
-        client.send(request(0, "status"))
-        wait_until_begun(server)
-        # More than the server queues, so that the client cannot send all of it.
-        big = request(1, "retrieve", task="token", seen=["x" * 1_000] * 500)
-        feeder = Thread(target=feed, args=(client, [big] * 60), daemon=True)
-        feeder.start()
-        feeder.join(1)
-        assert feeder.is_alive()
-        client.process.send_signal(signal.SIGTERM)
-        assert client.process.stdout
-        refused = [json.loads(line) for line in client.process.stdout]
-        assert {answer["error"]["data"]["code"] for answer in refused} == {"interrupted"}
-        assert client.process.wait(5) == 1
-
-
-def feed(client: Attached, lines: list[bytes]) -> None:
-    try:
-        client.send(*lines)
-    except OSError:
-        pass
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -444,33 +407,6 @@ def test_a_stale_socket_is_replaced_and_a_used_one_is_not(place: Path) -> None:
             pass
         assert busy.value.code == "already_served"
         assert place.exists()
-
-
-def test_the_error_of_a_server_is_not_reported_as_one_of_its_socket(place: Path) -> None:
-    with pytest.raises(BrokenPipeError), listening(place):
-        raise BrokenPipeError
-    assert not place.exists()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="counts the descriptors in /proc")
-def test_a_client_that_is_gone_after_its_hello_leaves_no_descriptors(db: Path, place: Path) -> None:
-    def greeted() -> int:
-        client, served = socket.socketpair()
-        client.sendall(hello(db).model_dump_json().encode() + b"\n")
-        client.close()
-        server._serve_session(served)
-        served.close()
-        return len([*Path("/proc/self/fd").iterdir()])
-
-    with listening(place) as listener:
-        server = SharedServer(sharing(db), listener)
-        assert greeted() == greeted()
-
-
-def test_a_client_that_is_gone_is_nobody() -> None:
-    closed = socket.socket(socket.AF_UNIX)
-    closed.close()
-    assert not local_socket.is_same_user(closed)
 
 
 def test_where_a_socket_cannot_be(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,15 +102,6 @@ def test_retrieve_shows_every_passage_and_only_as_text(
         assert chunk["content"] in text
 
 
-def test_max_chars_bounds_the_text(server: SharedServer) -> None:
-    texts = [
-        text_of(server.call("retrieve", {"task": TASK, "lexical_only": True, "maxChars": most}))
-        for most in (1_000, 2_500)
-    ]
-    assert [len(text) <= most for text, most in zip(texts, (1_000, 2_500), strict=True)]
-    assert "\n[1] " in texts[0] and "larger max_chars" in texts[0]
-
-
 def test_the_place_of_a_passage_is_a_reference_everywhere(server: SharedServer) -> None:
     fields = {"task": TASK, "now": NOW, "lexical_only": True, "limit": 1}
     place = first_place(server, fields)
@@ -177,13 +168,6 @@ def test_names_that_models_guess_are_taken(server: SharedServer) -> None:
     result = server.call("retrieve", guessed)
     assert not result.is_error, text_of(result)
     assert len(re.findall(r"^\[\d\] ", text_of(result), re.MULTILINE)) == 2
-
-
-def test_a_wrong_field_is_answered_with_the_nearest_name(server: SharedServer) -> None:
-    error = error_of(server.call("retrieve", {"task": TASK, "limmit": 2}))
-    assert error["code"] == "bad_request"
-    assert "did you mean limit?" in error["message"]
-    assert error["retryable"] is False
 
 
 @pytest.mark.parametrize(

@@ -141,32 +141,6 @@ def test_the_current_protocol_and_the_one_before_over_both_transports(
         assert "[1] " in text_of(result)
 
 
-def test_several_clients_are_served_at_once(server: HttpServer) -> None:
-    tasks = [TASK, "Who decides about pricing?", "How is a sync conflict resolved?"]
-
-    async def ask(task: str) -> list[str]:
-        async with server.session() as session:
-            answers = await asyncio.gather(
-                *(
-                    session.call_tool(
-                        "retrieve",
-                        {"task": task, "lexical_only": True, "limit": limit},
-                    )
-                    for limit in (1, 2, 3)
-                )
-            )
-        places = [re.findall(r"^\[\d+\] (\S+)", text_of(answer), re.M) for answer in answers]
-        assert [*map(len, places)] == [1, 2, 3]
-        return places[2]
-
-    async def at_once() -> list[list[str]]:
-        return await asyncio.gather(*(ask(task) for task in [*tasks, tasks[0]]))
-
-    found = asyncio.run(at_once())
-    assert found[3] == found[0]
-    assert len({tuple(places) for places in found}) == 3
-
-
 @pytest.mark.parametrize("transport", [pytest.param("stdio", marks=pytest.mark.slow), "http"])
 def test_the_tools_that_write(transport: str, sample_db: Path, tmp_path: Path) -> None:
     folder = tmp_path / "notes"

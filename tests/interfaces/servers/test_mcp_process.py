@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES
-from support.commands import invoke
 from support.corpora import build, document
 from support.mcp import (
     CALL,
@@ -38,19 +37,6 @@ pytestmark = needs_mcp
 @pytest.fixture(scope="module")
 def sample_db(sample_without_vectors: Path) -> Path:
     return sample_without_vectors
-
-
-def test_an_empty_corpus_answers_that_nothing_was_found(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    db = tmp_path / "empty.db"
-    invoke("ingest", tmp_path / "docs", "--lexical-only", "--db", db)
-
-    async def talk(session: Session) -> Any:
-        return await session.call_tool("retrieve", {"task": TASK, "lexical_only": True})
-
-    result = with_session(talk, db)
-    assert not result.is_error, text_of(result)
-    assert "No passage was found" in text_of(result)
 
 
 def test_a_missing_corpus_is_an_error_until_it_is_there(tmp_path: Path) -> None:
@@ -157,13 +143,6 @@ def piped(db: Path, call: dict[str, Any], program: str = SERVE, real: bool = Fal
     )
 
 
-@pytest.mark.slow
-def test_end_of_input_ends_it(sample_db: Path) -> None:
-    result = piped(sample_db, CALL, real=True)
-    assert result.returncode == 0
-    assert json.loads(result.stdout)["id"] == 2
-
-
 @pytest.mark.parametrize("real", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it(sample_db: Path, number: signal.Signals, real: bool) -> None:
@@ -195,19 +174,6 @@ def test_calls_that_were_piped_in_are_answered_before_the_end(sample_db: Path) -
     shown_text = b"".join(json.dumps(message).encode() + b"\n" for message in [*HELLO, CALL])
     result = subprocess.run(command(sample_db), input=shown_text, capture_output=True, check=True)
     assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == [1, 2]
-
-
-def test_a_client_that_reads_no_more_ends_it(sample_db: Path) -> None:
-    talk = Conversation(sample_db)
-    assert talk.process.stdout is not None
-    talk.process.stdout.close()
-    started = time.monotonic()
-    talk.send(CALL)
-    talk.process.wait(5)
-    assert talk.process.stdin is not None and talk.process.stderr is not None
-    talk.process.stdin.close()
-    assert time.monotonic() - started < 4
-    assert b"Traceback" not in talk.process.stderr.read()
 
 
 DEAF = SLOW.replace("stopped.append(1)", "None")

@@ -79,22 +79,6 @@ def test_lines_are_the_same_in_any_pieces(parts: list[list[bytes]]) -> None:
         pipes.close()
 
 
-def test_a_line_that_is_too_long_is_reported_before_it_ends(pipes: Pipes) -> None:
-    lines = pipes.lines()
-    os.write(pipes.put, b"x" * 12)
-    assert next(lines) == b"x" * 11
-    os.write(pipes.put, b"y" * 50 + b"\nnext\n")
-    assert next(lines) == b"next"
-
-
-def test_a_stopper_ends_it(pipes: Pipes) -> None:
-    os.write(pipes.put, b"one\n")
-    lines = pipes.lines()
-    assert next(lines) == b"one"
-    pipes.stopper.stop()
-    assert list(lines) == []
-
-
 def test_a_stopped_reader_yields_what_was_sent_before(pipes: Pipes) -> None:
     os.write(pipes.put, b"one\ntwo\nhalf")
     pipes.stopper.stop()
