@@ -79,12 +79,6 @@ def test_what_is_wrong_is_named(tmp_path: Path, text: str, message: str, hint: s
     assert hint in caught.value.hint
 
 
-def test_json_is_strict(tmp_path: Path) -> None:
-    twice = written(tmp_path, '[{"task": "a", "task": "b"}]', "set.json")
-    with pytest.raises(ConfigurationError, match="is not JSON"):
-        load_golden(twice)
-
-
 @pytest.mark.parametrize("data", [None, b"\xff\xfe"])
 def test_what_cannot_be_read(tmp_path: Path, data: bytes | None) -> None:
     path = tmp_path / "set.toml"

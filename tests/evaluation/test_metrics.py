@@ -17,7 +17,6 @@ from rolebundle.evaluation.metrics import (
     paired_randomization,
     percentile,
 )
-from support.amounts import few_examples
 
 _THEIRS = {
     "ndcg@10": "ndcg_cut_10",
@@ -59,26 +58,6 @@ def test_the_exact_p_value_is_the_share_of_all_signs(pairs: list[tuple[int, int]
     sums = [abs(sum(map(mul, differences, sign))) for sign in signs]
     expected = sum(sum_of_signs >= abs(sum(differences)) for sum_of_signs in sums) / len(sums)
     assert paired_randomization(first, second) == pytest.approx(expected)
-
-
-@pytest.mark.slow  # To import scipy takes longer than all other tests of this file.
-@few_examples
-@given(PAIRS)
-def test_the_exact_p_value_is_what_scipy_says(pairs: list[tuple[int, int]]) -> None:
-    stats = pytest.importorskip("scipy.stats")
-    first, second = [a / 8 for a, _ in pairs], [b / 8 for _, b in pairs]
-    differences = np.array(second) - np.array(first)
-    if not differences.any():
-        assert paired_randomization(first, second) == 1.0
-        return
-    theirs = stats.permutation_test(
-        (differences,),
-        lambda values, axis: np.mean(values, axis=axis),
-        permutation_type="samples",
-        n_resamples=np.inf,
-        vectorized=True,
-    )
-    assert paired_randomization(first, second) == pytest.approx(min(1.0, theirs.pvalue))
 
 
 def test_the_sampled_p_value_is_near_the_t_test() -> None:

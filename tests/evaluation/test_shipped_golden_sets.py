@@ -11,16 +11,15 @@ import pytest
 from rolebundle.engine import Engine
 from rolebundle.evaluation.comparison import check_thresholds, with_thresholds
 from rolebundle.evaluation.evaluation import Plan, evaluate
-from rolebundle.evaluation.golden import FOLDER, corpus_folder, find_golden_set, load_golden
+from rolebundle.evaluation.golden import FOLDER, find_golden_set, load_golden
 from rolebundle.evaluation.governance import Role, distinctiveness
 from rolebundle.evaluation.questions import References, from_golden
 from rolebundle.evaluation.runner import Runner
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
-from rolebundle.resources import data_folder, demo_overlays
+from rolebundle.resources import demo_overlays
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 ROLES = [entry.role_id for entry in list_overlays([demo_overlays()])]
-PLANS = sorted((demo_overlays() / FOLDER).iterdir())
 
 
 def silent(_step: str, _done: int, _total: int) -> None:
@@ -70,14 +69,3 @@ def test_generic_tasks_tell_the_roles_apart(sample: Engine, step: int) -> None:
     # "How do sessions and tokens work?" with security's audit for a product strategist.
     assert min(item.own_first for item in apart.roles) >= 5 / 6
     assert apart.mean_overlap <= 0.4
-
-
-@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
-def test_a_set_names_the_sample_corpus_from_where_it_lies(path: Path) -> None:
-    folder = corpus_folder(path, load_golden(path))
-    assert folder == data_folder("sample_corpus").resolve()
-
-
-def test_golden_sets_are_no_overlays() -> None:
-    assert sorted(path.stem for path in demo_overlays().glob("*.json")) == ROLES
-    assert len(PLANS) == len(ROLES) + 1

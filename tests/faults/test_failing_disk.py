@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import resource
+import subprocess
 import sys
 from itertools import count
 from pathlib import Path
@@ -14,7 +16,7 @@ from rolebundle.errors import StorageError
 from rolebundle.ingest import batches, indexes, sync
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
-from support.commands import CHECKOUT, invoke, invoke_in_a_child
+from support.commands import CHECKOUT, PROGRAM, forked_program, invoke, invoke_in_a_child
 from support.corpora import ask, document, fill, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.faulty_file_system import shimmed_disk
@@ -163,8 +165,6 @@ def test_a_page_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs RLIMIT_FSIZE")
 def test_a_file_size_limit(tmp_path: Path) -> None:
-    import resource
-
     db = tmp_path / "c.db"
     assert invoke("ingest", notes(tmp_path / "few", 3), "--lexical-only", "--db", db).code == 0
     before = contents(db)
@@ -187,10 +187,6 @@ def test_a_file_size_limit(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("command", ["status", "overlay demo", "--help"])
 def test_an_output_that_cannot_be_written(sample_db: Path, command: str) -> None:
-    import subprocess
-
-    from support.commands import PROGRAM, forked_program
-
     db = ["--db", str(sample_db)]
     more = {"status": db, "overlay demo": ["--lexical-only", *db]}
     with Path("/dev/full").open("w") as full:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import apsw
 import pytest
 
 from rolebundle.engine import Engine
+from rolebundle.errors import FULL_ERRNOS
+from rolebundle.storage.files import sqlite_file
+from rolebundle.storage.files.sqlite_errors import own_error
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke_as_a_common_user
 from support.corpora import document, fill
@@ -45,8 +49,6 @@ def test_a_log_in_a_read_only_folder_is_honoured(unmerged: Path) -> None:
 def test_a_reader_without_shared_memory_notices_what_is_written_later(
     unmerged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rolebundle.storage.files import sqlite_file
-
     connect = sqlite_file._connect
 
     def without_memory(name: str, *arguments: object, **options: object) -> apsw.Connection:
@@ -71,11 +73,6 @@ def test_a_reader_without_shared_memory_notices_what_is_written_later(
 
 
 def test_a_file_too_large_and_a_used_up_quota_are_full() -> None:
-    import errno
-
-    from rolebundle.errors import FULL_ERRNOS
-    from rolebundle.storage.files.sqlite_errors import own_error
-
     assert {errno.ENOSPC, errno.EFBIG, errno.EDQUOT} == set(FULL_ERRNOS)
     for reason in FULL_ERRNOS:
         error = own_error(apsw.IOError("disk I/O error"), Path("c.db"), reason)

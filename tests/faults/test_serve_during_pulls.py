@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Condition, Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 import pytest
@@ -25,9 +25,6 @@ from support.amounts import rounds
 from support.commands import run
 from support.replication_site import Site
 from support.served import Served
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix domain sockets")
 

@@ -228,14 +228,6 @@ def test_undo_works_after_the_host_has_rewritten_the_file(tmp_path: Path, text: 
     assert json.loads(file.path.read_text()) == expected
 
 
-def test_undo_of_toml_keeps_comments_and_later_tables(tmp_path: Path) -> None:
-    file = host_file(tmp_path, CODEX, "codex")
-    file.write("rolebundle", ENTRY)
-    file.path.write_text(file.path.read_text() + "\n[later]\nx = 1 # mine\n")
-    file.undo("rolebundle")
-    assert file.path.read_text() == CODEX + "\n[later]\nx = 1 # mine\n"
-
-
 @pytest.mark.parametrize("text", [CLAUDE, None])
 def test_an_entry_that_a_person_edited_is_not_taken_back(tmp_path: Path, text: str | None) -> None:
     file = host_file(tmp_path, text)
@@ -246,20 +238,6 @@ def test_an_entry_that_a_person_edited_is_not_taken_back(tmp_path: Path, text: s
         file.undo("rolebundle")
     assert refused.value.code == "nothing_to_undo"
     assert file.path.read_text() == edited
-
-
-def test_a_second_write_is_undone_to_what_was_before_the_first(tmp_path: Path) -> None:
-    file = host_file(tmp_path, CONFLICTING)
-    file.write("rolebundle", ENTRY)
-    file.write("rolebundle", OTHER_ENTRY)
-    assert json.loads(file.path.read_text())["mcpServers"]["rolebundle"] == {
-        **OTHER_ENTRY,
-        "env": {"A": "1"},
-    }
-    file.write("second", OTHER_ENTRY)
-    file.undo("rolebundle")
-    file.undo("second")
-    assert file.path.read_text() == CONFLICTING
 
 
 # -- the command ---------------------------------------------------------------------------------

@@ -188,16 +188,6 @@ class TestTheRest:
         second_bundle = sample.retrieve(request_from(more["params"]))
         assert second_bundle.without_timings() == bundle.without_timings()
 
-    def test_a_long_field_has_to_be_sent_again(self, sample: Engine) -> None:
-        where = {"path": [f"{'*' * 100}{n}" for n in range(20)] + ["**"]}
-        bundle = bundle_for(sample, where=where)
-        answer = shaped_bundle(bundle, "compact")
-        assert answer["selected"]
-        assert "where" not in answer["request"]
-        assert answer["more"]["repeat"] == ["where"]
-        second_request = request_from({**answer["more"]["params"], "where": where})
-        assert sample.retrieve(second_request).without_timings() == bundle.without_timings()
-
 
 class TestBounds:
     def test_whole_passages_come_from_the_top(self, sample: Engine) -> None:

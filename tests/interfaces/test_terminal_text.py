@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.interfaces import render
-from rolebundle.interfaces.cli.get import lookup_lines
 from rolebundle.interfaces.layout import columns
 from rolebundle.interfaces.style import Style
-from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up
 from support.commands import AUDIT, SAMPLE, invoke
 from support.corpora import ask, built, chunk, document, overlay, scratch_folder
 
@@ -76,14 +74,6 @@ def test_what_ranked_lower_is_apart_from_what_was_rejected(bundle: RetrievalBund
     cut = [found.chunk_id for found in bundle.rejected if found.reason == "budget_cut"]
     assert [name in brief for name in cut] == [False, False]
     assert [name in verbose for name in cut] == [True, True]
-
-
-def test_reasons_take_one_line_and_all_of_them_with_verbose(bundle: RetrievalBundle) -> None:
-    brief = render.text(bundle, 40).split("\n")
-    verbose = " ".join(render.text(bundle, 40, verbose=True).split())
-    assert sum(line.startswith("     why: ") for line in brief) == len(bundle.selected)
-    for found in bundle.selected:
-        assert f"why: {'; '.join(found.reasons_selected)}" in verbose
 
 
 @given(
@@ -147,16 +137,3 @@ def test_every_text_keeps_locators_whole_and_colours_change_nothing_else(
 FOLDERS = tuple(f"{file.name}/" for file in SAMPLE.iterdir() if file.is_dir()) + tuple(
     f"{name}/" for name in ("drafts", "glossary", "sample_corpus")
 )
-
-
-def test_get_shows_no_control_characters(tmp_path: Path) -> None:
-    """Also if the scan, which removes them, is off: a document of an older corpus may have them."""
-    text = "token \x1b[2J \x9b31m \u202e a\tb\n用户 end"
-    with (
-        scratch_folder() as folder,
-        built(folder, [document("d", [text], title="t\x1b")]) as corpus,
-    ):
-        found = look_up(corpus, "d", ReferenceScope())
-    output = "\n".join(lookup_lines(found, COLORS))
-    assert "�[2J �31m � a\tb\n用户 end" in output
-    assert "\x1b" not in click.unstyle(output)

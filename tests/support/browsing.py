@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from support.inspecting import Inspecting
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Dialog, Request, Route
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -83,7 +80,7 @@ class Visitor:
         options: of the browser's context.
     """
 
-    def __init__(self, browser: Browser, **options: Any) -> None:
+    def __init__(self, browser: Any, **options: Any) -> None:
         self._context = browser.new_context(**options)
         self._context.route("**/*", self._pass_on)
         self._context.set_default_timeout(MAX_MILLISECONDS)
@@ -134,7 +131,7 @@ class Visitor:
             *self.messages,
         ]
 
-    def _pass_on(self, route: Route, request: Request) -> None:
+    def _pass_on(self, route: Any, request: Any) -> None:
         if request.url in self._content:
             content = self._content[request.url]
             route.fulfill(body=content, content_type="text/html; charset=utf-8")
@@ -144,10 +141,10 @@ class Visitor:
             self.requests.append(request.url)
             route.abort()
 
-    def _dismiss(self, dialog: Dialog) -> None:
+    def _dismiss(self, dialog: Any) -> None:
         self.messages.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    def _note(self, message: ConsoleMessage) -> None:
+    def _note(self, message: Any) -> None:
         if message.type in ("error", "warning"):
             self.messages.append(message.text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import json
 import os
@@ -135,7 +136,6 @@ def invoke_as_a_common_user(*arguments: str | Path) -> Outcome:
 def _drop_permission_override() -> None:
     if os.geteuid() != 0:
         return
-    import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)

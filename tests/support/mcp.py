@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -21,10 +21,6 @@ from rolebundle.resources import demo_overlays
 from support.program_server import forked_python
 
 # Only tests that run import the SDK, which takes a second: every worker collects all tests.
-if TYPE_CHECKING:
-    import httpx2
-    from mcp import ClientSession as Session
-    from mcp import StdioServerParameters
 
 needs_mcp = pytest.mark.skipif(
     find_spec("mcp_types") is None, reason="needs the extra: pip install 'rolebundle[mcp]'"
@@ -77,7 +73,7 @@ def command(db: Path, *more: str, program: str = SERVE, real: bool = False) -> l
     return [*python, program, *options]
 
 
-def server_of(db: Path, *more: str, program: str = SERVE) -> StdioServerParameters:
+def server_of(db: Path, *more: str, program: str = SERVE) -> Any:
     from mcp import StdioServerParameters
 
     first, *arguments = command(db, *more, program=program)
@@ -116,14 +112,14 @@ class HttpServer:
         self.headers = {"Authorization": f"Bearer {token_file.read_text().strip()}"}
 
     @property
-    def client(self) -> httpx2.AsyncClient:
+    def client(self) -> Any:
         import httpx2
 
         # To load the certificates, which http:// does not use, takes longer than most calls.
         return httpx2.AsyncClient(headers=self.headers, verify=False)
 
     @asynccontextmanager
-    async def session(self) -> AsyncIterator[Session]:
+    async def session(self) -> AsyncIterator[Any]:
         """A session with it."""
         from mcp import ClientSession
         from mcp.client.streamable_http import streamable_http_client
@@ -138,7 +134,7 @@ class HttpServer:
 
 
 @asynccontextmanager
-async def stdio_session(server: StdioServerParameters) -> AsyncIterator[Session]:
+async def stdio_session(server: Any) -> AsyncIterator[Any]:
     """A session with a new server."""
     from mcp import ClientSession
     from mcp.client.stdio import stdio_client
@@ -149,7 +145,7 @@ async def stdio_session(server: StdioServerParameters) -> AsyncIterator[Session]
 
 
 def with_session(
-    talk: Callable[[Session], Awaitable[Any]],
+    talk: Callable[[Any], Awaitable[Any]],
     db: Path,
     *more: str,
     program: str = SERVE,
@@ -160,7 +156,7 @@ def with_session(
 
 
 def run_session(
-    opened: Any, talk: Callable[[Session], Awaitable[Any]], seconds: float = SECONDS
+    opened: Any, talk: Callable[[Any], Awaitable[Any]], seconds: float = SECONDS
 ) -> Any:
     """Return what ``talk`` returns with the session of a context manager."""
     from mcp.shared.exceptions import MCPError
@@ -192,12 +188,12 @@ class SharedServer:
 
     def __init__(self, db: Path, token_file: Path | None = None) -> None:
         self._db, self._token_file = db, token_file
-        self._ready: Future[Session] = Future()
+        self._ready: Future[Any] = Future()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._enough: asyncio.Event | None = None
         self._thread: Thread | None = None
 
-    def speak(self, talk: Callable[[Session], Coroutine[Any, Any, Any]]) -> Any:
+    def speak(self, talk: Callable[[Any], Coroutine[Any, Any, Any]]) -> Any:
         """Return what ``talk`` returns, and raise what it raises."""
         if self._thread is None:
             self._thread = Thread(target=self._run, daemon=True)

@@ -112,17 +112,6 @@ class Served:
                 stream.close()
 
 
-def wait_until_filled(pipe: int, patience: float = 30.0) -> None:
-    """Wait until a pipe that nobody reads has half of what it holds, and its writer more to write."""
-    import fcntl
-    import termios
-
-    deadline = time.monotonic() + patience
-    while int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4), sys.byteorder) < 32_768:
-        assert time.monotonic() < deadline, "the pipe does not fill"
-        time.sleep(0.01)
-
-
 def request(number: Any, method: str, **params: Any) -> bytes:
     message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
     return json.dumps(message).encode()

@@ -12,10 +12,12 @@ import apsw
 import pytest
 
 from rolebundle.contracts.doctor import DoctorReport
+from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.location import audit_path, published_folder
 from rolebundle.storage.opening import open_writer
 from support.commands import invoke, invoke_as_a_common_user
 from support.corpora import build, document, fill
+from support.fake_embedder import HashingProvider
 from support.templates import Template
 
 Snapshot = dict[str, tuple[int, int, str]]
@@ -184,9 +186,6 @@ def test_files_that_changed_or_are_gone(db: Path, tree: Path) -> None:
 
 
 def test_a_model_that_is_not_at_hand(tmp_path: Path) -> None:
-    from rolebundle.storage.indexes import vector_index
-    from support.fake_embedder import HashingProvider
-
     db = build(tmp_path, [document("d0", ["the token"])], HashingProvider())
     for connection in (
         '{"provider": "ollama", "model": "m", "url": "http://127.0.0.1:9"}',

@@ -136,14 +136,6 @@ class TestList:
         assert old == ("  1  fake:old  8 dimensions  6 vectors, 0 waiting  digest 0123456789ab")
         assert ours.startswith(f"* 2  ollama:{MODEL}:latest  8 dimensions  6 vectors, 0 waiting")
 
-    def test_json(self, db: Path, server: EmbeddingServer) -> None:
-        new(db, server)
-        old, ours = invoke("corpus", "embed", "list", "--json", "--db", db).json()["indexes"]
-        assert (old["id"], old["active"], old["vectors"]) == (1, False, 6)
-        assert (ours["id"], ours["active"], ours["waiting"]) == (2, True, 0)
-        assert ours["passage_prefix"] == "search_document: "
-        assert ours["since"]
-
     def test_the_approximate_index_and_its_problem(self, db: Path) -> None:
         state = approximate_index.ApproximateState(4, 4, 0.97, 6, 5)
         with open_writer(db) as corpus, corpus.writing():

@@ -54,15 +54,6 @@ def test_json_and_harm_with_embeddings(collection: Path) -> None:
     assert report.corpus.index is not None
 
 
-def test_a_corpus_is_kept_if_it_is_named(collection: Path, tmp_path: Path) -> None:
-    db = tmp_path / "kept.db"
-    for _ in range(2):
-        assert invoke("eval", collection, "--lexical-only", "--db", db).code == 0
-    before = db.read_bytes()
-    assert invoke("eval", collection, "--lexical-only", "--db", db).code == 0
-    assert db.read_bytes() == before, "one that is there is only read"
-
-
 def test_floors(collection: Path) -> None:
     run = ("eval", collection, "--lexical-only", "--fail-under")
     held = invoke(*run, "ndcg@10=0.9", "--fail-under", "seconds=60")

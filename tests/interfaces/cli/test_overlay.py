@@ -60,13 +60,6 @@ def test_show(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     assert run(capsys, "show", str(folder / "child.json"))[1] == out
 
 
-def test_show_of_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, "show", "securty-reviewer")
-    assert (code, out) == (3, "")
-    assert "did you mean security-reviewer?" in err
-    assert run(capsys, "show", "../x")[0] == 3
-
-
 def test_lint_without_a_corpus(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "lint")
     assert (code, out) == (0, "")
@@ -128,13 +121,3 @@ def test_explain(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     assert "\x1b" not in out
     code, out, _ = run(capsys, "show", "mine", "--overlay-dir", str(folder))
     assert json.loads(out)["rescaled"] == ["semantic_weight", "metadata_weight", "rerank_weight"]
-
-
-def test_lint_of_what_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert run(capsys, "lint", "securty-reviewer")[0] == 3
-    assert run(capsys, "lint", "../x.json")[0] == 3
-    assert "errors: no.such.role [" in run(capsys, "lint", "no.such.role")[2]
-    for name in ("", " "):
-        code, _, err = run(capsys, "lint", "security-reviewer", name)
-        assert code == 2 and "[name_empty]" in err
-    assert run(capsys, "lint", "--db", str(tmp_path / "none.db"))[0] == 2

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from rolebundle.contracts.comparison import Comparison
-from rolebundle.contracts.replay import Replay
 from support.commands import Outcome, invoke, is_coded
 from support.overlay_files import write
 
@@ -52,19 +48,6 @@ class TestReplay:
         assert reply.out.startswith(
             "the answer is the same today: mossline-security-reviewer · Review"
         )
-
-    def test_json(self, sample_db: Path, bundle: Path) -> None:
-        reply = Replay.model_validate(invoke("replay", bundle, "--db", sample_db, "--json").json())
-        assert reply.same
-        assert reply.selected_before == 4
-
-    def test_standard_input(
-        self, sample_db: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(
-            sys, "stdin", SimpleNamespace(buffer=io.BytesIO(bundle.read_bytes()), read=None)
-        )
-        assert invoke("replay", "-", "--db", sample_db).out.startswith("the answer is the same")
 
     def test_after_an_edit(self, tmp_path: Path) -> None:
         db, notes = tmp_path / "notes.db", tmp_path / "notes"
@@ -137,11 +120,6 @@ class TestReplay:
         path.write_bytes(content)
         refused(invoke("replay", path, "--db", sample_db), "bundle_malformed")
 
-    def test_an_unknown_field(self, sample_db: Path, bundle: Path) -> None:
-        outcome = invoke("replay", change(bundle, surprise=1), "--db", sample_db)
-        refused(outcome, "bundle_malformed")
-        assert "surprise: " in outcome.err
-
     @pytest.mark.parametrize("detail", ["ids", "compact"])
     def test_less_detail(self, sample_db: Path, bundle: Path, detail: str) -> None:
         plain = json.loads(bundle.read_text("utf-8"))
@@ -192,11 +170,6 @@ class TestCompare:
         outcome = self.compare(sample_db, roles=roles)
         is_coded(outcome)
         assert outcome.code == 2
-
-    def test_a_role_that_is_not_there(self, sample_db: Path) -> None:
-        outcome = self.compare(sample_db, roles="mossline-security-reviewer,nobody")
-        is_coded(outcome)
-        assert outcome.code == 3
 
 
 def test_a_comparison_of_answers_without_passages_says_so(sample_db: Path) -> None:

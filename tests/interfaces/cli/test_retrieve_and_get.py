@@ -8,7 +8,6 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.lookup import Lookup
-from rolebundle.contracts.status import CorpusStatus
 from support.commands import invoke
 
 
@@ -66,22 +65,6 @@ def test_get_by_each_kind_of_reference(sample_db: Path) -> None:
         assert chunk.content in outcome.out
 
 
-def test_status(sample_db: Path) -> None:
-    outcome = invoke("status", "--json", "--db", sample_db)
-    assert (outcome.code, outcome.err) == (0, "")
-    status = CorpusStatus.model_validate_json(outcome.out)
-    assert status.corpus.documents == sum(source.documents for source in status.sources)
-    assert status.corpus.chunks == sum(source.chunks for source in status.sources)
-    assert status.waiting == status.corpus.chunks, "there are no vectors"
-    assert status.bytes == sample_db.stat().st_size
-    assert not status.checked
-    text = invoke("status", "--db", sample_db)
-    assert (text.code, text.err) == (0, "")
-    for source in status.sources:
-        assert source.source_id in text.out
-    assert "check: no problems" in invoke("status", "--check", "--db", sample_db).out
-
-
 def test_an_overlay_file(sample_db: Path, tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_text(
@@ -104,12 +87,6 @@ def rename(path: Path) -> Path:
     folder.mkdir()
     path.rename(folder / "mine.json")
     return folder
-
-
-@pytest.mark.parametrize("reference", ["", " "])
-def test_an_empty_reference_is_shown_in_quotes(sample_db: Path, reference: str) -> None:
-    outcome = invoke("get", reference, "--db", sample_db)
-    assert outcome.err.startswith(f"error: '{reference}': no passage")
 
 
 def test_where_is_the_objects_of_its_pairs(sample_db: Path) -> None:

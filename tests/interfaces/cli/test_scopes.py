@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -87,14 +86,6 @@ def test_set_remembers_where_the_file_lies_and_not_how_it_was_called(
     assert scopes(db, "set", policy.name, "--json").json()["location"] == str(policy)
     monkeypatch.chdir("/")
     assert selected(db, "--agent", "ada") == ["plan"]
-
-
-def test_json_works_as_it_stands(db: Path, tmp_path: Path) -> None:
-    file = tmp_path / "policy.json"
-    rules = {"bot": {"scopes": ["hr"], "access_level": "confidential", "deny_patterns": []}}
-    file.write_text("\ufeff" + json.dumps(rules), encoding="utf-8")
-    assert scopes(db, "set", file).code == 0
-    assert selected(db, "--agent", "bot") == ["pay"]
 
 
 def test_a_policy_from_standard_input_has_no_file(

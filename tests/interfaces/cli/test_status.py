@@ -45,15 +45,6 @@ def test_own_overlays_are_compared_with_the_corpus(db: Path, tmp_path: Path) -> 
     assert "code-reviewer" not in text
 
 
-def test_an_overlay_folder_of_the_command(db: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "others"
-    folder.mkdir()
-    write(folder, "odd", vocabulary={"preferred_terms": ["zebra"]})
-    outcome = invoke("status", "--overlay-dir", folder, "--db", db)
-    assert "! role odd: 1 rule or word without a match" in outcome.out
-    assert invoke("status", "--overlay-dir", tmp_path / "none", "--db", db).code == 3
-
-
 def test_a_corpus_without_declared_trust_is_reported_once(db: Path, tmp_path: Path) -> None:
     """Each of its answers would warn of the same."""
     trusted = build(tmp_path, [document("plan", ["a plan"], trust_tier="preferred")], name="t.db")

@@ -57,22 +57,8 @@ def test_a_rejected_passage_says_what_it_lost_to_and_the_score_to_beat(sample_db
     assert ", to beat: 0." in outcome.out
 
 
-def test_a_forbidden_source(sample_db: Path) -> None:
-    role = ("--role", "mossline-code-reviewer")
-    forbidden = chunk_of(sample_db, *role, rejected="forbidden_source")
-    outcome = invoke("why", forbidden, TASK, *WORDS, *role, "--db", sample_db)
-    assert "REJECTED by the filter: forbidden_source" in outcome.out
-    assert "if it had been proposed and allowed" in outcome.out
-    assert "would be " in outcome.out
-
-
 def test_a_document_and_lines(sample_db: Path) -> None:
     outcome = invoke("why", f"{AUDIT}:12-20", "zebra", *WORDS, "--db", sample_db)
     assert "NOT PROPOSED: no lane found it" in outcome.out
     assert "lacks: zebra" in outcome.out
     assert AUDIT in outcome.out.split("\n")[1]
-
-
-def test_an_unknown_id_is_the_error_of_get(sample_db: Path) -> None:
-    ours = invoke("why", "nope", TASK, "--db", sample_db)
-    assert ours == invoke("get", "nope", "--db", sample_db)

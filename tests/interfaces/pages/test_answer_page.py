@@ -115,16 +115,3 @@ def test_a_page_replaces_only_a_page(tmp_path: Path, content: bytes) -> None:
         refused = invoke("inspect", bundle, "--html", str(name))
         assert refused.code == 2 and "not_a_page" in refused.err
     assert foreign.read_bytes() == content and link.is_symlink()
-
-
-def test_the_hits_of_an_overlay_in_plain_words() -> None:
-    rules = words.rules(
-        [
-            "boost:doc-type(security-audit×1.6)",
-            "vocab:boost(token replay)",
-            "vocab:suppress(draft)",
-            "something new",
-        ]
-    )
-    assert rules.factors == [("document type", "security-audit ×1.6"), ("something new", "")]
-    assert (rules.words, rules.suppressed) == (["token replay"], ["draft"])

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from rolebundle.errors import ConfigurationError, CorpusBusy
+from rolebundle.errors import CorpusBusy
 from rolebundle.interfaces.cli.options import EngineOptions
 from rolebundle.interfaces.servers import local_socket
 from rolebundle.interfaces.servers.attach import (
@@ -263,15 +263,6 @@ def test_a_server_that_gets_a_signal_answers_with_interrupted(db: Path, place: P
         assert codes(client.end()[0]) == [4]
 
 
-def test_an_idle_server_ends_with_its_clients(db: Path, place: Path) -> None:
-    with serving(db, place) as server, Attached(db) as client:
-        client.send(request(1, "roles.list"))
-        assert client.next()["id"] == 1
-        server.terminate()
-        assert server.wait(10) == 0
-        assert client.end() == ([], 0)
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_client_that_gets_a_signal_answers_with_interrupted(
     db: Path, place: Path, number: signal.Signals
@@ -407,23 +398,6 @@ def test_a_stale_socket_is_replaced_and_a_used_one_is_not(place: Path) -> None:
             pass
         assert busy.value.code == "already_served"
         assert place.exists()
-
-
-def test_where_a_socket_cannot_be(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place.write_text("precious")
-    long = place.with_name("x" * 120)
-    for path in (place, long):
-        with pytest.raises(ConfigurationError) as caught, listening(path):
-            pass
-        assert caught.value.code == "socket_path"
-    assert place.read_text() == "precious"
-    assert [*place.parent.iterdir()] == [place]
-    assert connect(place, 1) is None
-    assert connect(long, 1) is None
-    monkeypatch.setattr(local_socket, "HAS_SOCKETS", False)
-    with pytest.raises(ConfigurationError) as caught, listening(place):
-        pass
-    assert caught.value.code == "no_unix_sockets"
 
 
 def test_a_runtime_folder_counts_if_it_is_private(

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -27,9 +27,6 @@ from support.mcp import (
     stdio_session,
     text_of,
 )
-
-if TYPE_CHECKING:
-    from support.mcp import Session
 
 httpx2 = pytest.importorskip("httpx2", reason="needs the extra: pip install 'rolebundle[mcp]'")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
@@ -147,7 +144,7 @@ def test_the_tools_that_write(transport: str, sample_db: Path, tmp_path: Path) -
     folder.mkdir()
     (folder / "note.md").write_text("# Note\n\nThe zebra is striped.\n")
 
-    async def talk(session: Session) -> Any:
+    async def talk(session: Any) -> Any:
         tools = {tool.name: tool.annotations for tool in (await session.list_tools()).tools}
         assert all(not tools[name].read_only_hint for name in ("mark", "remember", "ingest"))
         assert tools["ingest"].destructive_hint and not tools["mark"].destructive_hint
@@ -178,7 +175,7 @@ def test_the_tools_that_write(transport: str, sample_db: Path, tmp_path: Path) -
 
 
 def test_an_agent_cannot_ingest(sample_db: Path) -> None:
-    async def talk(session: Session) -> Any:
+    async def talk(session: Any) -> Any:
         return [tool.name for tool in (await session.list_tools()).tools]
 
     opened = stdio_session(server_of(sample_db, "--allow-write", "--agent", "ada"))
