@@ -21,7 +21,6 @@ from rolebundle.resources import demo_overlays
 from support.program_server import forked_python
 
 # Only tests that run import the SDK, which takes a second: every worker collects all tests.
-
 needs_mcp = pytest.mark.skipif(
     find_spec("mcp_types") is None, reason="needs the extra: pip install 'rolebundle[mcp]'"
 )
