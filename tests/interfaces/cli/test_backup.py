@@ -253,6 +253,11 @@ class TestRestore:
         assert outcome.code == 0
         assert "warning: 1 purge came after this backup" in outcome.err
 
+    def test_a_purge_names_the_file_that_was_set_aside(self, db: Path, saved: Path) -> None:
+        assert invoke("corpus", "restore", saved, "--yes", "--db", db).code == 0
+        outcome = invoke("corpus", "purge", "d0", "--yes", "--backups", "--json", "--db", db)
+        assert outcome.json()["backups_deleted"] == 1
+
     def test_changed_overlays_are_named(
         self, db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

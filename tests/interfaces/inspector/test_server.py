@@ -153,6 +153,14 @@ def test_an_address_that_cannot_be_read_is_refused(server: Inspecting, path: str
     assert status(get(server, server.path + path)) == 400
 
 
+def test_methods_that_a_view_does_not_have_are_refused(server: Inspecting) -> None:
+    methods = ("HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT")
+    for method in methods:
+        answer = sent(server, request_of(server, method, server.path, host(server)))
+        assert status(answer) == 405
+    assert status(sent(server, request_of(server, "BREW", server.path, host(server)))) == 501
+
+
 @pytest.mark.parametrize(
     "request_line",
     [
