@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
@@ -60,33 +59,29 @@ def slow(self, *arguments, **named):
             raise Interrupted("interrupted", "the search was ended")
 Engine.retrieve = slow
 Engine.interrupt = lambda self: stopped.append(1)
-from rolebundle.interfaces.cli.main import main; main()
 """
-"""A server whose searches take half a minute, unless they are interrupted."""
+"""Code before the start of a server whose searches take half a minute, unless they are interrupted."""
 
 
-def command(db: Path, *more: str, program: str = SERVE, real: bool = False) -> list[str]:
-    """The command of a server, forked if it is not to be ``real``."""
-    python = (sys.executable, "-c") if real else forked_python()
+def command(db: Path, *more: str, before: str = "") -> list[str]:
+    """The command of a forked server, which runs the code ``before`` first."""
     options = ["mcp", "--db", str(db), "--overlay-dir", str(OVERLAYS), *more]
-    return [*python, program, *options]
+    return [*forked_python(), f"{before}\n{SERVE}", *options]
 
 
-def server_of(db: Path, *more: str, program: str = SERVE) -> Any:
+def server_of(db: Path, *more: str) -> Any:
     from mcp import StdioServerParameters
 
-    first, *arguments = command(db, *more, program=program)
+    first, *arguments = command(db, *more)
     return StdioServerParameters(command=first, args=arguments, env=dict(os.environ))
 
 
 @contextmanager
-def http_server(
-    db: Path, *more: str, token_file: Path, program: str = SERVE
-) -> Iterator[HttpServer]:
+def http_server(db: Path, *more: str, token_file: Path, before: str = "") -> Iterator[HttpServer]:
     """A server over HTTP, at any free port."""
     options = ("--http", "--port", "0", "--token-file", str(token_file), *more)
     process = subprocess.Popen(
-        command(db, *options, program=program),
+        command(db, *options, before=before),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -143,20 +138,7 @@ async def stdio_session(server: Any) -> AsyncIterator[Any]:
         yield session
 
 
-def with_session(
-    talk: Callable[[Any], Awaitable[Any]],
-    db: Path,
-    *more: str,
-    program: str = SERVE,
-    seconds: float = SECONDS,
-) -> Any:
-    """Return what ``talk`` returns with a session of a new server."""
-    return run_session(stdio_session(server_of(db, *more, program=program)), talk, seconds)
-
-
-def run_session(
-    opened: Any, talk: Callable[[Any], Awaitable[Any]], seconds: float = SECONDS
-) -> Any:
+def run_session(opened: Any, talk: Callable[[Any], Awaitable[Any]]) -> Any:
     """Return what ``talk`` returns with the session of a context manager."""
     from mcp.shared.exceptions import MCPError
 
@@ -168,7 +150,7 @@ def run_session(
                 # Raised outside, where no task group wraps it.
                 return error
 
-    outcome = asyncio.run(asyncio.wait_for(run(), seconds))
+    outcome = asyncio.run(asyncio.wait_for(run(), SECONDS))
     if isinstance(outcome, MCPError):
         raise outcome
     return outcome

@@ -19,17 +19,23 @@ _START = "from rolebundle.interfaces.cli.main import main; main()"
 
 
 class Served:
-    """A `serve` process, forked if it is not to be ``real``.
+    """A `serve` or `mcp` process, forked if it is not to be ``real``.
 
     ``before`` is Python code that it runs first, to inject faults.
     """
 
     def __init__(
-        self, *options: str | Path, before: str = "", real: bool = False, **env: str
+        self,
+        *options: str | Path,
+        protocol: str = "serve",
+        before: str = "",
+        real: bool = False,
+        **env: str,
     ) -> None:
+        self._encoding = "ascii" if protocol == "serve" else "utf-8"
         python = (sys.executable, "-c") if real else forked_python()
         self.process = subprocess.Popen(
-            [*python, f"{before}\n{_START}", "serve", *map(str, options)],
+            [*python, f"{before}\n{_START}", protocol, *map(str, options)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -58,7 +64,7 @@ class Served:
 
     def next(self, timeout: float = 30.0) -> Any:
         line = self._lines.get(timeout=timeout)
-        line.decode("ascii")
+        line.decode(self._encoding)
         return json.loads(line)
 
     def ask(self, method: str, **params: Any) -> Any:
