@@ -34,18 +34,24 @@ class Served:
     ) -> None:
         self._encoding = "ascii" if protocol == "serve" else "utf-8"
         python = (sys.executable, "-c") if real else forked_python()
-        self.process = subprocess.Popen(
-            [*python, f"{before}\n{_START}", protocol, *map(str, options)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **env},
-        )
+        command = [*python, f"{before}\n{_START}", protocol, *map(str, options)]
+        self.start(command, env={**os.environ, **env})
+
+    def start(self, command: Sequence[str], **options: Any) -> None:
+        """Start a command that answers lines."""
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, **options)
         assert self.process.stdin and self.process.stdout
         self.input, self.output = self.process.stdin, self.process.stdout
         self._lines: Queue[bytes] = Queue()
         self._reader = Thread(target=self._read, daemon=True)
         self._reader.start()
+
+    def wait_for(self, words: bytes) -> None:
+        """Wait until it has said this on standard error."""
+        assert self.process.stderr
+        while words not in self.process.stderr.readline():
+            assert self.process.poll() is None
 
     def _read(self) -> None:
         for line in self.output:

@@ -33,8 +33,7 @@ from rolebundle.interfaces.servers.shared_server import Sharing
 from support.commands import PROGRAM, forked_program
 from support.corpora import build, document
 from support.mcp import INITIALIZE, INITIALIZED
-from support.program_server import forked_python
-from support.served import SLOW, codes, request
+from support.served import SLOW, Served, codes, request
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix domain sockets")
 
@@ -61,38 +60,10 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @contextmanager
-def serving(
-    db: Path, place: Path, *options: str, before: str = ""
-) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(
-        [
-            *forked_python(),
-            f"{before}\n{PROGRAM[-1]}",
-            "serve",
-            "--socket",
-            str(place),
-            "--db",
-            str(db),
-            *options,
-        ],
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stderr
-    try:
-        while b"serving" not in process.stderr.readline():
-            assert process.poll() is None
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stderr.close()
-
-
-def wait_until_begun(server: subprocess.Popen[bytes]) -> None:
-    assert server.stderr
-    while b"begun" not in server.stderr.readline():
-        assert server.poll() is None
+def serving(db: Path, place: Path, *options: str, before: str = "") -> Iterator[Served]:
+    with Served("--socket", place, "--db", db, *options, before=before) as server:
+        server.wait_for(b"serving")
+        yield server
 
 
 def operations(db: Path, agent: str | None = None, *, allow_write: bool = False) -> Operations:
@@ -100,42 +71,22 @@ def operations(db: Path, agent: str | None = None, *, allow_write: bool = False)
     return Operations(options.engine(agent=agent, approvals="none"), allow_write=allow_write)
 
 
-class Attached:
+class Attached(Served):
     """A forwarder, as `serve` and `mcp` become it."""
 
     def __init__(self, db: Path, protocol: Any = "serve", agent: str | None = None) -> None:
+        self._encoding = "utf-8"
         connection = connect_to_server(operations(db, agent), protocol, SETTINGS)
         assert connection is not None
         alone = [*forked_program(), protocol, "--db", str(db)]
         with connection:
-            self.process = subprocess.Popen(
-                forwarder_command(connection, alone),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=[connection.fileno()],
-            )
-
-    def send(self, *lines: bytes) -> None:
-        assert self.process.stdin
-        self.process.stdin.write(b"".join(line + b"\n" for line in lines))
-        self.process.stdin.flush()
-
-    def next(self) -> Any:
-        assert self.process.stdout
-        return json.loads(self.process.stdout.readline())
+            self.start(forwarder_command(connection, alone), pass_fds=[connection.fileno()])
 
     def end(self) -> tuple[list[Any], int]:
         """The remaining answers after the end of input, and the exit code."""
-        out, _ = self.process.communicate(timeout=30)
-        return [json.loads(line) for line in out.splitlines()], self.process.returncode
-
-    def __enter__(self) -> Attached:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.communicate()
+        self.input.close()
+        code, _ = self.ended()
+        return self.remaining_answers(), code
 
 
 RETRIEVE = {"task": "token", "lexical_only": True, "now": "2026-11-15T00:00:00Z"}
@@ -234,7 +185,7 @@ def test_a_killed_server_is_reported_and_the_client_continues_alone(
         if protocol == "mcp":
             client.send(request(5, "ping"))
             assert client.next()["id"] == 5
-        server.kill()
+        server.process.kill()
         for number in (3, 4):
             answer = client.next()
             assert (answer["id"], answer["error"]["data"]["code"]) == (number, "server_gone")
@@ -250,14 +201,14 @@ def test_a_server_that_gets_a_signal_answers_with_interrupted(db: Path, place: P
         client.send(request(1, "roles.list"))
         assert client.next()["id"] == 1
         client.send(request(2, "status"), request(3, "roles.list"))
-        wait_until_begun(server)
-        server.terminate()
+        server.wait_for(b"begun")
+        server.process.terminate()
         answers = [client.next() for _ in range(2)]
         assert [answer["id"] for answer in answers] == [2, 3]
         ends = [answer["error"]["data"]["code"] for answer in answers]
         # The server may not have read the second one yet.
         assert ends[0] == "interrupted" and ends[1] in ("interrupted", "server_gone")
-        assert server.wait(10) == 1
+        assert server.process.wait(10) == 1
         assert not place.exists()
         client.send(request(4, "roles.list"))
         assert codes(client.end()[0]) == [4]

@@ -83,8 +83,7 @@ def begun(db: Path, before: str) -> Served:
     """A server whose call has begun."""
     server = greeted(db, before)
     sent(server, CALL)
-    assert server.process.stderr is not None
-    assert b"begun" in server.process.stderr.readline()
+    server.wait_for(b"begun")
     return server
 
 
