@@ -6,12 +6,10 @@ import asyncio
 import os
 import re
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -156,68 +154,23 @@ def run_session(opened: Any, talk: Callable[[Any], Awaitable[Any]]) -> Any:
     return outcome
 
 
-class SharedServer:
-    """One server and one session with it, for many tests, on an event loop in a thread.
-
-    It starts where a test first speaks, and not in a fixture of a module: by then the environment,
-    which the server inherits, is that of tests.
+class Shared:
+    """A server for many tests, each with a session of its own.
 
     Args:
-        db: the corpus.
-        token_file: of a server over HTTP; ``None`` for one over standard input and output.
+        open_session: of a new process, or of one that runs.
     """
 
-    def __init__(self, db: Path, token_file: Path | None = None) -> None:
-        self._db, self._token_file = db, token_file
-        self._ready: Future[Any] = Future()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._enough: asyncio.Event | None = None
-        self._thread: Thread | None = None
+    def __init__(self, open_session: Callable[[], Any]) -> None:
+        self._open_session = open_session
 
-    def speak(self, talk: Callable[[Any], Coroutine[Any, Any, Any]]) -> Any:
-        """Return what ``talk`` returns, and raise what it raises."""
-        if self._thread is None:
-            self._thread = Thread(target=self._run, daemon=True)
-            self._thread.start()
-        session = self._ready.result(SECONDS)
-        assert self._loop is not None
-        answer = asyncio.run_coroutine_threadsafe(
-            asyncio.wait_for(talk(session), SECONDS), self._loop
-        )
-        return answer.result(2 * SECONDS)
+    def speak(self, talk: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Return what ``talk`` returns with a session, and raise what it raises."""
+        return run_session(self._open_session(), talk)
 
     def call(self, name: str, arguments: dict[str, Any]) -> Any:
         """Return a tool's answer."""
         return self.speak(lambda session: session.call_tool(name, arguments))
-
-    def close(self) -> None:
-        """End the session and the server."""
-        if self._thread is None:
-            return
-        if self._thread.is_alive() and self._loop and self._enough:
-            self._loop.call_soon_threadsafe(self._enough.set)
-        self._thread.join(SECONDS)
-        assert not self._thread.is_alive(), "the server did not end"
-
-    def _run(self) -> None:
-        if self._token_file is None:
-            asyncio.run(self._serve(stdio_session(server_of(self._db))))
-            return
-        with http_server(self._db, token_file=self._token_file) as server:
-            asyncio.run(self._serve(server.session()))
-
-    async def _serve(self, opened: Any) -> None:
-        # The SDK's cancel scopes have to be left by the task that entered them: this one does
-        # both, and the tests' own tasks only speak.
-        self._loop, self._enough = asyncio.get_running_loop(), asyncio.Event()
-        try:
-            async with opened as session:
-                self._ready.set_result(session)
-                await self._enough.wait()
-        except BaseException as error:
-            if self._ready.done():
-                raise
-            self._ready.set_exception(error)
 
 
 def text_of(result: Any) -> str:

@@ -18,7 +18,17 @@ import pytest
 from rolebundle.engine import Engine
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import overlay_folders
-from support.mcp import OVERLAYS, TASK, SharedServer, error_of, needs_mcp, text_of
+from support.mcp import (
+    OVERLAYS,
+    TASK,
+    Shared,
+    error_of,
+    http_server,
+    needs_mcp,
+    server_of,
+    stdio_session,
+    text_of,
+)  # fmt: skip
 
 pytestmark = needs_mcp
 
@@ -33,11 +43,12 @@ def sample_db(sample_without_vectors: Path) -> Path:
 @pytest.fixture(scope="module", params=["stdio", "http"])
 def server(
     request: pytest.FixtureRequest, sample_db: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[SharedServer]:
-    token_file = tmp_path_factory.mktemp("http") / "token" if request.param == "http" else None
-    shared = SharedServer(sample_db, token_file)
-    yield shared
-    shared.close()
+) -> Iterator[Shared]:
+    if request.param == "stdio":
+        yield Shared(lambda: stdio_session(server_of(sample_db)))
+        return
+    with http_server(sample_db, token_file=tmp_path_factory.mktemp("http") / "token") as running:
+        yield Shared(running.session)
 
 
 def some_chunk(db: Path) -> tuple[str, str]:
@@ -49,7 +60,7 @@ def some_chunk(db: Path) -> tuple[str, str]:
     return first["chunk_id"], first["document_id"]
 
 
-def test_it_says_who_it_is_and_how_to_use_it(server: SharedServer) -> None:
+def test_it_says_who_it_is_and_how_to_use_it(server: Shared) -> None:
     async def talk(session: Any) -> Any:
         return await session.initialize()
 
@@ -64,7 +75,7 @@ def test_it_says_who_it_is_and_how_to_use_it(server: SharedServer) -> None:
     assert shown_text.capabilities.resources is not None
 
 
-def test_every_tool_is_described_and_read_only(server: SharedServer) -> None:
+def test_every_tool_is_described_and_read_only(server: Shared) -> None:
     async def talk(session: Any) -> Any:
         return (await session.list_tools()).tools
 
@@ -75,9 +86,7 @@ def test_every_tool_is_described_and_read_only(server: SharedServer) -> None:
     assert tools["retrieve"].input_schema["required"] == ["task"]
 
 
-def test_retrieve_shows_every_passage_and_only_as_text(
-    server: SharedServer, sample_db: Path
-) -> None:
+def test_retrieve_shows_every_passage_and_only_as_text(server: Shared, sample_db: Path) -> None:
     fields = {
         "task": TASK,
         "role": "mossline-security-reviewer",
@@ -98,9 +107,7 @@ def test_retrieve_shows_every_passage_and_only_as_text(
         assert chunk["content"] in text
 
 
-def test_the_other_tools_answer_as_every_interface_does(
-    server: SharedServer, sample_db: Path
-) -> None:
+def test_the_other_tools_answer_as_every_interface_does(server: Shared, sample_db: Path) -> None:
     chunk_id, document_id = some_chunk(sample_db)
     fixed = {"task": TASK, "now": NOW, "lexical_only": True}
     with Engine(sample_db, overlay_folders((OVERLAYS,))) as engine:
@@ -137,7 +144,7 @@ def test_the_other_tools_answer_as_every_interface_does(
             assert part in text_of(result)
 
 
-def test_names_that_models_guess_are_taken(server: SharedServer) -> None:
+def test_names_that_models_guess_are_taken(server: Shared) -> None:
     guessed = {
         "query": TASK,
         "topK": 2,
@@ -162,20 +169,20 @@ def test_names_that_models_guess_are_taken(server: SharedServer) -> None:
     ],
 )
 def test_errors_are_results_with_a_code(
-    server: SharedServer, name: str, arguments: dict[str, Any], code: str | None
+    server: Shared, name: str, arguments: dict[str, Any], code: str | None
 ) -> None:
     error = error_of(server.call(name, arguments))
     assert code is None or error["code"] == code
 
 
-def test_an_unknown_tool_is_the_protocols_error(server: SharedServer) -> None:
+def test_an_unknown_tool_is_the_protocols_error(server: Shared) -> None:
     from mcp.shared.exceptions import MCPError
 
     with pytest.raises(MCPError, match="there are retrieve, get"):
         server.call("search", {"task": TASK})
 
 
-def test_documents_and_overlays_are_resources(server: SharedServer, sample_db: Path) -> None:
+def test_documents_and_overlays_are_resources(server: Shared, sample_db: Path) -> None:
     _, document_id = some_chunk(sample_db)
 
     async def talk(session: Any) -> Any:
@@ -222,7 +229,7 @@ def test_documents_and_overlays_are_resources(server: SharedServer, sample_db: P
         "file:///etc/hostname",
     ],
 )
-def test_a_resource_that_is_not_there_is_refused(server: SharedServer, uri: str) -> None:
+def test_a_resource_that_is_not_there_is_refused(server: Shared, uri: str) -> None:
     from mcp.shared.exceptions import MCPError
 
     async def talk(session: Any) -> Any:
