@@ -10,13 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.evaluation.metrics import (
-    METRICS,
-    mean,
-    measures,
-    paired_randomization,
-    percentile,
-)
+from rolebundle.evaluation.metrics import METRICS, mean, measures, paired_randomization, percentile
 
 _THEIRS = {
     "ndcg@10": "ndcg_cut_10",

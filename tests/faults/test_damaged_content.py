@@ -83,10 +83,7 @@ DRIFT: dict[str, tuple[str, set[str]]] = {
         "VALUES (9999, 'a', 'b', 'c', 'd', 'e')",
         {"lexical_drift"},
     ),
-    "a vector lost": (
-        "DELETE FROM vectors_1_1 WHERE rowid = 2",
-        {"vectors_miscounted"},
-    ),
+    "a vector lost": ("DELETE FROM vectors_1_1 WHERE rowid = 2", {"vectors_miscounted"}),
     "a record lost": (
         "DELETE FROM embedded WHERE chunk = 2",
         {"vectors_miscounted", "vectors_damaged"},

@@ -35,14 +35,7 @@ from support.corpora import build, document, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.killing import ChildResult, Report, killed_at_operation, run_child
 from support.old_schema import build_schema_1
-from support.operations import (
-    OTHER_MODEL,
-    STEPS,
-    Place,
-    final_contents,
-    schema_of,
-    stored_rows,
-)
+from support.operations import OTHER_MODEL, STEPS, Place, final_contents, schema_of, stored_rows
 from support.publications import stage
 from support.sound import assert_sound, paths_in
 from support.vectors import assert_never_mixed

@@ -138,10 +138,7 @@ def purged_at(site: Site, owner: object, name: str) -> None:
         with open_writer(site.db) as corpus:
             purge(corpus, PurgeSelection(["secret"]))
 
-    with (
-        patch.dict(os.environ, {"ROLEBUNDLE_BUSY_TIMEOUT_MS": "30"}),
-        inside(owner, name, erase),
-    ):
+    with patch.dict(os.environ, {"ROLEBUNDLE_BUSY_TIMEOUT_MS": "30"}), inside(owner, name, erase):
         site.publish()
 
 
@@ -168,8 +165,7 @@ def test_a_purge_before_the_replica_is_recorded(owner: object, name: str, site: 
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"),
-    [(FolderTransport, "push"), (publishing, "_record_after_push")],
+    ("owner", "name"), [(FolderTransport, "push"), (publishing, "_record_after_push")]
 )
 def test_a_purge_after_the_replica_is_recorded(owner: object, name: str, site: Site) -> None:
     """It may be out there. So the publication is outdated, until it is published again."""

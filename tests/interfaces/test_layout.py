@@ -65,10 +65,7 @@ class Terminal(io.StringIO):
     ],
 )
 def test_when_there_is_colour(
-    environment: dict[str, str],
-    on_terminal: bool,
-    expected: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str], on_terminal: bool, expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")

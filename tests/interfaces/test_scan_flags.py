@@ -10,11 +10,7 @@ import pytest
 
 from rolebundle.contracts.bundle import BundleWarning, Fallback, RetrievalBundle
 from rolebundle.contracts.lookup import Lookups
-from rolebundle.contracts.terms import (
-    FALLBACK_ACTIONS,
-    Detail,
-    FallbackAction,
-)
+from rolebundle.contracts.terms import FALLBACK_ACTIONS, Detail, FallbackAction
 from rolebundle.interfaces.cli.why import text as why_text
 from rolebundle.interfaces.model_text import answer_text, lookups_text
 from rolebundle.interfaces.render import text

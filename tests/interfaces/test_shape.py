@@ -18,9 +18,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.lookup import Lookup, Lookups
 from rolebundle.contracts.request import MIN_MAX_CHARS
-from rolebundle.contracts.terms import (
-    Detail,
-)
+from rolebundle.contracts.terms import Detail
 from rolebundle.engine import Engine
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle

@@ -153,9 +153,7 @@ def bundle() -> Iterator[RetrievalBundle]:
             yield ask(corpus, task="token", lexical_only=True, limit=1)
 
 
-def test_an_entry_has_counts_and_digests_and_no_text(
-    bundle: RetrievalBundle,
-) -> None:
+def test_an_entry_has_counts_and_digests_and_no_text(bundle: RetrievalBundle) -> None:
     audit_entry = entry_of_bundle(
         bundle, agent="bot", action="read", details={"approved_by": "ada"}
     )

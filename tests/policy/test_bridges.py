@@ -147,9 +147,7 @@ def test_the_best_pairs_survive_the_bound_on_memory(
 
 def test_a_damaged_vector_is_left_out(tmp_path: Path) -> None:
     db = build(
-        tmp_path,
-        [document(name, ["same text"], scope=name) for name in "abc"],
-        HashingProvider(),
+        tmp_path, [document(name, ["same text"], scope=name) for name in "abc"], HashingProvider()
     )
     with open_writer(db) as corpus, corpus.writing():
         corpus.run("UPDATE embedded SET vector = x'0000' WHERE chunk = 1")

@@ -25,11 +25,7 @@ CHECKOUT = Path(__file__).parent.parent.parent
 SAMPLE = CHECKOUT / "sample_corpus"
 AUDIT = "security/token-lifecycle-audit.md"
 """A document of the sample corpus."""
-PROGRAM = (
-    sys.executable,
-    "-c",
-    "from rolebundle.interfaces.cli.main import main; main()",
-)
+PROGRAM = (sys.executable, "-c", "from rolebundle.interfaces.cli.main import main; main()")
 """A real process of the command line. Most tests use ``forked_program()``, which costs less."""
 
 

@@ -70,12 +70,6 @@ def codes(bundle: Any) -> set[str]:
 
 def embed_with(server: EmbeddingServer, db: Path, kind: str = "ollama") -> None:
     outcome = invoke(
-        "corpus",
-        "embed",
-        "--model",
-        f"{kind}:{MODEL}",
-        "--db",
-        db,
-        embed_url=server.url,
+        "corpus", "embed", "--model", f"{kind}:{MODEL}", "--db", db, embed_url=server.url
     )
     assert outcome.code == 0, outcome.err

@@ -131,11 +131,7 @@ def _ingest(edition: int) -> Step:
     def ingest(place: Place, report: Report) -> None:
         place.write_tree(edition)
         with Admin(Workspace(place.db, _model_of(place.db))) as admin:
-            admin.ingest(
-                [place.tree],
-                IngestOptions(),
-                progress=_progress(report),
-            )
+            admin.ingest([place.tree], IngestOptions(), progress=_progress(report))
 
     return ingest
 
@@ -143,10 +139,7 @@ def _ingest(edition: int) -> Step:
 def _embed(place: Place, report: Report) -> None:
     with open_writer(place.db) as corpus:
         indexes.build_index(
-            corpus,
-            TextByText(OTHER_MODEL),
-            _progress(report),
-            started_at="2026-11-01T00:00:00Z",
+            corpus, TextByText(OTHER_MODEL), _progress(report), started_at="2026-11-01T00:00:00Z"
         )
 
 

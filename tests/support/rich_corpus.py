@@ -15,11 +15,7 @@ from support.values import WORDS
 
 
 def without_timings(text: str) -> str:
-    return re.sub(
-        r'"(latency_ms|lexical_ms|semantic_ms)":[^,}]*',
-        r'"\1":0',
-        text,
-    )
+    return re.sub(r'"(latency_ms|lexical_ms|semantic_ms)":[^,}]*', r'"\1":0', text)
 
 
 def rich_corpus(folder: Path) -> Path:

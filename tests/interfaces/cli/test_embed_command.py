@@ -49,15 +49,7 @@ class TestEmbed:
 
     def test_a_server_that_is_not_there(self, db: Path) -> None:
         url = f"http://127.0.0.1:{closed_port()}"
-        outcome = invoke(
-            "corpus",
-            "embed",
-            "--model",
-            f"ollama:{MODEL}",
-            "--db",
-            db,
-            embed_url=url,
-        )
+        outcome = invoke("corpus", "embed", "--model", f"ollama:{MODEL}", "--db", db, embed_url=url)
         is_coded(outcome)
         assert outcome.code == 9
         assert "embedder_down" in outcome.err
@@ -207,14 +199,7 @@ def test_clear_cache(db: Path) -> None:
 
 @pytest.mark.parametrize("url", ["//host", "//127.0.0.1:11434", "localhost:11434"])
 def test_an_address_that_is_no_url_is_a_usage_error(url: str, tmp_path: Path) -> None:
-    for command in (
-        (
-            "corpus",
-            "embed",
-        ),
-        ("ingest", tmp_path),
-        ("retrieve", "token"),
-    ):
+    for command in (("corpus", "embed"), ("ingest", tmp_path), ("retrieve", "token")):
         outcome = invoke(*command, "--db", tmp_path / "c.db", embed_url=url)
         assert (outcome.code, "[bad_url]" in outcome.err) == (2, True)
     assert not (tmp_path / "c.db").exists()

@@ -69,11 +69,7 @@ def test_the_output_fits_the_contract(db: Path, schema: str, command: str) -> No
         "BACKUP": str(db.parent / "backup.db"),
     }
     arguments = [places.get(word, word) for word in command.split()]
-    if arguments[:2] not in (
-        ["overlay", "show"],
-        ["overlay", "explain"],
-        ["overlay", "list"],
-    ):
+    if arguments[:2] not in (["overlay", "show"], ["overlay", "explain"], ["overlay", "list"]):
         arguments += ["--db", str(db)]
     outcome = invoke(*arguments, "--json")
     assert outcome.code == 0, outcome

@@ -21,9 +21,7 @@ VISIBLE = [
     document("plan", ["the token plan", "more of the plan"], scope="engineering"),
     document("notes", ["token notes", "something else"], scope="engineering"),
 ]
-HIDDEN = [
-    document("salary", ["the token plan", "token token"], scope="hr", supersedes=("plan",)),
-]
+HIDDEN = [document("salary", ["the token plan", "token token"], scope="hr", supersedes=("plan",))]
 NOW = "2026-11-01T00:00:00Z"
 
 

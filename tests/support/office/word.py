@@ -141,8 +141,7 @@ DOCX = {
     "off-page-box": docx(
         _D
         + text_box(
-            paragraph(FACT),
-            "<wp:positionH><wp:posOffset>-99999999</wp:posOffset></wp:positionH>",
+            paragraph(FACT), "<wp:positionH><wp:posOffset>-99999999</wp:posOffset></wp:positionH>"
         )
     ),
     "hidden-box": docx(_D + text_box(paragraph(FACT), doc='hidden="1"')),

@@ -98,5 +98,5 @@ VISIBLE_XLSX = {
 DOUBTFUL_XLSX = {
     "white-in-table": xlsx(
         _ROW + _SECOND, styles=look(_WHITE), after="<tableParts><tablePart/></tableParts>"
-    ),
+    )
 }
