@@ -86,6 +86,30 @@ def test_passages_are_grouped_by_the_roles_that_get_them(comparison: Comparison)
     ]
 
 
+def test_a_move_is_measured_against_no_role(comparison: Comparison) -> None:
+    ranks = {
+        passage.locator: [standing.rank for standing in passage.standings]
+        for passage in comparison.passages
+    }
+    moves = []
+    for name, *cells in rows_of(compare_page(comparison), "passages"):
+        if not cells:
+            continue
+        [before, *after] = next(ranks[locator] for locator in ranks if locator and locator in name)
+        for cell, rank in zip(cells[1:], after, strict=True):
+            if rank is None:
+                continue
+            move = cell.removeprefix(f"Rank {rank} ").split(" score")[0]
+            moves.append(move)
+            if before is None:
+                assert move == "new"
+            elif before == rank:
+                assert move == "same place"
+            else:
+                assert move == f"{'up' if rank < before else 'down'} {abs(rank - before)}"
+    assert len(set(moves)) > 2
+
+
 def test_answers_and_overlaps_are_those_of_the_roles(comparison: Comparison) -> None:
     page = compare_page(comparison)
     for row, view in zip(rows_of(page, "answers"), comparison.roles[1:], strict=True):
