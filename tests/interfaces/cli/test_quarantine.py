@@ -214,14 +214,6 @@ def test_released_once_it_stays_so_until_its_text_changes(db: Path, tree: Path) 
         assert_compartments_are_separate(corpus)
 
 
-def test_an_ingest_says_how_to_list_what_the_scan_found(tree: Path) -> None:
-    outcome = invoke("ingest", tree, "--lexical-only", "--db", tree.parent / "new.db")
-    assert "findings in 2 documents" in outcome.out
-    [hint] = [line for line in outcome.out.splitlines() if line.startswith("scan:")]
-    command = hint.split("`")[1].split()[1:]
-    assert len(invoke(*command, "--db", tree.parent / "new.db").out.splitlines()) == 2
-
-
 def test_a_dropped_document_comes_back_when_its_file_changes(db: Path, tree: Path) -> None:
     assert quarantine(db, "drop", "wiki/poisoned.md").code == 0
     assert quarantined_documents(db) == ["leaky.md"]

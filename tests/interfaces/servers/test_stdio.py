@@ -79,12 +79,6 @@ def test_lines_are_the_same_in_any_pieces(parts: list[list[bytes]]) -> None:
         pipes.close()
 
 
-def test_a_stopped_reader_yields_what_was_sent_before(pipes: Pipes) -> None:
-    os.write(pipes.put, b"one\ntwo\nhalf")
-    pipes.stopper.stop()
-    assert list(pipes.lines()) == [b"one", b"two", b"half"]
-
-
 def test_an_output_without_reader_ends_it_and_takes_nothing(pipes: Pipes) -> None:
     os.close(pipes.get)
     assert list(pipes.lines()) == []
