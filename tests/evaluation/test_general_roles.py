@@ -14,7 +14,6 @@ from rolebundle.text.globs import matches
 from support.commands import invoke
 
 FOLDER = data_folder("overlays")
-FILES = sorted(FOLDER.glob("*.json"))
 ROLES = [
     "code-reviewer",
     "incident-responder",
@@ -126,12 +125,3 @@ def test_every_role_finds_the_answer_to_a_specific_question(
     for role in ROLES:
         selected = team.retrieve(RetrievalRequest(task=task, role=role)).selected
         assert document in [passage.uri for passage in selected[:3]], role
-
-
-def test_they_forbid_nothing_and_require_no_kind_of_evidence() -> None:
-    """On a folder without metadata both would be guesses."""
-    for path in FILES:
-        text = path.read_text(encoding="utf-8")
-        assert "forbidden_sources" not in text
-        assert "allowed_sources" not in text
-        assert "required_evidence_kinds" not in text

@@ -55,15 +55,6 @@ def test_lines_fit_and_locators_are_whole(
         assert columns(line) <= width or line.strip() in copied, line
 
 
-@pytest.mark.parametrize("verbose", [False, True])
-def test_colours_change_nothing_else(bundle: RetrievalBundle, verbose: bool) -> None:
-    colored = render.text(bundle, 80, COLORS, verbose=verbose)
-    assert click.unstyle(colored) == render.text(bundle, 80, verbose=verbose)
-    for locator in locators(bundle):
-        assert COLORS("locator", locator) in colored
-    assert COLORS("match", "token") in colored
-
-
 def test_what_ranked_lower_is_apart_from_what_was_rejected(bundle: RetrievalBundle) -> None:
     assert bundle.rejected_summary == {"forbidden_source": 2, "budget_cut": 2}
     brief, verbose = render.text(bundle, 100), render.text(bundle, 100, verbose=True)

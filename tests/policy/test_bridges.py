@@ -174,10 +174,3 @@ def test_a_corpus_without_an_index_or_its_noise_is_refused(db: Path, tmp_path: P
         with open_reader(path) as corpus, pytest.raises(UsageError) as refused:
             find_bridges(corpus)
         assert refused.value.code == code
-
-
-def test_a_restricted_connection_is_refused(db: Path) -> None:
-    with open_reader(db) as corpus:
-        corpus.enable_restriction()
-        with pytest.raises(AssertionError):
-            find_bridges(corpus)

@@ -191,16 +191,6 @@ def test_a_null_that_removes_nothing_is_a_slip(
     assert [problem.place for problem in problems_of(path, [])] == [place]
 
 
-def test_a_file_that_a_role_finds_resolves_as_the_role_does(tmp_path: Path) -> None:
-    near, far = two_folders(tmp_path)
-    write(near, "base", label="near")
-    write(far, "base", label="far")
-    path = write(far, "child", extends="base")
-    for found in (load_file(path, [near, far]), load_role("child", [near, far])):
-        assert found.overlay.label == "near"
-        assert found.ancestors == (near / "base.json",)
-
-
 @pytest.mark.parametrize("length", [1, 2, 3])
 def test_a_circle_is_refused_and_drawn(tmp_path: Path, length: int) -> None:
     names = "abc"[:length]

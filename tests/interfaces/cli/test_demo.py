@@ -4,47 +4,20 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from rolebundle.interfaces.cli.demo import ROLES
-from support.commands import Outcome, invoke
+from support.commands import invoke
 
 
-class FirstDemo(NamedTuple):
-    """What the first demo printed, and the folder with its cached corpus."""
-
-    home: Path
-    outcome: Outcome
-
-    def use_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Make a copy of the folder the user's."""
-        shutil.copytree(self.home, tmp_path, dirs_exist_ok=True)
-        for name in HOMES:
-            monkeypatch.setenv(name, str(tmp_path))
-
-
-HOMES = ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA")
-
-
-@pytest.fixture(scope="module")
-def first_demo(tmp_path_factory: pytest.TempPathFactory) -> FirstDemo:
-    home = tmp_path_factory.mktemp("demo")
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        for name in HOMES:
-            monkeypatch.setenv(name, str(home))
-        monkeypatch.setenv("COLUMNS", "80")
-        return FirstDemo(home, invoke("overlay", "demo"))
-
-
-def test_demo(first_demo: FirstDemo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first_demo.use_home(tmp_path, monkeypatch)
+def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.setenv("COLUMNS", "80")
-    first, second = first_demo.outcome, invoke("overlay", "demo")
+    first, second = (invoke("overlay", "demo") for _ in range(2))
     for outcome in (first, second):
         assert outcome.code == 0
         for role in ROLES:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.index import ModelIdentity
-from rolebundle.ingest.approximate_indexes import Optimized
 from rolebundle.storage.indexes import approximate_index, vector_cache, vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import Outcome, invoke, is_coded
@@ -100,24 +99,6 @@ class TestOptimize:
         is_coded(outcome)
         assert outcome.code == 3
         assert "too_few_vectors" in outcome.err
-
-    @pytest.mark.parametrize(
-        ("is_kept", "verdict"), [(True, "kept"), (False, "dropped, because its recall is too low")]
-    )
-    def test_it_reports_the_result(
-        self,
-        db: Path,
-        server: EmbeddingServer,
-        monkeypatch: pytest.MonkeyPatch,
-        is_kept: bool,
-        verdict: str,
-    ) -> None:
-        optimized = Optimized(is_kept, 0.987, 44, 1.5)
-        monkeypatch.setattr("rolebundle.admin.indexes.optimize", lambda _workspace: optimized)
-        out = new(db, server, "--optimize").out
-        assert f"approximate index: 44 buckets, sampled recall 0.987, {verdict}" in out
-        reply = new(db, server, "--optimize", "--json").json()
-        assert (reply["fast"], reply["recall"]) == (is_kept, 0.987)
 
 
 class TestList:

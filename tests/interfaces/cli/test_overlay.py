@@ -40,16 +40,6 @@ def test_list(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     assert len(json.loads(out)["overlays"]) == 10
 
 
-def test_list_with_a_malformed_one(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
-    (folder / "bad.json").write_text("{", encoding="utf-8")
-    for option in ([], ["--json"]):
-        code, out, err = run(capsys, "list", "--overlay-dir", str(folder), *option)
-        assert code == 3
-        assert "is not JSON" in out
-        assert "child" in out
-        assert "1 overlay cannot be loaded: bad" in err
-
-
 def test_show(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     code, out, err = run(capsys, "show", "child", "--overlay-dir", str(folder), "--json")
     overlay = json.loads(out)

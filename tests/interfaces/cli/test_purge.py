@@ -101,18 +101,6 @@ def test_a_name_of_nothing_erases_nothing(db: Path, named: tuple[str, ...]) -> N
     assert len(documents(db)) == 3
 
 
-def test_a_name_of_two_things(tree: Path, db: Path) -> None:
-    declared = "---\ndocument_id: docs\n---\nText.\n"
-    (tree / "odd.md").write_text(declared, encoding="utf-8")
-    assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
-    outcome = invoke("corpus", "purge", "docs", "--yes", "--db", db)
-    assert outcome.code == 2
-    assert "[ambiguous_name]" in outcome.err
-    assert len(documents(db)) == 4
-    assert invoke("corpus", "purge", "odd.md", "--yes", "--db", db).code == 0
-    assert len(documents(db)) == 3
-
-
 class TestAsking:
     def test_without_a_terminal_it_is_refused(self, db: Path) -> None:
         outcome = invoke("corpus", "purge", "docs", "--db", db)

@@ -79,15 +79,6 @@ def test_set_shows_its_result_and_warns_of_every_scope(db: Path, policy: Path) -
     assert second_outcome.json() == {"agents": ["ada", "boss"], "moved": 0, "location": str(policy)}
 
 
-def test_set_remembers_where_the_file_lies_and_not_how_it_was_called(
-    db: Path, policy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(policy.parent)
-    assert scopes(db, "set", policy.name, "--json").json()["location"] == str(policy)
-    monkeypatch.chdir("/")
-    assert selected(db, "--agent", "ada") == ["plan"]
-
-
 def test_a_policy_from_standard_input_has_no_file(
     db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

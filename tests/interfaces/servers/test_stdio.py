@@ -15,7 +15,6 @@ from rolebundle.interfaces.servers.stdio import (
     Channel,
     LineReader,
     LineWriter,
-    OutputClosed,
     ReadStopper,
 )
 
@@ -77,15 +76,6 @@ def test_lines_are_the_same_in_any_pieces(parts: list[list[bytes]]) -> None:
         assert found == expected(b"".join(piece for part in parts for piece in part), 10)
     finally:
         pipes.close()
-
-
-def test_an_output_without_reader_ends_it_and_takes_nothing(pipes: Pipes) -> None:
-    os.close(pipes.get)
-    assert list(pipes.lines()) == []
-    writer = LineWriter(pipes.channel)
-    for _ in range(2):
-        with pytest.raises(OutputClosed):
-            writer.write(b"x")
 
 
 def test_lines_that_do_not_fit_the_pipe_are_written_whole(pipes: Pipes) -> None:
