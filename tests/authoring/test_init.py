@@ -1,7 +1,5 @@
 """`init`: what it writes is what ingest reads, it changes no answer, and it never overwrites."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import tomllib

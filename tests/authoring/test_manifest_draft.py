@@ -1,7 +1,5 @@
 """What the names of folders and files tell."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

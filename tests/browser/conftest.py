@@ -1,7 +1,5 @@
 """A browser of the system, and the application over two corpora."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

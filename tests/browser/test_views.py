@@ -1,7 +1,5 @@
 """Every view in a browser: nothing of a document becomes part of a page, and all can be read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

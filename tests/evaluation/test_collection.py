@@ -1,7 +1,5 @@
 """Collections in the BEIR layout, as they are found and as they are broken."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The report, its floors, the governance part, the comparison and the page."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path

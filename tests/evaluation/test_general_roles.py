@@ -1,7 +1,5 @@
 """The shipped general roles govern the folder of any software team without declared metadata."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Golden sets: what they may say, and errors that name file, question, key and what is allowed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The measures are trec_eval's, and the significance test is scipy's."""
 
-from __future__ import annotations
-
 from itertools import product
 from operator import mul
 

@@ -1,7 +1,5 @@
 """Each shipped overlay names a golden set, and the sample corpus passes it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows 27 and 28: overlays, front matter and manifests written to break what reads them."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Row 19: a backup under write is a committed state; a restore survives what a kill left."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """Rows 12 and 13: damage that SQLite does not see is found, shown to nobody, and mended."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Rows 11 and 12: files that are unreadable, damaged inside or cut off."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

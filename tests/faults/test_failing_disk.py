@@ -1,7 +1,5 @@
 """Rows 5 to 7: a full disk, a quota, a failing sync."""
 
-from __future__ import annotations
-
 import random
 import resource
 import subprocess

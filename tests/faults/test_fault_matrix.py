@@ -1,7 +1,5 @@
 """The faults that this project withstands, and the tests that cause each of them."""
 
-from __future__ import annotations
-
 import re
 
 from support.names_of_tests import names_of_tests

@@ -1,7 +1,5 @@
 """Rows 42 and 43: links, pipes and devices are never read; what was read is what was hashed."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

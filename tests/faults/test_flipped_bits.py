@@ -1,7 +1,5 @@
 """Row 12: a single flipped bit, anywhere in the file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import apsw

@@ -1,7 +1,5 @@
 """Rows 14, 15 and 17: files of others, of newer versions, and with a hostile schema are refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import apsw

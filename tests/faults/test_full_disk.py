@@ -1,7 +1,5 @@
 """No byte free, or a medium that is read-only: reads answer, also from an unmerged log."""
 
-from __future__ import annotations
-
 import errno
 import shutil
 from pathlib import Path

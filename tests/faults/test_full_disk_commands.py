@@ -1,7 +1,5 @@
 """Row 5: every command with 0 bytes free. Reads answer; writes end with code 6 and change nothing."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

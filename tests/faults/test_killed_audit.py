@@ -1,7 +1,5 @@
 """Rows 5, 7, 9 and 18 for the audit, and a kill beside other writers: the chain holds."""
 
-from __future__ import annotations
-
 import os
 import random
 import sys

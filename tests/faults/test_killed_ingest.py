@@ -1,7 +1,5 @@
 """Row 1: kill -9 and Ctrl-C of an ingest with workers, as real processes; see also `test_killed_writes`."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -5,8 +5,6 @@ After it a reader gets the old replica or the new one, or is refused and keeps t
 same command again completes it, with the generation of an undisturbed run, and no files are left.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import random

@@ -5,8 +5,6 @@ After it the corpus is sound and has what was reported. The same command again c
 result equals that of an undisturbed run, and no files are left over.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import shutil

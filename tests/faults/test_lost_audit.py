@@ -1,7 +1,5 @@
 """A required audit that is missing, shortened or replaced gives no answers."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

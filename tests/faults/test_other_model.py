@@ -1,7 +1,5 @@
 """Rows 20 and 24: another model, another dimension, and batches that are refused whole."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path

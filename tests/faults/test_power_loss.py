@@ -1,7 +1,5 @@
 """Row 4: whatever a power loss leaves of the files, nothing acknowledged is lost."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Damage, repair, and reading the sources again end in the corpus of a fresh ingest."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

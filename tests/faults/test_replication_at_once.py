@@ -1,7 +1,5 @@
 """Publish and pull beside each other, beside ingest and purge, and where nothing can be written."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import os

@@ -3,8 +3,6 @@
 All documents of a generation name it. So an answer of two generations shows.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

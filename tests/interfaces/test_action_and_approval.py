@@ -1,7 +1,5 @@
 """Agent, action and approval in every interface, and what each refuses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Agents: the command line, `serve`, MCP and Python refuse with the same bytes."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

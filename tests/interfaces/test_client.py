@@ -1,7 +1,5 @@
 """The client: it starts the sidecar, asks it, and always ends it."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import subprocess

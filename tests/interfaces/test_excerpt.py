@@ -1,7 +1,5 @@
 """What a person sees of a passage: the terms as the index matches them, and the part that answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import pytest

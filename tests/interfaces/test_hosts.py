@@ -1,7 +1,5 @@
 """`connect`: what it prints, and how it changes a host's file without losing anything."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import stat

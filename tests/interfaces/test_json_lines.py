@@ -1,7 +1,5 @@
 """JSON from outside: what two readers could read differently is refused with a reason."""
 
-from __future__ import annotations
-
 from time import perf_counter
 
 import pytest

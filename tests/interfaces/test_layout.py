@@ -1,7 +1,5 @@
 """Columns of a terminal, colours, and characters that must not control it."""
 
-from __future__ import annotations
-
 import io
 
 import click

@@ -1,7 +1,5 @@
 """The text of an answer for a person: it cannot steer a terminal, and says what is missing."""
 
-from __future__ import annotations
-
 from rolebundle.contracts.bundle import Fallback, RetrievalBundle
 from rolebundle.interfaces import render
 from rolebundle.retrieval.answer.packet import packet

@@ -1,7 +1,5 @@
 """The same requests get the same answers through every interface, timings aside."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from itertools import cycle, islice, product

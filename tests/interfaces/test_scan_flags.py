@@ -1,7 +1,5 @@
 """What the scan found travels with a passage, and cautions come before the first passage."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any, get_args

@@ -1,7 +1,5 @@
 """How much of an answer comes back: what each detail holds, and that a bound is a bound."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator

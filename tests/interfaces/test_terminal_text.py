@@ -1,7 +1,5 @@
 """The text for a person: it fits the terminal, and what is to be copied is whole."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Who sees which compartment. A policy that cannot be relied upon denies everyone."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The audit: what is recorded, who reads it, and that nothing in it changes unseen."""
 
-from __future__ import annotations
-
 import random
 import sqlite3
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """No row of the audit is altered, dropped, moved or put in unseen; and what only a head shows."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

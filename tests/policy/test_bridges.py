@@ -1,7 +1,5 @@
 """Bridges equal the result of comparing every vector with every other one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path

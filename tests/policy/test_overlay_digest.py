@@ -1,7 +1,5 @@
 """The digest of an overlay: what it means, not how it is written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rolebundle.contracts.overlay import Overlay

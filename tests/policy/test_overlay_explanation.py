@@ -1,7 +1,5 @@
 """Each value of an overlay has the file that gives it, or is a default or rescaled."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rolebundle.contracts.overlay import WEIGHTS

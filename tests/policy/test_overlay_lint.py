@@ -1,7 +1,5 @@
 """What lint finds, each with its place; and that right overlays have no findings."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Weights that a file leaves out share what the given ones leave of 1."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Overlay files: which are found, what they inherit, and which exactly was used."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Policy files: their format, and errors that name the place and what is allowed."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What an overlay file may contain, and how it is merged with what it extends."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

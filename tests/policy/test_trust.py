@@ -1,7 +1,5 @@
 """What a passage may be used for: the table, its configuration, and what holds for every table."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, get_args
 

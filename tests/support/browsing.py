@@ -1,7 +1,5 @@
 """Pages in a real browser, and what they do there."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit

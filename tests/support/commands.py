@@ -1,7 +1,5 @@
 """Run the command line, in this process or as a process of its own."""
 
-from __future__ import annotations
-
 import ctypes
 import io
 import json

@@ -1,7 +1,5 @@
 """Damage to the file of a corpus, and what commands, the check and the repair then answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import apsw

@@ -1,7 +1,5 @@
 """What agents do between `gate start` and `gate check`: false completions, and honest ones."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

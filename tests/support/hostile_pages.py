@@ -6,8 +6,6 @@ the words and reasons of a role, and in marks and decisions. What gets through l
 window's variable ``canary``, an element named ``canary``, or a request to ``leak.example``.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

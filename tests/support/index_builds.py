@@ -1,7 +1,5 @@
 """Embedding indexes that are built beside the active one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

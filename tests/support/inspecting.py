@@ -1,7 +1,5 @@
 """`inspect` in this process, on a free port."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

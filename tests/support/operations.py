@@ -1,7 +1,5 @@
 """What a user does to a corpus, as steps that a fault may interrupt and a user then repeats."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 A new process imports this file, so it imports neither pytest nor hypothesis.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """An ssh server of this machine's own program, for one account, on a free port of loopback."""
 
-from __future__ import annotations
-
 import atexit
 import getpass
 import os

@@ -4,8 +4,6 @@ Drawing each field by itself would take most of an example's time. So fields wit
 are drawn together, as one number (see ``choices``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Any

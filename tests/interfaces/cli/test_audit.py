@@ -1,7 +1,5 @@
 """`rolebundle policy audit`: data to standard output, messages to standard error, exit codes."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`backup` and `restore`: what is verified, kept, refused and reported."""
 
-from __future__ import annotations
-
 import json
 import stat
 from datetime import UTC, datetime, timedelta

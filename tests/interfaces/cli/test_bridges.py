@@ -1,7 +1,5 @@
 """`rolebundle policy bridges`, a command for the owner of the corpus."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

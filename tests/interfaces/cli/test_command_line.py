@@ -1,7 +1,5 @@
 """Help and exit codes: each command has its help, and each mistake its code and a hint."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The demo answers without a corpus of the user, and ends with commands that work."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

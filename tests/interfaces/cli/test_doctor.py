@@ -1,7 +1,5 @@
 """`doctor`: each check finds what it is for, and none changes a byte."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

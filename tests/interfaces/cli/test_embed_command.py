@@ -1,7 +1,5 @@
 """`rolebundle corpus embed`: what it prints, what it refuses, and with which exit code."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

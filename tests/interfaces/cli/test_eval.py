@@ -1,7 +1,5 @@
 """`rolebundle eval`: from the command line, with its exit codes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What `ingest` reports: what is added, skipped, refused, and trusted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from support.commands import invoke

@@ -1,7 +1,5 @@
 """What each command prints with `--json` fits its contract, and has every field of it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

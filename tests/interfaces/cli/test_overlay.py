@@ -1,7 +1,5 @@
 """`rolebundle overlay`: data to standard output, messages to standard error, exit code 3."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

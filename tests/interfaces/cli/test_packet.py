@@ -1,7 +1,5 @@
 """`retrieve --format prompt`, and what an agent's packet has of what it may not see."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Closed pipes and descriptors, and terminals without UTF-8, end no command in a traceback."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

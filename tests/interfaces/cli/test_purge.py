@@ -1,7 +1,5 @@
 """`rolebundle corpus purge`: what it asks, says, and leaves with."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """`rolebundle corpus quarantine`, and the options of `ingest` that decide what gets there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

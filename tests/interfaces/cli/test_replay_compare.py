@@ -1,7 +1,5 @@
 """`rolebundle replay` and `rolebundle compare` on the sample corpus."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

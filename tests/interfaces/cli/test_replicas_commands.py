@@ -1,7 +1,5 @@
 """`rolebundle replica publish` and `pull`: what they say, what they refuse, and what they leave."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

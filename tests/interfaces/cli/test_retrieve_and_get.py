@@ -1,7 +1,5 @@
 """What `retrieve`, `get` and `status` print: the data alone, on standard output."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

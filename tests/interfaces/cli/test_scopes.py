@@ -1,7 +1,5 @@
 """`rolebundle policy`: setting, showing and linting who may see what."""
 
-from __future__ import annotations
-
 import io
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A command imports only what it needs, and can be interrupted while it does so."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

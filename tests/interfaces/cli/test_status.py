@@ -1,7 +1,5 @@
 """`rolebundle status`: what of the corpus's own overlays matches nothing in it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Rows 34 and 35: any task text whatever gives a bundle or a coded error."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

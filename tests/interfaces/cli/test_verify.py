@@ -1,7 +1,5 @@
 """`rolebundle verify`: what a person reads, exit codes, and what a bundle's file may be."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`rolebundle why` as a person and as a program meet it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rolebundle.contracts.why import Why

@@ -1,7 +1,5 @@
 """The view `document`: what the indexes have of a document, for its owner and for an agent."""
 
-from __future__ import annotations
-
 import json
 from http import HTTPStatus
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The HTTP of `inspect`, over a raw socket: what is no request of its own pages is refused."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The views `why` and `compare` of the application."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The answer page: all of a bundle is on it, and nothing of a document is markup."""
 
-from __future__ import annotations
-
 import json
 from html import escape
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Roles side by side: every standing is on the page, and is measured against no role."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The page of `why`: every step with its result in words, and all that would have to change."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One server for several hosts: the same answers, nobody gains anything, and nothing is lost."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Who may connect over HTTP: the guard's refusals, and the file of the token."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

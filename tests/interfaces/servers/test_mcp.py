@@ -3,8 +3,6 @@
 What a process of its own is needed for is in test_mcp_process.py.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """MCP over HTTP as a process: what it refuses, which clients it serves, how it ends."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

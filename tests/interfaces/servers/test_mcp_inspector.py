@@ -1,7 +1,5 @@
 """Another client than the SDK of this project: the command line of the MCP inspector, from npm."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

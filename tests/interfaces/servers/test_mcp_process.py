@@ -1,7 +1,5 @@
 """What the MCP server does as a process: begins, ends, is cut off, and has other corpora."""
 
-from __future__ import annotations
-
 import json
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The sidecar: its methods, their order, and the corpus that changes under it."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

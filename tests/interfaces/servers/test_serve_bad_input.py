@@ -1,7 +1,5 @@
 """Rows 36 to 38: the sidecar answers every request, whatever else comes in."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

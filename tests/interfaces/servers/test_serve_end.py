@@ -1,7 +1,5 @@
 """Rows 39 and 40: nothing else gets onto its output, and it ends when it should."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

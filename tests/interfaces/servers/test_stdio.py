@@ -1,7 +1,5 @@
 """Lines over descriptors: whole ones out, bounded ones in, whatever pieces they come in."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

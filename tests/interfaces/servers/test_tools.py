@@ -1,7 +1,5 @@
 """The tools for models: small, without references, each with a valid example."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The worker of the servers: order, cancelling, bounds, and its end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from threading import Event, Thread
 from time import sleep
