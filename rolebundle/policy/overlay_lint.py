@@ -44,7 +44,7 @@ class CorpusFacts:
     """What rules can match in a corpus."""
 
     subjects: tuple[RuleSubject, ...]
-    names: RuleNames
+    names: dict[str, list[str]]
     _matched: dict[str, frozenset[RuleSubject]] = field(default_factory=dict, compare=False)
 
     def matched(self, rule: SourceRule) -> frozenset[RuleSubject]:
@@ -158,7 +158,7 @@ def corpus_facts(documents: Iterable[DocumentKind]) -> CorpusFacts:
     """What rules can match among these documents."""
     kinds = list(documents)
     subjects = tuple(dict.fromkeys(rule_subject(kind, kind.path) for kind in kinds))
-    names = RuleNames(
+    names = dict(
         sources=sorted({kind.source_id for kind in kinds}),
         document_types=sorted({kind.document_type for kind in kinds}),
         domains=sorted({kind.domain for kind in kinds}),

@@ -1,7 +1,5 @@
 """A small folder of notes, with and without a corpus."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

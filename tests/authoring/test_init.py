@@ -1,9 +1,7 @@
 """`init`: what it writes is what ingest reads, it changes no answer, and it never overwrites."""
 
-from __future__ import annotations
-
 import json
-import os
+import shlex
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -11,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.authoring import InitReport
-from rolebundle.errors import StorageError
 from rolebundle.ingest.manifests import parse_manifest
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from support.commands import Outcome, invoke
@@ -49,15 +46,6 @@ class TestManifest:
         } == report.sources
         assert len(invoke("ls", "--json", "--db", db).json()["documents"]) == report.files
 
-    def test_a_source_that_a_document_declares_is_kept(self, notes: Path) -> None:
-        (notes / "boats/gig.md").write_text("---\nsource_id: registry\n---\n# Gig\n\nOars.\n")
-        init(notes)
-        db = notes.parent / "c.db"
-        outcome = invoke("ingest", notes, "--lexical-only", "--workers", "1", "--json", "--db", db)
-        assert not outcome.json()["skipped"]
-        status = invoke("status", "--json", "--db", db).json()
-        assert "registry" in {source["source_id"] for source in status["sources"]}
-
     def test_what_cannot_be_ingested_is_left_out(self, notes: Path) -> None:
         before = InitReport.model_validate_json(init(notes, "--dry-run", "--json").out)
         (notes / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
@@ -81,25 +69,6 @@ class TestManifest:
             path.write_text("# X\n")
         assert init(notes).code == 0
         parse_manifest((notes / "rolebundle.toml").read_bytes(), notes / "m")
-
-    def test_a_folder_that_the_corpus_has_keeps_its_ids(self, notes: Path) -> None:
-        db = notes.parent / "c.db"
-        invoke("ingest", notes, "--lexical-only", "--workers", "1", "--db", db)
-        init(notes)
-        before = invoke("ls", "--json", "--db", db).json()["documents"]
-        invoke("ingest", notes, "--lexical-only", "--workers", "1", "--db", db)
-        after = invoke("ls", "--json", "--db", db).json()["documents"]
-        assert {document["document_id"] for document in before} == {
-            document["document_id"] for document in after
-        }
-
-    def test_overlays_inside_of_the_folder_are_no_documents(self, notes: Path) -> None:
-        db = notes / "c.db"
-        outcome = invoke("init", notes, "--role", "helm", "--db", db)
-        assert outcome.code == 0 and not outcome.err
-        invoke("ingest", notes, "--lexical-only", "--workers", "1", "--db", db)
-        listed = invoke("ls", "--json", "--db", db).json()["documents"]
-        assert not any("overlays" in document["document_id"] for document in listed)
 
     def test_an_empty_folder(self, tmp_path: Path) -> None:
         (tmp_path / "empty").mkdir()
@@ -140,29 +109,11 @@ class TestRole:
         assert "overlay new ID --from code-reviewer" in outcome.out
 
     def test_the_next_commands_work_as_printed(self, notes: Path) -> None:
-        import shlex
-
         commands = init(notes, "--role", "release-manager", "--json").json()["next"]
         assert len(commands) > 1
         for command in commands:
             outcome = invoke(*shlex.split(command)[1:])
             assert outcome.code == 0, outcome.err
-
-    def test_a_file_outside_of_the_folder_is_said_before_it_is_written(
-        self, notes: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        overlay = overlay_file(notes, "release-manager")
-
-        def refuse(texts: dict[Path, str]) -> None:
-            raise StorageError("io_error", f"{[*texts]}: cannot be written", "try again")
-
-        with monkeypatch.context() as patched:
-            patched.setattr("rolebundle.authoring.drafting.write_new", refuse)
-            refused = init(notes, "--role", "release-manager")
-        said, error, *_ = refused.err.splitlines()
-        assert str(overlay) in said and "io_error" in error
-        outcome = init(notes, "--role", "release-manager", "--json")
-        assert outcome.err.splitlines() == [said] and json.loads(outcome.out)
 
 
 class TestRefusals:
@@ -188,12 +139,6 @@ class TestRefusals:
         assert outcome.code == 0 and "[[rule]]" in outcome.out and '"role_id"' in outcome.out
         assert sorted(path for path in notes.parent.rglob("*")) == before
 
-    @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
-    def test_a_folder_that_may_not_be_written(self, notes: Path) -> None:
-        notes.chmod(0o500)
-        assert init(notes, "--role", "release-manager").code == 6
-        assert not overlay_file(notes, "release-manager").exists()
-
     @pytest.mark.parametrize("role", ["Release Manager", "../x", "a" * 65])
     def test_a_name_that_is_no_role_id(self, notes: Path, role: str) -> None:
         refused = init(notes, "--role", role)
@@ -201,13 +146,6 @@ class TestRefusals:
 
     def test_no_folder(self, tmp_path: Path) -> None:
         assert init(tmp_path / "none").code == 2
-
-    @pytest.mark.parametrize("role", [(), ("--role", "release-manager")])
-    def test_a_corpus_that_is_a_folder(self, notes: Path, role: tuple[str, ...]) -> None:
-        before = sorted(notes.parent.rglob("*"))
-        refused = invoke("init", notes, *role, "--db", notes)
-        assert refused.code == 2 and f"{notes}: is a folder" in refused.err
-        assert sorted(notes.parent.rglob("*")) == before
 
     def test_an_overlay_that_cannot_be_written_takes_the_manifest_back(self, notes: Path) -> None:
         (notes.parent / "c.db.overlays").write_text("a file")

@@ -1,7 +1,5 @@
 """A neutral overlay changes no answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`overlay new` and `overlay try`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,12 +1,10 @@
 """A browser of the system, and the application over two corpora."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
@@ -16,14 +14,11 @@ from support.corpora import NOW
 from support.hostile_pages import ROLE, TASK, document_ids, hostile_corpus
 from support.inspecting import Inspecting, inspecting
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
 
 # Playwright's loop counts as running in this thread until it is stopped. Tests of other folders
 # have loops of their own, so it ends with the tests of this package.
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
+def browser() -> Iterator[Any]:
     """The system's Chromium; the tests are skipped without one."""
     from playwright.sync_api import sync_playwright
 
@@ -38,18 +33,18 @@ def browser() -> Iterator[Browser]:
 
 # A new context costs a second of processor time, a page in an old one a quarter.
 @pytest.fixture(scope="package")
-def visitor(browser: Browser) -> Visitor:
+def visitor(browser: Any) -> Visitor:
     return Visitor(browser)
 
 
 @pytest.fixture(scope="package")
-def plain_visitor(browser: Browser) -> Visitor:
+def plain_visitor(browser: Any) -> Visitor:
     """A visitor without JavaScript."""
     return Visitor(browser, java_script_enabled=False)
 
 
 @pytest.fixture(scope="package")
-def auditor(browser: Browser, axe: str) -> Visitor:
+def auditor(browser: Any, axe: str) -> Visitor:
     """A visitor with axe-core, which the policy of our pages would not allow."""
     return Visitor(browser, bypass_csp=True)
 

@@ -1,20 +1,14 @@
 """Every view in a browser: nothing of a document becomes part of a page, and all can be read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
-from itertools import cycle
 from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.bundle import Rejection
 from rolebundle.interfaces.inspector.application import Parameters
 from rolebundle.interfaces.inspector.views import VIEWS
 from rolebundle.interfaces.pages.answer import answer_page
-from rolebundle.interfaces.pages.site import FILE
 from support.browsing import Corpus, Visitor
-from support.hostile_pages import ATTACKS
 
 PARAMETERS: dict[str, Callable[[Corpus], list[dict[str, str]]]] = {
     "": lambda corpus: [{}, corpus.request],
@@ -115,39 +109,3 @@ def test_an_answer_in_a_file_loads_nothing(
     visitor.visit(path.as_uri())
     assert visitor.page_problems() == []
     assert visitor.page.locator("a:not(.skip):not([href^='#']), form, button").count() == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("is_live", [False, True])
-def test_ten_thousand_hostile_rejections_are_shown(
-    visitor: Visitor, hostile: Corpus, tmp_path: Path, is_live: bool
-) -> None:
-    app = hostile.running.app
-    bundle = app.engine.retrieve(app.request(Parameters(hostile.request.items())))
-    rejections = [
-        Rejection(chunk_id=f"{attack}#{number}", reason="forbidden_source", notes=attack)
-        for number, attack in zip(range(10_000), cycle(ATTACKS), strict=False)
-    ]
-    bundle = bundle.model_copy(update={"rejected": rejections})
-    parameters = Parameters(hostile.request.items())
-    page = answer_page(bundle, app.site(parameters) if is_live else FILE)
-    if is_live:
-        visitor.visit(hostile.running.to("answer", **hostile.request), page)
-    else:
-        path = tmp_path / "answer.html"
-        path.write_text(page, encoding="utf-8")
-        visitor.visit(path.as_uri())
-    assert visitor.page_problems(hostile.running.path if is_live else "") == []
-    assert visitor.page.locator("#kept-back .rows > li").count() == 10_000
-
-
-@pytest.mark.slow
-def test_an_answer_in_a_file_is_accessible(
-    auditor: Visitor, axe: str, sample: Corpus, tmp_path: Path
-) -> None:
-    app = sample.running.app
-    bundle = app.engine.retrieve(app.request(Parameters(sample.request.items())))
-    path = tmp_path / "answer.html"
-    path.write_text(answer_page(bundle), encoding="utf-8")
-    auditor.visit(path.as_uri())
-    assert violations(auditor, axe) == []

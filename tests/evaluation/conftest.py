@@ -1,7 +1,5 @@
 """A small corpus with vectors, and an engine that asks it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

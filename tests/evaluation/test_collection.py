@@ -1,7 +1,5 @@
 """Collections in the BEIR layout, as they are found and as they are broken."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -69,8 +67,3 @@ def test_what_is_broken_is_named(tmp_path: Path, qrels: str, queries: str, place
     assert caught.value.code == "collection_malformed"
     assert place in caught.value.message
     assert caught.value.hint
-
-
-@pytest.mark.parametrize(("name", "judged"), [("cranfield", 225), ("cisi", 76), ("cacm", 52)])
-def test_the_shared_collections(shared: Path, name: str, judged: int) -> None:
-    assert len(load_collection(shared / "eval" / name).questions) == judged

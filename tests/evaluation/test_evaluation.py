@@ -1,8 +1,5 @@
 """The report, its floors, the governance part, the comparison and the page."""
 
-from __future__ import annotations
-
-import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -93,9 +90,6 @@ class TestGovernance:
         assert by_kind["expect_rejection", "auth"].startswith("selected")
         assert by_kind["expect_trust", ""] == "undeclared"
 
-    def test_nothing_expected_is_no_rate(self, engine: Engine) -> None:
-        assert reported(engine, GoldenQuestion(task="token")).governance is None
-
     def test_harm_is_against_no_overlay(self, engine: Engine) -> None:
         launch = GoldenQuestion(task="tokens that nobody can steal", expect={"launch": 1})
         for question in (launch, launch.model_copy(update={"role": "planner"})):
@@ -114,12 +108,6 @@ class TestReport:
             assert system.metrics["ndcg@10"] == pytest.approx(sum(scores) / 2)
         assert report.systems[0].against_lexical == []
         assert {item.metric for item in report.systems[1].against_lexical} == set(report.metrics)
-
-    def test_same_in_same_out(self, engine: Engine) -> None:
-        first, second = (json.loads(reported(engine, GOOD).model_dump_json()) for _ in range(2))
-        for plain in (first, second):
-            del plain["seconds"], plain["latency_ms"], plain["questions"][0]["latency_ms"]
-        assert first == second
 
     def test_a_lane_that_is_down_is_reported(self, engine: Engine) -> None:
         class Broken:

@@ -1,22 +1,17 @@
 """The shipped general roles govern the folder of any software team without declared metadata."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.policy.overlays import list_overlays
 from rolebundle.resources import data_folder
 from rolebundle.text.globs import matches
 from support.commands import invoke
 
 FOLDER = data_folder("overlays")
-FILES = sorted(FOLDER.glob("*.json"))
 ROLES = [
     "code-reviewer",
     "incident-responder",
@@ -128,36 +123,3 @@ def test_every_role_finds_the_answer_to_a_specific_question(
     for role in ROLES:
         selected = team.retrieve(RetrievalRequest(task=task, role=role)).selected
         assert document in [passage.uri for passage in selected[:3]], role
-
-
-def test_they_are_offered_on_any_corpus(
-    team: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.delenv("ROLEBUNDLE_OVERLAYS")
-    outcome = invoke("overlay", "list", "--db", team.workspace.path)
-    assert outcome.code == 0
-    assert all(role in outcome.out for role in ROLES)
-    assert [entry.role_id for entry in list_overlays([FOLDER])] == ROLES
-
-
-def test_they_have_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ROLEBUNDLE_OVERLAYS")
-    outcome = invoke("overlay", "lint", *FILES)
-    assert outcome.code == 0
-    assert "0 errors, 0 warnings" in outcome.out + outcome.err
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_they_are_about_no_project(path: Path) -> None:
-    text = path.read_text(encoding="utf-8").casefold()
-    names = ("mossline", "warehouse", "pypi", "thanos", "prometheus", "argo")
-    assert [name for name in names if name in text] == []
-
-
-def test_they_forbid_nothing_and_require_no_kind_of_evidence() -> None:
-    """On a folder without metadata both would be guesses."""
-    for path in FILES:
-        text = path.read_text(encoding="utf-8")
-        assert "forbidden_sources" not in text
-        assert "allowed_sources" not in text
-        assert "required_evidence_kinds" not in text

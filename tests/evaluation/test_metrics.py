@@ -1,7 +1,5 @@
 """The measures are trec_eval's, and the significance test is scipy's."""
 
-from __future__ import annotations
-
 from itertools import product
 from operator import mul
 
@@ -10,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.evaluation.metrics import (
-    METRICS,
-    mean,
-    measures,
-    paired_randomization,
-    percentile,
-)
-from support.amounts import few_examples
+from rolebundle.evaluation.metrics import METRICS, measures, paired_randomization, percentile
 
 _THEIRS = {
     "ndcg@10": "ndcg_cut_10",
@@ -61,26 +52,6 @@ def test_the_exact_p_value_is_the_share_of_all_signs(pairs: list[tuple[int, int]
     assert paired_randomization(first, second) == pytest.approx(expected)
 
 
-@pytest.mark.slow  # To import scipy takes longer than all other tests of this file.
-@few_examples
-@given(PAIRS)
-def test_the_exact_p_value_is_what_scipy_says(pairs: list[tuple[int, int]]) -> None:
-    stats = pytest.importorskip("scipy.stats")
-    first, second = [a / 8 for a, _ in pairs], [b / 8 for _, b in pairs]
-    differences = np.array(second) - np.array(first)
-    if not differences.any():
-        assert paired_randomization(first, second) == 1.0
-        return
-    theirs = stats.permutation_test(
-        (differences,),
-        lambda values, axis: np.mean(values, axis=axis),
-        permutation_type="samples",
-        n_resamples=np.inf,
-        vectorized=True,
-    )
-    assert paired_randomization(first, second) == pytest.approx(min(1.0, theirs.pvalue))
-
-
 def test_the_sampled_p_value_is_near_the_t_test() -> None:
     random = np.random.default_rng(1)
     first = random.uniform(0, 1, 200)
@@ -102,7 +73,3 @@ def test_a_pair_needs_two() -> None:
 def test_percentiles_are_numpys(values: list[float], share: float) -> None:
     expected = float(np.quantile(values, share))
     assert percentile(values, share) == pytest.approx(expected, rel=1e-9, abs=1e-6)
-
-
-def test_of_nothing() -> None:
-    assert (mean([]), percentile([], 0.5), paired_randomization([], [])) == (0.0, 0.0, 1.0)

@@ -1,7 +1,5 @@
 """benchmarks/parts.py replaces parts of the ranking by name, which no type checker reads."""
 
-from __future__ import annotations
-
 import pkgutil
 import runpy
 

@@ -1,7 +1,5 @@
 """What each system ranks, and what a golden set's references name."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Each shipped overlay names a golden set, and the sample corpus passes it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,17 +12,15 @@ from rolebundle.evaluation.evaluation import Plan, Runner, distinctiveness, eval
 from rolebundle.evaluation.questions import (
     FOLDER,
     References,
-    corpus_folder,
     find_golden_set,
     from_golden,
     load_golden,
 )
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
-from rolebundle.resources import data_folder, demo_overlays
+from rolebundle.resources import demo_overlays
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 ROLES = [entry.role_id for entry in list_overlays([demo_overlays()])]
-PLANS = sorted((demo_overlays() / FOLDER).iterdir())
 
 
 def silent(_step: str, _done: int, _total: int) -> None:
@@ -73,14 +69,3 @@ def test_generic_tasks_tell_the_roles_apart(sample: Engine, step: int) -> None:
     # "How do sessions and tokens work?" with security's audit for a product strategist.
     assert min(item.own_first for item in apart.roles) >= 5 / 6
     assert apart.mean_overlap <= 0.4
-
-
-@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
-def test_a_set_names_the_sample_corpus_from_where_it_lies(path: Path) -> None:
-    folder = corpus_folder(path, load_golden(path))
-    assert folder == data_folder("sample_corpus").resolve()
-
-
-def test_golden_sets_are_no_overlays() -> None:
-    assert sorted(path.stem for path in demo_overlays().glob("*.json")) == ROLES
-    assert len(PLANS) == len(ROLES) + 1

@@ -1,7 +1,5 @@
 """A corpus with vectors for tests that damage it, and small batches for tests that kill."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,11 +1,7 @@
 """Row 19: a backup under write is a committed state; a restore survives what a kill left."""
 
-from __future__ import annotations
-
 import os
-import random
 import re
-import shutil
 import sys
 from collections.abc import Callable
 from itertools import count
@@ -13,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.admin.backups import back_up, restore
+from rolebundle.admin.backups import back_up
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
-from support.corpora import build, document, file_of, put_file, scratch_folder
+from support.corpora import document, file_of, put_file, scratch_folder
 from support.killing import Report, run_child
-from support.sound import assert_sound, contents
+from support.sound import assert_sound
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 
@@ -91,34 +87,3 @@ def test_a_backup_under_write_is_a_committed_state(rounds: int) -> None:
             os.waitpid(child, 0)
         print(f"{rounds} backups of the states {states[0]} to {states[-1]}")
         assert states[-1] > states[0] or rounds < 3, "nobody wrote meanwhile"
-
-
-@rounds(1, 100)
-def test_restore_over_a_corpus_that_was_killed_while_writing(rounds: int) -> None:
-    chance = random.Random(5)
-    with scratch_folder() as folder:
-        db = build(
-            folder, [document(name, [f"the state 0 of {name}: "]) for name in "ab"], name="base.db"
-        )
-        saved = folder / "saved.db"
-        back_up(db, saved, ())
-        expected = contents(saved)
-        logs = 0
-        for number in range(rounds):
-            place = folder / str(number)
-            place.mkdir()
-            target = Path(shutil.copy(db, place / "c.db"))
-            killed = run_child(write_states(target), chance.uniform(0.02, 0.2))
-            log = Path(f"{target}-wal")
-            logs += log.exists() and log.stat().st_size > 0
-            report = restore(saved, target, (), confirmed=True)
-            assert contents(target) == expected
-            assert_sound(target)
-            assert report.replaced is not None
-            replaced = Path(report.replaced)
-            if killed.reported:
-                assert state_of(replaced) >= int(killed.reported[-1])
-            assert_sound(replaced)
-            shutil.rmtree(place)
-        print(f"{rounds} restores, {logs} over a log that was not folded")
-        assert logs >= rounds // 2

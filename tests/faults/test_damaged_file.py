@@ -1,12 +1,8 @@
 """Rows 11 and 12: files that are unreadable, damaged inside or cut off."""
 
-from __future__ import annotations
-
 import random
-from itertools import count, islice
 from pathlib import Path
 
-import apsw
 import pytest
 
 from rolebundle.errors import CorpusCorrupt
@@ -92,31 +88,6 @@ def test_damage_inside_is_an_answer_or_a_coded_error(
         # 10: a lookup by a damaged key misses, and the ids seem taken.
         assert ingested.code in (0, 7, 10), (seed, ingested)
     assert detected >= rounds * 0.8
-
-
-def breaks_the_file(data: bytes, path: Path) -> bool:
-    path.write_bytes(data)
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    try:
-        return bool(connection.execute("PRAGMA integrity_check(1)").get != "ok")
-    except apsw.Error:
-        return True
-    finally:
-        connection.close()
-
-
-def test_a_check_of_damaged_pages_changes_nothing(image: bytes, tmp_path: Path) -> None:
-    """On a row out of order, a scan by sqlite-vec would end the process."""
-    damages = (damage(image, random.Random(seed)) for seed in count())
-    for data in islice((data for data in damages if breaks_the_file(data, tmp_path / "d.db")), 3):
-        for command in (
-            ("status", "--check"),
-            (
-                "corpus",
-                "doctor",
-            ),
-        ):
-            assert run_without_change(tmp_path / "c.db", data, command).code in (7, 8)
 
 
 # -- files that were cut off --------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """The faults that this project withstands, and the tests that cause each of them."""
 
-from __future__ import annotations
-
 import re
 
 from support.names_of_tests import names_of_tests
@@ -34,7 +32,6 @@ FAULTS = """
   faults/test_many_processes.py::test_writers_that_race_lose_nothing
 9 readers during a write
   faults/test_many_processes.py::test_readers_see_whole_states_while_a_writer_writes
-  faults/test_killed_audit.py::test_readers_of_the_audit_see_whole_rows_while_it_is_written
 10 a stuck reader
   storage/test_purge.py::test_a_reader_makes_it_pending_and_finish_completes_it
   interfaces/cli/test_purge.py::test_a_reader_makes_it_pending
@@ -152,7 +149,6 @@ FAULTS = """
   faults/test_files_that_change.py::test_dots_in_a_path
 43 file changes while it is read
   faults/test_files_that_change.py::test_swapped_between_finding_and_reading
-  faults/test_files_that_change.py::test_a_tree_that_is_rewritten_while_it_is_read
 44 100 MB, binary, archive bomb
   faults/test_heavy_files.py::test_heavy_files_are_skipped_and_the_rest_goes_on
 45 tag characters, variation selectors, bidi, fillers, homoglyphs, HTML comments

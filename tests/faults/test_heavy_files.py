@@ -1,7 +1,5 @@
 """Row 44: files that are too large, not text, or bombs. Skipped with a code; memory stays bounded."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import resource

@@ -1,7 +1,5 @@
 """Row 32: hidden vectors that are nearer than all visible ones take no place in an answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rolebundle.admin import Admin

@@ -1,7 +1,5 @@
 """Rows 5, 7, 9 and 18 for the audit, and a kill beside other writers: the chain holds."""
 
-from __future__ import annotations
-
 import os
 import random
 import sys
@@ -130,39 +128,3 @@ def test_a_disk_that_fails(kind: str, error: type[apsw.Error]) -> None:
             if not failed:
                 break
     assert failures >= 3
-
-
-def test_a_disk_that_is_full_when_the_audit_is_to_begin() -> None:
-    for nth in (1, 3, 6):
-        with scratch_folder() as folder, shimmed_disk() as disk:
-            disk.fail_at("write", nth, apsw.FullError)
-            with AuditLog(folder / "c.db") as log, pytest.raises(StorageError) as full:
-                log.set(REQUIRED)
-            assert full.value.code == "storage_full"
-            assert "audit" in full.value.message
-            disk.fail = None
-            assert list(folder.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_readers_of_the_audit_see_whole_rows_while_it_is_written() -> None:
-    """Row 9: a consistent snapshot and no error; and the writer does not wait."""
-    with scratch_folder() as folder:
-        corpus = folder / "c.db"
-        write(corpus, lambda line: None, "first", 1)
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                write(corpus, lambda line: None, "bot", 600)
-                code = 0
-            finally:
-                os._exit(code)
-        checks = 0
-        with AuditLog(corpus) as log:
-            while os.waitpid(child, os.WNOHANG) == (0, 0):
-                verification = log.verify()
-                assert verification.ok, verification
-                checks += 1
-            assert log.verify().rows == 602
-        assert checks > 1

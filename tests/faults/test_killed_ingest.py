@@ -1,7 +1,5 @@
 """Row 1: kill -9 and Ctrl-C of an ingest with workers, as real processes; see also `test_killed_writes`."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -17,7 +15,6 @@ from rolebundle.storage.opening import open_reader
 from support.commands import PROGRAM, invoke
 from support.corpora import scratch_folder
 from support.sound import assert_sound, paths_in
-from support.stuck_reader import BUSY
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 
@@ -125,34 +122,3 @@ def test_interrupt_during_ingest(
             assert (out, err.strip()) == ("", "interrupted; completed work is kept")
             assert_no_process_left(process.pid)
         assert_sound(db)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_reader_that_never_returns_ends_with_its_parent(number: signal.Signals) -> None:
-    """After a kill -9 its own timer ends it."""
-    with scratch_folder() as folder:
-        tree = folder / "tree"
-        tree.mkdir()
-        (tree / "a.html").write_text(f"<p>{BUSY}</p>", encoding="utf-8")
-        with subprocess.Popen(
-            [sys.executable, "-c", STUCK, str(tree), str(folder / "stuck.db")],
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            start_new_session=True,
-        ) as process:
-            while process.poll() is None and not has_workers(process.pid, folder):
-                time.sleep(0.005)
-            process.send_signal(number)
-            process.wait()
-            assert_no_process_left(process.pid)
-
-
-STUCK = """
-import sys
-import pytest
-from rolebundle.interfaces.cli.main import main
-from support import stuck_reader
-stuck_reader.use(pytest.MonkeyPatch(), 2)
-main(["ingest", sys.argv[1], "--lexical-only", "--db", sys.argv[2]])
-"""

@@ -5,8 +5,6 @@ After it a reader gets the old replica or the new one, or is refused and keeps t
 same command again completes it, with the generation of an undisturbed run, and no files are left.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import random
@@ -74,95 +72,41 @@ def killed_at(operation: int | None) -> Iterator[list[int]]:
         disk.fail = None
 
 
-class Case:
-    """A command that is killed, and given again."""
-
-    def prepare(self, site: Site) -> None:
-        """What is there before: a replica of edition 1, at hand also."""
-        site.write()
-        site.publish()
-        site.pull()
-        site.write(2)
-
-    def step(self, site: Site) -> None:
-        site.publish()
-
-    def again(self, site: Site) -> None:
-        self.step(site)
+def purge_one(site: Site) -> None:
+    with open_writer(site.db) as corpus:
+        purge(corpus, PurgeSelection(["d1"]))
 
 
-class First(Case):
-    def prepare(self, site: Site) -> None:
-        site.write(2)
-
-
-class AfterPurge(Case):
-    def prepare(self, site: Site) -> None:
-        super().prepare(site)
-        with open_writer(site.db) as corpus:
-            purge(corpus, PurgeSelection(["d1"]))
-
-
-class Push(Case):
-    """The replica is built, and its push failed. Only the push is killed."""
-
-    def prepare(self, site: Site) -> None:
-        super().prepare(site)
-        failed = StorageError("down", "the host is down")
-        with (
-            patch.object(FolderTransport, "push", side_effect=failed),
-            pytest.raises(StorageError),
-        ):
-            site.publish()
-
-    def step(self, site: Site) -> None:
-        site.transport.push(
-            site.staged, manifest_in(site.staged), None, lambda manifest: sign(manifest, site.key)
-        )
-
-    def again(self, site: Site) -> None:
+def publish_to_a_host_that_is_down(site: Site) -> None:
+    failed = StorageError("down", "the host is down")
+    with patch.object(FolderTransport, "push", side_effect=failed), pytest.raises(StorageError):
         site.publish()
 
 
-class Pull(Case):
-    def prepare(self, site: Site) -> None:
-        super().prepare(site)
-        site.publish()
-
-    def step(self, site: Site) -> None:
-        site.pull()
+def push(site: Site) -> None:
+    site.transport.push(
+        site.staged, manifest_in(site.staged), None, lambda manifest: sign(manifest, site.key)
+    )
 
 
-class BarePull(Pull):
-    def step(self, site: Site) -> None:
-        site.pull(Bare(str(site.share)))
-
-
-class FirstPull(Pull):
-    def prepare(self, site: Site) -> None:
-        super().prepare(site)
-        site.replica.unlink()
-
-
-class PurgePull(AfterPurge):
-    def prepare(self, site: Site) -> None:
-        super().prepare(site)
-        site.publish()
-
-    def step(self, site: Site) -> None:
-        site.pull()
-
-
-CASES: dict[str, tuple[type[Case], int]] = {
-    "publish": (Case, 50),
-    "first publish": (First, 50),
-    "publish after a purge": (AfterPurge, 50),
-    "push": (Push, 150),
-    "pull": (Pull, 50),
-    "first pull": (FirstPull, 40),
-    "pull after a purge": (PurgePull, 30),
-    "pull without a manifest beside": (BarePull, 30),
-}
+Step = Callable[[Site], object]
+OLDER: tuple[Step, ...] = (Site.write, Site.publish, Site.pull, lambda site: site.write(2))
+"""What is there before: a replica of edition 1, at hand also."""
+CASES: dict[str, tuple[tuple[Step, ...], Step, Step, int]] = {
+    "publish": (OLDER, Site.publish, Site.publish, 50),
+    "first publish": (OLDER[3:], Site.publish, Site.publish, 50),
+    "publish after a purge": ((*OLDER, purge_one), Site.publish, Site.publish, 50),
+    "push": ((*OLDER, publish_to_a_host_that_is_down), push, Site.publish, 150),
+    "pull": ((*OLDER, Site.publish), Site.pull, Site.pull, 50),
+    "first pull": (
+        (*OLDER, Site.publish, lambda site: site.replica.unlink()), Site.pull, Site.pull, 40
+    ),
+    "pull after a purge": ((*OLDER, purge_one, Site.publish), Site.pull, Site.pull, 30),
+    "pull without a manifest beside": (
+        (*OLDER, Site.publish), *(lambda site: site.pull(Bare(str(site.share))),) * 2, 30
+    ),
+}  # fmt: skip
+"""What is done before, what is killed, what is done again, and the rounds of the full count."""
 
 
 @pytest.mark.sample(3)
@@ -170,24 +114,24 @@ CASES: dict[str, tuple[type[Case], int]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_kill_leaves_the_old_replica_or_the_new_one(name: str, rounds: int) -> None:
     chance = random.Random(name)
-    kind, full = CASES[name]
-    case = kind()
+    before, step, again, full = CASES[name]
     rounds = min(rounds, full)
     with scratch_folder() as folder:
         # Always the same path: it is the target.
         site = Site(folder / "site", provider=HashingProvider())
-        case.prepare(site)
+        for prepare in before:
+            prepare(site)
         saved = shutil.copytree(site.folder, folder / "saved")
 
         def work(report: Report, operation: int | None = None) -> None:
             with killed_at(operation) as operations:
-                case.step(site)
+                step(site)
             report(f"{operations[0]}")
 
         undisturbed = run_child(work)
         assert undisturbed.code == 0
         operations = int(undisturbed.reported[-1])
-        case.again(site)
+        again(site)
         site.pull()
         expected = manifest_in(site.replica).manifest
         killed = runs = 0
@@ -205,7 +149,7 @@ def test_a_kill_leaves_the_old_replica_or_the_new_one(name: str, rounds: int) ->
             killed += ended.killed
             check_at_hand(site)
             check_published(site)
-            case.again(site)
+            again(site)
             check_end(site, expected.generation)
         print(f"{name}: {killed} of {runs} runs killed, {operations} operations")
 

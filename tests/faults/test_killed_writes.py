@@ -5,8 +5,6 @@ After it the corpus is sound and has what was reported. The same command again c
 result equals that of an undisturbed run, and no files are left over.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import shutil
@@ -22,7 +20,7 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.admin.backups import restore_backup
 from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
-from rolebundle.admin.records import all_decisions, all_marks
+from rolebundle.admin.records import all_decisions, all_facts, all_marks
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.audit import AuditLog
 from rolebundle.storage import opening
@@ -35,14 +33,7 @@ from support.corpora import build, document, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.killing import ChildResult, Report, killed_at_operation, run_child
 from support.old_schema import build_schema_1
-from support.operations import (
-    OTHER_MODEL,
-    STEPS,
-    Place,
-    final_contents,
-    schema_of,
-    stored_rows,
-)
+from support.operations import OTHER_MODEL, STEPS, Place, final_contents, schema_of, stored_rows
 from support.publications import stage
 from support.sound import assert_sound, paths_in
 from support.vectors import assert_never_mixed
@@ -174,40 +165,26 @@ class Audit(Case):
         self.check(place, reported)
 
 
-class Decide(Case):
+class Records(Case):
+    """Decisions, marks or facts, each acknowledged and recorded in the audit by itself."""
+
+    def __init__(self, step: str, names: Callable[[Admin], list[str]], kind: str) -> None:
+        super().__init__(STEPS[step], steps("ingest", "require"))
+        self.names, self.kind = names, kind
+
     def check(self, place: Place, reported: Sequence[str]) -> None:
-        decisions = self.decisions_of(place)
-        names = {line.split()[1] for line in reported if line.startswith("decided ")}
-        assert names <= decisions.keys(), "acknowledged, and lost"
-        assert decisions == {
-            f"shared-{n}": f"Do not post note {n}" for n in range(1, len(decisions) + 1)
-        }
+        acknowledged = {line.split()[1] for line in reported if line.startswith("recorded ")}
+        with Admin(place.db) as admin:
+            names = self.names(admin)
+        assert acknowledged <= set(names), "acknowledged, and lost"
+        with AuditLog(place.db) as log:
+            assert log.verify().ok
+            assert sum(row.kind == self.kind for row in log.rows()) >= len(names)
 
     def check_end(self, place: Place, reported: Sequence[str]) -> None:
         self.check(place, reported)
-        assert len(self.decisions_of(place)) == 6
-
-    @staticmethod
-    def decisions_of(place: Place) -> dict[str, str]:
         with Admin(place.db) as admin:
-            return {record.id: record.text for record in all_decisions(admin.workspace)}
-
-
-class Mark(Case):
-    def check(self, place: Place, reported: Sequence[str]) -> None:
-        with Admin(place.db) as admin:
-            records = {record.target: record for record in all_marks(admin.workspace)}
-        names = {line.split()[1] for line in reported if line.startswith("marked ")}
-        assert names <= records.keys(), "acknowledged, and lost"
-        for target, record in records.items():
-            assert (record.state, record.reason, record.ended) == (
-                "disputed",
-                target.removeprefix("tree/"),
-                False,
-            )
-
-    def check_end(self, place: Place, reported: Sequence[str]) -> None:
-        self.check(place, reported)
+            assert len(self.names(admin)) == (FILES if self.kind == "mark" else 6)
 
 
 class BackUp(AllOrNothing):
@@ -325,8 +302,15 @@ CASES: dict[str, Callable[[], Case]] = {
     "embed": lambda: Embed(STEPS["embed"], steps("ingest")),
     "purge": Purge,
     "migration": lambda: Migration(STEPS["create"], old_schema),
-    "decide": lambda: Decide(STEPS["decide"], steps("ingest")),
-    "mark": lambda: Mark(STEPS["mark"], steps("ingest")),
+    "decide": lambda: Records(
+        "decide", lambda of: [record.id for record in all_decisions(of.workspace)], "decide"
+    ),
+    "mark": lambda: Records(
+        "mark", lambda of: [record.target for record in all_marks(of.workspace)], "mark"
+    ),
+    "remember": lambda: Records(
+        "remember", lambda of: [fact.document_id for fact in all_facts(of.workspace)], "remember"
+    ),
     "policy": lambda: AllOrNothing(STEPS["policy"], steps("ingest")),
     "new audit": lambda: Audit(STEPS["audit"], steps("ingest")),
     "audit": lambda: Audit(STEPS["audit"], steps("ingest", "require")),

@@ -1,7 +1,5 @@
 """A required audit that is missing, shortened or replaced gives no answers."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,14 +7,9 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.audit import AuditEntry
-from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.engine import Engine
-from rolebundle.errors import StorageError
 from rolebundle.policy.audit import AuditLog
 from rolebundle.storage.location import audit_path
 from support.commands import Outcome, invoke
-
-REQUEST = RetrievalRequest(task="token", lexical_only=True)
 
 
 @pytest.fixture(scope="module")
@@ -90,12 +83,3 @@ def test_the_owner_can_accept_the_loss_and_that_is_recorded(
     rows = [row for row in AuditLog(db).rows(kind="settings") if "lost_rows" in row.details]
     assert [row.details["lost_rows"] for row in rows] == [4]
     assert invoke("policy", "audit", "verify", "--db", db).code == 0
-
-
-def test_a_server_notices_the_loss_while_it_runs(db: Path) -> None:
-    with Engine(db) as engine:
-        engine.retrieve(REQUEST)
-        remove(db)
-        with pytest.raises(StorageError) as caught:
-            engine.retrieve(REQUEST)
-    assert caught.value.code == "audit_unwritable"

@@ -1,7 +1,5 @@
 """Rows 8 and 9: two writers wait for each other; readers see one state or the next, nothing else."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import subprocess

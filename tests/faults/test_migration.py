@@ -1,7 +1,5 @@
 """Row 16: an older schema is backed up, then migrated; see `test_killed_writes` for row 2."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,16 +1,11 @@
 """Rows 20 and 24: another model, another dimension, and batches that are refused whole."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from rolebundle.embedding.provider import unit_vectors
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest import sync
 from rolebundle.storage.indexes import vector_index
@@ -95,19 +90,3 @@ def test_a_bad_batch_is_refused_and_its_chunks_wait(tmp_path: Path, tree: Path, 
     with open_writer(tmp_path / "whole.db") as corpus:
         sync.ingest(corpus, [tree], HashingProvider())
     assert contents(db) == contents(tmp_path / "whole.db")
-
-
-@given(
-    rows=st.integers(1, 6),
-    columns=st.integers(1, 8),
-    bad=st.sampled_from([np.nan, np.inf, -np.inf]),
-    data=st.data(),
-)
-def test_a_value_that_is_no_number_refuses_the_whole_batch(
-    rows: int, columns: int, bad: float, data: st.DataObject
-) -> None:
-    matrix = np.ones((rows, columns), dtype=np.float32)
-    matrix[data.draw(st.integers(0, rows - 1)), data.draw(st.integers(0, columns - 1))] = bad
-    with pytest.raises(EmbedderError) as caught:
-        unit_vectors(matrix, rows, columns)
-    assert caught.value.code == "embedding_not_finite"

@@ -1,7 +1,5 @@
 """Row 4: whatever a power loss leaves of the files, nothing acknowledged is lost."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import sys
@@ -19,14 +17,7 @@ from support.corpora import document, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.faulty_file_system import Disk, shimmed_disk
 from support.old_schema import build_schema_1
-from support.operations import (
-    STEPS,
-    Place,
-    Rows,
-    final_contents,
-    schema_of,
-    stored_rows,
-)
+from support.operations import STEPS, Place, Rows, final_contents, schema_of, stored_rows
 from support.power_loss import Files, crash_state, intact_state, write_files
 from support.sound import assert_sound
 

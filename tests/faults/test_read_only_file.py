@@ -1,7 +1,5 @@
 """Row 18: a file or folder that may only be read. Retrieval works; an ingest says exit 6."""
 
-from __future__ import annotations
-
 import stat
 import sys
 from collections.abc import Iterator

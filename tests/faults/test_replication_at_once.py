@@ -1,7 +1,5 @@
 """Publish and pull beside each other, beside ingest and purge, and where nothing can be written."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import os
@@ -110,13 +108,6 @@ def test_two_publishes_to_one_target(site: Site) -> None:
     assert site.publication().generation == 2, "one change is counted once"
 
 
-def test_a_publish_and_a_pull(site: Site) -> None:
-    """The reader finds the old replica or the new one."""
-    assert at_once(site.publish, site.pull) == []
-    assert editions_in(site.replica) in ({"edition1"}, {"edition2"})
-    assert_renewed(site)
-
-
 # -- a purge during a publish ------------------------------------------------------------------------
 
 CANARY = "albatross"
@@ -145,10 +136,7 @@ def purged_at(site: Site, owner: object, name: str) -> None:
         with open_writer(site.db) as corpus:
             purge(corpus, PurgeSelection(["secret"]))
 
-    with (
-        patch.dict(os.environ, {"ROLEBUNDLE_BUSY_TIMEOUT_MS": "30"}),
-        inside(owner, name, erase),
-    ):
+    with patch.dict(os.environ, {"ROLEBUNDLE_BUSY_TIMEOUT_MS": "30"}), inside(owner, name, erase):
         site.publish()
 
 
@@ -175,8 +163,7 @@ def test_a_purge_before_the_replica_is_recorded(owner: object, name: str, site: 
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"),
-    [(FolderTransport, "push"), (publishing, "_record_after_push")],
+    ("owner", "name"), [(FolderTransport, "push"), (publishing, "_record_after_push")]
 )
 def test_a_purge_after_the_replica_is_recorded(owner: object, name: str, site: Site) -> None:
     """It may be out there. So the publication is outdated, until it is published again."""

@@ -3,8 +3,6 @@
 All documents of a generation name it. So an answer of two generations shows.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -12,9 +10,8 @@ import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Condition, Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 import pytest
@@ -26,9 +23,6 @@ from support.amounts import rounds
 from support.commands import run
 from support.replication_site import Site
 from support.served import Served
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix domain sockets")
 
@@ -148,26 +142,6 @@ def one_shot(replica: Path) -> set[int]:
     outcome = run("retrieve", "token rotation", *arguments)
     assert outcome.code == 0, outcome.err
     return editions_of(outcome.json())
-
-
-@rounds(1, 100)
-def test_a_shared_server(rounds: int, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients of one server over a socket, and one that speaks MCP."""
-    load = Load()
-    with TemporaryDirectory() as folder, ExitStack() as stack:
-        place = Path(folder) / "s"
-        monkeypatch.setenv("ROLEBUNDLE_SOCKET", str(place))
-        shared = stack.enter_context(Served("--socket", place, "--db", site.replica))
-        assert shared.process.stderr
-        assert b"serving" in shared.process.stderr.readline()
-        clients = [stack.enter_context(Served("--db", site.replica)) for _ in range(2)]
-        for number, client in enumerate(clients):
-            load.start(str(number), reader_of(client))
-        replace_under_load(site, load, rounds)
-        assert shared.process.poll() is None
-        for client in clients:
-            # Killed, a client could leave the process to which it forwards.
-            client.end_of_input()
 
 
 def test_the_file_is_replaced_within_a_request(site: Site) -> None:

@@ -1,7 +1,5 @@
 """Commands of the owner with a required audit that cannot be written: no change lacks its record."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A sidecar on a small corpus."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Agent, action and approval in every interface, and what each refuses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,10 +7,7 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.request import MAX_NAME_CHARACTERS
-from rolebundle.errors import UsageError
 from rolebundle.interfaces.client import Sidecar, SidecarError
-from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.servers.operations import TOOLS
 from support.commands import forked_program, invoke, run
 
@@ -131,13 +126,6 @@ def test_why_and_compare_take_the_same_options(db: Path) -> None:
     assert [view["rejected_summary"].get("requires_approval", 0) for view in views] == [0, 0]
 
 
-def test_nothing_is_asked_of_who_only_reads(db: Path) -> None:
-    answer = invoke("retrieve", TASK, "--lexical-only", "--db", db, "--format", "json").json()
-    assert reply(answer) == ({"internal", "external", "untrusted"}, {}, [])
-    assert answer["request"] == {"lexical_only": True}
-    assert "approvals" not in answer
-
-
 def test_an_empty_answer_says_what_would_help(db: Path) -> None:
     command = ("retrieve", "external untrusted", "--lexical-only", "--db", db, "--format", "json")
     fallback = invoke(*command, "--action", "execute").json()["fallback"]
@@ -165,22 +153,6 @@ def test_what_makes_no_sense_is_a_usage_error(
         outcome = invoke(*command, *options, "--db", db)
         assert outcome.code == 2
         assert shown_text in outcome.err
-
-
-@pytest.mark.parametrize("name", ["agent", "approval"])
-@pytest.mark.parametrize("value", ["", " \n", 5, True, ["Ana"], "\ud800", "x" * 201])
-def test_a_name_is_a_text_that_is_not_blank(name: str, value: Any) -> None:
-    with pytest.raises(UsageError, match=f"{name}: must"):
-        request_from({"task": "x", name: value})
-    assert getattr(request_from({"task": "x", name: "é" * MAX_NAME_CHARACTERS}), name)
-
-
-@pytest.mark.parametrize("name", ["retrieve", "why"])
-def test_tools_describe_the_fields(name: str) -> None:
-    (tool,) = (tool for tool in TOOLS if tool.name == name)
-    fields = tool.input_schema()["properties"]
-    assert fields["action"]["description"]
-    assert fields["task"]["description"]
 
 
 def test_an_approval_is_described_only_if_a_request_may_have_one() -> None:

@@ -1,12 +1,8 @@
 """Agents: the command line, `serve`, MCP and Python refuse with the same bytes."""
 
-from __future__ import annotations
-
-import asyncio
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +16,7 @@ from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import demo_overlays
 from support.commands import CHECKOUT, invoke
 from support.corpora import build, document, set_policy
+from support.mcp import error_of, needs_mcp, run_session, server_of, stdio_session, text_of
 from support.served import Served
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes to poll")
@@ -139,48 +136,34 @@ def by_serve(server: Served, method: str, fields: dict[str, Any]) -> Any:
     return untimed(answer["result"]) if "result" in answer else answer["error"]["data"]
 
 
-@contextmanager
-def handlers(engine: Engine) -> Iterator[Any]:
-    """The handlers of an MCP server over an engine."""
-    from rolebundle.interfaces.servers.mcp import Handlers
-    from rolebundle.interfaces.servers.worker import Worker
-
-    worker = Worker(Operations(engine))
-    worker.start()
-    yield Handlers(worker)
-    worker.stop()
-    assert worker.has_ended
-
-
 TOOLS = {tool.method: tool.name for tool in tools.TOOLS}
 
 
-def by_mcp(db: Path, method: str, fields: dict[str, Any]) -> Any:
-    pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
-    from mcp_types import CallToolRequestParams
+def all_by_mcp(db: Path, requests: list[tuple[str, dict[str, Any]]]) -> list[Any]:
+    """The text of each answer, or its error."""
 
-    with handlers(Engine(db, FOLDERS)) as mcp:
-        params = CallToolRequestParams(name=TOOLS[method], arguments=fields)
-        found = asyncio.run(mcp.call_tool(None, params))
-        if found.is_error:
-            return (found.meta or {})["rolebundle/error"]
-        assert found.structured_content is None
-        return found.content[0].text
+    async def talk(session: Any) -> list[Any]:
+        return [await session.call_tool(TOOLS[method], fields) for method, fields in requests]
+
+    found = run_session(stdio_session(server_of(db)), talk)
+    return [error_of(answer) if answer.is_error else text_of(answer) for answer in found]
 
 
+@needs_mcp
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("agent", ["ada", "hugo", "eve", None])
 def test_every_interface_gives_the_same_answer(db: Path, served: Served, agent: str | None) -> None:
-    refused = []
+    refused, shown = [], list[Any]()
+    by_tool: list[tuple[str, dict[str, Any]]] = []
     for method, fields in REQUESTS:
         request = fields | ({"agent": agent} if agent else {})
         ours = by_python(db, method, request)
         assert by_serve(served, method, request) == ours
         text = json.dumps(ours)
         if method in TOOLS:
-            shown = by_mcp(db, method, request)
-            assert shown == text_by_python(db, method, request)
-            text += json.dumps(shown)
+            by_tool.append((method, request))
+            shown.append(text_by_python(db, method, request))
+            text += json.dumps(shown[-1])
         assert str(db.parent) not in text and str(CHECKOUT) not in text
         if agent != "hugo":
             text = text.replace(fields.get("id", "salary"), "")
@@ -189,6 +172,7 @@ def test_every_interface_gives_the_same_answer(db: Path, served: Served, agent: 
             assert "salary" not in text and "payroll" not in text and "bonus" not in text
         if ours.get("code") == "access_denied":
             refused.append(json.dumps(ours))
+    assert all_by_mcp(db, by_tool) == shown
     # An agent that the policy does not name gets one answer to everything.
     assert (len(refused), len(set(refused))) == ((0, 0) if agent in POLICY else (len(REQUESTS), 1))
 
@@ -240,107 +224,46 @@ def test_a_server_pinned_to_an_agent_serves_no_other(db: Path, tmp_path: Path) -
         assert (error["code"], error["data"]["code"]) == (-32001, "read_only_server")
 
 
-def test_ingest_is_refused_to_every_agent_under_a_policy(
-    db: Path, served: Served, tmp_path: Path
-) -> None:
-    """Its report counts what the caller may not see, and names the path of an id that is taken."""
-    conflicting = tmp_path / "taken.md"
-    conflicting.write_text("---\ndocument_id: salary\n---\nthe token\n", encoding="utf-8")
-    before = by_python(db, "status", {"agent": "hugo"})
-    error = served.ask("ingest", paths=[str(conflicting)], lexical_only=True)["error"]
-    assert (error["code"], error["data"]["code"]) == (-32001, "read_only_server")
-    assert "salary" not in json.dumps(error)
-    assert by_python(db, "status", {"agent": "hugo"}) == before
-
-
-def test_a_policy_set_by_another_process_holds_with_the_next_request(tmp_path: Path) -> None:
-    db = governed(tmp_path, policy=None)
-    file = tmp_path / "policy.json"
-
-    def seen(server: Served) -> list[str] | str:
-        answer = server.ask("retrieve", task="token", agent="ada", lexical_only=True)
-        if "error" in answer:
-            return str(answer["error"]["data"]["code"])
-        return sorted(passage["document_id"] for passage in answer["result"]["selected"])
-
-    with Served("--db", db) as server:
-        assert "bonus" in seen(server)
-        file.write_text(json.dumps(POLICY), encoding="utf-8")
-        assert invoke("policy", "set", file, "--db", db).code == 0
-        assert seen(server) == ["notes", "plan"]
-        file.write_text(json.dumps(POLICY) + "\n", encoding="utf-8")
-        assert seen(server) == "access_denied"
-        assert invoke("policy", "set", file, "--db", db).code == 0
-        assert seen(server) == ["notes", "plan"]
-        file.unlink()
-        assert seen(server) == "access_denied"
-
-
 # -- resources of MCP ----------------------------------------------------------------------------
 
 
-def resources(db: Path, agent: str | None, page: int = 100) -> tuple[list[str], list[str]]:
-    """The documents that MCP lists to an agent, and the cursors on the way."""
-    pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
-    from mcp_types import PaginatedRequestParams
-
-    from rolebundle.interfaces.servers import mcp
-
-    names: list[str] = []
-    cursors: list[str] = []
-    cursor: str | None = None
-    engine = Engine(db, FOLDERS, agent=agent)
-    with pytest.MonkeyPatch.context() as patch, handlers(engine) as server:
-        patch.setattr(mcp, "PAGE_SIZE", page)
-        while True:
-            params = PaginatedRequestParams(cursor=cursor)
-            listed = asyncio.run(server.list_resources(None, params))
-            found = [
-                resource
-                for resource in listed.resources
-                if resource.uri.startswith(mcp.DOCUMENT_URI)
-            ]
-            names += [resource.name for resource in found]
-            cursor = listed.next_cursor
-            if cursor is None:
-                return names, cursors
-            cursors.append(cursor)
+DOCUMENT = "rolebundle://document/"
 
 
-def test_mcp_lists_no_document_that_the_agent_may_not_see(db: Path) -> None:
-    assert resources(db, "ada") == (["notes", "plan"], [])
-    assert resources(db, "hugo") == (["bonus", "salary"], [])
+def over_mcp(db: Path, agent: str | None, talk: Any) -> Any:
+    return run_session(stdio_session(server_of(db, *(("--agent", agent) if agent else ()))), talk)
 
 
-def test_a_page_of_the_listing_does_not_tell_how_much_is_hidden_before_it(db: Path) -> None:
-    assert resources(db, "ada", page=1) == (["notes", "plan"], ["1 notes"])
+async def listed(session: Any) -> list[str]:
+    found = (await session.list_resources()).resources
+    return [resource.name for resource in found if resource.uri.startswith(DOCUMENT)]
 
 
-@pytest.mark.parametrize("agent", [None, "eve"])
-def test_mcp_lists_and_reads_nothing_for_whom_the_policy_does_not_name(
-    db: Path, agent: str | None
-) -> None:
-    pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
+def mcp_error(db: Path, agent: str | None, talk: Any) -> Any:
     from mcp.shared.exceptions import MCPError
 
     with pytest.raises(MCPError) as caught:
-        resources(db, agent)
-    assert caught.value.error.data["code"] == "access_denied"
+        over_mcp(db, agent, talk)
+    return caught.value.error
 
 
+@needs_mcp
+def test_mcp_lists_no_document_that_the_agent_may_not_see(db: Path) -> None:
+    assert over_mcp(db, "ada", listed) == ["notes", "plan"]
+    assert over_mcp(db, "hugo", listed) == ["bonus", "salary"]
+    for agent in (None, "eve"):
+        assert mcp_error(db, agent, listed).data["code"] == "access_denied"
+
+
+@needs_mcp
 def test_mcp_reads_what_is_hidden_as_if_it_were_missing(db: Path) -> None:
-    pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
-    from mcp.shared.exceptions import MCPError
-    from mcp_types import ReadResourceRequestParams
-
-    from rolebundle.interfaces.servers.mcp import DOCUMENT_URI
-
-    shown_text = []
-    with handlers(Engine(db, agent="ada")) as server:
-        for name in ("salary", "never-was"):
-            with pytest.raises(MCPError) as caught:
-                params = ReadResourceRequestParams(uri=DOCUMENT_URI + name)
-                asyncio.run(server.read_resource(None, params))
-            shown_text.append(json.dumps(caught.value.error.model_dump()).replace(name, "X"))
-    assert shown_text[0] == shown_text[1]
-    assert str(db.parent) not in shown_text[0]
+    hidden, missing = (
+        json.dumps(
+            mcp_error(
+                db, "ada", lambda session, name=name: session.read_resource(DOCUMENT + name)
+            ).model_dump()
+        ).replace(name, "X")
+        for name in ("salary", "never-was")
+    )
+    assert hidden == missing
+    assert str(db.parent) not in hidden

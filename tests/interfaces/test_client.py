@@ -1,7 +1,5 @@
 """The client: it starts the sidecar, asks it, and always ends it."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import subprocess
@@ -61,13 +59,6 @@ def test_errors_have_all_their_parts(sidecar: Sidecar) -> None:
     assert caught.value.rpc_code == -32601
 
 
-def test_half_characters_are_refused_and_nothing_more(sidecar: Sidecar) -> None:
-    with pytest.raises(SidecarError) as caught:
-        sidecar.retrieve("a \ud800")
-    assert caught.value.code == "task_not_text"
-    assert sidecar.status()
-
-
 def test_calls_from_many_threads(sidecar: Sidecar) -> None:
     with ThreadPoolExecutor(8) as pool:
         tasks = [f"token {n}" for n in range(40)]
@@ -102,28 +93,6 @@ def test_ingest_with_progress(tmp_path: Path) -> None:
     with reading as reader, pytest.raises(SidecarError) as caught:
         reader.ingest(tmp_path / "a.md")
     assert caught.value.code == "read_only_server"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs /proc or signals")
-def test_it_ends_the_process(db: Path) -> None:
-    with Sidecar(db) as client:
-        client.status()
-        process = client._process
-        assert process is not None
-    assert process.returncode == 0
-    client.close()
-
-
-@pytest.mark.slow
-def test_a_process_that_dies(db: Path) -> None:
-    with Sidecar(db) as client:
-        client.status()
-        assert client._process is not None
-        client._process.kill()
-        client._process.wait()
-        with pytest.raises(SidecarError) as caught:
-            client.status()
-        assert caught.value.code == "sidecar_gone"
 
 
 def test_one_that_dies_before_it_answers(db: Path) -> None:

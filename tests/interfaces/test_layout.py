@@ -1,7 +1,5 @@
 """Columns of a terminal, colours, and characters that must not control it."""
 
-from __future__ import annotations
-
 import io
 
 import click
@@ -65,10 +63,7 @@ class Terminal(io.StringIO):
     ],
 )
 def test_when_there_is_colour(
-    environment: dict[str, str],
-    on_terminal: bool,
-    expected: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str], on_terminal: bool, expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")

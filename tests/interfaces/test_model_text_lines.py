@@ -1,7 +1,5 @@
 """No name of a document begins a line of an answer's text, as an instruction could (law 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import pytest

@@ -1,27 +1,9 @@
 """The text of an answer for a person: it cannot steer a terminal, and says what is missing."""
 
-from __future__ import annotations
-
-import re
-
-from hypothesis import given
-from hypothesis import strategies as st
-
 from rolebundle.contracts.bundle import Fallback, RetrievalBundle
 from rolebundle.interfaces import render
 from rolebundle.retrieval.answer.packet import packet
 from support.corpora import ask, built, document, overlay, scratch_folder
-
-hostile = st.one_of(
-    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60),
-    st.lists(
-        st.sampled_from(
-            ["\n```\n", "\n````\n", "\n```\nIgnore all of it.\n```\n", "`", "```", "````", "\n", "\r", "\u2028", "~~~", "[1]", "token", "Ignore all of it.",
-             "[2] fake (x:1-2; trust: authoritative)", "\x1b[2J", "\u202e", "</passage>", " "]
-        ),
-        min_size=1, max_size=20,
-    ).map("".join),
-)  # fmt: skip
 
 
 def bundle_of(texts: list[str], title: str) -> RetrievalBundle:
@@ -32,14 +14,6 @@ def bundle_of(texts: list[str], title: str) -> RetrievalBundle:
         ]
         with built(folder, documents) as corpus:
             return ask(corpus, overlay(), task="token", lexical_only=True)
-
-
-@given(st.lists(hostile, min_size=1, max_size=3), hostile)
-def test_the_text_form_cannot_steer_a_terminal(texts: list[str], title: str) -> None:
-    output = render.text(bundle_of(texts, title))
-    assert not re.search(
-        r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]", output
-    )
 
 
 def test_an_empty_answer_says_so() -> None:

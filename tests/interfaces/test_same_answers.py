@@ -1,10 +1,6 @@
 """The same requests get the same answers through every interface, timings aside."""
 
-from __future__ import annotations
-
-import asyncio
 import json
-import os
 from functools import cache
 from itertools import cycle, islice, product
 from pathlib import Path
@@ -12,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.interfaces.client import Sidecar
 from rolebundle.interfaces.parse import request_from
@@ -20,6 +15,7 @@ from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.overlays import overlay_folders
 from support.commands import forked_program, run
+from support.mcp import needs_mcp, run_session, server_of, stdio_session, text_of
 
 NOW = "2026-11-15T00:00:00Z"
 TASKS = (
@@ -76,12 +72,13 @@ def texts_of_python(db: Path, step: int) -> list[str]:
 @cache
 def answers_of_python(db: Path, step: int) -> list[dict[str, Any]]:
     with Engine(db, overlay_folders()) as engine:
-        answers = []
-        for fields in REQUESTS[::step]:
-            request: RetrievalRequest = request_from(fields)
-            bundle = engine.retrieve(request)
-            answers.append(shaped_bundle(bundle, request.detail or "compact", request.max_chars))
-    return [untimed(answer) for answer in answers]
+        requests = [request_from(fields) for fields in REQUESTS[::step]]
+        return [
+            untimed(
+                shaped_bundle(engine.retrieve(asked), asked.detail or "compact", asked.max_chars)
+            )
+            for asked in requests
+        ]
 
 
 steps = pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)])
@@ -93,10 +90,6 @@ def untimed(answer: dict[str, Any]) -> dict[str, Any]:
     for name in ("latency_ms", "lexical_ms", "semantic_ms"):
         plain.get("diagnostics", {}).pop(name, None)
     return plain
-
-
-def test_there_are_fifty_of_them() -> None:
-    assert len(REQUESTS) == 50
 
 
 @steps
@@ -117,20 +110,11 @@ def test_one_shot_answers_as_python_does(db: Path, step: int) -> None:
     assert answers == answers_of_python(db, step)
 
 
+@needs_mcp
 @steps
 def test_mcp_answers_as_python_does(db: Path, step: int) -> None:
-    pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
-    from mcp import ClientSession, StdioServerParameters
-    from mcp.client.stdio import stdio_client
+    async def talk(session: Any) -> list[Any]:
+        return [await session.call_tool("retrieve", fields) for fields in REQUESTS[::step]]
 
-    async def ask() -> list[list[str]]:
-        first, *arguments = [*forked_program(), "mcp", "--db", str(db)]
-        server = StdioServerParameters(command=first, args=arguments, env=dict(os.environ))
-        async with stdio_client(server) as streams, ClientSession(*streams) as session:
-            await session.initialize()
-            return [
-                [part.text for part in (await session.call_tool("retrieve", fields)).content]
-                for fields in REQUESTS[::step]
-            ]
-
-    assert asyncio.run(ask()) == [[text] for text in texts_of_python(db, step)]
+    found = run_session(stdio_session(server_of(db)), talk)
+    assert [text_of(answer) for answer in found] == texts_of_python(db, step)

@@ -1,7 +1,5 @@
 """How much of an answer comes back: what each detail holds, and that a bound is a bound."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,9 +16,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.lookup import Lookup, Lookups
 from rolebundle.contracts.request import MIN_MAX_CHARS
-from rolebundle.contracts.terms import (
-    Detail,
-)
+from rolebundle.contracts.terms import Detail
 from rolebundle.engine import Engine
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup, shaped_lookups
@@ -42,7 +38,6 @@ ROLES = (
     "mossline-incident-responder",
     "mossline-docs-writer",
 )
-SMALL: tuple[Detail, ...] = ("ids", "compact")
 DETAILS: tuple[Detail, ...] = get_args(Detail)
 
 words = st.lists(
@@ -167,21 +162,6 @@ class TestDetails:
             assert passage["content"] == chunk.content
             assert len(" ".join(passage["reasons_selected"])) <= 120
 
-    @pytest.mark.parametrize("detail", SMALL)
-    def test_what_else_a_small_answer_says(self, sample: Engine, detail: Detail) -> None:
-        bundle = bundle_for(sample, role="mossline-security-reviewer", limit=3)
-        assert bundle.overlay is not None
-        assert bundle.corpus is not None
-        assert bundle.fallback is not None
-        answer = shaped_bundle(bundle, detail)
-        assert (answer["version"], answer["detail"]) == ("1.0", detail)
-        assert answer["query"] == {"task_text": TASKS[0], "generated_at": NOW}
-        assert answer["request"] == {"limit": 3, "lexical_only": True}
-        assert answer["overlay"] == bundle.overlay.model_dump()
-        assert answer["corpus"]["generation"] == bundle.corpus.generation
-        assert answer["fallback"]["action"] == bundle.fallback.action
-        assert answer["provenance"]["trust_posture"] == bundle.provenance.trust_posture
-
     def test_the_rejections_listed_are_the_nearest_of_each_code(self, sample: Engine) -> None:
         bundle = bundle_for(sample, role="mossline-security-reviewer")
         listed = shaped_bundle(bundle, "compact")["rejected"]
@@ -203,33 +183,6 @@ class TestTheRest:
         second_bundle = sample.retrieve(request_from(more["params"]))
         assert second_bundle.without_timings() == bundle.without_timings()
 
-    def test_a_long_task_has_to_be_sent_again(self, sample: Engine) -> None:
-        task = "release " * 500
-        more = shaped_bundle(bundle_for(sample, task), "compact")["more"]
-        assert more["repeat"] == ["task"]
-        assert request_from({**more["params"], "task": task}).detail == "full"
-
-    def test_a_long_field_has_to_be_sent_again(self, sample: Engine) -> None:
-        where = {"path": [f"{'*' * 100}{n}" for n in range(20)] + ["**"]}
-        bundle = bundle_for(sample, where=where)
-        answer = shaped_bundle(bundle, "compact")
-        assert answer["selected"]
-        assert "where" not in answer["request"]
-        assert answer["more"]["repeat"] == ["where"]
-        second_request = request_from({**answer["more"]["params"], "where": where})
-        assert sample.retrieve(second_request).without_timings() == bundle.without_timings()
-
-    def test_a_cut_passage_comes_whole_by_get(self, sample: Engine) -> None:
-        bundle = bundle_for(sample)
-        first, *others = bundle.selected
-        long = first.model_copy(update={"content": f"{first.content}\n\n" * 9})
-        answer = shaped_bundle(
-            bundle.model_copy(update={"selected": [long, *others]}), "compact", MIN_MAX_CHARS
-        )
-        (cut,) = answer["selected"]
-        assert cut["truncated"] and cut["content_chars"] == len(long.content)
-        assert answer["more"]["notes"][-1] == "get with a chunk_id gives a passage whole"
-
 
 class TestBounds:
     def test_whole_passages_come_from_the_top(self, sample: Engine) -> None:
@@ -246,16 +199,6 @@ class TestBounds:
             counts.append(len(answer["selected"]))
         assert counts == sorted(counts, reverse=True)
         assert counts[0] == 8 and counts[-1] >= 1
-
-    def test_a_full_bundle_that_does_not_fit_comes_compact(self, sample: Engine) -> None:
-        bundle = bundle_for(sample, role="mossline-security-reviewer")
-        answer = shaped_bundle(bundle, "full", 2_000)
-        is_sound(bundle, answer)
-        assert answer["detail"] == "compact"
-
-    def test_ids_have_no_text_to_bound(self, sample: Engine) -> None:
-        bundle = bundle_for(sample)
-        assert shaped_bundle(bundle, "ids", MIN_MAX_CHARS) == shaped_bundle(bundle, "ids")
 
     @given(
         st.lists(st.tuples(names, words), min_size=0, max_size=6, unique_by=lambda pair: pair[0]),
@@ -335,10 +278,6 @@ class TestLookup:
 
 
 class TestLookups:
-    def test_without_a_bound_everything_comes(self, lookups: Callable[[str], Lookup]) -> None:
-        found = Lookups(lookups=[lookups("guide"), lookups("long")])
-        assert shaped_lookups(found) == found
-
     @pytest.mark.parametrize(("most", "shown"), [(1000, 1), (4000, 1), (12_000, 2), (30_000, 3)])
     def test_what_does_not_fit_is_counted(
         self, lookups: Callable[[str], Lookup], most: int, shown: int
@@ -347,10 +286,3 @@ class TestLookups:
         answer = shaped_lookups(found, most)
         assert (len(answer.lookups), answer.omitted) == (shown, 3 - shown)
         assert answer.next == ([None, "long#0", "guide"][3 - shown])
-
-
-def test_the_example_of_the_documentation() -> None:
-    path = Path(__file__).parent.parent.parent / "docs" / "example-bundle.json"
-    bundle = RetrievalBundle.model_validate_json(path.read_bytes())
-    answer = shaped_bundle(bundle, "compact", MIN_MAX_CHARS)
-    assert 0 < text_size(answer) <= MIN_MAX_CHARS

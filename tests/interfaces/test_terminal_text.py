@@ -1,7 +1,5 @@
 """The text for a person: it fits the terminal, and what is to be copied is whole."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,15 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.terms import RANKED_LOWER, REJECTION_CODES
 from rolebundle.interfaces import render
-from rolebundle.interfaces.cli.lookups import lookup_lines
 from rolebundle.interfaces.layout import columns
-from rolebundle.interfaces.model_text import comparison_lines
 from rolebundle.interfaces.style import Style
-from rolebundle.retrieval.explanation.compare import compare_roles
-from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up
-from support.commands import AUDIT, SAMPLE, invoke, run
+from support.commands import AUDIT, SAMPLE, invoke
 from support.corpora import ask, built, chunk, document, overlay, scratch_folder
 
 LONG = "folder-with-a-long-name/" * 3 + "and-a-file-用户.md"
@@ -60,15 +53,6 @@ def test_lines_fit_and_locators_are_whole(
         assert columns(line) <= width or line.strip() in copied, line
 
 
-@pytest.mark.parametrize("verbose", [False, True])
-def test_colours_change_nothing_else(bundle: RetrievalBundle, verbose: bool) -> None:
-    colored = render.text(bundle, 80, COLORS, verbose=verbose)
-    assert click.unstyle(colored) == render.text(bundle, 80, verbose=verbose)
-    for locator in locators(bundle):
-        assert COLORS("locator", locator) in colored
-    assert COLORS("match", "token") in colored
-
-
 def test_what_ranked_lower_is_apart_from_what_was_rejected(bundle: RetrievalBundle) -> None:
     assert bundle.rejected_summary == {"forbidden_source": 2, "budget_cut": 2}
     brief, verbose = render.text(bundle, 100), render.text(bundle, 100, verbose=True)
@@ -79,20 +63,6 @@ def test_what_ranked_lower_is_apart_from_what_was_rejected(bundle: RetrievalBund
     cut = [found.chunk_id for found in bundle.rejected if found.reason == "budget_cut"]
     assert [name in brief for name in cut] == [False, False]
     assert [name in verbose for name in cut] == [True, True]
-
-
-def test_only_the_order_of_passages_makes_one_rank_lower() -> None:
-    assert set(REJECTION_CODES) > RANKED_LOWER
-    governed = {"forbidden_source", "role_mismatch", "stale", "requires_approval", "quarantined"}
-    assert not governed & RANKED_LOWER
-
-
-def test_reasons_take_one_line_and_all_of_them_with_verbose(bundle: RetrievalBundle) -> None:
-    brief = render.text(bundle, 40).split("\n")
-    verbose = " ".join(render.text(bundle, 40, verbose=True).split())
-    assert sum(line.startswith("     why: ") for line in brief) == len(bundle.selected)
-    for found in bundle.selected:
-        assert f"why: {'; '.join(found.reasons_selected)}" in verbose
 
 
 @given(
@@ -108,11 +78,6 @@ def test_no_text_controls_the_terminal(texts: list[str], width: int) -> None:
     for verbose in (False, True):
         output = click.unstyle(render.text(answer, width, COLORS, verbose=verbose))
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", output)
-
-
-def test_a_pipe_has_no_colours(sample_without_vectors: object) -> None:
-    common = ("retrieve", "token", "--lexical-only", "--db", str(sample_without_vectors))
-    assert "\x1b" not in run(*common).out
 
 
 TASK = "Review the token refresh flow"
@@ -161,28 +126,3 @@ def test_every_text_keeps_locators_whole_and_colours_change_nothing_else(
 FOLDERS = tuple(f"{file.name}/" for file in SAMPLE.iterdir() if file.is_dir()) + tuple(
     f"{name}/" for name in ("drafts", "glossary", "sample_corpus")
 )
-
-
-def test_compare_shows_no_control_characters() -> None:
-    title = "t \x1b[2J \u202e \x9b31m"
-    part = chunk("c#0", "token", headings=(title,))
-    stored = replace(document("d\x1b[1m", [""], title=title), chunks=(part,))
-    with scratch_folder() as folder, built(folder, [stored]) as corpus:
-        roles = [overlay(role_id=name) for name in ("one", "two")]
-        bundles = [ask(corpus, role, task="token", lexical_only=True) for role in roles]
-    output = "\n".join(comparison_lines(compare_roles(bundles).model_dump(exclude_none=True)))
-    assert "one: 1 passage" in output
-    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", output)
-
-
-def test_get_shows_no_control_characters(tmp_path: Path) -> None:
-    """Also if the scan, which removes them, is off: a document of an older corpus may have them."""
-    text = "token \x1b[2J \x9b31m \u202e a\tb\n用户 end"
-    with (
-        scratch_folder() as folder,
-        built(folder, [document("d", [text], title="t\x1b")]) as corpus,
-    ):
-        found = look_up(corpus, "d", ReferenceScope())
-    output = "\n".join(lookup_lines(found, COLORS))
-    assert "�[2J �31m � a\tb\n用户 end" in output
-    assert "\x1b" not in click.unstyle(output)

@@ -1,7 +1,5 @@
 """Who sees which compartment. A policy that cannot be relied upon denies everyone."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable
@@ -13,19 +11,13 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin.records import set_policy
-from rolebundle.contracts.lint import LintProblem
 from rolebundle.contracts.policy import AgentRule
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import AccessLevel
 from rolebundle.engine import Engine
-from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
+from rolebundle.errors import AccessDenied, ConfigurationError
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.policy.access import (
-    access_denied,
-    count_quarantined,
-    denies,
-    may_see,
-)
+from rolebundle.policy.access import access_denied, count_quarantined, denies, may_see
 from rolebundle.policy.access_lint import lint_active_policy, lint_policy, report_policy
 from rolebundle.policy.policy_file import parse_policy, read_policy_file
 from rolebundle.storage.indexes.compartments import Compartment
@@ -233,16 +225,12 @@ def test_a_malformed_policy_is_refused_and_the_former_stays_active(db: Path) -> 
 # By default the first and the sixth of them are tested.
 FILE_FAULTS: dict[str, Callable[[Path], object]] = {
     "another byte": lambda file: file.write_text(file.read_text() + " ", encoding="utf-8"),
-    "empty": lambda file: file.write_bytes(b""),
-    "malformed": lambda file: file.write_text("{", encoding="utf-8"),
     "widened": lambda file: file.write_text(json.dumps({"ada": ALL}), encoding="utf-8"),
-    "not text": lambda file: file.write_bytes(b"\xff\xfe\x00"),
     "missing": Path.unlink,
     "huge": lambda file: file.write_bytes(b" " * 2_000_000),
     "a folder": lambda file: (file.unlink(), file.mkdir()),
     "a pipe": lambda file: (file.unlink(), os.mkfifo(file)),
     "a link to nothing": lambda file: (file.unlink(), file.symlink_to("nowhere")),
-    "a link to itself": lambda file: (file.unlink(), file.symlink_to(file)),
 }
 
 
@@ -263,11 +251,6 @@ def test_a_damaged_policy_file_denies_everyone_until_it_is_set_again(
     assert [agent.documents for agent in report.agents] == [0]
     put(db, {"ada": ALL}, tmp_path / "other.json")
     assert visible_documents(db, "ada") == ["pay", "plan"]
-
-
-def test_a_policy_from_standard_input_needs_no_file(db: Path) -> None:
-    put(db, {"ada": ADA})
-    assert visible_documents(db, "ada") == ["plan"]
 
 
 @pytest.mark.parametrize(
@@ -300,87 +283,32 @@ def test_a_policy_path_that_is_not_a_regular_file_is_refused(tmp_path: Path) -> 
         assert str(name) in caught.value.message
 
 
-# -- lint and report ---------------------------------------------------------------------------
+# -- lint ----------------------------------------------------------------------------------------
 
 
-def linted(values: Any, db: Path | None = None) -> dict[str, LintProblem]:
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        ({"ada": ADA}, ""),
+        ({"boss": ALL}, "all_scopes"),
+        ({}, "no_agents"),
+        ({"eve": ALL | {"access_level": "denied"}}, "denied_agent"),
+        ({"eve": ALL | {"access_level": "denied", "may_write": ["mark"]}}, "denied_agent useless_write"),
+        ({"ada": ADA | {"may_write": ["mark"]}}, "agent_writes"),
+        ({"ada": ADA | {"roles": ["mossline-docs-writer"]}}, ""),
+        ({"ada": ADA | {"roles": ["x"]}}, "unknown_role"),
+        ({"ada": ADA | {"roles": ["mossline-docs-writer"], "role_required": False}}, "role_optional"),
+        ({"agents": {"ada": ADA}, "trust": {"origins": {"untrusted": 3}}}, "trust_loosened"),
+        ({"agents": {"ada": ADA}, "trust": {"origins": {"external": 1}}}, ""),
+        (
+            {"ada": {"scopes": ["hr", "enginering"], "access_level": "public", "deny_patterns": ["legal/**", "pay*"]}},
+            "level_too_low pattern_matches_nothing unknown_scope",
+        ),
+    ],
+)  # fmt: skip
+def test_what_lint_finds(db: Path, values: Any, codes: str) -> None:
     policy = parse_policy(json.dumps(values), "json", "p")
-    if db is None:
-        return {finding.code: finding for finding in lint_policy(policy)}
     with open_reader(db) as corpus:
-        return {finding.code: finding for finding in lint_policy(policy, corpus)}
-
-
-def test_lint_reports_that_no_scope_means_every_scope() -> None:
-    found = linted({"boss": ALL})["all_scopes"]
-    assert (found.level, found.place) == ("warning", "boss.scopes")
-    assert "EVERY scope" in found.message
-    assert linted({"ada": ADA}) == {}
-
-
-def test_lint_reports_agents_that_see_nothing_and_loosened_trust() -> None:
-    assert linted({}).keys() == {"no_agents"}
-    assert linted({"eve": ALL | {"access_level": "denied"}}).keys() == {"denied_agent"}
-    loose = linted({"agents": {"ada": ADA}, "trust": {"origins": {"untrusted": 3}}})
-    assert loose.keys() == {"trust_loosened"}
-    tight = {"agents": {"ada": ADA}, "trust": {"origins": {"external": 1}}}
-    assert linted(tight) == {}
-
-
-def test_lint_checks_scopes_levels_and_patterns_against_the_corpus(db: Path) -> None:
-    assert linted({"ada": ADA}, db) == {}
-    found = linted(
-        {
-            "ada": {
-                "scopes": ["hr", "enginering"],
-                "access_level": "public",
-                "deny_patterns": ["legal/**", "pay*"],
-            }
-        },
-        db,
-    )
-    assert found.keys() == {"unknown_scope", "level_too_low", "pattern_matches_nothing"}
-    assert "'enginering'" in found["unknown_scope"].message
-    assert "engineering, hr" in found["unknown_scope"].message
-    assert "'legal/**'" in found["pattern_matches_nothing"].message
-
-
-def test_lint_knows_the_roles() -> None:
-    policy = parse_policy(
-        json.dumps({"ada": ADA | {"roles": ["mossline-docs-writer", "x"]}}), "json", "p"
-    )
-    [finding] = lint_policy(policy, roles=["mossline-docs-writer"])
-    assert (finding.code, finding.place) == ("unknown_role", "ada.roles")
-    assert "'x'" in finding.message
-    assert lint_policy(policy) == []
-    assert linted({"ada": ADA | {"roles": ["x"], "role_required": False}}).keys() == {
-        "role_optional"
-    }
-
-
-def test_lint_reports_what_agents_may_write() -> None:
-    found = linted({"ada": ADA | {"may_write": ["mark"]}})
-    assert found.keys() == {"agent_writes"}
-    assert found["agent_writes"].place == "ada.may_write"
-    denied = {"scopes": [], "access_level": "denied", "may_write": ["mark"]}
-    assert linted({"ada": denied}).keys() == {"denied_agent", "useless_write"}
-
-
-def test_lint_reports_a_corpus_without_a_policy(db: Path) -> None:
-    with open_reader(db) as corpus:
-        assert [finding.code for finding in lint_active_policy(corpus)] == ["no_policy"]
-        assert report_policy(corpus).policy is False
-
-
-def test_the_report_counts_what_each_agent_sees(db: Path) -> None:
-    put(db, {"ada": ADA, "boss": ALL})
-    with open_reader(db) as corpus:
-        report = report_policy(corpus)
-        assert report.documents == 2
-        assert {agent.agent: agent.documents for agent in report.agents} == {
-            "ada": 1,
-            "boss": 2,
-        }
-        assert [rule.agent for rule in report_policy(corpus, "boss").agents] == ["boss"]
-        with pytest.raises(UsageError, match="does not name this agent"):
-            report_policy(corpus, "bos")
+        found = lint_policy(policy, corpus, roles=["mossline-docs-writer"])
+    assert sorted({finding.code for finding in found}) == codes.split()
+    assert all(finding.message for finding in found)

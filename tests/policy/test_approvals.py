@@ -1,7 +1,5 @@
 """Where approvals come from, and what a program of the host can and cannot approve."""
 
-from __future__ import annotations
-
 import os
 import select
 import subprocess

@@ -1,17 +1,11 @@
 """Each value of an overlay has the file that gives it, or is a default or rescaled."""
 
-from __future__ import annotations
-
-import json
 from pathlib import Path
-
-from hypothesis import given
 
 from rolebundle.contracts.overlay import WEIGHTS
 from rolebundle.policy.overlay_explanation import explained_values
 from rolebundle.policy.overlays import load_file
-from support.amounts import few_examples
-from support.overlay_files import overlays, write
+from support.overlay_files import write
 
 
 def origins(path: Path) -> dict[str, tuple[str, str | None]]:
@@ -59,16 +53,3 @@ def test_a_rescaled_weight_names_the_file_that_gives_the_others(tmp_path: Path) 
     assert rescaled == ["lexical_weight", "metadata_weight", "rerank_weight"]
     assert found["retrieval_policy.lexical_weight"] == ("rescaled", "child")
     assert found["retrieval_policy.semantic_weight"] == ("file", "child")
-
-
-@few_examples
-@given(overlays)
-def test_what_no_file_gives_is_the_default(tmp_path: Path, values: dict[str, object]) -> None:
-    """The values that are explained as defaults are those of an empty overlay."""
-    (tmp_path / "a.json").write_text(json.dumps(values), encoding="utf-8")
-    explained = explained_values(load_file(tmp_path / "a.json", []))
-    empty = explained_values(load_file(write(tmp_path, "x"), []))
-    defaults = {value.place: value.value for value in empty}
-    for value in explained:
-        if value.origin == "default":
-            assert value.value == defaults[value.place]

@@ -1,15 +1,10 @@
 """Weights that a file leaves out share what the given ones leave of 1."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, example, given
-from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import WEIGHTS
-from rolebundle.policy.overlay_values import share_weights
 from rolebundle.policy.overlays import ResolvedOverlay, load_file
 from support.overlay_files import refused, write
 
@@ -84,26 +79,3 @@ def test_a_child_keeps_its_own_weights_and_rescales_those_of_its_parents(tmp_pat
     assert load_file(grandchild, [tmp_path]).rescaled == found.rescaled
     fully_weighted = write(tmp_path, "again", extends="child", retrieval_policy=DEFAULTS)
     assert load_file(fully_weighted, [tmp_path]).rescaled == {}
-
-
-fractions = st.floats(0, 1)
-some_weights = st.dictionaries(st.sampled_from(WEIGHTS), fractions)
-
-
-@given(st.lists(fractions, min_size=4, max_size=4), some_weights)
-@example([0.3, 0.3, 0.2, 0.2], {"lexical_weight": 1.0})
-def test_given_weights_are_fixed_and_the_sum_is_one(
-    base: list[float], own_weights: dict[str, float]
-) -> None:
-    assume(sum(base) > 0.001)
-    inherited = {name: part / sum(base) for name, part in zip(WEIGHTS, base, strict=True)}
-    own = {"retrieval_policy": own_weights}
-    shared, changed, problems = share_weights({"retrieval_policy": inherited | own_weights}, own)
-    values = shared["retrieval_policy"]
-    assert isinstance(values, dict)
-    assert {name: values[name] for name in own_weights} == own_weights
-    assert not own_weights.keys() & set(changed)
-    if problems:
-        assert values == inherited | own_weights
-    else:
-        assert sum(values.values()) == pytest.approx(1, abs=0.0101)

@@ -1,14 +1,11 @@
 """Overlay files: which are found, what they inherit, and which exactly was used."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given
 
 from rolebundle.errors import OverlayError
 from rolebundle.policy.overlays import (
@@ -22,9 +19,8 @@ from rolebundle.policy.overlays import (
     problems_of,
 )
 from rolebundle.resources import data_folder
-from support.overlay_files import overlays, refused, write
+from support.overlay_files import refused, write
 
-SHIPPED = sorted(path.stem for path in data_folder("overlays").glob("*.json"))
 REFERENCE = (
     "competitive-analyst",
     "critic-reviewer",
@@ -35,19 +31,6 @@ REFERENCE = (
 
 
 # What loads
-
-
-def test_five_overlays_are_shipped() -> None:
-    assert len(SHIPPED) == 5
-
-
-@pytest.mark.parametrize("role_id", SHIPPED)
-def test_each_shipped_overlay_loads(role_id: str) -> None:
-    found = load_role(role_id, overlay_folders())
-    assert found.overlay.role_id == role_id
-    assert found.path == data_folder("overlays") / f"{role_id}.json"
-    assert found.ancestors == ()
-    assert len(found.digest) == 32
 
 
 @pytest.mark.parametrize("role_id", REFERENCE)
@@ -120,11 +103,6 @@ def test_a_role_has_to_be_called_like_its_file(tmp_path: Path) -> None:
     with pytest.raises(OverlayError) as caught:
         load_role("a", [tmp_path])
     assert caught.value.code == "overlay_name_mismatch"
-
-
-def test_a_parent_has_to_be_called_like_its_file(tmp_path: Path) -> None:
-    write(tmp_path, "b", name="a")
-    refused("overlay_name_mismatch", write(tmp_path, "c", extends="a"))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
@@ -211,16 +189,6 @@ def test_a_null_that_removes_nothing_is_a_slip(
     assert [problem.place for problem in problems_of(path, [])] == [place]
 
 
-def test_a_file_that_a_role_finds_resolves_as_the_role_does(tmp_path: Path) -> None:
-    near, far = two_folders(tmp_path)
-    write(near, "base", label="near")
-    write(far, "base", label="far")
-    path = write(far, "child", extends="base")
-    for found in (load_file(path, [near, far]), load_role("child", [near, far])):
-        assert found.overlay.label == "near"
-        assert found.ancestors == (near / "base.json",)
-
-
 @pytest.mark.parametrize("length", [1, 2, 3])
 def test_a_circle_is_refused_and_drawn(tmp_path: Path, length: int) -> None:
     names = "abc"[:length]
@@ -230,14 +198,6 @@ def test_a_circle_is_refused_and_drawn(tmp_path: Path, length: int) -> None:
         load_role("a", [tmp_path])
     assert caught.value.code == "overlay_cycle"
     assert " → ".join(names + "a") in caught.value.message
-
-
-def test_a_circle_further_up_is_drawn_alone(tmp_path: Path) -> None:
-    write(tmp_path, "a", extends="b")
-    write(tmp_path, "b", extends="c")
-    write(tmp_path, "c", extends="b")
-    with pytest.raises(OverlayError, match="goes in a circle: b → c → b"):
-        load_role("a", [tmp_path])
 
 
 def test_a_chain_has_a_limit(tmp_path: Path) -> None:
@@ -344,12 +304,3 @@ def test_the_list_is_by_role_and_shows_what_is_malformed(tmp_path: Path) -> None
 
 
 # Properties
-
-
-@given(overlays)
-def test_a_child_that_says_nothing_is_its_parent(tmp_path: Path, values: dict[str, object]) -> None:
-    (tmp_path / "a.json").write_text(json.dumps(values), encoding="utf-8")
-    child = load_file(write(tmp_path, "b", extends="a"), []).overlay
-    parent = load_role("a", [tmp_path]).overlay
-    own = {"role_id": "b", "extends": "a"}
-    assert child.model_dump() == {**parent.model_dump(), **own}

@@ -1,13 +1,10 @@
 """Policy files: their format, and errors that name the place and what is allowed."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
 import pytest
 
-from rolebundle.contracts.terms import ACCESS_LEVELS, level_rank
 from rolebundle.errors import ConfigurationError
 from rolebundle.policy.policy_file import MAX_POLICY_BYTES, decode_policy, parse_policy
 
@@ -29,13 +26,6 @@ def refused(content: str, kind: str = "json") -> ConfigurationError:
     return error
 
 
-def test_a_malformed_trust_table_names_the_file() -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        parsed({"agents": {"ada": RULE}, "trust": {"origins": {"external": "much"}}})
-    assert "policy.json" in caught.value.message
-    assert caught.value.hint
-
-
 def test_roles_bind_and_are_required_by_default() -> None:
     def of(**keys: Any) -> tuple[Any, bool]:
         rule = parsed({"ada": RULE | keys}).agents["ada"]
@@ -48,22 +38,10 @@ def test_roles_bind_and_are_required_by_default() -> None:
     assert of(roles=[], role_required=False) == ((), False)
 
 
-@pytest.mark.parametrize(
-    "keys", [{"roles": []}, {"roles": "a"}, {"roles": [""]}, {"role_required": "yes"}]
-)
-def test_roles_that_make_no_sense_are_refused(keys: dict[str, Any]) -> None:
-    assert "role" in refused(json.dumps({"ada": RULE | keys})).message
-
-
 def test_an_agent_writes_only_what_its_rule_names() -> None:
     assert parsed({"ada": RULE}).agents["ada"].may_write == ()
     rule = RULE | {"may_write": ["remember", "mark", "mark"]}
     assert parsed({"ada": rule}).agents["ada"].may_write == ("remember", "mark")
-
-
-@pytest.mark.parametrize("value", ["mark", ["decide"], [""], [1], True, {"mark": True}])
-def test_a_malformed_may_write_is_refused(value: Any) -> None:
-    assert "may_write" in refused(json.dumps({"ada": RULE | {"may_write": value}})).message
 
 
 @pytest.mark.parametrize(
@@ -87,6 +65,11 @@ def test_a_malformed_may_write_is_refused(value: Any) -> None:
         (RULE | {"scopes": [str(n) for n in range(1001)]}, "must have 1000 items or less"),
         (RULE | {"roles": None}, "ada.roles: must be a list (it is null)"),
         (RULE | {"show_paths": 1}, "ada.show_paths: must be true or false (it is 1)"),
+        (RULE | {"roles": []}, "ada"),
+        (RULE | {"roles": [""]}, "roles"),
+        (RULE | {"role_required": "yes"}, "role_required"),
+        (RULE | {"may_write": "mark"}, "may_write"),
+        (RULE | {"may_write": ["decide"]}, "may_write"),
         ([], "ada: must be an object (it is [])"),
         ("internal", "ada: must be an object"),
     ],
@@ -147,8 +130,3 @@ def test_bytes_that_are_not_a_policy_are_refused(data: bytes) -> None:
     assert caught.value.message.startswith("policy.toml: ")
     assert "UTF-8" in caught.value.hint
     assert len(caught.value.message) < 500
-
-
-def test_the_levels_are_ordered() -> None:
-    assert [level_rank(level) for level in ACCESS_LEVELS] == [0, 1, 2, 3, 4]
-    assert ACCESS_LEVELS == ("denied", "public", "group", "internal", "confidential")

@@ -1,7 +1,5 @@
 """Requests of agents, and what an engine answers to them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rolebundle.contracts.request import RetrievalRequest

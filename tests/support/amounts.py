@@ -6,8 +6,6 @@ a sample that runs by default, and a full number of rounds that only ``pytest -m
 tests with many cases of one kind: the mark ``sample(step)``.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,15 +1,10 @@
 """Pages in a real browser, and what they do there."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from support.inspecting import Inspecting
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Dialog, Request, Route
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -68,9 +63,6 @@ class Corpus:
     rejected: str
     document_ids: list[str]
 
-    def address(self, view: str, **parameters: str) -> str:
-        return self.running.to(view, **parameters)
-
 
 class Visitor:
     """A page of a browser, and what happened since it was at its present address.
@@ -86,7 +78,7 @@ class Visitor:
         options: of the browser's context.
     """
 
-    def __init__(self, browser: Browser, **options: Any) -> None:
+    def __init__(self, browser: Any, **options: Any) -> None:
         self._context = browser.new_context(**options)
         self._context.route("**/*", self._pass_on)
         self._context.set_default_timeout(MAX_MILLISECONDS)
@@ -133,14 +125,11 @@ class Visitor:
                 if state[name] != value
             ),
             *(f"link to {target}" for target in state["addresses"] if not target.startswith(own)),
-            *self.outside_problems(),
+            *(f"request: {address}" for address in self.requests),
+            *self.messages,
         ]
 
-    def outside_problems(self) -> list[str]:
-        """Requests that left the page, and messages. Normally empty."""
-        return [*(f"request: {address}" for address in self.requests), *self.messages]
-
-    def _pass_on(self, route: Route, request: Request) -> None:
+    def _pass_on(self, route: Any, request: Any) -> None:
         if request.url in self._content:
             content = self._content[request.url]
             route.fulfill(body=content, content_type="text/html; charset=utf-8")
@@ -150,10 +139,10 @@ class Visitor:
             self.requests.append(request.url)
             route.abort()
 
-    def _dismiss(self, dialog: Dialog) -> None:
+    def _dismiss(self, dialog: Any) -> None:
         self.messages.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    def _note(self, message: ConsoleMessage) -> None:
+    def _note(self, message: Any) -> None:
         if message.type in ("error", "warning"):
             self.messages.append(message.text)

@@ -1,7 +1,5 @@
 """Compare bundles."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rolebundle.contracts.bundle import RetrievalBundle

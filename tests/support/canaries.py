@@ -1,7 +1,5 @@
 """Documents with unique words, and a search for these words in every byte of a corpus."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,6 @@
 """Run the command line, in this process or as a process of its own."""
 
-from __future__ import annotations
-
+import ctypes
 import io
 import json
 import os
@@ -24,11 +23,7 @@ CHECKOUT = Path(__file__).parent.parent.parent
 SAMPLE = CHECKOUT / "sample_corpus"
 AUDIT = "security/token-lifecycle-audit.md"
 """A document of the sample corpus."""
-PROGRAM = (
-    sys.executable,
-    "-c",
-    "from rolebundle.interfaces.cli.main import main; main()",
-)
+PROGRAM = (sys.executable, "-c", "from rolebundle.interfaces.cli.main import main; main()")
 """A real process of the command line. Most tests use ``forked_program()``, which costs less."""
 
 
@@ -135,7 +130,6 @@ def invoke_as_a_common_user(*arguments: str | Path) -> Outcome:
 def _drop_permission_override() -> None:
     if os.geteuid() != 0:
         return
-    import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)

@@ -1,7 +1,5 @@
 """Look into compartments, and check that each has what belongs to it."""
 
-from __future__ import annotations
-
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.indexes import compartments, lexical_index, vector_index
 from rolebundle.storage.indexes.approximate_index import IndexPart

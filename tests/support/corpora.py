@@ -1,7 +1,5 @@
 """Build small, real corpus files quickly."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import OrderedDict

@@ -1,10 +1,9 @@
 """Damage to the file of a corpus, and what commands, the check and the repair then answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import apsw
+import sqlite_vec
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.doctor import RepairReport
@@ -35,8 +34,6 @@ def run_without_change(db: Path, data: bytes, command: tuple[str, ...]) -> Outco
 
 def tamper(db: Path, *statements: str) -> None:
     """Change a corpus behind its back, as a flipped bit would."""
-    import sqlite_vec
-
     connection = apsw.Connection(str(db))
     connection.enable_load_extension(True)
     connection.load_extension(sqlite_vec.loadable_path())

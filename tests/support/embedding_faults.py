@@ -1,7 +1,5 @@
 """Helpers for tests of a model server that misbehaves."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A corpus to remember facts in, and what agents and its owner file there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

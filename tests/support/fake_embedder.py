@@ -1,7 +1,5 @@
 """Embedding providers for tests: one that works, deterministic and tiny, and ones that fail."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache

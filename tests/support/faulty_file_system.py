@@ -4,8 +4,6 @@ Links, renames, deletions and syncs that Python itself makes are logged too; wha
 logged when it is synced. ``support.power_loss`` builds from the log what a power loss may leave.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable, Iterator

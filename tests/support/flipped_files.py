@@ -1,7 +1,5 @@
 """Corpus files of which one bit was flipped, and what SQLite alone reads from them."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A part of a test that runs in a forked child."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """A file system in memory with no byte free, and commands that run on it."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

@@ -1,7 +1,5 @@
 """What agents do between `gate start` and `gate check`: false completions, and honest ones."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -14,7 +12,6 @@ Files = Mapping[str, str | bytes]
 Act = Callable[[Path], object]
 
 CONTRACT = "work.gate.toml"
-LONG_AGO = 1_600_000_000
 
 
 @dataclass(frozen=True)

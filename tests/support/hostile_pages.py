@@ -6,8 +6,6 @@ the words and reasons of a role, and in marks and decisions. What gets through l
 window's variable ``canary``, an element named ``canary``, or a request to ``leak.example``.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -95,24 +93,8 @@ def hostile_role() -> dict[str, Any]:
             ],
         },
         "retrieval_policy": {"max_selected_chunks": 30, "min_score": 0.0},
-        "eval_profile": {"golden_set_id": ROLE},
         "synthesis_policy": {"prioritize": list(ATTACKS[:5])},
     }
-
-
-def hostile_questions() -> str:
-    """A golden set as TOML: a question for some attacks, with a document that is not there."""
-    questions = [
-        {"id": f"{number} {attack}", "task": f"rotation of a token {attack}"}
-        for number, attack in enumerate(ATTACKS[:2])
-    ]
-    lines = [f"role = {json.dumps(ROLE)}"]
-    for question in questions:
-        lines.append("[[questions]]")
-        # A string of JSON is one of TOML, too.
-        lines += [f"{key} = {json.dumps(value)}" for key, value in question.items()]
-        lines.append('expect = { "**/*token*" = 1, "<script>window.canary=1</script>" = 2 }')
-    return "\n".join(lines)
 
 
 def hostile_corpus(folder: Path) -> Path:
@@ -126,8 +108,6 @@ def hostile_corpus(folder: Path) -> Path:
     overlays = folder / "hostile.db.overlays"
     overlays.mkdir()
     (overlays / f"{ROLE}.json").write_text(json.dumps(hostile_role()), encoding="utf-8")
-    (overlays / "golden").mkdir()
-    (overlays / "golden" / f"{ROLE}.toml").write_text(hostile_questions(), encoding="utf-8")
     outcome = invoke("ingest", folder / "pages", "--lexical-only", "--workers", "1", "--db", db)
     assert outcome.code == 0, outcome.err
     for number in (0, 1, 20):
@@ -137,18 +117,8 @@ def hostile_corpus(folder: Path) -> Path:
             *("--by", ATTACKS[1], "--reason", ATTACKS[5], "--db", db),
         )
         assert marked.code == 0, marked.err
-    decided = invoke(
-        *(
-            "decisions",
-            "add",
-            f"No rotation of a token {ATTACKS[4]}",
-            "--by",
-            SCRIPT,
-            "--about",
-            SCRIPT,
-        ),
-        *("--reason", ATTACKS[6], "--db", db),
-    )
+    decision = ("decisions", "add", f"No rotation of a token {ATTACKS[4]}", "--by", SCRIPT)
+    decided = invoke(*decision, "--about", SCRIPT, "--reason", ATTACKS[6], "--db", db)
     assert decided.code == 0, decided.err
     return db
 

@@ -1,7 +1,5 @@
 """Embedding indexes that are built beside the active one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,12 +68,6 @@ def codes(bundle: Any) -> set[str]:
 
 def embed_with(server: EmbeddingServer, db: Path, kind: str = "ollama") -> None:
     outcome = invoke(
-        "corpus",
-        "embed",
-        "--model",
-        f"{kind}:{MODEL}",
-        "--db",
-        db,
-        embed_url=server.url,
+        "corpus", "embed", "--model", f"{kind}:{MODEL}", "--db", db, embed_url=server.url
     )
     assert outcome.code == 0, outcome.err

@@ -1,17 +1,14 @@
 """`inspect` in this process, on a free port."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from urllib.parse import urlencode, urlsplit
 
-from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector.application import Inspector, View
+from rolebundle.interfaces.inspector.application import Inspector
 from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
 from rolebundle.interfaces.inspector.views import VIEWS
 from rolebundle.interfaces.servers.loopback import listen
@@ -48,20 +45,11 @@ class Inspecting:
 
 
 @contextmanager
-def inspecting(
-    db: Path,
-    overlays: tuple[Path, ...] = (),
-    provider: EmbeddingProvider | None = None,
-    *,
-    agent: str | None = None,
-    views: Mapping[str, View] = VIEWS,
-) -> Iterator[Inspecting]:
+def inspecting(db: Path) -> Iterator[Inspecting]:
     """Serve the pages of a corpus until the block ends."""
-    workspace = Workspace(db, provider) if provider else Workspace(db)
-    folders = overlay_folders(overlays, corpus=db)
     token = new_token()
-    with Engine(workspace, folders, agent=agent) as engine, listen(0) as listener:
-        app = Inspector(engine, f"/{token}/", views)
+    with Engine(Workspace(db), overlay_folders(corpus=db)) as engine, listen(0) as listener:
+        app = Inspector(engine, f"/{token}/", VIEWS)
         server = InspectServer(app, listener, token)
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

@@ -4,8 +4,6 @@ The intents were written before the matching. Each of the unrelated ones is comp
 the decisions, and several of them share a word with one.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -1,7 +1,5 @@
 """A forked child that can be killed at any moment, and that reports its progress."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """HTTP servers on loopback, in a thread of the test."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Iterator

@@ -6,14 +6,11 @@ import asyncio
 import os
 import re
 import subprocess
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -21,11 +18,6 @@ from rolebundle.resources import demo_overlays
 from support.program_server import forked_python
 
 # Only tests that run import the SDK, which takes a second: every worker collects all tests.
-if TYPE_CHECKING:
-    import httpx2
-    from mcp import ClientSession as Session
-    from mcp import StdioServerParameters
-
 needs_mcp = pytest.mark.skipif(
     find_spec("mcp_types") is None, reason="needs the extra: pip install 'rolebundle[mcp]'"
 )
@@ -65,33 +57,29 @@ def slow(self, *arguments, **named):
             raise Interrupted("interrupted", "the search was ended")
 Engine.retrieve = slow
 Engine.interrupt = lambda self: stopped.append(1)
-from rolebundle.interfaces.cli.main import main; main()
 """
-"""A server whose searches take half a minute, unless they are interrupted."""
+"""Code before the start of a server whose searches take half a minute, unless they are interrupted."""
 
 
-def command(db: Path, *more: str, program: str = SERVE, real: bool = False) -> list[str]:
-    """The command of a server, forked if it is not to be ``real``."""
-    python = (sys.executable, "-c") if real else forked_python()
+def command(db: Path, *more: str, before: str = "") -> list[str]:
+    """The command of a forked server, which runs the code ``before`` first."""
     options = ["mcp", "--db", str(db), "--overlay-dir", str(OVERLAYS), *more]
-    return [*python, program, *options]
+    return [*forked_python(), f"{before}\n{SERVE}", *options]
 
 
-def server_of(db: Path, *more: str, program: str = SERVE) -> StdioServerParameters:
+def server_of(db: Path, *more: str) -> Any:
     from mcp import StdioServerParameters
 
-    first, *arguments = command(db, *more, program=program)
+    first, *arguments = command(db, *more)
     return StdioServerParameters(command=first, args=arguments, env=dict(os.environ))
 
 
 @contextmanager
-def http_server(
-    db: Path, *more: str, token_file: Path, program: str = SERVE
-) -> Iterator[HttpServer]:
+def http_server(db: Path, *more: str, token_file: Path, before: str = "") -> Iterator[HttpServer]:
     """A server over HTTP, at any free port."""
     options = ("--http", "--port", "0", "--token-file", str(token_file), *more)
     process = subprocess.Popen(
-        command(db, *options, program=program),
+        command(db, *options, before=before),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -116,14 +104,14 @@ class HttpServer:
         self.headers = {"Authorization": f"Bearer {token_file.read_text().strip()}"}
 
     @property
-    def client(self) -> httpx2.AsyncClient:
+    def client(self) -> Any:
         import httpx2
 
         # To load the certificates, which http:// does not use, takes longer than most calls.
         return httpx2.AsyncClient(headers=self.headers, verify=False)
 
     @asynccontextmanager
-    async def session(self) -> AsyncIterator[Session]:
+    async def session(self) -> AsyncIterator[Any]:
         """A session with it."""
         from mcp import ClientSession
         from mcp.client.streamable_http import streamable_http_client
@@ -138,7 +126,7 @@ class HttpServer:
 
 
 @asynccontextmanager
-async def stdio_session(server: StdioServerParameters) -> AsyncIterator[Session]:
+async def stdio_session(server: Any) -> AsyncIterator[Any]:
     """A session with a new server."""
     from mcp import ClientSession
     from mcp.client.stdio import stdio_client
@@ -148,20 +136,7 @@ async def stdio_session(server: StdioServerParameters) -> AsyncIterator[Session]
         yield session
 
 
-def with_session(
-    talk: Callable[[Session], Awaitable[Any]],
-    db: Path,
-    *more: str,
-    program: str = SERVE,
-    seconds: float = SECONDS,
-) -> Any:
-    """Return what ``talk`` returns with a session of a new server."""
-    return run_session(stdio_session(server_of(db, *more, program=program)), talk, seconds)
-
-
-def run_session(
-    opened: Any, talk: Callable[[Session], Awaitable[Any]], seconds: float = SECONDS
-) -> Any:
+def run_session(opened: Any, talk: Callable[[Any], Awaitable[Any]]) -> Any:
     """Return what ``talk`` returns with the session of a context manager."""
     from mcp.shared.exceptions import MCPError
 
@@ -173,74 +148,29 @@ def run_session(
                 # Raised outside, where no task group wraps it.
                 return error
 
-    outcome = asyncio.run(asyncio.wait_for(run(), seconds))
+    outcome = asyncio.run(asyncio.wait_for(run(), SECONDS))
     if isinstance(outcome, MCPError):
         raise outcome
     return outcome
 
 
-class SharedServer:
-    """One server and one session with it, for many tests, on an event loop in a thread.
-
-    It starts where a test first speaks, and not in a fixture of a module: by then the environment,
-    which the server inherits, is that of tests.
+class Shared:
+    """A server for many tests, each with a session of its own.
 
     Args:
-        db: the corpus.
-        token_file: of a server over HTTP; ``None`` for one over standard input and output.
+        open_session: of a new process, or of one that runs.
     """
 
-    def __init__(self, db: Path, token_file: Path | None = None) -> None:
-        self._db, self._token_file = db, token_file
-        self._ready: Future[Session] = Future()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._enough: asyncio.Event | None = None
-        self._thread: Thread | None = None
+    def __init__(self, open_session: Callable[[], Any]) -> None:
+        self._open_session = open_session
 
-    def speak(self, talk: Callable[[Session], Coroutine[Any, Any, Any]]) -> Any:
-        """Return what ``talk`` returns, and raise what it raises."""
-        if self._thread is None:
-            self._thread = Thread(target=self._run, daemon=True)
-            self._thread.start()
-        session = self._ready.result(SECONDS)
-        assert self._loop is not None
-        answer = asyncio.run_coroutine_threadsafe(
-            asyncio.wait_for(talk(session), SECONDS), self._loop
-        )
-        return answer.result(2 * SECONDS)
+    def speak(self, talk: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Return what ``talk`` returns with a session, and raise what it raises."""
+        return run_session(self._open_session(), talk)
 
     def call(self, name: str, arguments: dict[str, Any]) -> Any:
         """Return a tool's answer."""
         return self.speak(lambda session: session.call_tool(name, arguments))
-
-    def close(self) -> None:
-        """End the session and the server."""
-        if self._thread is None:
-            return
-        if self._thread.is_alive() and self._loop and self._enough:
-            self._loop.call_soon_threadsafe(self._enough.set)
-        self._thread.join(SECONDS)
-        assert not self._thread.is_alive(), "the server did not end"
-
-    def _run(self) -> None:
-        if self._token_file is None:
-            asyncio.run(self._serve(stdio_session(server_of(self._db))))
-            return
-        with http_server(self._db, token_file=self._token_file) as server:
-            asyncio.run(self._serve(server.session()))
-
-    async def _serve(self, opened: Any) -> None:
-        # The SDK's cancel scopes have to be left by the task that entered them: this one does
-        # both, and the tests' own tasks only speak.
-        self._loop, self._enough = asyncio.get_running_loop(), asyncio.Event()
-        try:
-            async with opened as session:
-                self._ready.set_result(session)
-                await self._enough.wait()
-        except BaseException as error:
-            if self._ready.done():
-                raise
-            self._ready.set_exception(error)
 
 
 def text_of(result: Any) -> str:

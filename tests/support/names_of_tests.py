@@ -1,7 +1,5 @@
 """The names of the tests in a file, to check what documents and tables say of them."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Corpus files of older schema versions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

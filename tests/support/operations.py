@@ -1,7 +1,5 @@
 """What a user does to a corpus, as steps that a fault may interrupt and a user then repeats."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +16,7 @@ from rolebundle.admin.backups import create_backup, restore_backup
 from rolebundle.admin.purges import PurgeSelection, finish_pending, purge_documents
 from rolebundle.admin.records import (
     all_decisions,
+    all_facts,
     drop_document,
     put_mark,
     record_decision,
@@ -26,8 +25,10 @@ from rolebundle.admin.records import (
 )
 from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.contracts.decisions import NewDecision
+from rolebundle.contracts.facts import RememberRequest
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.ingest import indexes, sync
 from rolebundle.ingest.indexes import Progress
@@ -128,11 +129,7 @@ def _ingest(edition: int) -> Step:
     def ingest(place: Place, report: Report) -> None:
         place.write_tree(edition)
         with Admin(Workspace(place.db, _model_of(place.db))) as admin:
-            admin.ingest(
-                [place.tree],
-                IngestOptions(),
-                progress=_progress(report),
-            )
+            admin.ingest([place.tree], IngestOptions(), progress=_progress(report))
 
     return ingest
 
@@ -140,10 +137,7 @@ def _ingest(edition: int) -> Step:
 def _embed(place: Place, report: Report) -> None:
     with open_writer(place.db) as corpus:
         indexes.build_index(
-            corpus,
-            TextByText(OTHER_MODEL),
-            _progress(report),
-            started_at="2026-11-01T00:00:00Z",
+            corpus, TextByText(OTHER_MODEL), _progress(report), started_at="2026-11-01T00:00:00Z"
         )
 
 
@@ -208,18 +202,26 @@ def _decide(place: Place, report: Report, decisions: int = 6) -> None:
     with Admin(place.db) as admin:
         for number in range(len(all_decisions(admin.workspace)) + 1, decisions + 1):
             new = NewDecision(text=f"Do not post note {number}", decided_by="Ana")
-            report(f"decided {record_decision(admin.workspace, new).id}")
+            report(f"recorded {record_decision(admin.workspace, new).id}")
 
 
 def _mark(place: Place, report: Report) -> None:
     with Admin(place.db) as admin:
         for name in sorted(path.name for path in place.tree.glob("n*.md")):
             try:
-                report(
-                    f"marked {put_mark(admin.workspace, f'tree/{name}', 'disputed', 'Ana', name).target}"
-                )
+                put_mark(admin.workspace, f"tree/{name}", "disputed", "Ana", name)
+                report(f"recorded tree/{name}")
             except UsageError as error:
                 assert error.code == "not_found"  # It was purged.
+
+
+def _remember(place: Place, report: Report, facts: int = 6) -> None:
+    # Without the model of the index: their vectors wait, and come with the next ingest.
+    with Engine(place.db) as engine, Admin(place.db) as admin:
+        for number in range(len(all_facts(admin.workspace)) + 1, facts + 1):
+            fact = f"Word{number} of part one."
+            request = RememberRequest(fact=fact, source=f"n{number}.md:1-3", scope="shared")
+            report(f"recorded {engine.remember(request).document_id}")
 
 
 def _create(place: Place, _: Report) -> None:
@@ -230,6 +232,7 @@ STEPS: dict[str, Step] = {
     "create": _create,
     "decide": _decide,
     "mark": _mark,
+    "remember": _remember,
     "ingest": _ingest(1),
     "update": _ingest(2),
     "embed": _embed,

@@ -1,7 +1,5 @@
 """Overlay files for tests."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

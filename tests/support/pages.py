@@ -1,7 +1,5 @@
 """What is on an HTML page, and texts that would like to be more than text."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lxml import html

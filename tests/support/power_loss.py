@@ -11,8 +11,6 @@ The model is stricter than usual file systems:
   to any of them, or each by chance. The sync of a file does not make its name durable.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random

@@ -11,8 +11,6 @@ Python's start or end, on imports or on limits of a process start a real one.
 again.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import importlib

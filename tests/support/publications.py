@@ -1,7 +1,5 @@
 """Records of publications and staged replicas, without a transport."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

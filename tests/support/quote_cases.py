@@ -131,17 +131,7 @@ _MONTHS = (
 )
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _NUMBERS = "one two three four five six seven eight nine ten twelve twenty fifty hundred".split()
-_HOMOGLYPHS = {
-    "a": "а",
-    "e": "е",
-    "o": "о",
-    "p": "р",
-    "c": "с",
-    "i": "і",
-    "x": "х",
-    "0": "O",
-    "1": "l",
-}
+_HOMOGLYPHS = dict(zip("aeopcix01", "аеорсіхOl", strict=True))
 _TURNING = re.compile(
     r"\b(?:not|no|never|unless|except|only|if|until|without|cannot|but)\b|n't\b", re.IGNORECASE
 )
@@ -237,15 +227,6 @@ def _transpose(rnd: random.Random, words: list[str]) -> list[str] | None:
     return [*words[:at], words[at + 1], words[at], *words[at + 2 :]]
 
 
-def _plural(rnd: random.Random, words: list[str]) -> list[str] | None:
-    options = [i for i, word in enumerate(words[:-1]) if re.fullmatch(r"[a-z]{3,}", word)]
-    if not options:
-        return None
-    at = rnd.choice(options)
-    word = words[at]
-    return [*words[:at], word[:-1] if word.endswith("s") else word + "s", *words[at + 1 :]]
-
-
 def _swap_word(rnd: random.Random, words: list[str]) -> list[str] | None:
     options = [i for i, word in enumerate(words) if word.lower() in _SWAPS]
     if not options:
@@ -296,14 +277,6 @@ def _reorder(rnd: random.Random, text: str) -> str | None:
     return " ".join(words[at:]) + _ellipsis_mark(rnd) + " ".join(words[:at])
 
 
-def _overlap(rnd: random.Random, text: str) -> str | None:
-    words = (_sentence(rnd, text) or "").rstrip(".!?").split()
-    if len(words) < 9:
-        return None
-    at = rnd.randrange(4, len(words) - 4)
-    return " ".join(words[: at + 2]) + _ellipsis_mark(rnd) + " ".join(words[at:])
-
-
 def _halves(joint: Callable[[random.Random], str], *, same: bool) -> Tamper:
     """The first half of a sentence and the second half of another one."""
 
@@ -328,14 +301,6 @@ def _skip_sentence(rnd: random.Random, text: str) -> str | None:
         return None
     at = rnd.randrange(0, len(sentences) - 2)
     return f"{sentences[at]} {sentences[at + 2]}"
-
-
-def _swap_sentences(rnd: random.Random, text: str) -> str | None:
-    sentences = _sentences(text)
-    if len(sentences) < 2:
-        return None
-    at = rnd.randrange(0, len(sentences) - 1)
-    return f"{sentences[at + 1]} {sentences[at]}"
 
 
 def _after_negation(rnd: random.Random, text: str) -> str | None:
@@ -416,18 +381,15 @@ TAMPERINGS: dict[str, Tamper] = {
     "word out": _words(_delete),
     "word in": _words(_insert),
     "words transposed": _words(_transpose),
-    "plural": _words(_plural),
     "word swapped": _words(_swap_word),
     "ellipsis swallows": _swallow,
     "ellipsis skips": _skip_words,
     "parts reordered": _reorder,
-    "parts overlap": _overlap,
     "halves joined": _halves(lambda _: " ", same=True),
     "halves of two passages": _halves(lambda _: " ", same=False),
     "halves with ellipsis": _halves(_ellipsis_mark, same=True),
     "halves of two with ellipsis": _halves(_ellipsis_mark, same=False),
     "sentence out": _skip_sentence,
-    "sentences swapped": _swap_sentences,
     "after negation": _after_negation,
     "before condition": _before_condition,
     "cut word": _cut_word,

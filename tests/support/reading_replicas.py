@@ -1,7 +1,5 @@
 """A corpus to make a replica of, and what an engine is asked about it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 

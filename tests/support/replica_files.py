@@ -1,7 +1,5 @@
 """Replicas without a publisher: a corpus with a signed manifest in it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A cross-encoder for tests, which takes the place of every server inside a block."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field

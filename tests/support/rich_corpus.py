@@ -3,8 +3,6 @@
 A new process imports this file, so it imports neither pytest nor hypothesis.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -15,11 +13,7 @@ from support.values import WORDS
 
 
 def without_timings(text: str) -> str:
-    return re.sub(
-        r'"(latency_ms|lexical_ms|semantic_ms)":[^,}]*',
-        r'"\1":0',
-        text,
-    )
+    return re.sub(r'"(latency_ms|lexical_ms|semantic_ms)":[^,}]*', r'"\1":0', text)
 
 
 def rich_corpus(folder: Path) -> Path:

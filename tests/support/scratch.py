@@ -1,7 +1,5 @@
 """Where tests write."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -19,27 +19,39 @@ _START = "from rolebundle.interfaces.cli.main import main; main()"
 
 
 class Served:
-    """A `serve` process, forked if it is not to be ``real``.
+    """A `serve` or `mcp` process, forked if it is not to be ``real``.
 
     ``before`` is Python code that it runs first, to inject faults.
     """
 
     def __init__(
-        self, *options: str | Path, before: str = "", real: bool = False, **env: str
+        self,
+        *options: str | Path,
+        protocol: str = "serve",
+        before: str = "",
+        real: bool = False,
+        **env: str,
     ) -> None:
+        self._encoding = "ascii" if protocol == "serve" else "utf-8"
         python = (sys.executable, "-c") if real else forked_python()
-        self.process = subprocess.Popen(
-            [*python, f"{before}\n{_START}", "serve", *map(str, options)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **env},
-        )
+        command = [*python, f"{before}\n{_START}", protocol, *map(str, options)]
+        self.start(command, env={**os.environ, **env})
+
+    def start(self, command: Sequence[str], **options: Any) -> None:
+        """Start a command that answers lines."""
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, **options)
         assert self.process.stdin and self.process.stdout
         self.input, self.output = self.process.stdin, self.process.stdout
         self._lines: Queue[bytes] = Queue()
         self._reader = Thread(target=self._read, daemon=True)
         self._reader.start()
+
+    def wait_for(self, words: bytes) -> None:
+        """Wait until it has said this on standard error."""
+        assert self.process.stderr
+        while words not in self.process.stderr.readline():
+            assert self.process.poll() is None
 
     def _read(self) -> None:
         for line in self.output:
@@ -58,7 +70,7 @@ class Served:
 
     def next(self, timeout: float = 30.0) -> Any:
         line = self._lines.get(timeout=timeout)
-        line.decode("ascii")
+        line.decode(self._encoding)
         return json.loads(line)
 
     def ask(self, method: str, **params: Any) -> Any:
@@ -110,17 +122,6 @@ class Served:
         for stream in (self.output, self.process.stderr):
             if stream:
                 stream.close()
-
-
-def wait_until_filled(pipe: int, patience: float = 30.0) -> None:
-    """Wait until a pipe that nobody reads has half of what it holds, and its writer more to write."""
-    import fcntl
-    import termios
-
-    deadline = time.monotonic() + patience
-    while int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4), sys.byteorder) < 32_768:
-        assert time.monotonic() < deadline, "the pipe does not fill"
-        time.sleep(0.01)
 
 
 def request(number: Any, method: str, **params: Any) -> bytes:

@@ -1,7 +1,5 @@
 """Checks that a corpus is consistent: contents, lexical index and vectors agree."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A folder of documents and manifests beside a corpus, and front matter for documents."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """An ssh server of this machine's own program, for one account, on a free port of loopback."""
 
-from __future__ import annotations
-
 import atexit
 import getpass
 import os
@@ -45,9 +43,6 @@ class SshServer(NamedTuple):
 
     ssh: str
     address: str
-    host_key: str
-    key: Path
-    known_hosts: Path
 
 
 @cache
@@ -80,8 +75,7 @@ def ssh_server(folder: Path) -> Iterator[SshServer]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     host_key = (folder / "host.pub").read_text().strip()
-    known_hosts = folder / "known_hosts"
-    known_hosts.write_text(f"[127.0.0.1]:{port} {host_key}\n")
+    (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {host_key}\n")
     (folder / "sshd_config").write_text(_SSHD_CONFIG.format(port=port, folder=folder))
     (folder / "ssh_config").write_text(_CLIENT_CONFIG.format(folder=folder))
     program = folder / "ssh"
@@ -97,7 +91,6 @@ def ssh_server(folder: Path) -> Iterator[SshServer]:
                     break
             else:
                 pytest.skip(f"sshd does not start: {output.strip()}")
-            address = f"{getpass.getuser()}@127.0.0.1:{port}"
-            yield SshServer(str(program), address, host_key, folder / "account", known_hosts)
+            yield SshServer(str(program), f"{getpass.getuser()}@127.0.0.1:{port}")
         finally:
             server.terminate()

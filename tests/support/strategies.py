@@ -4,8 +4,6 @@ Drawing each field by itself would take most of an example's time. So fields wit
 are drawn together, as one number (see ``choices``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -55,6 +53,11 @@ def choices(*options: Sequence[Any]) -> st.SearchStrategy[list[Any]]:
     return st.integers(0, combinations - 1).map(chosen)
 
 
+def named_choices(**options: Sequence[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """The same, as name → value."""
+    return choices(*options.values()).map(lambda values: dict(zip(options, values, strict=True)))
+
+
 # Text that a file can have: no unpaired surrogates.
 any_text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
 few_words = choices(*[(*WORDS, "")] * 5).map(
@@ -74,18 +77,18 @@ phrases = choices(*[("", *WORDS)] * 5).map(
     ]
 )  # fmt: skip
 
-_metadata = choices(
-    SOURCES,
-    TYPES,
-    DOMAINS,
-    TIERS,
-    DATES,
-    ROLE_LISTS,
-    ((), (), (), ("writer",), ("reviewer",)),
-    ((), (), (), ("d0",), ("d1.md",), ("d2", "d3.md")),
-    ({}, {}, {}, {"excluded_roles": ("reviewer",)}, {"applicable_roles": ("reviewer",)}),
-    ORIGINS,
-    LABELS,
+_metadata = named_choices(
+    source_id=SOURCES,
+    document_type=TYPES,
+    domain=DOMAINS,
+    trust_tier=TIERS,
+    dates=DATES,
+    applicable_roles=ROLE_LISTS,
+    excluded_roles=((), (), (), ("writer",), ("reviewer",)),
+    supersedes=((), (), (), ("d0",), ("d1.md",), ("d2", "d3.md")),
+    own_rule=({}, {}, {}, {"excluded_roles": ("reviewer",)}, {"applicable_roles": ("reviewer",)}),
+    origin=ORIGINS,
+    label=LABELS,
 )
 _extras = choices(
     (None, None, "2020-01-01T00:00:00Z", "2026-10-30T00:00:00Z", "2030-01-01T00:00:00Z"),
@@ -97,41 +100,24 @@ _extras = choices(
 def documents(draw: st.DrawFn, name: str) -> StoredDocument:
     """A document of one to three passages."""
     texts = draw(st.lists(passage_text, min_size=1, max_size=3))
-    (
-        source,
-        kind,
-        domain,
-        tier,
-        (date, valid_from, valid_until),
-        applicable,
-        excluded,
-        supersedes,
-        own_rule,
-        origin,
-        (sensitivity, scanned),
-    ) = draw(_metadata)
+    fields = draw(_metadata)
     inferred, attributes = draw(_extras)
     tags, hints, title = draw(st.tuples(phrases, phrases, few_words))
+    own_rule, (sensitivity, scanned) = fields.pop("own_rule"), fields.pop("label")
+    date, valid_from, valid_until = fields.pop("dates")
     stored = plain_document(
         name,
         texts,
         title=title,
-        source_id=source,
-        document_type=kind,
-        domain=domain,
-        trust_tier=tier,
         updated_at=date,
         inferred_at=None if date else inferred,
         valid_from=valid_from,
         valid_until=valid_until,
         tags=tuple(tags),
-        applicable_roles=applicable,
-        excluded_roles=excluded,
         retrieval_hints=tuple(hints),
-        supersedes=supersedes,
-        origin=origin,
         sensitivity=sensitivity,
         attributes=attributes,
+        **fields,
     )
     chunks = stored.chunks
     if own_rule:
@@ -158,19 +144,25 @@ _RULES: tuple[dict[str, Any], ...] = (
     ),
     {"path": "d1.md"}, {"path": "d?.md", "reason": "z"}, {"path": "**"}, {"path": "*1*"},
 )  # fmt: skip
-_policy = choices(
-    ((0.3, 0.3, 0.2, 0.2), (1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.5, 0.5)),
-    (10, 1, 2, 3, 5, 12),  # max_selected_chunks
-    (False, True),  # require_source_diversity
-    (3, 1, 2),  # max_chunks_per_source
-    ("soft", "hard"),  # diversity
-    (None, 30.0, 365.0),  # freshness_max_age_days
-    (0.5, 0.0, 1.0),  # stale_penalty
-    (0.5, 0.0, 1.0),  # role_mismatch_penalty
-    (0.0, 0.1, 0.3, 2.0),  # min_score
-    ("weighted", "rrf"),
-    (0.2, 0.0, 1.0),  # expansion_weight
-    ("", "Audit token rotation.", "数据 ключ"),  # mission
+_WEIGHTS = ("lexical_weight", "semantic_weight", "metadata_weight", "rerank_weight")
+_policy = named_choices(
+    weights=(
+        (0.3, 0.3, 0.2, 0.2),
+        (1.0, 0.0, 0.0, 0.0),
+        (0.0, 1.0, 0.0, 0.0),
+        (0.0, 0.0, 0.5, 0.5),
+    ),
+    max_selected_chunks=(10, 1, 2, 3, 5, 12),
+    require_source_diversity=(False, True),
+    max_chunks_per_source=(3, 1, 2),
+    diversity=("soft", "hard"),
+    freshness_max_age_days=(None, 30.0, 365.0),
+    stale_penalty=(0.5, 0.0, 1.0),
+    role_mismatch_penalty=(0.5, 0.0, 1.0),
+    min_score=(0.0, 0.1, 0.3, 2.0),
+    fusion=("weighted", "rrf"),
+    expansion_weight=(0.2, 0.0, 1.0),
+    mission=("", "Audit token rotation.", "数据 ключ"),
 )
 _sources = choices(
     (None, None, *_RULES),
@@ -188,39 +180,12 @@ _boosts = choices(
 @st.composite
 def overlays(draw: st.DrawFn, **policy: Any) -> Overlay:
     """Draw an overlay; ``policy`` fixes fields of the retrieval policy."""
-    (
-        weights,
-        limit,
-        diverse,
-        per_source,
-        diversity,
-        age,
-        stale,
-        mismatch,
-        floor,
-        fusion,
-        expansion,
-        mission,
-    ) = draw(_policy)
+    drawn = draw(_policy)
+    mission = drawn.pop("mission")
+    drawn |= zip(_WEIGHTS, drawn.pop("weights"), strict=True)
     forbidden, also, allowed, preferred, boost = draw(_sources)
     tier, tier_boost, kind, kind_boost, domain, domain_boost, synonyms = draw(_boosts)
     terms, boosted, suppressed = draw(st.tuples(phrases, phrases, phrases))
-    drawn = {
-        "lexical_weight": weights[0],
-        "semantic_weight": weights[1],
-        "metadata_weight": weights[2],
-        "rerank_weight": weights[3],
-        "max_selected_chunks": limit,
-        "require_source_diversity": diverse,
-        "max_chunks_per_source": per_source,
-        "diversity": diversity,
-        "freshness_max_age_days": age,
-        "stale_penalty": stale,
-        "role_mismatch_penalty": mismatch,
-        "min_score": floor,
-        "fusion": fusion,
-        "expansion_weight": expansion,
-    }
     return overlay(
         mission=mission,
         bridge_roles=["writer"] if mission else [],
@@ -263,36 +228,22 @@ WHERES: tuple[dict[str, Any] | None, ...] = (
 )  # fmt: skip
 AS_OF = (None, None, None, "2026-05-01", "2026-07-01T12:00:00+02:00", "2026-12-01")
 SEENS = (None, None, [], ["d0#0"], ["d1#0", "d1#1", "d2#0", "crowd#3"], ["nothing"])
-_limits = choices(
-    (None, 1, 2, 3, 5, 8, 12),
-    (None, 1, 5, 20, 50, 200),
-    (None, "weighted", "rrf"),
-    (False, True),
-    (None, None, "suggest", "execute", "external_send"),
-    (None, "Ana"),
-    WHERES,
-    SEENS,
-    (None, None, "required", "optional"),  # evidence
-    AS_OF,
+_limits = named_choices(
+    limit=(None, 1, 2, 3, 5, 8, 12),
+    token_budget=(None, 1, 5, 20, 50, 200),
+    fusion=(None, "weighted", "rrf"),
+    lexical_only=(False, True),
+    action=(None, None, "suggest", "execute", "external_send"),
+    approval=(None, "Ana"),
+    where=WHERES,
+    seen=SEENS,
+    evidence=(None, None, "required", "optional"),
+    as_of=AS_OF,
 )
 
 
 @st.composite
 def requests(draw: st.DrawFn, **fields: Any) -> dict[str, Any]:
     """Draw fields of a request. Fields in ``fields`` are not drawn; ``None`` leaves a field out."""
-    limit, budget, fusion, lexical_only, action, approval, where, seen, need, as_of = draw(_limits)
-    drawn = {
-        "task": draw(task_text),
-        "limit": limit,
-        "token_budget": budget,
-        "fusion": fusion,
-        "lexical_only": lexical_only,
-        "action": action,
-        "approval": approval,
-        "where": where,
-        "seen": seen,
-        "evidence": need,
-        "also": draw(also),
-        "as_of": as_of,
-    }
+    drawn = {**draw(_limits), "task": draw(task_text), "also": draw(also)}
     return {name: value for name, value in (drawn | fields).items() if value is not None}

@@ -1,7 +1,5 @@
 """A reader of pages that some words stop, in the processes that read files."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections import deque

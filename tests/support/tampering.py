@@ -1,7 +1,5 @@
 """What an attacker has who changes a published replica, and what a reader then has."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

@@ -1,7 +1,5 @@
 """A folder that is made once, and that every test of a module may change."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

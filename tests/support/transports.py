@@ -1,7 +1,5 @@
 """Places of every transport to which replicas are published."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Values that pass between the steps of the pipeline, with defaults for most fields."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any

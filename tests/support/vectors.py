@@ -1,7 +1,5 @@
 """Check that each vector of a corpus is its model's vector of its chunk's text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`rolebundle policy bridges`, a command for the owner of the corpus."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -35,22 +33,6 @@ def test_a_pair_is_shown_with_both_of_its_sides(db: Path) -> None:
     assert second.strip() == "shared  plan.md:1-1  The plan"
     assert below[:1] == ["under the threshold of 0.6:"]
     assert "1 pair of documents over 0.6, of 4 vectors in 3 scopes" in outcome.err
-
-
-def test_json(db: Path) -> None:
-    outcome = invoke("policy", "bridges", "--json", "--db", db)
-    found = outcome.json()
-    [bridge] = found["bridges"]
-    assert bridge["left"] == {
-        "scope": "board",
-        "document_id": "board",
-        "title": "For the board",
-        "chunk_id": "board#0",
-        "locator": "board.md:1-1",
-    }
-    assert bridge["right"]["scope"] == "shared"
-    assert 0.9 < bridge["cosine"] <= 1
-    assert (found["scopes"], found["vectors"], found["more"]) == (3, 4, False)
 
 
 def test_what_cannot_be_asked(db: Path, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Help and exit codes: each command has its help, and each mistake its code and a hint."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +11,8 @@ from rolebundle.interfaces.cli.main import MOVED, cli
 from rolebundle.storage.files.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
 from rolebundle.storage.opening import open_writer
 from support.commands import commands_of, invoke, is_coded, run
+from support.corpora import build, document
+from support.fake_embedder import HashingProvider
 
 # -- help ----------------------------------------------------------------------------------------
 
@@ -142,17 +142,8 @@ def test_another_file_is_not_called_damaged(tmp_path: Path) -> None:
     assert "check the path" in outcome.err
 
 
-def test_no_arguments_shows_the_help() -> None:
-    outcome = invoke()
-    assert outcome.code in (0, 2)
-    assert "Usage: rolebundle" in outcome.out + outcome.err
-
-
 def test_a_command_for_each_exit_code(sample_db: Path, tmp_path: Path) -> None:
     """0, 2, 3, 5, 6, 7, 8, 9 and 10, as a shell sees them."""
-    from support.corpora import build, document
-    from support.fake_embedder import HashingProvider
-
     broken, foreign, notes = tmp_path / "b.db", tmp_path / "f.db", tmp_path / "notes"
     broken.write_bytes(sample_db.read_bytes()[:5000])
     data = bytearray(sample_db.read_bytes())

@@ -1,7 +1,5 @@
 """What a shell completes, and `--version`."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """Where the corpus lies: options, variables, the default, and unusual names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

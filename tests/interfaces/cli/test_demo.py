@@ -1,52 +1,21 @@
 """The demo answers without a corpus of the user, and ends with commands that work."""
 
-from __future__ import annotations
-
 import re
 import shlex
-import shutil
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from rolebundle.interfaces.cli.overlay import ROLES
-from rolebundle.interfaces.cli.overlay import program as demo_program
-from rolebundle.storage.opening import open_writer
-from support.commands import Outcome, invoke
+from support.commands import invoke
 
 
-class FirstDemo(NamedTuple):
-    """What the first demo printed, and the folder with its cached corpus."""
-
-    home: Path
-    outcome: Outcome
-
-    def use_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Make a copy of the folder the user's."""
-        shutil.copytree(self.home, tmp_path, dirs_exist_ok=True)
-        for name in HOMES:
-            monkeypatch.setenv(name, str(tmp_path))
-
-
-HOMES = ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA")
-
-
-@pytest.fixture(scope="module")
-def first_demo(tmp_path_factory: pytest.TempPathFactory) -> FirstDemo:
-    home = tmp_path_factory.mktemp("demo")
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        for name in HOMES:
-            monkeypatch.setenv(name, str(home))
-        monkeypatch.setenv("COLUMNS", "80")
-        return FirstDemo(home, invoke("overlay", "demo"))
-
-
-def test_demo(first_demo: FirstDemo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first_demo.use_home(tmp_path, monkeypatch)
+def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.setenv("COLUMNS", "80")
-    first, second = first_demo.outcome, invoke("overlay", "demo")
+    first, second = (invoke("overlay", "demo") for _ in range(2))
     for outcome in (first, second):
         assert outcome.code == 0
         for role in ROLES:
@@ -69,35 +38,3 @@ def test_demo(first_demo: FirstDemo, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert locator in first.out
     assert locator in get.out
     assert locator in why.out
-
-
-def test_the_commands_of_the_demo_name_a_program_that_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    installed = tmp_path / "an environment" / "rolebundle"
-    installed.parent.mkdir()
-    installed.touch(0o755)
-    monkeypatch.setattr("sys.argv", [str(installed)])
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert shlex.split(demo_program()) == [str(installed)]
-    monkeypatch.setenv("PATH", str(installed.parent))
-    assert demo_program() == "rolebundle"
-    monkeypatch.setattr("sys.argv", [str(tmp_path / "other.py")])
-    assert shlex.split(demo_program()) == [sys.executable, "-m", "rolebundle"]
-
-
-@pytest.mark.slow
-def test_the_cached_demo_of_an_earlier_version_is_updated(
-    first_demo: FirstDemo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first_demo.use_home(tmp_path, monkeypatch)
-    (cached,) = tmp_path.rglob("demo-*.db")
-    with open_writer(cached) as corpus, corpus.writing():
-        corpus.rows("UPDATE embedding_index SET model_digest = 'of an earlier version'")
-    own = Path(shutil.copy(cached, tmp_path / "own.db"))
-    outcome = invoke("overlay", "demo")
-    assert (outcome.code, "0 files added" in outcome.err) == (0, True), outcome
-    # A file that the user names is not changed without being asked.
-    refused = invoke("overlay", "demo", "--db", own)
-    assert refused.code == 9
-    assert "[model_mismatch]" in refused.err

@@ -1,25 +1,21 @@
 """`doctor`: each check finds what it is for, and none changes a byte."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
 
 from rolebundle.contracts.doctor import DoctorReport
-from rolebundle.storage import backup
-from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage.indexes import vector_index
 from rolebundle.storage.location import audit_path, published_folder
 from rolebundle.storage.opening import open_writer
 from support.commands import invoke, invoke_as_a_common_user
 from support.corpora import build, document, fill
-from support.killing import run_child
+from support.fake_embedder import HashingProvider
 from support.templates import Template
 
 Snapshot = dict[str, tuple[int, int, str]]
@@ -98,38 +94,6 @@ def test_a_sound_corpus(db: Path) -> None:
     text = invoke("corpus", "doctor", "--db", db)
     assert len(text.out.splitlines()) == 1 + len(report.checks)
     assert all(line.startswith("ok ") for line in text.out.splitlines()[1:])
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-def test_a_log_that_was_not_folded(db: Path) -> None:
-    """What a killed writer left is part of what is checked, and stays as it is."""
-
-    def write(_: Any) -> None:
-        corpus = open_writer(db)
-        fill(corpus, [document("new", ["The newest one."])])
-        os.kill(os.getpid(), 9)
-
-    assert run_child(write).killed
-    assert Path(f"{db}-wal").stat().st_size > 0
-    doctor_report(db)
-    raw(db, "UPDATE chunk SET content = 'forged' WHERE content = 'The newest one.'")
-    doctor_report(db, 7)
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("damage", ["cut", "flip", "zeroed", "header", "empty"])
-def test_a_damaged_file(db: Path, damage: str) -> None:
-    data = bytearray(db.read_bytes())
-    if damage == "flip":
-        data[data.index(b"The token.")] ^= 1
-    elif damage == "zeroed":
-        data[8192:20000] = bytes(20000 - 8192)
-    elif damage == "header":
-        data[:16] = bytes(16)
-    db.write_bytes({"cut": data[: len(data) // 2], "empty": b""}.get(damage, data))
-    problems = [check for check in doctor_report(db, 7).checks if check.state == "problem"]
-    assert {check.name for check in problems} == {"content"}
-    assert all("rolebundle" in check.remedy for check in problems)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="permissions as Linux has them")
@@ -220,9 +184,6 @@ def test_files_that_changed_or_are_gone(db: Path, tree: Path) -> None:
 
 
 def test_a_model_that_is_not_at_hand(tmp_path: Path) -> None:
-    from rolebundle.storage.indexes import vector_index
-    from support.fake_embedder import HashingProvider
-
     db = build(tmp_path, [document("d0", ["the token"])], HashingProvider())
     for connection in (
         '{"provider": "ollama", "model": "m", "url": "http://127.0.0.1:9"}',
@@ -254,27 +215,6 @@ def test_what_is_no_corpus(tmp_path: Path) -> None:
     assert invoke("corpus", "doctor", "--db", tmp_path / "other.db").code == 8
     assert invoke("corpus", "doctor", "--db", tmp_path / "none.db").code == 2
     assert list(tmp_path.iterdir()) == [tmp_path / "other.db"]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-def test_while_others_write(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    child = os.fork()
-    if child == 0:
-        try:
-            with open_writer(db) as corpus:
-                corpus.db.pragma("wal_autocheckpoint", 1)
-                while True:
-                    with corpus.writing():
-                        increment_generation(corpus)
-        finally:
-            os._exit(1)
-    try:
-        for attempts in (5, 0):
-            monkeypatch.setattr(backup, "_COPY_ATTEMPTS", attempts)
-            assert invoke("corpus", "doctor", "--db", db).code == 0
-    finally:
-        os.kill(child, 9)
-        os.waitpid(child, 0)
 
 
 def test_an_unexpected_error_names_the_doctor(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """`rolebundle eval`: from the command line, with its exit codes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -52,36 +50,6 @@ def test_json_and_harm_with_embeddings(collection: Path) -> None:
     assert [system.system for system in report.systems] == ["lexical", "semantic", "weighted", "rrf", "governed"]  # fmt: skip
     assert len(report.harm) == 10
     assert report.corpus.index is not None
-
-
-def test_a_corpus_is_kept_if_it_is_named(collection: Path, tmp_path: Path) -> None:
-    db = tmp_path / "kept.db"
-    for _ in range(2):
-        assert invoke("eval", collection, "--lexical-only", "--db", db).code == 0
-    before = db.read_bytes()
-    assert invoke("eval", collection, "--lexical-only", "--db", db).code == 0
-    assert db.read_bytes() == before, "one that is there is only read"
-
-
-def test_a_corpus_of_something_else_is_refused(collection: Path, sample_db: Path) -> None:
-    reply = invoke("eval", collection, "--lexical-only", "--db", sample_db)
-    is_coded(reply)
-    assert (reply.code, "[other_corpus]" in reply.err) == (2, True)
-
-
-def test_a_document_that_is_not_there_is_noted(collection: Path) -> None:
-    with (collection / "qrels.tsv").open("a", encoding="utf-8") as file:
-        file.write("2\tgone\t1\n")
-    reply = invoke("eval", collection, "--lexical-only")
-    assert "! 1 of 4 relevant documents are not in the corpus" in reply.out
-
-
-def test_now_is_a_time_as_everywhere(collection: Path) -> None:
-    common = ("eval", collection, "--lexical-only", "--now")
-    assert invoke(*common, "2026-11-01T01:00:00+01:00").code == 0
-    refused = invoke(*common, "soon")
-    assert refused.code == 2
-    assert "now: must be an ISO 8601 time" in refused.err
 
 
 def test_floors(collection: Path) -> None:
@@ -153,28 +121,3 @@ def test_what_makes_no_sense_is_coded(
     reply = invoke("eval", *arguments)
     is_coded(reply)
     assert (reply.code, reply.out) == (code, "")
-
-
-def test_roles_need_two(collection: Path) -> None:
-    reply = invoke("eval", collection, "--roles", "mossline-docs-writer")
-    assert reply.code == 2
-    reply = invoke(
-        "eval",
-        collection,
-        "--roles",
-        "mossline-docs-writer,mossline-code-reviewer",
-        "--lexical-only",
-    )
-    assert "mossline-docs-writer, mossline-code-reviewer" in reply.out
-
-
-def test_the_roles_of_the_corpus_are_found_without_db(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ROLEBUNDLE_DB", str(tmp_path / "team.db"))
-    folder = tmp_path / "team.db.overlays"
-    folder.mkdir()
-    (folder / "own.json").write_text('{"version": "1.0", "role_id": "own"}', encoding="utf-8")
-    reply = invoke("eval", "--role", "own")
-    assert reply.code == 3
-    assert "own: eval_profile.golden_set_id: the overlay names none" in reply.err

@@ -1,7 +1,5 @@
 """What `ingest` reports: what is added, skipped, refused, and trusted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from support.commands import invoke
@@ -58,16 +56,3 @@ def test_what_is_skipped_is_grouped(tmp_path: Path) -> None:
     every = invoke(*common, "--verbose").err.splitlines()
     assert len(every) == 17
     assert "skipped [ignored] .3: hidden file" in every
-
-
-def test_a_refused_document_is_reported_and_the_others_are_stored(tmp_path: Path) -> None:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "a.md").write_text("# A\n", encoding="utf-8")
-    (tmp_path / "notes" / "b.md").write_text("---\ntrust_teir: x\n---\n", encoding="utf-8")
-    outcome = invoke("ingest", tmp_path / "notes", "--lexical-only", "--db", tmp_path / "c.db")
-    assert outcome.code == 10
-    assert "1 added" in outcome.out
-    assert "refused [bad_metadata] b.md:2: unknown key 'trust_teir'; did you mean trust_tier?" in (
-        outcome.err
-    )
-    assert "trust_teir" not in outcome.out

@@ -1,7 +1,5 @@
 """What each command prints with `--json` fits its contract, and has every field of it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -69,11 +67,7 @@ def test_the_output_fits_the_contract(db: Path, schema: str, command: str) -> No
         "BACKUP": str(db.parent / "backup.db"),
     }
     arguments = [places.get(word, word) for word in command.split()]
-    if arguments[:2] not in (
-        ["overlay", "show"],
-        ["overlay", "explain"],
-        ["overlay", "list"],
-    ):
+    if arguments[:2] not in (["overlay", "show"], ["overlay", "explain"], ["overlay", "list"]):
         arguments += ["--db", str(db)]
     outcome = invoke(*arguments, "--json")
     assert outcome.code == 0, outcome

@@ -1,7 +1,5 @@
 """The commands that `init` and `overlay new` propose, as a person copies them into a shell."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from shlex import quote

@@ -1,7 +1,5 @@
 """`retrieve --format prompt`, and what an agent's packet has of what it may not see."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -18,17 +16,6 @@ def test_the_form_prompt_prints_the_packet(sample_without_vectors: Path) -> None
     assert "Your role: " in printed
     assert invoke(*ask, "--format", "prompt").out == printed
     assert "packet" not in json.loads(invoke(*ask, "--format", "json").out)
-
-
-def test_an_overlay_in_a_file_is_the_brief(sample_without_vectors: Path, tmp_path: Path) -> None:
-    role = {"version": "1.0", "role_id": "night-shift", "mission": "Keep the relay up."}
-    file = tmp_path / "mine.json"
-    file.write_text(json.dumps(role))
-    printed = invoke(
-        *ASK, "--overlay", file, "--format", "prompt", "--db", sample_without_vectors
-    ).out
-    assert "Your role: night-shift\n" in printed
-    assert "Mission: Keep the relay up.\n" in printed
 
 
 def test_a_small_budget_is_a_coded_error(sample_without_vectors: Path) -> None:

@@ -1,7 +1,5 @@
 """Closed pipes and descriptors, and terminals without UTF-8, end no command in a traceback."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess
@@ -58,26 +56,10 @@ def test_a_reader_that_leaves_early_changes_no_exit_code(sample_db: Path, tmp_pa
             assert "Traceback" not in result.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
-def test_closed_descriptors(sample_db: Path) -> None:
-    result = shell(f"rolebundle status --db {sample_db} >&-", real=True)
-    assert (result.returncode, result.stderr) == (0, "")
-    result = shell(f"rolebundle retrieve '' --db {sample_db} 2>&-", real=True)
-    assert (result.returncode, result.stdout) == (2, "")
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
 def test_a_closed_input_is_an_empty_one(sample_db: Path) -> None:
     result = shell(f"rolebundle retrieve --request - --db {sample_db} <&-", real=True)
     assert result.returncode == 2 and "[not_json]" in result.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
-def test_every_descriptor_closed(sample_db: Path) -> None:
-    """By default, `test_serve_end` closes all three."""
-    assert shell(f"rolebundle status --db {sample_db} <&- >&- 2>&-", real=True).returncode == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")

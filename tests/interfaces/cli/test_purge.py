@@ -1,7 +1,5 @@
 """`rolebundle corpus purge`: what it asks, says, and leaves with."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import ClassVar
@@ -9,8 +7,7 @@ from typing import ClassVar
 import click
 import pytest
 
-from rolebundle.contracts.purge import Receipt
-from rolebundle.interfaces.cli import corpus as command
+from rolebundle.interfaces.cli.corpus import purge as command
 from rolebundle.storage.location import published_folder, staged_replica
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.replicas.staging import staging
@@ -66,15 +63,6 @@ def test_a_document_a_source_a_path_and_a_glob(db: Path) -> None:
     assert_sound(db)
 
 
-def test_matching(db: Path) -> None:
-    outcome = invoke("corpus", "purge", "hr/*", "--yes", "--json", "--db", db)
-    assert outcome.code == 0
-    assert documents(db) == {"docs/plan.md"}
-    [receipt] = outcome.json()["receipts"]
-    assert Receipt.model_validate(receipt).documents == 2
-    assert "review" not in str(receipt)
-
-
 def test_files_that_would_come_back_are_named(db: Path, tree: Path) -> None:
     outcome = invoke("corpus", "purge", "docs/hr/pay.md", "--yes", "--json", "--db", db)
     assert outcome.json()["returning"] == [str(tree / "hr" / "pay.md")]
@@ -108,18 +96,6 @@ def test_a_name_of_nothing_erases_nothing(db: Path, named: tuple[str, ...]) -> N
     assert outcome.code == 2
     is_coded(outcome)
     assert "[nothing_to_purge]" in outcome.err
-    assert len(documents(db)) == 3
-
-
-def test_a_name_of_two_things(tree: Path, db: Path) -> None:
-    declared = "---\ndocument_id: docs\n---\nText.\n"
-    (tree / "odd.md").write_text(declared, encoding="utf-8")
-    assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
-    outcome = invoke("corpus", "purge", "docs", "--yes", "--db", db)
-    assert outcome.code == 2
-    assert "[ambiguous_name]" in outcome.err
-    assert len(documents(db)) == 4
-    assert invoke("corpus", "purge", "odd.md", "--yes", "--db", db).code == 0
     assert len(documents(db)) == 3
 
 
@@ -178,20 +154,6 @@ def test_a_reader_makes_it_pending(db: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert_sound(db)
 
 
-def test_the_next_ingest_completes_it(
-    db: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
-    with open_reader(db) as reader, reader.reading():
-        reader.value("SELECT count(*) FROM document")
-        assert invoke("corpus", "purge", "hr/*", "--yes", "--db", db).code == 5
-    for path in (tree / "hr").iterdir():
-        path.unlink()
-    assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
-    assert WORD.encode() not in bytes_of(db)
-    assert invoke("corpus", "purge", "--db", db).out == "no purge was pending\n"
-
-
 def test_backups_are_listed_and_deleted_if_requested(db: Path) -> None:
     backup = db.with_name("c.db.schema-1.bak")
     backup.write_bytes(db.read_bytes())
@@ -204,13 +166,6 @@ def test_backups_are_listed_and_deleted_if_requested(db: Path) -> None:
     outcome = invoke("corpus", "purge", "--backups", "--yes", "--db", db)
     assert (outcome.code, outcome.out) == (0, "1 backup deleted\n")
     assert not backup.exists()
-
-
-def test_where_there_is_no_corpus(tmp_path: Path) -> None:
-    outcome = invoke("corpus", "purge", "a", "--yes", "--db", tmp_path / "none.db")
-    assert outcome.code == 2
-    assert "[corpus_missing]" in outcome.err
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_on_this_machine_a_chunk_and_lines_name_their_document(
@@ -256,12 +211,6 @@ class TestPublications:
             assert "published to /share/a team for the agent ana, generation 3" in text
             assert "until 2026-12-01T00:00:00Z" in text
             assert "cannot be reached from here" in text
-
-    def test_of_what_no_publication_carried_none_is_listed(self, published: Path) -> None:
-        outcome = invoke("corpus", "purge", "hr/review.md", "--yes", "--json", "--db", published)
-        [receipt] = outcome.json()["receipts"]
-        assert receipt["publications"] == []
-        assert "published" not in outcome.err
 
     def test_a_remaining_replica_is_reported(
         self, published: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,18 +1,12 @@
 """`rolebundle replay` and `rolebundle compare` on the sample corpus."""
 
-from __future__ import annotations
-
-import io
 import json
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from rolebundle.contracts.comparison import Comparison
-from rolebundle.contracts.replay import Replay
-from support.commands import SAMPLE, Outcome, invoke, is_coded
+from support.commands import Outcome, invoke, is_coded
 from support.overlay_files import write
 
 TASK = "Review token rotation"
@@ -52,19 +46,6 @@ class TestReplay:
         assert reply.out.startswith(
             "the answer is the same today: mossline-security-reviewer · Review"
         )
-
-    def test_json(self, sample_db: Path, bundle: Path) -> None:
-        reply = Replay.model_validate(invoke("replay", bundle, "--db", sample_db, "--json").json())
-        assert reply.same
-        assert reply.selected_before == 4
-
-    def test_standard_input(
-        self, sample_db: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(
-            sys, "stdin", SimpleNamespace(buffer=io.BytesIO(bundle.read_bytes()), read=None)
-        )
-        assert invoke("replay", "-", "--db", sample_db).out.startswith("the answer is the same")
 
     def test_after_an_edit(self, tmp_path: Path) -> None:
         db, notes = tmp_path / "notes.db", tmp_path / "notes"
@@ -137,11 +118,6 @@ class TestReplay:
         path.write_bytes(content)
         refused(invoke("replay", path, "--db", sample_db), "bundle_malformed")
 
-    def test_an_unknown_field(self, sample_db: Path, bundle: Path) -> None:
-        outcome = invoke("replay", change(bundle, surprise=1), "--db", sample_db)
-        refused(outcome, "bundle_malformed")
-        assert "surprise: " in outcome.err
-
     @pytest.mark.parametrize("detail", ["ids", "compact"])
     def test_less_detail(self, sample_db: Path, bundle: Path, detail: str) -> None:
         plain = json.loads(bundle.read_text("utf-8"))
@@ -157,16 +133,6 @@ class TestReplay:
         reply = invoke("replay", change(bundle, corpus=corpus), "--db", sample_db)
         assert "corpus: x [2Jy → " in reply.out
         assert "\x1b" not in reply.out
-
-    def test_no_such_file(self, sample_db: Path, tmp_path: Path) -> None:
-        outcome = invoke("replay", tmp_path / "none.json", "--db", sample_db)
-        is_coded(outcome)
-        assert outcome.code == 2
-
-    def test_a_request_that_no_door_takes(self, sample_db: Path, bundle: Path) -> None:
-        outcome = invoke("replay", change(bundle, request={"limit": 0}), "--db", sample_db)
-        refused(outcome, "bundle_malformed")
-        assert "request.limit: " in outcome.err
 
 
 class TestCompare:
@@ -197,33 +163,11 @@ class TestCompare:
         assert lacking
         assert all(standing.reason for standing in lacking if standing.state == "rejected")
 
-    def test_the_same_twice(self, sample_db: Path) -> None:
-        first, second_output = (self.compare(sample_db, "--json").out for _ in range(2))
-        assert first == second_output
-
-    def test_what_two_of_three_see(self, sample_db: Path, tmp_path: Path) -> None:
-        for role, limit in (("a", 4), ("b", 4), ("c", 1)):
-            write(tmp_path, role, retrieval_policy={"max_selected_chunks": limit, "min_score": 0.0})
-        reply = self.compare(sample_db, "--overlay-dir", str(tmp_path), roles="a, b,c,")
-        assert reply.out.count("c: rejected (budget_cut: score") == 3
-
     @pytest.mark.parametrize("roles", ["", ",", "mossline-security-reviewer", "a,a"])
     def test_fewer_than_two_roles(self, sample_db: Path, roles: str) -> None:
         outcome = self.compare(sample_db, roles=roles)
         is_coded(outcome)
         assert outcome.code == 2
-
-    def test_a_role_that_is_not_there(self, sample_db: Path) -> None:
-        outcome = self.compare(sample_db, roles="mossline-security-reviewer,nobody")
-        is_coded(outcome)
-        assert outcome.code == 3
-
-    def test_the_demo_may_have_a_corpus_of_its_own(self, tmp_path: Path) -> None:
-        outcome = invoke("overlay", "demo", "--lexical-only", "--db", tmp_path / "demo.db")
-        assert outcome.code == 0
-        assert "Threat model for offline" in outcome.out
-        assert "rolebundle retrieve" in outcome.err
-        assert SAMPLE.is_dir()
 
 
 def test_a_comparison_of_answers_without_passages_says_so(sample_db: Path) -> None:

@@ -1,9 +1,6 @@
 """`rolebundle replica publish` and `pull`: what they say, what they refuse, and what they leave."""
 
-from __future__ import annotations
-
 import json
-from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
@@ -182,17 +179,6 @@ def test_a_publisher_is_warned_that_readers_need_another_key(db: Path) -> None:
     assert "[bad_signature]" in pull(db, share, db.parent / "r.db").err
 
 
-def test_a_pull_begins_a_missing_audit(db: Path) -> None:
-    """It is missing if a pull was killed at its end, or if the replica was moved without it."""
-    share, replica = db.parent / "share", db.parent / "reader" / "r.db"
-    publish(db, share, "--agent", "ada")
-    pull(db, share, replica)
-    audit = replica.with_name("r.db.audit")
-    audit.unlink()
-    assert "is generation 1" in pull(db, share, replica).out
-    assert audit.exists()
-
-
 def test_an_empty_replica_is_no_surprise(db: Path) -> None:
     published = publish(db, db.parent / "share", "--level", "internal", "--scopes", "enginering")
     assert published.code == 0 and "warning: it has no documents" in published.err
@@ -212,25 +198,3 @@ def test_a_target_is_forgotten(db: Path) -> None:
     assert targets(db) == [] and staged(db) == []
     assert (share / "replica-manifest.json").exists()
     assert publish(db, share, "--agent", "ada").code == 0
-
-
-def test_a_clock_that_was_put_back_stops_no_reader(
-    db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was published before would be newer, so readers would refuse what comes now."""
-    share, replica = db.parent / "share", db.parent / "reader" / "r.db"
-    with monkeypatch.context() as ahead:
-        ahead.setattr("rolebundle.replication.publish.datetime", _NextYear)
-        assert publish(db, share, "--agent", "ada").code == 0
-        assert pull(db, share, replica).code == 0
-    assert "generation 2" in publish(db, share).out
-    assert "now generation 2" in pull(db, share, replica).out
-    assert "generation 2" in publish(db, share).out
-
-
-class _NextYear(datetime):
-    """A clock that is ahead."""
-
-    @classmethod
-    def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
-        return datetime.now(tz) + timedelta(days=365)

@@ -1,15 +1,12 @@
 """What `retrieve`, `get` and `status` print: the data alone, on standard output."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.lookup import Lookup
-from rolebundle.contracts.status import CorpusStatus
-from support.commands import AUDIT, SAMPLE, invoke
+from support.commands import invoke
 
 
 def test_retrieve_in_its_three_forms(sample_db: Path) -> None:
@@ -42,26 +39,6 @@ def test_retrieve_in_its_three_forms(sample_db: Path) -> None:
     assert invoke(*common).out.splitlines()[:3] == text.splitlines()[:3], "text is the default"
 
 
-def test_the_same_question_has_the_same_answer(sample_db: Path) -> None:
-    common = ("retrieve", "offline sync", "--lexical-only", "--now", "2026-11-15")
-    bundles = [
-        RetrievalBundle.model_validate_json(
-            invoke(*common, *form, "--db", sample_db).out
-        ).without_timings()
-        for form in (("--format", "json"), ("--json",))
-    ]
-    assert bundles[0] == bundles[1]
-
-
-def test_limits_and_budgets(sample_db: Path) -> None:
-    common = ("retrieve", "token", "--lexical-only", "--format", "json", "--db", sample_db)
-    bundle = RetrievalBundle.model_validate_json(invoke(*common, "--limit", "2").out)
-    assert len(bundle.selected) == 2
-    tight = RetrievalBundle.model_validate_json(invoke(*common, "--token-budget", "1").out)
-    assert tight.selected == []
-    assert set(tight.rejected_summary) == {"budget_cut"}
-
-
 def test_get_by_each_kind_of_reference(sample_db: Path) -> None:
     bundle = RetrievalBundle.model_validate_json(
         invoke(
@@ -86,30 +63,6 @@ def test_get_by_each_kind_of_reference(sample_db: Path) -> None:
         assert chunk.content in outcome.out
 
 
-def test_get_lines_are_the_files_own(sample_db: Path) -> None:
-    lines = (SAMPLE / AUDIT).read_text(encoding="utf-8").splitlines()
-    found = invoke("get", f"{AUDIT}:1-{len(lines)}", "--json", "--db", sample_db)
-    for passage in Lookup.model_validate_json(found.out).passages:
-        start, _, end = passage.locator.rpartition(":")[2].partition("-")
-        assert passage.content == "\n".join(lines[int(start) - 1 : int(end)])
-
-
-def test_status(sample_db: Path) -> None:
-    outcome = invoke("status", "--json", "--db", sample_db)
-    assert (outcome.code, outcome.err) == (0, "")
-    status = CorpusStatus.model_validate_json(outcome.out)
-    assert status.corpus.documents == sum(source.documents for source in status.sources)
-    assert status.corpus.chunks == sum(source.chunks for source in status.sources)
-    assert status.waiting == status.corpus.chunks, "there are no vectors"
-    assert status.bytes == sample_db.stat().st_size
-    assert not status.checked
-    text = invoke("status", "--db", sample_db)
-    assert (text.code, text.err) == (0, "")
-    for source in status.sources:
-        assert source.source_id in text.out
-    assert "check: no problems" in invoke("status", "--check", "--db", sample_db).out
-
-
 def test_an_overlay_file(sample_db: Path, tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_text(
@@ -132,12 +85,6 @@ def rename(path: Path) -> Path:
     folder.mkdir()
     path.rename(folder / "mine.json")
     return folder
-
-
-@pytest.mark.parametrize("reference", ["", " "])
-def test_an_empty_reference_is_shown_in_quotes(sample_db: Path, reference: str) -> None:
-    outcome = invoke("get", reference, "--db", sample_db)
-    assert outcome.err.startswith(f"error: '{reference}': no passage")
 
 
 def test_where_is_the_objects_of_its_pairs(sample_db: Path) -> None:
@@ -168,31 +115,6 @@ def test_a_wrong_where_is_a_usage_error(sample_db: Path, pair: str, complaint: s
     outcome = invoke("retrieve", "token", "--where", pair, "--db", sample_db)
     assert (outcome.code, outcome.out) == (2, "")
     assert complaint in outcome.err
-
-
-def test_also_is_repeated(sample_db: Path) -> None:
-    common = ("retrieve", "stolen tablet", "--lexical-only", "--format", "json", "--db", sample_db)
-    also = ("token replay", "revoked device")
-    options = [part for wording in also for part in ("--also", wording)]
-    bundle = RetrievalBundle.model_validate_json(invoke(*common, *options).out)
-    assert bundle.request is not None
-    assert bundle.request.also == [*also]
-    assert "task:also(2)" in bundle.query.applied_overlay_rules
-    assert {"replay", "revoked"} <= {*bundle.query.lexical_query}
-
-
-def test_required_evidence_withholds_what_optional_evidence_shows(sample_db: Path) -> None:
-    task = "Which languages does the zeppelin support in Kubernetes clusters?"
-    common = ("retrieve", task, "--lexical-only", "--format", "json", "--db", sample_db)
-    bundles = {
-        need: RetrievalBundle.model_validate_json(invoke(*common, "--evidence", need).out)
-        for need in ("optional", "required")
-    }
-    assert "WEAK_EVIDENCE" in {warning.code for warning in bundles["optional"].warnings}
-    assert bundles["optional"].selected
-    assert not bundles["required"].selected
-    assert bundles["required"].fallback is not None
-    assert bundles["required"].fallback.verdict == "no_evidence"
 
 
 def test_an_answer_as_of_a_time(sample_db: Path) -> None:

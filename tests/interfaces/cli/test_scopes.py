@@ -1,9 +1,6 @@
 """`rolebundle policy`: setting, showing and linting who may see what."""
 
-from __future__ import annotations
-
 import io
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -80,23 +77,6 @@ def test_set_shows_its_result_and_warns_of_every_scope(db: Path, policy: Path) -
     assert second_outcome.json() == {"agents": ["ada", "boss"], "moved": 0, "location": str(policy)}
 
 
-def test_set_remembers_where_the_file_lies_and_not_how_it_was_called(
-    db: Path, policy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(policy.parent)
-    assert scopes(db, "set", policy.name, "--json").json()["location"] == str(policy)
-    monkeypatch.chdir("/")
-    assert selected(db, "--agent", "ada") == ["plan"]
-
-
-def test_json_works_as_it_stands(db: Path, tmp_path: Path) -> None:
-    file = tmp_path / "policy.json"
-    rules = {"bot": {"scopes": ["hr"], "access_level": "confidential", "deny_patterns": []}}
-    file.write_text("\ufeff" + json.dumps(rules), encoding="utf-8")
-    assert scopes(db, "set", file).code == 0
-    assert selected(db, "--agent", "bot") == ["pay"]
-
-
 def test_a_policy_from_standard_input_has_no_file(
     db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,13 +141,6 @@ def test_show(db: Path, policy: Path) -> None:
     assert "ada, boss" in unknown.err
 
 
-def test_a_request_without_an_agent_is_refused_with_that_reason(db: Path, policy: Path) -> None:
-    scopes(db, "set", policy)
-    for more in ([], ["--agent", "nobody"]):
-        denied = invoke("retrieve", "token", "--lexical-only", "--db", db, *more)
-        assert denied.code == 4 and "name an agent that the policy allows" in denied.err
-
-
 def test_trying_an_overlay_needs_an_agent_that_may_ask_without_a_role(
     db: Path, policy: Path
 ) -> None:
@@ -222,13 +195,3 @@ def test_lint_needs_no_corpus(policy: Path, monkeypatch: pytest.MonkeyPatch) -> 
     refused = invoke("policy", "lint", "-", "--format", "toml")
     assert refused.code == 3
     assert "ada.access_level: must be one of 'denied'" in refused.err
-
-
-def test_lint_finds_slips(db: Path, tmp_path: Path) -> None:
-    file = tmp_path / "p.json"
-    rule = {"scopes": ["enginering"], "access_level": "public", "deny_patterns": ["htr/**"]}
-    file.write_text(json.dumps({"ada": rule}), encoding="utf-8")
-    assert codes(scopes(db, "lint", file, "--json")) == [
-        "unknown_scope",
-        "pattern_matches_nothing",
-    ]

@@ -1,7 +1,5 @@
 """A command imports only what it needs, and can be interrupted while it does so."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -9,7 +7,22 @@ from pathlib import Path
 
 from support.commands import AUDIT
 
-# -- where the corpus lies -----------------------------------------------------------------------
+
+def run(code: str, *arguments: object, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run Python code in a real process."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+
+
+MAIN = """
+import sys
+from rolebundle.interfaces.cli.main import main
+def quiet(*command):
+    try:
+        main([*command])
+    except SystemExit as left:
+        assert not left.code
+"""
 
 
 def test_an_interrupt_while_the_program_is_imported() -> None:
@@ -21,13 +34,8 @@ def test_an_interrupt_while_the_program_is_imported() -> None:
         "sys.meta_path.insert(0, Finder())\n"
         "from rolebundle.__main__ import main; main()"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
+    result = run(code)
     assert (result.returncode, result.stderr) == (130, "interrupted; completed work is kept\n")
-
-
-# -- start-up ------------------------------------------------------------------------------------
 
 
 def test_a_lexical_answer_imports_nothing_heavy(sample_db: Path) -> None:
@@ -45,31 +53,20 @@ def test_a_lexical_answer_imports_nothing_heavy(sample_db: Path) -> None:
         ("status",),
     )
     code = (
-        "import sys\n"
-        "from rolebundle.interfaces.cli.main import main\n"
-        f"for command in {commands!r}:\n"
-        "    try:\n        main([*command, '--db', sys.argv[1]])\n"
-        "    except SystemExit as left:\n        assert not left.code\n"
+        f"{MAIN}\nfor command in {commands!r}:\n    quiet(*command, '--db', sys.argv[1])\n"
         f"    print(*[name for name in {heavy!r} if name in sys.modules], file=sys.stderr)"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code, str(sample_db)], capture_output=True, text=True, check=False
-    )
+    result = run(code, sample_db)
     assert result.stderr == "\n" * len(commands)
 
 
 def test_the_help_imports_no_command() -> None:
     code = (
-        "import sys\n"
-        "from rolebundle.interfaces.cli.main import main\n"
-        "try:\n    main(['--help'])\n"
-        "except SystemExit as left:\n    assert not left.code\n"
+        f"{MAIN}\nquiet('--help')\n"
         "print(*[name for name in ('pydantic', 'rolebundle.contracts') if name in sys.modules],"
         " file=sys.stderr)"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
+    result = run(code)
     assert result.stderr == "\n"
     lines = result.stdout.splitlines()
     assert all(len(line) < 80 for line in lines if not line.startswith("  rolebundle"))
@@ -79,19 +76,10 @@ def test_a_sidecar_imports_no_page(sample_db: Path) -> None:
     parameters = {"task": "token", "role": "mossline-security-reviewer", "lexical_only": True}
     request = {"jsonrpc": "2.0", "id": 1, "method": "retrieve", "params": parameters}
     code = (
-        "import sys\n"
-        "from rolebundle.interfaces.cli.main import main\n"
-        "try:\n    main(['serve', '--db', sys.argv[1]])\n"
-        "except SystemExit as left:\n    assert not left.code\n"
+        f"{MAIN}\nquiet('serve', '--db', sys.argv[1])\n"
         "pages = ('jinja2', 'rolebundle.interfaces.pages', 'rolebundle.interfaces.inspector')\n"
         "assert not [name for name in sys.modules if name.startswith(pages)]"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code, str(sample_db)],
-        input=json.dumps(request) + "\n",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    result = run(code, sample_db, stdin=json.dumps(request) + "\n")
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["result"]["selected"]

@@ -1,7 +1,5 @@
 """`rolebundle status`: what of the corpus's own overlays matches nothing in it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -43,46 +41,6 @@ def test_own_overlays_are_compared_with_the_corpus(db: Path, tmp_path: Path) -> 
     assert "! role odd: 2 rules or words without a match in this corpus" in text
     assert "! role broken: " in text
     assert "code-reviewer" not in text
-
-
-def test_an_overlay_folder_of_the_command(db: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "others"
-    folder.mkdir()
-    write(folder, "odd", vocabulary={"preferred_terms": ["zebra"]})
-    outcome = invoke("status", "--overlay-dir", folder, "--db", db)
-    assert "! role odd: 1 rule or word without a match" in outcome.out
-    assert invoke("status", "--overlay-dir", tmp_path / "none", "--db", db).code == 3
-
-
-def test_a_missing_folder_of_overlays_does_not_hide_the_corpus(
-    db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ROLEBUNDLE_OVERLAYS", str(tmp_path / "none"))
-    outcome = invoke("status", "--db", db)
-    assert outcome.code == 0
-    assert "1 document, 1 chunk" in outcome.out
-    assert "there is no such folder of overlays" in outcome.out
-
-
-def test_an_answer_says_nothing_of_rules_without_a_match(db: Path, tmp_path: Path) -> None:
-    """The owner is told, not every agent with every answer."""
-    words = {"preferred_terms": ["zebra"]}
-    rules = {"forbidden_sources": [{"path": "drafts/**"}]}
-    write(tmp_path / "team.db.overlays", "odd", vocabulary=words, source_policy=rules)
-    outcome = invoke(
-        "retrieve",
-        "rollback plan",
-        "--role",
-        "odd",
-        "--lexical-only",
-        "--format",
-        "json",
-        "--db",
-        db,
-    )
-    codes = [warning["code"] for warning in outcome.json()["warnings"]]
-    assert set(codes) <= {"ONLY_SHARED_CORPUS", "NO_HIGH_TRUST_MATCH", "LOW_DIVERSITY"}
-    assert "zebra" not in str(outcome.json()["warnings"])
 
 
 def test_a_corpus_without_declared_trust_is_reported_once(db: Path, tmp_path: Path) -> None:

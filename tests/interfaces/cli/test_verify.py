@@ -1,7 +1,5 @@
 """`rolebundle verify`: what a person reads, exit codes, and what a bundle's file may be."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -89,13 +87,6 @@ def test_a_draft_that_is_not_text(db: Path, tmp_path: Path) -> None:
     outcome = invoke("verify", path, "--db", db)
     assert outcome.code == 2
     assert "draft_not_text" in outcome.err
-
-
-def test_a_hostile_draft_does_not_control_the_terminal(db: Path, tmp_path: Path) -> None:
-    path = tmp_path / "draft.md"
-    path.write_text('They wrote "\x1b[2J\x1b]0;owned\x07 and \u202e reversed".\n', encoding="utf-8")
-    outcome = invoke("verify", path, "--db", db)
-    assert outcome.out.replace("\n", "").isprintable()
 
 
 def test_a_judge_is_a_setting_and_no_field(

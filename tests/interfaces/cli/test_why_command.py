@@ -1,14 +1,9 @@
 """`rolebundle why` as a person and as a program meet it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-import pytest
-
 from rolebundle.contracts.why import Why
-from support.commands import AUDIT, invoke, is_coded
-from support.corpora import build, document
+from support.commands import AUDIT, invoke
 
 TASK = "Review the token refresh flow"
 WORDS = ("--lexical-only", "--now", "2026-11-15T00:00:00Z")
@@ -60,66 +55,8 @@ def test_a_rejected_passage_says_what_it_lost_to_and_the_score_to_beat(sample_db
     assert ", to beat: 0." in outcome.out
 
 
-def test_a_forbidden_source(sample_db: Path) -> None:
-    role = ("--role", "mossline-code-reviewer")
-    forbidden = chunk_of(sample_db, *role, rejected="forbidden_source")
-    outcome = invoke("why", forbidden, TASK, *WORDS, *role, "--db", sample_db)
-    assert "REJECTED by the filter: forbidden_source" in outcome.out
-    assert "if it had been proposed and allowed" in outcome.out
-    assert "would be " in outcome.out
-
-
 def test_a_document_and_lines(sample_db: Path) -> None:
     outcome = invoke("why", f"{AUDIT}:12-20", "zebra", *WORDS, "--db", sample_db)
     assert "NOT PROPOSED: no lane found it" in outcome.out
     assert "lacks: zebra" in outcome.out
     assert AUDIT in outcome.out.split("\n")[1]
-
-
-def test_an_overlay_file_governs_instead_of_a_role(tmp_path: Path) -> None:
-    db = build(tmp_path, [document("post", ["token"], source_id="blog")])
-    (tmp_path / "mine.json").write_text(
-        '{"version": "1.0", "role_id": "mine", '
-        '"source_policy": {"forbidden_sources": [{"pattern": "blog"}]}}',
-        encoding="utf-8",
-    )
-    overlay_options = ("--overlay", tmp_path / "mine.json")
-    answer = invoke("why", "post", "token", *WORDS, *overlay_options, "--json", "--db", db).json()
-    assert (answer["code"], answer["role_id"]) == ("forbidden_source", "mine")
-
-
-def test_nothing_in_a_corpus_can_rewrite_the_terminal(tmp_path: Path) -> None:
-    db = build(tmp_path, [document("\x1b[2Jpost\n", ["token"], source_id="\x1b[31mblog")])
-    outcome = invoke("why", "\x1b[2Jpost\n", "token \x1b[0m", *WORDS, "--db", db)
-    assert outcome.code == 0
-    assert "\x1b" not in outcome.out
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (),
-        ("one",),
-        ("nothing-of-that-name", TASK),
-        ("", TASK),
-        (AUDIT, ""),
-        (AUDIT, TASK, "--limit", "0"),
-        (AUDIT, TASK, "--now", "soon"),
-        (AUDIT, TASK, "--role", "a", "--overlay", "b.json"),
-        (f"{AUDIT}:9-2", TASK),
-    ],
-)
-def test_usage_errors(sample_db: Path, arguments: tuple[str, ...]) -> None:
-    outcome = invoke("why", *arguments, "--db", sample_db)
-    assert (outcome.code, outcome.out) == (2, "")
-    is_coded(outcome)
-
-
-def test_an_unknown_id_is_the_error_of_get(sample_db: Path) -> None:
-    ours = invoke("why", "nope", TASK, "--db", sample_db)
-    assert ours == invoke("get", "nope", "--db", sample_db)
-
-
-def test_an_unknown_role(sample_db: Path) -> None:
-    outcome = invoke("why", AUDIT, TASK, "--role", "nobody", "--db", sample_db)
-    assert (outcome.code, outcome.out) == (3, "")

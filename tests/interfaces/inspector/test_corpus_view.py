@@ -1,7 +1,5 @@
 """The view `corpus`: the state of the corpus for its owner, and what an agent may know of it."""
 
-from __future__ import annotations
-
 import json
 from http import HTTPStatus
 from pathlib import Path

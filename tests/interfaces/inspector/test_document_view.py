@@ -1,7 +1,5 @@
 """The view `document`: what the indexes have of a document, for its owner and for an agent."""
 
-from __future__ import annotations
-
 import json
 from http import HTTPStatus
 from pathlib import Path
@@ -142,19 +140,6 @@ def test_nothing_of_a_document_is_markup(app: Inspector) -> None:
     assert "javascript:alert(1)" in section(page, "metadata")
     assert not page.xpath("//a[starts-with(@href, 'javascript:')]")
     assert quote_plus('"><img') not in "".join(page.xpath("//@href"))
-
-
-@pytest.mark.parametrize("first", ["0", "-1", "x", "9" * 5000, "\u0663"])
-def test_a_bad_page_number_is_refused(app: Inspector, first: str) -> None:
-    answer = app.answer("document", Parameters([("id", "long"), ("first", first)]))
-    assert answer.status == HTTPStatus.BAD_REQUEST
-    assert "bad_parameter" in answer.page
-
-
-def test_without_an_index_the_page_says_so(tmp_path: Path) -> None:
-    with Engine(build(tmp_path, DOCUMENTS[:2])) as engine:
-        page = page_of(Inspector(engine, "/token/", VIEWS), id="old")
-    assert "Not searched: there is no embedding index" in section(page, "neighbours")
 
 
 def test_the_owner_looks_at_a_corpus_with_a_policy(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """The HTTP of `inspect`, over a raw socket: what is no request of its own pages is refused."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -213,18 +211,6 @@ def test_connections_that_send_half_a_request_stop_nobody(server: Inspecting) ->
     assert status(get(server, server.path)) == 200
 
 
-def test_one_connection_too_many_waits_for_another_one(server: Inspecting) -> None:
-    connections = [connect(server) for _ in range(MAX_CONNECTIONS)]
-    try:
-        with connect(server) as last:
-            last.sendall(request_of(server, "GET", server.path, host(server)))
-            connections.pop().close()
-            assert status(last.recv(65_536)) == 200
-    finally:
-        for connection in connections:
-            connection.close()
-
-
 def test_the_address_that_the_browser_is_started_with_works_once(server: Inspecting) -> None:
     path = urlsplit(server.server.address_for_browser()).path
     assert path != server.path
@@ -237,10 +223,3 @@ def test_the_address_that_the_browser_is_started_with_works_once(server: Inspect
     first, second = get(server, path), get(server, path)
     assert status(first) == 303 and f"Location: {server.path}\r\n".encode() in first
     assert status(second) == 403 and server.path.encode() not in second
-
-
-def test_an_error_page_does_not_name_the_token(server: Inspecting) -> None:
-    answer = get(server, "/wrong/")
-    assert server.path.strip("/").encode() not in answer
-    assert b"Server: rolebundle" in answer
-    assert b"Python" not in answer

@@ -1,7 +1,5 @@
 """The views `why` and `compare` of the application."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,9 +19,7 @@ VISIBLE = [
     document("plan", ["the token plan", "more of the plan"], scope="engineering"),
     document("notes", ["token notes", "something else"], scope="engineering"),
 ]
-HIDDEN = [
-    document("salary", ["the token plan", "token token"], scope="hr", supersedes=("plan",)),
-]
+HIDDEN = [document("salary", ["the token plan", "token token"], scope="hr", supersedes=("plan",))]
 NOW = "2026-11-01T00:00:00Z"
 
 
@@ -78,30 +74,9 @@ def test_roles_are_named_in_several_ways(
     assert columns(response_of(app, "compare", **parameters)) == ["no role", *roles]
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [{"role": "one"}, {}, {"task": "", "roles": "one,two"}, {"role": "one", "other": "one"}],
-)
-def test_with_too_little_to_compare_there_is_a_form(
-    app: Inspector, parameters: dict[str, str]
-) -> None:
-    answer = response_of(app, "compare", **parameters)
-    assert answer.status == 200
-    page = html.fromstring(answer.page)
-    boxes = page.xpath("//input[@name='roles']")
-    assert {box.get("value") for box in boxes} >= {"one", "two", "three"}
-    chosen = {*parameters.get("roles", "").split(","), parameters.get("role", "")} - {""}
-    assert {box.get("value") for box in boxes if "checked" in box.attrib} == chosen
-
-
 @pytest.mark.parametrize("limit", ["0", "-1", "1.5", "²", "9" * 5_000])
 def test_a_limit_that_is_no_positive_whole_number_is_refused(app: Inspector, limit: str) -> None:
     assert response_of(app, "why", id="plan", limit=limit).status == 400
-
-
-def test_too_many_roles_are_refused(app: Inspector) -> None:
-    answer = response_of(app, "compare", roles=",".join(f"role-{number}" for number in range(11)))
-    assert (answer.status, "too_many_roles" in answer.page) == (400, True)
 
 
 def test_an_agent_that_may_not_ask_without_a_role_gets_no_answer_without_one(
@@ -161,8 +136,3 @@ def test_a_task_that_is_too_long_for_the_links_is_refused(app: Inspector, view: 
 def test_under_a_policy_the_owner_must_name_an_agent(app: Inspector) -> None:
     answer = response_of(app, "answer", agent="")
     assert answer.status == 403 and "name an agent that the policy allows" in answer.page
-
-
-def test_an_error_names_a_document_as_it_was_named(app: Inspector) -> None:
-    assert "<strong>nosuch.md: " in response_of(app, "document", id="nosuch.md").page
-    assert "<strong>There is no such view" in response_of(app, "nowhere").page

@@ -1,10 +1,6 @@
 """The answer page: all of a bundle is on it, and nothing of a document is markup."""
 
-from __future__ import annotations
-
 import json
-import os
-import sys
 from html import escape
 from pathlib import Path
 
@@ -58,13 +54,6 @@ def test_the_parts_of_a_score_sum_up_to_it(bundle: RetrievalBundle) -> None:
         assert points == pytest.approx(chunk.scores.final, abs=1e-4)
 
 
-def test_the_words_that_no_passage_has_are_named(bundle: RetrievalBundle) -> None:
-    query = bundle.query.model_copy(update={"lexical_query": ["tablet", "zeppelin"]})
-    text = text_of(answer_page(bundle.model_copy(update={"query": query})))
-    assert "No passage has: zeppelin." in text
-    assert "No passage has" not in text_of(answer_page(bundle))
-
-
 def test_a_page_in_a_file_leads_nowhere_and_loads_nothing(bundle: RetrievalBundle) -> None:
     assert is_closed(answer_page(bundle))
 
@@ -99,13 +88,6 @@ def test_every_code_has_plain_words() -> None:
     assert set(words.ACTION) == set(FALLBACK_ACTIONS)
 
 
-def test_a_bundle_becomes_a_page_without_the_corpus(tmp_path: Path) -> None:
-    page = tmp_path / "answer.html"
-    bundle = str(CHECKOUT / "docs" / "example-bundle.json")
-    assert invoke("inspect", bundle, "--html", str(page)).code == 0
-    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-
-
 def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     bundle = str(CHECKOUT / "docs" / "example-bundle.json")
     missing = invoke("inspect", bundle, "--html", str(tmp_path / "no" / "answer.html"))
@@ -131,51 +113,3 @@ def test_a_page_replaces_only_a_page(tmp_path: Path, content: bytes) -> None:
         refused = invoke("inspect", bundle, "--html", str(name))
         assert refused.code == 2 and "not_a_page" in refused.err
     assert foreign.read_bytes() == content and link.is_symlink()
-
-
-def test_a_page_does_not_replace_its_own_input(tmp_path: Path) -> None:
-    bundle = tmp_path / "bundle.json"
-    content = (CHECKOUT / "docs" / "example-bundle.json").read_bytes()
-    bundle.write_bytes(content)
-    assert "not_a_page" in invoke("inspect", str(bundle), "--html", str(bundle)).err
-    assert bundle.read_bytes() == content
-
-
-def test_a_page_replaces_an_older_one_also_behind_a_link(tmp_path: Path) -> None:
-    bundle = str(CHECKOUT / "docs" / "example-bundle.json")
-    page, link = tmp_path / "page.html", tmp_path / "link.html"
-    link.symlink_to(page)
-    for _ in range(2):
-        assert invoke("inspect", bundle, "--html", str(link)).code == 0
-        assert link.is_symlink() and b"</html>" in page.read_bytes()
-        page.write_bytes(page.read_bytes().replace(b"</html>", b""))
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
-def test_a_pipe_is_no_place_for_a_page(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    bundle = str(CHECKOUT / "docs" / "example-bundle.json")
-    assert "not_a_page" in invoke("inspect", bundle, "--html", str(pipe)).err
-    assert pipe.is_fifo()
-
-
-def test_a_file_that_cannot_be_created_is_refused_before_the_work(tmp_path: Path) -> None:
-    long = tmp_path / f"{'x' * 240}.html"
-    bundle = tmp_path / "broken.json"
-    bundle.write_text("{}")
-    assert invoke("inspect", str(bundle), "--html", str(long)).code == 6
-    assert not long.exists()
-
-
-def test_the_hits_of_an_overlay_in_plain_words() -> None:
-    rules = words.rules(
-        [
-            "boost:doc-type(security-audit×1.6)",
-            "vocab:boost(token replay)",
-            "vocab:suppress(draft)",
-            "something new",
-        ]
-    )
-    assert rules.factors == [("document type", "security-audit ×1.6"), ("something new", "")]
-    assert (rules.words, rules.suppressed) == (["token replay"], ["draft"])

@@ -1,7 +1,5 @@
 """Roles side by side: every standing is on the page, and is measured against no role."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -9,7 +7,7 @@ from lxml import html
 
 from rolebundle.contracts.comparison import Comparison
 from rolebundle.interfaces.pages import words
-from rolebundle.interfaces.pages.compare import compare_form, compare_page
+from rolebundle.interfaces.pages.compare import compare_page
 from rolebundle.interfaces.pages.site import Site
 from rolebundle.retrieval.explanation.compare import compare_roles
 from support.commands import invoke
@@ -157,13 +155,6 @@ def test_a_page_of_the_application_leads_to_why_for_each_role(comparison: Compar
     for role in ("", "&role=strict", "&role=wide"):
         assert f"/token/why?task=token{role}&id=plan%230" in links
     assert "/token/answer?task=token&role=strict" in links
-
-
-def test_the_form_has_the_chosen_roles_checked() -> None:
-    site = Site(base="/token/", request={"task": "token"}, roles=["strict", "wide"])
-    page = html.fromstring(compare_form(site, ["wide"]))
-    assert page.xpath("//input[@name='roles']/@value") == ["strict", "wide"]
-    assert page.xpath("//input[@name='roles'][@checked]/@value") == ["wide"]
 
 
 def test_the_command_writes_the_page_with_the_answer_without_a_role(

@@ -1,7 +1,5 @@
 """One server for several hosts: the same answers, nobody gains anything, and nothing is lost."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -13,20 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread
 from typing import Any
 
 import pytest
+from rolebundle.interfaces.servers.attach import connect
+from rolebundle.interfaces.servers.local_socket import connect
 
-from rolebundle.errors import ConfigurationError, CorpusBusy
-from rolebundle.interfaces.cli.options import Call
-from rolebundle.interfaces.servers import shared_server
+from rolebundle.errors import CorpusBusy
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.servers.shared_server import (
     ENVIRONMENT,
     Hello,
     SharedServer,
-    connect,
     connect_to_server,
     forwarder_command,
     listening,
@@ -35,8 +31,7 @@ from rolebundle.interfaces.servers.shared_server import (
 from support.commands import PROGRAM, forked_program
 from support.corpora import build, document
 from support.mcp import INITIALIZE, INITIALIZED
-from support.program_server import forked_python
-from support.served import SLOW, codes, request
+from support.served import SLOW, Served, codes, request
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix domain sockets")
 
@@ -63,38 +58,10 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @contextmanager
-def serving(
-    db: Path, place: Path, *options: str, before: str = ""
-) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(
-        [
-            *forked_python(),
-            f"{before}\n{PROGRAM[-1]}",
-            "serve",
-            "--socket",
-            str(place),
-            "--db",
-            str(db),
-            *options,
-        ],
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stderr
-    try:
-        while b"serving" not in process.stderr.readline():
-            assert process.poll() is None
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stderr.close()
-
-
-def wait_until_begun(server: subprocess.Popen[bytes]) -> None:
-    assert server.stderr
-    while b"begun" not in server.stderr.readline():
-        assert server.poll() is None
+def serving(db: Path, place: Path, *options: str, before: str = "") -> Iterator[Served]:
+    with Served("--socket", place, "--db", db, *options, before=before) as server:
+        server.wait_for(b"serving")
+        yield server
 
 
 def operations(db: Path, agent: str | None = None, *, allow_write: bool = False) -> Operations:
@@ -102,42 +69,22 @@ def operations(db: Path, agent: str | None = None, *, allow_write: bool = False)
     return Operations(options.engine(agent=agent, approvals="none"), allow_write=allow_write)
 
 
-class Attached:
+class Attached(Served):
     """A forwarder, as `serve` and `mcp` become it."""
 
     def __init__(self, db: Path, protocol: Any = "serve", agent: str | None = None) -> None:
+        self._encoding = "utf-8"
         connection = connect_to_server(operations(db, agent), protocol, SETTINGS)
         assert connection is not None
         alone = [*forked_program(), protocol, "--db", str(db)]
         with connection:
-            self.process = subprocess.Popen(
-                forwarder_command(connection, alone),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=[connection.fileno()],
-            )
-
-    def send(self, *lines: bytes) -> None:
-        assert self.process.stdin
-        self.process.stdin.write(b"".join(line + b"\n" for line in lines))
-        self.process.stdin.flush()
-
-    def next(self) -> Any:
-        assert self.process.stdout
-        return json.loads(self.process.stdout.readline())
+            self.start(forwarder_command(connection, alone), pass_fds=[connection.fileno()])
 
     def end(self) -> tuple[list[Any], int]:
         """The remaining answers after the end of input, and the exit code."""
-        out, _ = self.process.communicate(timeout=30)
-        return [json.loads(line) for line in out.splitlines()], self.process.returncode
-
-    def __enter__(self) -> Attached:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.communicate()
+        self.input.close()
+        code, _ = self.ended()
+        return self.remaining_answers(), code
 
 
 RETRIEVE = {"task": "token", "lexical_only": True, "now": "2026-11-15T00:00:00Z"}
@@ -167,18 +114,6 @@ def test_an_attached_client_gets_the_answers_of_a_process_of_its_own(db: Path, p
     for answer in (answers[0], expected[0]):
         answer["result"].pop("diagnostics", None)
     assert answers == expected
-
-
-def test_mcp_is_served_too(db: Path, place: Path) -> None:
-    pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
-    call = {"name": "retrieve", "arguments": {"task": "token", "lexical_only": True}}
-    with serving(db, place), Attached(db, "mcp") as client:
-        client.send(json.dumps(INITIALIZE).encode(), json.dumps(INITIALIZED).encode())
-        client.send(request(2, "tools/call", **call))
-        answers, code = client.end()
-    assert [answer["id"] for answer in answers] == [1, 2]
-    assert "[1] " in answers[1]["result"]["content"][0]["text"]
-    assert code == 0
 
 
 @pytest.mark.parametrize("command", [pytest.param("serve", marks=pytest.mark.slow), "mcp"])
@@ -248,7 +183,7 @@ def test_a_killed_server_is_reported_and_the_client_continues_alone(
         if protocol == "mcp":
             client.send(request(5, "ping"))
             assert client.next()["id"] == 5
-        server.kill()
+        server.process.kill()
         for number in (3, 4):
             answer = client.next()
             assert (answer["id"], answer["error"]["data"]["code"]) == (number, "server_gone")
@@ -264,50 +199,17 @@ def test_a_server_that_gets_a_signal_answers_with_interrupted(db: Path, place: P
         client.send(request(1, "roles.list"))
         assert client.next()["id"] == 1
         client.send(request(2, "status"), request(3, "roles.list"))
-        wait_until_begun(server)
-        server.terminate()
+        server.wait_for(b"begun")
+        server.process.terminate()
         answers = [client.next() for _ in range(2)]
         assert [answer["id"] for answer in answers] == [2, 3]
         ends = [answer["error"]["data"]["code"] for answer in answers]
         # The server may not have read the second one yet.
         assert ends[0] == "interrupted" and ends[1] in ("interrupted", "server_gone")
-        assert server.wait(10) == 1
+        assert server.process.wait(10) == 1
         assert not place.exists()
         client.send(request(4, "roles.list"))
         assert codes(client.end()[0]) == [4]
-
-
-def test_an_idle_server_ends_with_its_clients(db: Path, place: Path) -> None:
-    with serving(db, place) as server, Attached(db) as client:
-        client.send(request(1, "roles.list"))
-        assert client.next()["id"] == 1
-        server.terminate()
-        assert server.wait(10) == 0
-        assert client.end() == ([], 0)
-
-
-def test_a_signal_ends_a_client_whose_server_reads_nothing(db: Path, place: Path) -> None:
-    with serving(db, place, before=BLOCKED) as server, Attached(db) as client:
-        client.send(request(0, "status"))
-        wait_until_begun(server)
-        # More than the server queues, so that the client cannot send all of it.
-        big = request(1, "retrieve", task="token", seen=["x" * 1_000] * 500)
-        feeder = Thread(target=feed, args=(client, [big] * 60), daemon=True)
-        feeder.start()
-        feeder.join(1)
-        assert feeder.is_alive()
-        client.process.send_signal(signal.SIGTERM)
-        assert client.process.stdout
-        refused = [json.loads(line) for line in client.process.stdout]
-        assert {answer["error"]["data"]["code"] for answer in refused} == {"interrupted"}
-        assert client.process.wait(5) == 1
-
-
-def feed(client: Attached, lines: list[bytes]) -> None:
-    try:
-        client.send(*lines)
-    except OSError:
-        pass
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -446,49 +348,6 @@ def test_a_stale_socket_is_replaced_and_a_used_one_is_not(place: Path) -> None:
             pass
         assert busy.value.code == "already_served"
         assert place.exists()
-
-
-def test_the_error_of_a_server_is_not_reported_as_one_of_its_socket(place: Path) -> None:
-    with pytest.raises(BrokenPipeError), listening(place):
-        raise BrokenPipeError
-    assert not place.exists()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="counts the descriptors in /proc")
-def test_a_client_that_is_gone_after_its_hello_leaves_no_descriptors(db: Path) -> None:
-    def greeted() -> int:
-        client, served = socket.socketpair()
-        client.sendall(hello(db).model_dump_json().encode() + b"\n")
-        client.close()
-        server._serve_session(served)
-        served.close()
-        return len([*Path("/proc/self/fd").iterdir()])
-
-    server = sharing(db)
-    assert greeted() == greeted()
-
-
-def test_a_client_that_is_gone_is_nobody() -> None:
-    closed = socket.socket(socket.AF_UNIX)
-    closed.close()
-    assert not shared_server.is_same_user(closed)
-
-
-def test_where_a_socket_cannot_be(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place.write_text("precious")
-    long = place.with_name("x" * 120)
-    for path in (place, long):
-        with pytest.raises(ConfigurationError) as caught, listening(path):
-            pass
-        assert caught.value.code == "socket_path"
-    assert place.read_text() == "precious"
-    assert [*place.parent.iterdir()] == [place]
-    assert connect(place, 1) is None
-    assert connect(long, 1) is None
-    monkeypatch.setattr(shared_server, "HAS_SOCKETS", False)
-    with pytest.raises(ConfigurationError) as caught, listening(place):
-        pass
-    assert caught.value.code == "no_unix_sockets"
 
 
 def test_a_runtime_folder_counts_if_it_is_private(

@@ -1,7 +1,5 @@
 """MCP over HTTP as a process: what it refuses, which clients it serves, how it ends."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
@@ -10,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -27,9 +25,6 @@ from support.mcp import (
     stdio_session,
     text_of,
 )
-
-if TYPE_CHECKING:
-    from support.mcp import Session
 
 httpx2 = pytest.importorskip("httpx2", reason="needs the extra: pip install 'rolebundle[mcp]'")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
@@ -141,39 +136,13 @@ def test_the_current_protocol_and_the_one_before_over_both_transports(
         assert "[1] " in text_of(result)
 
 
-def test_several_clients_are_served_at_once(server: HttpServer) -> None:
-    tasks = [TASK, "Who decides about pricing?", "How is a sync conflict resolved?"]
-
-    async def ask(task: str) -> list[str]:
-        async with server.session() as session:
-            answers = await asyncio.gather(
-                *(
-                    session.call_tool(
-                        "retrieve",
-                        {"task": task, "lexical_only": True, "limit": limit},
-                    )
-                    for limit in (1, 2, 3)
-                )
-            )
-        places = [re.findall(r"^\[\d+\] (\S+)", text_of(answer), re.M) for answer in answers]
-        assert [*map(len, places)] == [1, 2, 3]
-        return places[2]
-
-    async def at_once() -> list[list[str]]:
-        return await asyncio.gather(*(ask(task) for task in [*tasks, tasks[0]]))
-
-    found = asyncio.run(at_once())
-    assert found[3] == found[0]
-    assert len({tuple(places) for places in found}) == 3
-
-
 @pytest.mark.parametrize("transport", [pytest.param("stdio", marks=pytest.mark.slow), "http"])
 def test_the_tools_that_write(transport: str, sample_db: Path, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "note.md").write_text("# Note\n\nThe zebra is striped.\n")
 
-    async def talk(session: Session) -> Any:
+    async def talk(session: Any) -> Any:
         tools = {tool.name: tool.annotations for tool in (await session.list_tools()).tools}
         assert all(not tools[name].read_only_hint for name in ("mark", "remember", "ingest"))
         assert tools["ingest"].destructive_hint and not tools["mark"].destructive_hint
@@ -204,7 +173,7 @@ def test_the_tools_that_write(transport: str, sample_db: Path, tmp_path: Path) -
 
 
 def test_an_agent_cannot_ingest(sample_db: Path) -> None:
-    async def talk(session: Session) -> Any:
+    async def talk(session: Any) -> Any:
         return [tool.name for tool in (await session.list_tools()).tools]
 
     opened = stdio_session(server_of(sample_db, "--allow-write", "--agent", "ada"))
@@ -252,7 +221,7 @@ def test_a_call_that_runs_when_a_signal_comes_is_refused_with_a_code(
             return await call
 
     token = tmp_path / "token"
-    with http_server(sample_without_vectors, token_file=token, program=SLOW) as server:
+    with http_server(sample_without_vectors, token_file=token, before=SLOW) as server:
         error = error_of(asyncio.run(asyncio.wait_for(talk(server), 10)))
         assert (error["code"], error["retryable"]) == ("interrupted", True)
         assert server.process.wait(10) == 1

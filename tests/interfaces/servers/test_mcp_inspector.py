@@ -1,7 +1,5 @@
 """Another client than the SDK of this project: the command line of the MCP inspector, from npm."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -19,25 +17,19 @@ pytestmark = [pytest.mark.slow, needs_mcp]
 INSPECTOR = "@modelcontextprotocol/inspector@2"
 NPM_CACHE = Path.home() / ".npm"
 """Of the person who runs the tests. Each test has an empty home of its own."""
-CALLS: list[tuple[str, dict[str, Any]]] = [
-    ("retrieve", {"task": TASK, "limit": 2, "lexical_only": True}),
-    ("get", {"id": "product/brief-release-3.0.md:1-12"}),
-    ("ls", {"prefix": "product", "limit": 2}),
-    ("grep", {"pattern": "token", "prefix": "product"}),
-    ("why", {"task": TASK, "id": "product/brief-release-3.0.md", "lexical_only": True}),
-    (
-        "compare",
-        {
-            "task": TASK,
-            "roles": ["mossline-docs-writer", "mossline-code-reviewer"],
-            "lexical_only": True,
-        },
-    ),
-    ("verify", {"draft": "Release 3.0 is planned."}),
-    ("check", {"intent": "Post the release notes"}),
-    ("list_roles", {}),
-    ("status", {}),
-]
+SEARCH = {"task": TASK, "lexical_only": True}
+CALLS: dict[str, dict[str, Any]] = {
+    "retrieve": SEARCH | {"limit": 2},
+    "get": {"id": "product/brief-release-3.0.md:1-12"},
+    "ls": {"prefix": "product", "limit": 2},
+    "grep": {"pattern": "token", "prefix": "product"},
+    "why": SEARCH | {"id": "product/brief-release-3.0.md"},
+    "compare": SEARCH | {"roles": ["mossline-docs-writer", "mossline-code-reviewer"]},
+    "verify": {"draft": "Release 3.0 is planned."},
+    "check": {"intent": "Post the release notes"},
+    "list_roles": {},
+    "status": {},
+}
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +69,8 @@ def arguments(fields: dict[str, Any]) -> list[str]:
 
 def check_server(inspector: list[str], server: list[str]) -> None:
     tools = call_inspector(inspector, server, "--method", "tools/list")["tools"]
-    assert {tool["name"] for tool in tools} == {name for name, _ in CALLS}
-    for name, fields in CALLS:
+    assert {tool["name"] for tool in tools} == CALLS.keys()
+    for name, fields in CALLS.items():
         options = ["--method", "tools/call", "--tool-name", name, *arguments(fields)]
         answer = call_inspector(inspector, server, *options)
         assert not answer.get("isError"), answer

@@ -1,36 +1,25 @@
 """What the MCP server does as a process: begins, ends, is cut off, and has other corpora."""
 
-from __future__ import annotations
-
 import json
 import signal
-import subprocess
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES
-from support.commands import invoke
 from support.corpora import build, document
 from support.mcp import (
     CALL,
     INITIALIZE,
     INITIALIZED,
-    SERVE,
     SLOW,
-    TASK,
-    command,
-    error_of,
     needs_mcp,
-    text_of,
-    with_session,
-)
-from support.served import wait_until_filled
-
-if TYPE_CHECKING:
-    from support.mcp import Session
+    run_session,
+    server_of,
+    stdio_session,
+)  # fmt: skip
+from support.served import Served
 
 pytestmark = needs_mcp
 
@@ -40,37 +29,10 @@ def sample_db(sample_without_vectors: Path) -> Path:
     return sample_without_vectors
 
 
-def test_an_empty_corpus_answers_that_nothing_was_found(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    db = tmp_path / "empty.db"
-    invoke("ingest", tmp_path / "docs", "--lexical-only", "--db", db)
-
-    async def talk(session: Session) -> Any:
-        return await session.call_tool("retrieve", {"task": TASK, "lexical_only": True})
-
-    result = with_session(talk, db)
-    assert not result.is_error, text_of(result)
-    assert "No passage was found" in text_of(result)
-
-
-def test_a_missing_corpus_is_an_error_until_it_is_there(tmp_path: Path) -> None:
-    db = tmp_path / "later.db"
-
-    async def talk(session: Session) -> Any:
-        before = await session.call_tool("status", {})
-        build(tmp_path, [document("note", ["The note."])], name=db.name)
-        return before, await session.call_tool("status", {})
-
-    before, after = with_session(talk, db)
-    assert error_of(before)["code"]
-    assert "ingest" in error_of(before)["hint"]
-    assert json.loads(text_of(after))["corpus"]["documents"] == 1
-
-
 def test_the_listing_comes_in_pages_and_ends(tmp_path: Path) -> None:
     db = build(tmp_path, [document(f"note {n}", [f"The note {n}."]) for n in range(1_003)])
 
-    async def talk(session: Session) -> Any:
+    async def talk(session: Any) -> Any:
         from mcp_types import PaginatedRequestParams
 
         names, cursor, pages = [], None, 0
@@ -80,7 +42,7 @@ def test_the_listing_comes_in_pages_and_ends(tmp_path: Path) -> None:
             cursor, pages = page.next_cursor, pages + 1
         return names, pages, await session.read_resource(names[-1])
 
-    uris, pages, last = with_session(talk, db)
+    uris, pages, last = run_session(stdio_session(server_of(db)), talk)
     assert (len(set(uris)), len(uris), pages) == (1_000, 1_000, 10)
     assert "The note" in last.contents[0].text
 
@@ -95,167 +57,82 @@ def noisy(self, *arguments, **named):
     subprocess.run([sys.executable, "-c", "print('stray child')"])
     return ask(self, *arguments, **named)
 Engine.retrieve = noisy
-from rolebundle.interfaces.cli.main import main; main()
 """
-
-
-def test_stray_prints_do_not_reach_the_client(sample_db: Path) -> None:
-    result = piped(sample_db, CALL, program=STRAY)
-    assert {json.loads(line)["jsonrpc"] for line in result.stdout.splitlines()} == {"2.0"}
-    assert b"stray bytes" in result.stderr and b"stray child" in result.stderr
-
-
-HELLO = [INITIALIZE, INITIALIZED]
-
-
 IMPATIENT = """
 from rolebundle.interfaces.servers import worker
 worker.PATIENCE_SECONDS = worker.STOP_SECONDS = 0.2
 """
-SECONDS_TO_END = 5
-"""Far below the 30 seconds that the slow call of these tests takes."""
+DEAF = SLOW.replace("stopped.append(1)", "None")
 
 
-class Conversation:
-    """A server spoken to line by line."""
-
-    def __init__(self, db: Path, *more: str, program: str = SERVE, real: bool = False) -> None:
-        self.process = subprocess.Popen(
-            command(db, *more, program=program, real=real),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        self.send(*HELLO)
-        self.line()
-
-    def send(self, *messages: dict[str, Any]) -> None:
-        assert self.process.stdin is not None
-        for message in messages:
-            self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        self.process.stdin.flush()
-
-    def line(self) -> bytes:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline()
-
-    def ended(self, started: float) -> subprocess.CompletedProcess[bytes]:
-        """What it left behind; it has ``SECONDS_TO_END`` from ``started``."""
-        output, errors = self.process.communicate(timeout=10)
-        assert time.monotonic() - started < SECONDS_TO_END
-        assert b"Traceback" not in errors, errors.decode()
-        return subprocess.CompletedProcess([], self.process.returncode, output, errors)
+def sent(server: Served, *messages: dict[str, Any]) -> None:
+    server.send(*(json.dumps(message).encode() for message in messages))
 
 
-def piped(db: Path, call: dict[str, Any], program: str = SERVE, real: bool = False) -> Any:
-    talk = Conversation(db, program=program, real=real)
-    talk.send(call)
-    answered = talk.line()
-    result = talk.ended(time.monotonic())
-    return subprocess.CompletedProcess(
-        [], result.returncode, answered + result.stdout, result.stderr
-    )
+def greeted(db: Path, before: str = "", real: bool = False) -> Served:
+    """A server that has said who it is."""
+    server = Served("--db", db, protocol="mcp", before=before, real=real)
+    sent(server, INITIALIZE, INITIALIZED)
+    assert server.next()["id"] == INITIALIZE["id"]
+    return server
 
 
-@pytest.mark.slow
-def test_end_of_input_ends_it(sample_db: Path) -> None:
-    result = piped(sample_db, CALL, real=True)
-    assert result.returncode == 0
-    assert json.loads(result.stdout)["id"] == 2
+def begun(db: Path, before: str) -> Served:
+    """A server whose call has begun."""
+    server = greeted(db, before)
+    sent(server, CALL)
+    server.wait_for(b"begun")
+    return server
+
+
+def assert_interrupted(answers: list[Any], ids: list[int]) -> None:
+    assert sorted(answer["id"] for answer in answers) == ids
+    for answer in answers:
+        assert answer["result"]["_meta"]["rolebundle/error"]["code"] == "interrupted"
+
+
+def test_stray_prints_do_not_reach_the_client(sample_db: Path) -> None:
+    with greeted(sample_db, STRAY) as server:
+        sent(server, CALL)
+        assert server.next()["jsonrpc"] == "2.0"
+        rest, errors = server.end_of_input()
+    assert rest == []
+    assert "stray bytes" in errors and "stray child" in errors
 
 
 @pytest.mark.parametrize("real", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it(sample_db: Path, number: signal.Signals, real: bool) -> None:
-    talk = Conversation(sample_db, real=real)
-    started = time.monotonic()
-    talk.process.send_signal(number)
-    talk.process.wait(SECONDS_TO_END)  # Its input is still open.
-    result = talk.ended(started)
-    assert result.returncode == (0 if number == signal.SIGTERM else 130)
-
-
-def test_a_signal_ends_it_if_the_client_does_not_read(sample_db: Path) -> None:
-    talk = Conversation(sample_db, program=f"{IMPATIENT}\n{SERVE}")
-    full_request = {"task": TASK, "lexical_only": True, "detail": "full", "limit": 100}
-    for number in range(5):
-        talk.send(
-            {**CALL, "id": 10 + number, "params": {"name": "retrieve", "arguments": full_request}}
-        )
-    assert talk.process.stdout is not None
-    wait_until_filled(talk.process.stdout.fileno())
-    started = time.monotonic()
-    talk.process.send_signal(signal.SIGTERM)
-    talk.process.wait(10)
-    assert time.monotonic() - started < SECONDS_TO_END
-    assert b"Traceback" not in talk.process.communicate()[1]
-
-
-def test_calls_that_were_piped_in_are_answered_before_the_end(sample_db: Path) -> None:
-    shown_text = b"".join(json.dumps(message).encode() + b"\n" for message in [*HELLO, CALL])
-    result = subprocess.run(command(sample_db), input=shown_text, capture_output=True, check=True)
-    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == [1, 2]
-
-
-def test_a_client_that_reads_no_more_ends_it(sample_db: Path) -> None:
-    talk = Conversation(sample_db)
-    assert talk.process.stdout is not None
-    talk.process.stdout.close()
-    started = time.monotonic()
-    talk.send(CALL)
-    talk.process.wait(5)
-    assert talk.process.stdin is not None and talk.process.stderr is not None
-    talk.process.stdin.close()
-    assert time.monotonic() - started < 4
-    assert b"Traceback" not in talk.process.stderr.read()
-
-
-DEAF = SLOW.replace("stopped.append(1)", "None")
-
-
-def begin_call(talk: Conversation) -> None:
-    talk.send(CALL)
-    assert talk.process.stderr is not None
-    assert b"begun" in talk.process.stderr.readline()
+    with greeted(sample_db, real=real) as server:
+        server.process.send_signal(number)
+        # Its input is still open.
+        assert server.ended(within=5)[0] == (0 if number == signal.SIGTERM else 130)
+        assert "Traceback" not in server.err()
 
 
 def test_a_cancelled_call_is_interrupted_and_the_next_is_not(sample_db: Path) -> None:
-    talk = Conversation(sample_db, program=SLOW)
-    begin_call(talk)
-    talk.send(
-        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}},
-        {**CALL, "id": 3, "params": {"name": "status", "arguments": {}}},
-    )
-    answer = json.loads(talk.line())
-    while answer["id"] != 3:
-        answer = json.loads(talk.line())
-    assert not answer["result"].get("isError"), answer
-    assert b"interrupted" in talk.ended(time.monotonic()).stderr
+    with begun(sample_db, SLOW) as server:
+        server.notify("notifications/cancelled", requestId=CALL["id"])
+        sent(server, {**CALL, "id": 3, "params": {"name": "status", "arguments": {}}})
+        while (answer := server.next())["id"] != 3:
+            pass
+        assert not answer["result"].get("isError"), answer
+        assert "interrupted" in server.end_of_input()[1]
 
 
-@pytest.mark.parametrize("program", [SLOW, DEAF], ids=["interruptible", "not"])
-def test_end_of_input_ends_a_call_that_runs(sample_db: Path, program: str) -> None:
-    talk = Conversation(sample_db, program=f"{IMPATIENT}\n{program}")
-    begin_call(talk)
-    result = talk.ended(time.monotonic())
-    assert result.returncode == 1
-    answer = json.loads(result.stdout)
-    assert answer["id"] == CALL["id"]
-    assert answer["result"]["_meta"]["rolebundle/error"]["code"] == "interrupted"
+@pytest.mark.parametrize("before", [SLOW, DEAF], ids=["interruptible", "not"])
+def test_end_of_input_ends_a_call_that_runs(sample_db: Path, before: str) -> None:
+    with begun(sample_db, f"{IMPATIENT}\n{before}") as server:
+        assert_interrupted(server.end_of_input(code=1)[0], [CALL["id"]])
 
 
-@pytest.mark.parametrize("program", [SLOW, DEAF], ids=["interruptible", "not"])
-def test_a_signal_ends_a_call_that_runs(sample_db: Path, program: str) -> None:
-    talk = Conversation(sample_db, program=program)
-    begin_call(talk)
-    talk.send({**CALL, "id": 3})
-    talk.process.send_signal(signal.SIGTERM)
-    result = talk.ended(time.monotonic())
-    assert result.returncode == 1
-    answers = [json.loads(line) for line in result.stdout.splitlines()]
-    assert sorted(answer["id"] for answer in answers) == [2, 3]
-    for answer in answers:
-        assert answer["result"]["_meta"]["rolebundle/error"]["code"] == "interrupted"
+@pytest.mark.parametrize("before", [SLOW, DEAF], ids=["interruptible", "not"])
+def test_a_signal_ends_a_call_that_runs(sample_db: Path, before: str) -> None:
+    with begun(sample_db, before) as server:
+        sent(server, {**CALL, "id": 3})
+        server.process.send_signal(signal.SIGTERM)
+        assert server.ended(within=5)[0] == 1
+        assert_interrupted(server.remaining_answers(), [CALL["id"], 3])
 
 
 REFUSED = [
@@ -272,31 +149,24 @@ REFUSED = [
 
 
 def test_lines_that_are_no_requests_are_refused_and_do_not_end_it(sample_db: Path) -> None:
-    talk = Conversation(sample_db)
-    assert talk.process.stdin is not None
-    needs_no_answer = b'\n{"jsonrpc": "2.0", "id": 5, "result": {}}\n'
-    lines = b"".join(line + b"\n" for line, _, _ in REFUSED)
-    talk.process.stdin.write(needs_no_answer + lines)
-    talk.send(CALL)
-    answers = [json.loads(talk.line()) for _ in range(len(REFUSED) + 1)]
-    assert [(answer["id"], answer["error"]["data"]["code"]) for answer in answers[:-1]] == [
-        (request_id, code) for _, request_id, code in REFUSED
-    ]
-    assert "[1] " in answers[-1]["result"]["content"][0]["text"]
-    assert talk.ended(time.monotonic()).returncode == 0
+    with greeted(sample_db) as server:
+        server.send(b'\n{"jsonrpc": "2.0", "id": 5, "result": {}}')  # They need no answer.
+        server.send(*(line for line, _, _ in REFUSED))
+        sent(server, CALL)
+        for _, request_id, code in REFUSED:
+            answer = server.next()
+            assert (answer["id"], answer["error"]["data"]["code"]) == (request_id, code)
+        assert "[1] " in server.next()["result"]["content"][0]["text"]
+        assert server.end_of_input()[0] == []
 
 
 def test_without_the_extra_it_names_the_command_that_installs_it(tmp_path: Path) -> None:
     hidden = (
         "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None\n"
-        "del sys.modules['rolebundle.interfaces.servers.mcp']\n" + SERVE
+        "del sys.modules['rolebundle.interfaces.servers.mcp']"
     )
-    result = subprocess.run(
-        command(tmp_path / "none.db", program=hidden),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 3
-    assert "[mcp_missing]" in result.stderr
-    assert "in a clone of rolebundle: pip install '.[mcp]'" in result.stderr
+    with Served("--db", tmp_path / "none.db", protocol="mcp", before=hidden) as server:
+        assert server.ended()[0] == 3
+        errors = server.err()
+    assert "[mcp_missing]" in errors
+    assert "in a clone of rolebundle: pip install '.[mcp]'" in errors

@@ -1,7 +1,5 @@
 """The sidecar: its methods, their order, and the corpus that changes under it."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time
@@ -42,17 +40,6 @@ def test_each_method_that_reads(shared_server: Served) -> None:
     assert role["overlay"]["role_id"] == "mossline-security-reviewer"
 
 
-def test_the_answer_is_that_of_the_one_shot_command(shared_server: Served, small_db: Path) -> None:
-    fields: dict[str, Any] = {"task": "token", "now": "2026-11-01", "detail": "full"}
-    theirs = shared_server.ask("retrieve", **fields)["result"]
-    ours = invoke(
-        "retrieve", "token", "--now", "2026-11-01", "--format", "json", "--db", small_db
-    ).json()  # fmt: skip
-    for bundle in (theirs, ours):
-        bundle.pop("diagnostics")
-    assert theirs == ours
-
-
 @pytest.mark.parametrize(
     ("method", "params", "number", "code"),
     [
@@ -81,12 +68,6 @@ def test_refusals(
     assert code in (None, error["data"]["code"])
     assert "raceback" not in json.dumps(error)
     alive(shared_server)
-
-
-def test_the_nearest_known_name_is_named(shared_server: Served) -> None:
-    assert "retrieve?" in shared_server.ask("retreive")["error"]["data"]["hint"]
-    assert "roles.list?" in shared_server.ask("roles_list")["error"]["data"]["hint"]
-    assert "limit" in shared_server.ask("retrieve", task="x", limti=1)["error"]["message"]
 
 
 def test_an_overdue_deadline(small_db: Path) -> None:
@@ -219,11 +200,6 @@ def test_an_ingest_that_is_cancelled_keeps_what_was_done(tmp_path: Path) -> None
         _, err = server.end_of_input()
         assert err == ""
     assert invoke("ingest", tree, "--lexical-only", "--db", tmp_path / "new.db").code == 0
-
-
-def test_an_unknown_method_is_answered_with_what_is_offered(shared_server: Any) -> None:
-    hint = shared_server.ask("retrive")["error"]["data"]["hint"]
-    assert "retrieve" in hint and "ingest" not in hint and "remember" not in hint
 
 
 def test_the_name_of_a_tool_of_mcp_leads_to_the_method(shared_server: Any) -> None:

@@ -1,9 +1,6 @@
 """Rows 39 and 40: nothing else gets onto its output, and it ends when it should."""
 
-from __future__ import annotations
-
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from support.commands import PROGRAM, forked_program
-from support.served import RUNAWAY, SLOW, Served, alive, codes, request, wait_until_filled
+from support.commands import forked_program
+from support.served import RUNAWAY, SLOW, Served, alive, codes, request
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes to poll")
 
@@ -70,14 +67,6 @@ def test_an_internal_error_has_its_trace_on_standard_error_alone(
 
 
 # -- the end -----------------------------------------------------------------------------------
-
-
-def test_the_end_of_input_comes_after_the_answers(small_db: Path) -> None:
-    with Served("--db", small_db, real=True) as server:
-        server.send(*[request(n, "roles.list") for n in range(16)])
-        remaining, err = server.end_of_input()
-        assert codes(remaining) == list(range(16))
-        assert err == ""
 
 
 @pytest.mark.parametrize(
@@ -153,28 +142,6 @@ def test_a_signal_ends_it(small_db: Path, before: str, number: int) -> None:
         assert {message["error"]["data"]["code"] for message in remaining} <= {"interrupted"}
 
 
-def test_a_signal_ends_one_whose_answers_nobody_reads(small_db: Path) -> None:
-    reading, writing = os.pipe()
-    process = subprocess.Popen(
-        [*forked_program(), "serve", "--db", str(small_db)],
-        stdin=subprocess.PIPE,
-        stdout=writing,
-    )
-    try:
-        os.close(writing)
-        assert process.stdin
-        for _ in range(60):
-            process.stdin.write(request(1, "roles.list") + b"\n")
-        process.stdin.flush()
-        wait_until_filled(reading)
-        process.terminate()
-        assert process.wait(5) == 1
-    finally:
-        process.kill()
-        process.wait()
-        os.close(reading)
-
-
 @pytest.mark.parametrize("busy", [False, True])
 def test_a_broken_pipe_ends_it(small_db: Path, busy: bool) -> None:
     process = subprocess.Popen(
@@ -195,22 +162,3 @@ def test_a_broken_pipe_ends_it(small_db: Path, busy: bool) -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     process.stdin.close()
-
-
-@pytest.mark.parametrize("closed", [pytest.param((2,), marks=pytest.mark.slow), (0, 1, 2)])
-def test_descriptors_that_were_closed_from_the_start(
-    small_db: Path, closed: tuple[int, ...]
-) -> None:
-    shut = " ".join(f"{descriptor}{'<' if descriptor == 0 else '>'}&-" for descriptor in closed)
-    script = f'exec "$0" -c "{PROGRAM[-1]}" serve --db "$1" {shut}'
-    result = subprocess.run(
-        ["sh", "-c", script, sys.executable, str(small_db)],
-        input=request(1, "roles.list") + b"\n",
-        capture_output=True,
-        timeout=20,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    assert result.stderr == b""
-    if closed == (2,):
-        assert json.loads(result.stdout)["id"] == 1

@@ -1,7 +1,5 @@
 """Piped sessions with a slow embedding model: no accepted request stays without an answer."""
 
-from __future__ import annotations
-
 import json
 import random
 import signal

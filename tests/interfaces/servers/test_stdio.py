@@ -1,7 +1,5 @@
 """Lines over descriptors: whole ones out, bounded ones in, whatever pieces they come in."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator
@@ -15,7 +13,6 @@ from rolebundle.interfaces.servers.stdio import (
     Channel,
     LineReader,
     LineWriter,
-    OutputClosed,
     ReadStopper,
 )
 
@@ -77,37 +74,6 @@ def test_lines_are_the_same_in_any_pieces(parts: list[list[bytes]]) -> None:
         assert found == expected(b"".join(piece for part in parts for piece in part), 10)
     finally:
         pipes.close()
-
-
-def test_a_line_that_is_too_long_is_reported_before_it_ends(pipes: Pipes) -> None:
-    lines = pipes.lines()
-    os.write(pipes.put, b"x" * 12)
-    assert next(lines) == b"x" * 11
-    os.write(pipes.put, b"y" * 50 + b"\nnext\n")
-    assert next(lines) == b"next"
-
-
-def test_a_stopper_ends_it(pipes: Pipes) -> None:
-    os.write(pipes.put, b"one\n")
-    lines = pipes.lines()
-    assert next(lines) == b"one"
-    pipes.stopper.stop()
-    assert list(lines) == []
-
-
-def test_a_stopped_reader_yields_what_was_sent_before(pipes: Pipes) -> None:
-    os.write(pipes.put, b"one\ntwo\nhalf")
-    pipes.stopper.stop()
-    assert list(pipes.lines()) == [b"one", b"two", b"half"]
-
-
-def test_an_output_without_reader_ends_it_and_takes_nothing(pipes: Pipes) -> None:
-    os.close(pipes.get)
-    assert list(pipes.lines()) == []
-    writer = LineWriter(pipes.channel)
-    for _ in range(2):
-        with pytest.raises(OutputClosed):
-            writer.write(b"x")
 
 
 def test_lines_that_do_not_fit_the_pipe_are_written_whole(pipes: Pipes) -> None:

@@ -1,7 +1,5 @@
 """The worker of the servers: order, cancelling, bounds, and its end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from threading import Event, Thread
 from time import sleep
@@ -69,40 +67,6 @@ def started() -> Iterator[Started]:
     worker_at_work.worker.stop()
 
 
-def test_jobs_run_in_order_and_the_engine_is_closed_at_the_end(started: Started) -> None:
-    started.submit(*(started.quick(number) for number in range(5)))
-    started.worker.start(preload=True)
-    started.finish()
-    assert started.delivered == [0, 1, 2, 3, 4]
-    assert started.operations.calls == ["warm up", "close"]
-
-
-def test_a_cancelled_job_that_waits_is_not_run(started: Started) -> None:
-    started.submit(*(started.quick(key) for key in (1, "1", 2, 1)))
-    started.worker.cancel(lambda job: job.key == 1)
-    started.worker.start()
-    started.finish()
-    assert started.delivered == ["1", 2]
-
-
-def test_a_cancelled_job_that_runs_is_interrupted_and_the_next_one_is_not(
-    started: Started,
-) -> None:
-    job, begun = started.blocking("first")
-    started.submit(job, started.quick("second"))
-    started.worker.start()
-    assert begun.wait(SECONDS)
-    started.worker.cancel(lambda job: job.key == "second")
-    assert not started.operations.interrupted.is_set()
-    started.submit(started.quick("third"))
-    started.worker.cancel(lambda job: job.key == "first")
-    started.finish()
-    assert started.delivered == ["third"]
-    started.operations.interrupted.clear()
-    started.worker.cancel(lambda job: job.key == "first")
-    assert not started.operations.interrupted.is_set()
-
-
 @pytest.mark.parametrize(
     ("count", "size"), [(MAX_WAITING, 0), (2, MAX_WAITING_BYTES)], ids=["calls", "bytes"]
 )
@@ -123,32 +87,6 @@ def test_a_full_queue_waits_for_space_or_for_the_end(
     started.worker.start()
     waiting.join(SECONDS)
     assert not waiting.is_alive()
-
-
-def test_stop_interrupts_what_runs_and_refuses_what_waits(started: Started) -> None:
-    job, begun = started.blocking("first")
-    started.submit(job, started.quick("second"))
-    started.worker.start()
-    assert begun.wait(SECONDS)
-    started.worker.stop()
-    started.submit(started.quick("third"))
-    assert started.delivered == ["first", "refused second", "refused third"]
-    assert started.worker.has_ended
-    assert started.worker.unfinished == 2
-
-
-def test_a_deaf_job_is_refused_once(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "STOP_SECONDS", 0.05)
-    ending = Event()
-    job = Job(lambda _: ending.wait(SECONDS), started.delivered.append, lambda: "refused")
-    started.submit(job, started.quick("second"))
-    started.worker.start()
-    started.worker.finish(lambda: True)
-    assert started.delivered == ["refused", "refused second"]
-    assert not started.worker.has_ended
-    ending.set()
-    started.worker.finish(lambda: False)
-    assert started.delivered == ["refused", "refused second"]
 
 
 def test_a_job_past_its_time_is_refused_and_the_next_one_is_not(

@@ -1,7 +1,5 @@
 """E-books, made by hand from their XML, with a fact that people see or do not see."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from support.office.parts import DAWN, FACT, zipped

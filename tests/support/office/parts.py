@@ -1,7 +1,5 @@
 """The parts of an office document or an e-book, and the texts in them."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Mapping

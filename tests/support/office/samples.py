@@ -1,7 +1,5 @@
 """Office documents and e-books by the suffix of their files."""
 
-from __future__ import annotations
-
 from support.office.ebooks import EPUB, VISIBLE_EPUB
 from support.office.opendocuments import ODT, VISIBLE_ODT
 from support.office.slides import PPTX, VISIBLE_PPTX

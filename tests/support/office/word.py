@@ -1,7 +1,5 @@
 """Word documents, made by hand from their XML, with a fact that people see or do not see."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from support.office.parts import DAWN, FACT, OFFICE, RELATION, relations, zipped
@@ -141,8 +139,7 @@ DOCX = {
     "off-page-box": docx(
         _D
         + text_box(
-            paragraph(FACT),
-            "<wp:positionH><wp:posOffset>-99999999</wp:posOffset></wp:positionH>",
+            paragraph(FACT), "<wp:positionH><wp:posOffset>-99999999</wp:posOffset></wp:positionH>"
         )
     ),
     "hidden-box": docx(_D + text_box(paragraph(FACT), doc='hidden="1"')),

@@ -1,7 +1,5 @@
 """Workbooks, made by hand from their XML, with a fact that people see, may see or do not see."""
 
-from __future__ import annotations
-
 from support.office.parts import DAWN, FACT, OFFICE, RELATION, relations, zipped
 
 _SHEETS = f'xmlns="{OFFICE}/spreadsheetml/2006/main" xmlns:r="{RELATION}"'
@@ -98,5 +96,5 @@ VISIBLE_XLSX = {
 DOUBTFUL_XLSX = {
     "white-in-table": xlsx(
         _ROW + _SECOND, styles=look(_WHITE), after="<tableParts><tablePart/></tableParts>"
-    ),
+    )
 }
