@@ -211,31 +211,6 @@ def test_a_bundle_from_before_the_policy_is_replayed_as_if_the_rest_were_deleted
 # -- one connection, many agents -----------------------------------------------------------------
 
 
-def test_an_agent_sees_nothing_of_the_agent_before_it_on_the_same_connection(
-    engine: Engine,
-) -> None:
-    for _ in range(3):
-        assert ids(engine, "ada") == ["notes", "plan"]
-        assert ids(engine, "hugo") == ["salary", "salary-too"]
-        with pytest.raises(AccessDenied):
-            engine.retrieve(ask("eve"))
-        assert error_text(lambda: engine.get("plan", "hugo")).startswith("UsageError")
-        assert engine.get("plan", "ada").document.document_id == "plan"
-
-
-def test_the_connection_shows_nothing_after_the_block(engine: Engine) -> None:
-    with engine.access.open_view("ada") as (corpus, _):
-        assert corpus.value("SELECT count(*) FROM document") == 2
-    tables = ("document", "chunk", "compartment", "source", "file", "embedded", "scanned")
-    assert [corpus.value(f"SELECT count(*) FROM {table}") for table in tables] == [0] * len(tables)
-    assert corpus.rows("SELECT documents, chunks, generation FROM corpus_state") == [(0, 0, 0)]
-    with pytest.raises(RuntimeError), engine.access.open_view("hugo") as (corpus, _):
-        raise RuntimeError
-    assert corpus.value("SELECT count(*) FROM document") == 0
-    with corpus.reading():
-        assert corpus.value("SELECT count(*) FROM document") == 0
-
-
 def test_a_policy_set_by_another_process_applies_to_the_next_request(tmp_path: Path) -> None:
     db = build(tmp_path, [*OPEN, *HIDDEN], name="team.db")
     with Engine(db) as engine:

@@ -75,10 +75,6 @@ def test_a_last_heading_is_attached_to_the_text_above():
     assert [(c.start_line, c.end_line) for c in chunks_of(text)] == [(1, 7)]
 
 
-def test_headings_alone_are_a_chunk():
-    assert [c.content for c in chunks_of("# A\n\n## B\n")] == ["# A\n\n## B"]
-
-
 def test_a_block_up_to_the_maximum_is_not_cut():
     block = "- " + "\n- ".join(["an item of the list"] * 5)
     assert len(block) > SMALL.size
@@ -151,12 +147,6 @@ def test_blocks_without_the_lines_of_the_file_get_blank_lines_between_them():
     blocks = (Block("paragraph", "a\nb", 2, 3), Block("paragraph", "c", 6, 6))
     (chunk,) = chunk_document("doc", ParsedDocument(blocks=blocks), SMALL)
     assert chunk.content == "a\nb\n\n\nc"
-
-
-def test_a_chunk_has_the_page_of_its_first_block():
-    blocks = tuple(Block("paragraph", "x" * 50, i, i, page=i) for i in (1, 2, 3))
-    pages = [c.page for c in chunk_document("doc", ParsedDocument(blocks=blocks), SMALL)]
-    assert pages == [1, 2, 3]
 
 
 @given(
@@ -311,14 +301,6 @@ def test_an_ordinary_edit_changes_few_chunks(edit, rounds):
     assert statistics.mean(lost) <= 2.5
     assert statistics.median(lost) <= 2
     assert max(lost) <= 8
-
-
-def test_chunking_is_quick():
-    parts = [paragraph(i, 30) for i in range(1500)]
-    document = markdown("\n\n".join(parts))
-    began = time.process_time()
-    chunks = chunk_document("doc", document, ChunkSettings())
-    assert (time.process_time() - began) / len(chunks) < 0.005
 
 
 @pytest.mark.sample(2)

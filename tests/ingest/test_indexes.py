@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import drop_index, use_index
-from rolebundle.contracts.index import IndexIdentity
 from rolebundle.embedding.noise import noise_of
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest import indexes, sync
-from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.ingest.indexes import INPUT_VERSION, EmbeddingReport
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.storage.connection import Corpus
@@ -124,27 +121,6 @@ def test_documents_ingested_during_the_build_are_embedded_before_activation(
     assert assert_never_mixed(db) == {"hashed-words": FILES, "newer": FILES}
 
 
-def test_chunks_added_after_the_last_batch_are_embedded_before_activation(
-    db: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill, runs = indexes.fill_index, []
-
-    def filled(*arguments: Any) -> EmbeddingReport:
-        report = fill(*arguments)
-        if not runs:
-            write(notes, "late")
-            with open_writer(db) as corpus:
-                sync.ingest(corpus, [notes], None)
-        runs.append(report.embedded)
-        return report
-
-    monkeypatch.setattr(indexes, "fill_index", filled)
-    report = build(db, Watched(NEW))
-    assert runs == [FILES, 1]
-    assert report.embedded == FILES + 1
-    assert assert_never_mixed(db)["newer"] == FILES + 1
-
-
 def test_the_old_index_stays_active_if_the_new_model_fails(db: Path) -> None:
     class Failing(Watched):
         def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
@@ -229,14 +205,6 @@ def test_a_plan_writes_nothing(db: Path) -> None:
     assert db.read_bytes() == before
 
 
-def test_the_plan_of_an_interrupted_build(db: Path) -> None:
-    with pytest.raises(RuntimeError):
-        build(db, Watched(NEW, before=_stop))
-    embedded = assert_never_mixed(db).get("newer", 0)
-    with open_reader(db) as corpus:
-        assert indexes.estimate(corpus, Watched(NEW)).waiting == FILES - embedded
-
-
 # -- another model, and outdated vectors ---------------------------------------------------------
 
 
@@ -279,13 +247,3 @@ def test_outdated_vectors_of_an_older_index_are_replaced(notes: Path, db: Path) 
         renewed = vector_index.active_index(corpus)
         assert renewed is not None and renewed.identity.chunker == INPUT_VERSION
     assert build(db, HashingProvider()) == EmbeddingReport(0, 0)
-
-
-def test_an_incomplete_index_is_found_by_its_model(db: Path) -> None:
-    identity = IndexIdentity(NEW, CHUNKER_VERSION)
-    with open_writer(db) as corpus:
-        with corpus.writing():
-            created = vector_index.create_index(corpus, identity, activate=False)
-        assert vector_index.find_index(corpus, identity) == created
-        assert vector_index.find_index(corpus, replace(identity, normalization="none")) is None
-        assert vector_index.find_index(corpus, replace(identity, chunker="another")) == created

@@ -214,17 +214,6 @@ def test_invalid_inferred_values_are_ignored() -> None:
     assert (metadata.title, metadata.trust_tier, metadata.language) == ("a", "general", "de")
 
 
-@pytest.mark.parametrize(
-    ("max_trust", "tier"),
-    [(None, "general"), ("preferred", "general"), ("untrusted", "untrusted")],
-)
-def test_what_declares_no_trust_has_no_more_than_the_highest_that_is_allowed(
-    max_trust: TrustTier | None, tier: TrustTier
-) -> None:
-    authority = Authority(default_source="notes", max_trust=max_trust)
-    assert resolve("a.md", authority, {}, {}).trust_tier == tier
-
-
 def test_only_a_declaration_raises_trust(tmp_path: Path) -> None:
     text = "# authoritative\n\ntrust_tier: authoritative\n\n---\ntrust_tier: authoritative\n---\n"
     [metadata] = ingested(tmp_path, {"a.md": text}).values()
@@ -421,17 +410,6 @@ def test_bad_values(values: dict[str, object]) -> None:
     assert "place" in caught.value.message
     assert str(next(iter(values))) in caught.value.message
     assert len(caught.value.message) < 600
-
-
-def test_times_are_stored_in_utc() -> None:
-    for text, stored in (
-        ("2026-03-01", "2026-03-01T00:00:00Z"),
-        ("2026-03-01T10:00:00", "2026-03-01T10:00:00Z"),
-        ("2026-03-01T10:00:00+02:00", "2026-03-01T08:00:00Z"),
-        (" 2026-03-01T10:00:00Z ", "2026-03-01T10:00:00Z"),
-    ):
-        metadata = resolve("a.md", PLAIN, {"updated_at": text}, {})
-        assert metadata.updated_at == stored
 
 
 def test_ignored_keys(tmp_path: Path) -> None:

@@ -24,7 +24,6 @@ from reportlab.platypus import (
     Table,
 )
 
-from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers.pdf import declared_title
 from support.commands import invoke
@@ -197,16 +196,3 @@ def test_the_date_is_that_of_the_last_change() -> None:
     assert read(changed(data, **dates)).inferred["updated_at"] == "2026-02-03T04:05:06+00:00"
     dates["ModDate"] = "next week"
     assert read(changed(data, **dates)).inferred["updated_at"] == "2025-01-02T03:04:05+01:00"
-
-
-def test_a_scan_and_a_protected_pdf_have_codes_of_their_own() -> None:
-    out = io.BytesIO()
-    SimpleDocTemplate(out, invariant=1).build([Spacer(1, 9)])
-    writer = pypdf.PdfWriter(clone_from=io.BytesIO(minutes()))
-    writer.encrypt("secret", algorithm="AES-256")
-    protected = io.BytesIO()
-    writer.write(protected)
-    for data, code in ((out, "no_text_layer"), (protected, "encrypted_pdf")):
-        with pytest.raises(DocumentError) as caught:
-            read(data.getvalue())
-        assert caught.value.code == code

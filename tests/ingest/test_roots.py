@@ -86,15 +86,6 @@ def test_folders_of_the_same_name_have_sources_of_their_own(world: World) -> Non
     assert world.roots()["b/docs"].documents == 1
 
 
-def test_the_names_of_parents_that_are_alike_are_numbered(world: World) -> None:
-    world.write("x/b/docs/a.md")
-    world.write("x-b/docs/a.md")
-    world.write("docs/a.md")
-    for name in ("docs", "x/b/docs", "x-b/docs"):
-        assert world.ingest(name).refused() == []
-    assert world.ids() == ["b-docs/a.md", "docs/a.md", "x-b-docs/a.md"]
-
-
 def test_a_source_is_numbered_if_no_parent_has_another_name() -> None:
     """As the root of the file system, and a folder in it whose name is taken."""
     used_names = {"files", "usr", "usr-2"}
@@ -477,14 +468,6 @@ def test_removing_a_root(world: World) -> None:
         "with the part that shares its source"
     )
     assert world.ids() == ["b/y.md"]
-
-
-def test_the_name_of_a_root_is_not_its_path(world: World) -> None:
-    world.write("a/docs/a.md")
-    world.ingest("a/docs")
-    with pytest.raises(UsageError, match="is no root") as error:
-        world.change(lambda corpus: root_changes.root_at(corpus, Path("docs")))
-    assert f"did you mean {world.folder / 'a/docs'}?" in error.value.hint
 
 
 def test_a_purged_file_is_no_root(world: World) -> None:

@@ -19,9 +19,7 @@ from rolebundle.ingest.reading_progress import OnReading, Reading, no_reading
 from rolebundle.ingest.report import IngestReport
 from rolebundle.policy.overlays import load_file
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import store
 from rolebundle.storage.opening import open_reader, open_writer
-from support.commands import invoke
 from support.compartments import search_everywhere
 from support.corpora import NOW, ask
 from support.fake_embedder import CountingProvider, HashingProvider
@@ -228,18 +226,6 @@ def test_a_moved_file_with_a_declared_id(world: World, to: str) -> None:
     assert world.rows(sql) == [(to,)]
 
 
-def test_a_moved_root_is_the_same_corpus(world: World, tmp_path: Path) -> None:
-    """Ids are relative to the root; where it lies on the machine is no part of them."""
-    world.ingest()
-    before = [name for name, _, _ in world.rows(CHUNKS)]
-    (tmp_path / "elsewhere").mkdir()
-    world.tree = world.tree.rename(tmp_path / "elsewhere" / "notes")
-    fresh = World.__new__(World)
-    fresh.tree, fresh.db, fresh.provider = world.tree, tmp_path / "2.db", CountingProvider()
-    fresh.ingest()
-    assert [name for name, _, _ in fresh.rows(CHUNKS)] == before
-
-
 # -- refused and unreadable -----------------------------------------------------------------------
 
 
@@ -365,14 +351,6 @@ def test_two_documents_with_the_same_id(world: World) -> None:
     assert counted(world.ingest()) == (1, 0, 6, 1)
 
 
-def test_the_same_id_twice_in_a_file(world: World) -> None:
-    lines = [json.dumps({"_id": "x", "title": "", "text": f"text {n}"}) for n in range(2)]
-    world.write("two.jsonl", "\n".join(lines) + "\n")
-    report = world.ingest()
-    assert len(report.refused()) == 1 or report.notes
-    assert world.rows("SELECT count(*) FROM document WHERE document_id LIKE '%x'") <= [(1,)]
-
-
 def test_a_file_without_text_is_noted_unless_it_is_empty(world: World) -> None:
     world.write("app.html", "<html><body><script>draw()</script></body></html>")
     world.write("empty.md", "")
@@ -492,12 +470,6 @@ def test_sources_without_documents_are_removed(world: World) -> None:
     assert world.rows("SELECT source_id FROM source") == [("notes",)]
 
 
-def test_known_files(world: World) -> None:
-    world.ingest()
-    known = world.look(store.known_files)
-    assert sorted(known) == sorted(str(path) for path in world.tree.iterdir())
-
-
 # -- the reference's own data ---------------------------------------------------------------------
 
 TASK = "Review our access control, positioning and documentation strategy for the next release"
@@ -551,19 +523,3 @@ def test_the_knowledge_core_corpus(shared: Path, tmp_path: Path) -> None:
             selections[overlay.role_id] = frozenset(passage.chunk_id for passage in bundle.selected)
     assert len(selections) == 5
     assert len(set(selections.values())) == 5, "five roles, five selections"
-
-
-def test_the_knowledge_core_corpus_through_the_command_line(shared: Path, tmp_path: Path) -> None:
-    folder, db = shared / "compat" / "knowledge-core", tmp_path / "k.db"
-    assert invoke("ingest", folder / "corpus-divergence.json", "--db", db).code == 0
-    chosen = set()
-    for path in sorted((folder / "roles").glob("*.json")):
-        outcome = invoke(
-            "retrieve", TASK, "--role", path.stem, "--overlay-dir", folder / "roles",
-            "--format", "json", "--db", db,
-        )  # fmt: skip
-        assert (outcome.code, outcome.err) == (0, "")
-        chosen.add(
-            frozenset(passage["chunk_id"] for passage in json.loads(outcome.out)["selected"])
-        )
-    assert len(chosen) == 5

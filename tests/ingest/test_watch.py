@@ -26,7 +26,6 @@ from rolebundle.errors import CorpusBusy, RolebundleError, UsageError
 from rolebundle.ingest import watch
 from rolebundle.ingest.heartbeat import is_alive, read_heartbeat
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.prepare import VerifiedFiles
 from rolebundle.ingest.watch import WatchOptions
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage.content import quarantine
@@ -301,22 +300,6 @@ def test_without_roots_there_is_nothing_to_watch(tmp_path: Path) -> None:
     running.wait_for_end()
     assert isinstance(running.error, UsageError)
     assert running.error.code == "no_roots"
-
-
-def test_what_is_known_of_a_file_ends_with_the_file(db: Path, folder: Path) -> None:
-    unread = folder / "picture.png"
-    unread.write_bytes(b"\x89PNG\r\n\x1a\n\x00")
-    for file in folder.iterdir():
-        os.utime(file, (1_700_000_000, 1_700_000_000))
-    verified = VerifiedFiles()
-    with Admin(db) as admin:
-        admin.update(IngestOptions(verified=verified))
-        assert verified.locations == {str(file) for file in folder.iterdir()}
-        unread.unlink()
-        (folder / "d1.md").unlink()
-        admin.update(IngestOptions(verified=verified))
-        assert verified.locations == {str(file) for file in folder.iterdir()}
-    assert len(verified.locations) == 9
 
 
 def test_files_that_were_not_touched_are_not_read_again(

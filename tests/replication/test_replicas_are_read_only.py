@@ -50,7 +50,6 @@ from rolebundle.replication.transports.registry import open_transport
 from rolebundle.storage.location import audit_path
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.records.stored_audit import StoredAudit, save_stored_audit
-from support.commands import invoke
 from support.reading_replicas import NOTE, POLICY, ask, contents, with_policy
 from support.replica_files import make_replica
 
@@ -152,42 +151,6 @@ def test_no_method_of_the_owner_changes_a_replica(db: Path, more: Path, name: st
     is_backup = name in ("create_backup", "rotate_backups")
     expected = "replica_no_backup" if is_backup else "replica_is_read_only"
     assert error.value.code == expected
-    assert contents(db) == before and contents(more / "other.db") == beside
-
-
-COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("ingest", "{}"),
-    ("ingest",),
-    ("init", "{}"),
-    (
-        "corpus",
-        "embed",
-    ),
-    ("corpus", "embed", "clear-cache"),
-    ("corpus", "roots", "remove", "{}", "--yes"),
-    ("policy", "set", "{}/policy.toml"),
-    ("gate", "approve", "{}/work.gate.toml"),
-    ("corpus", "quarantine", "release", "guide/hidden.md"),
-    ("policy", "audit", "set", "required"),
-    ("corpus", "purge", NOTE, "--yes"),
-    ("corpus", "backup", "{}/copy.db"),
-    ("corpus", "restore", "{}/other.db", "--yes"),
-    ("gate", "start", "{}/work.gate.toml"),
-    ("remember", "A fact.", "--source", NOTE, "--by", "Ana"),
-    ("mark", NOTE, "disputed", "--by", "Ana", "--reason", "old"),
-    ("decisions", "add", "No posts", "--by", "Ana"),
-    ("decisions", "end", "1", "--by", "Ana", "--reason", "over"),
-)
-
-
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_no_command_changes_a_replica(db: Path, more: Path, command: tuple[str, ...]) -> None:
-    make_replica(db)
-    before, beside = contents(db), contents(more / "other.db")
-    ended = invoke(*(part.replace("{}", str(more)) for part in command), "--db", db)
-    assert ended.code == 2, ended.err
-    assert "[replica_is_read_only]" in ended.err or "[replica_no_backup]" in ended.err
     assert contents(db) == before and contents(more / "other.db") == beside
 
 
@@ -310,13 +273,3 @@ def test_a_required_audit_is_kept_here(db: Path) -> None:
     with pytest.raises(RolebundleError):
         ask(db)
     assert db.read_bytes() == before
-
-
-def test_settings_in_the_file_of_the_audit_can_be_changed(db: Path) -> None:
-    make_replica(db)
-    with Admin(db) as admin:
-        assert set_audit(admin.workspace, "on").mode == "on"
-    assert ask(db).selected
-    with Admin(db) as admin:
-        assert len(audit_rows(admin.workspace, 5)[1]) >= 1
-        assert set_audit(admin.workspace, "off").mode == "off"

@@ -102,14 +102,3 @@ class TestSearch:
         with open_reader(path) as corpus:
             hits = searched(corpus, query("zebra"), 10)
             assert by_id(corpus, hits) == {"d#0": (True, False)}, where
-
-
-class TestComplete:
-    def test_requested_chunks_are_scored_and_not_proposed(self, corpus: Corpus) -> None:
-        proposed = searched(corpus, query("token"), 10)
-        rowids = [hit.rowid for hit in proposed]
-        no_proposals = lexical.LexicalProposals()
-        scored = lexical.score(corpus, query("token"), no_proposals, [*rowids, 999])
-        assert [hit.rowid for hit in scored] == rowids
-        assert [hit.bm25 for hit in scored] == [hit.bm25 for hit in proposed]
-        assert not any(hit.proposed for hit in scored)

@@ -21,7 +21,6 @@ from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView, TrustTable, purpose_of
 from rolebundle.retrieval.answer.packet import packet
 from rolebundle.retrieval.explanation.explain import explain
-from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.storage.connection import Corpus
@@ -119,22 +118,6 @@ class TestTheBundle:
         assert rejection_codes(bundle) == {"web": "taint_blocked", "theirs": "taint_blocked"}
         assert bundle.approvals is not None
         assert bundle.approvals[0].chunk_ids == ["ours#0"]
-
-    def test_rejected_passages_take_no_place(self, tmp_path: Path) -> None:
-        crowd = [f"token token token x{n}" for n in range(POOL_DEPTH + 30)]
-        documents = [
-            document("web", crowd, origin="untrusted"),
-            document("theirs", crowd, origin="external"),
-            document("ours", ["one token far below them all in a longer text"]),
-        ]
-        with built(tmp_path, documents, PROVIDER) as corpus:
-            for fields in ({}, {"lexical_only": True}):
-                request = {"task": "token", "action": "execute", "limit": 1, **fields}
-                bundle = ask(corpus, None, PROVIDER, **request)
-                assert selected(bundle) == {"ours"}
-                assert bundle.diagnostics.refills == 1
-                total = len(bundle.selected) + len(bundle.rejected)
-                assert total == bundle.diagnostics.candidate_pool_size
 
     def test_an_untrusted_copy_does_not_replace_the_owned_original(self, tmp_path: Path) -> None:
         text = "the token is rotated by the same hand each month"

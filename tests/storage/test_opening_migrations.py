@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import apsw
 import pytest
 
 from rolebundle.errors import CorpusCorrupt, StorageError, WrongFile
-from rolebundle.retrieval import lexical
 from rolebundle.storage import opening
 from rolebundle.storage.backup import back_up
 from rolebundle.storage.connection import Corpus
@@ -20,16 +18,15 @@ from rolebundle.storage.content.documents import self_declared
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.indexes import lexical_index, partition, vector_index, vector_search
+from rolebundle.storage.indexes import lexical_index, partition, vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records.decisions import decisions
 from support.commands import CHECKOUT, invoke
 from support.compartments import assert_compartments_are_separate, kinds, tables
 from support.corpora import NOISE, ask, build, document, fill
-from support.fake_embedder import IDENTITY, HashingProvider
+from support.fake_embedder import HashingProvider
 from support.old_schema import build_schema_1, names_in
 from support.sound import assert_sound, contents
-from support.values import query
 
 
 def test_the_files_are_the_checkouts_and_numbered() -> None:
@@ -245,58 +242,6 @@ class TestFromTheFirstSchema:
         assert bundles[0]["selected"]
         assert bundles[0] == bundles[1]
 
-    def test_lexical_scores_are_the_same(self, old: Path) -> None:
-        tasks = ("token rotation", "audit", "kernel threat release", "title")
-        before = []
-        with open_with_sqlite(old) as db:
-            for task in tasks:
-                match = lexical.match_expression(query(task).task_terms)
-                before.append(
-                    dict(
-                        db.execute(
-                            "SELECT rowid, -bm25(lexical, 2.0, 1.5, 1.0, 1.0, 1.0) FROM lexical "
-                            "WHERE lexical MATCH ?",
-                            (match,),
-                        ).fetchall()
-                    )
-                )
-        db.close()
-        open_writer(old).close()
-        with open_reader(old) as corpus:
-            for task, expected in zip(tasks, before, strict=True):
-                assert expected
-                found = lexical.propose(corpus, query(task), 1000).task
-                assert found == pytest.approx(expected, rel=1e-9)
-
-    def test_cosines_are_the_same(self, old: Path) -> None:
-        with open_with_sqlite(old) as db:
-            [(vector,)] = db.execute("SELECT vector FROM embedded WHERE chunk = 5").fetchall()
-            expected = db.execute(
-                "SELECT rowid, distance FROM vectors_1 WHERE embedding MATCH ? AND k = 4000",
-                (vector,),
-            ).fetchall()
-        db.close()
-        open_writer(old).close()
-        with open_reader(old) as corpus:
-            index = vector_index.active_index(corpus)
-            assert index is not None
-            found = dict(vector_search.search(corpus, index, vector, 4000))
-        assert found == pytest.approx({row: 1 - far * far / 2 for row, far in expected})
-        assert len(found) == len(expected) > 40
-
-    def test_chunks_without_vector_stay_without(self, old: Path) -> None:
-        with open_writer(old) as corpus:
-            index = vector_index.active_index(corpus)
-            assert index is not None
-            assert len(vector_index.chunks_without_vector(corpus, index, 0, 1000)) == 2
-            assert index.vectors == corpus.value("SELECT count(*) FROM chunk") - 2
-
-    def test_it_can_be_changed_afterwards(self, old: Path) -> None:
-        with open_writer(old) as corpus:
-            fill(corpus, [document("d0", ["moved"], scope="board")], PROVIDER)
-            assert kinds(corpus)["d0"] == ("board", "internal", ())
-        assert_sound(old)
-
     def test_a_failed_migration_leaves_the_old_file(
         self, old: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -376,13 +321,6 @@ def test_an_empty_corpus_of_the_first_schema(tmp_path: Path) -> None:
     assert contents(old) == contents(new)
 
 
-def test_documents_without_chunks_and_chunks_without_vectors(tmp_path: Path) -> None:
-    old, new = build_schema_1(tmp_path, [document("a", [], scope="hr"), document("b", ["token"])])
-    open_writer(old).close()
-    assert_sound(old)
-    assert contents(old) == contents(new)
-
-
 @pytest.mark.parametrize("extension", [True, False])
 def test_an_approximate_index_is_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: bool
@@ -403,31 +341,6 @@ def test_an_approximate_index_is_dropped(
         bundle = ask(corpus, None, PROVIDER, task="token", limit=50)
         assert bundle.selected
         assert "INDEX_STALE" not in [warning.code for warning in bundle.warnings]
-
-
-def test_every_embedding_index_is_migrated(tmp_path: Path) -> None:
-    second_provider = HashingProvider(replace(IDENTITY, model="other", dimensions=12))
-    path = build(tmp_path, varied(), PROVIDER, name="two.db")
-    with open_writer(path) as corpus, corpus.writing():
-        from rolebundle.contracts.index import IndexIdentity
-        from support.corpora import embed
-
-        vector_index.create_index(corpus, IndexIdentity(second_provider.identity, "test-chunker"))
-        embed(corpus, second_provider, waiting=5)
-    old, new = build_schema_1(tmp_path, [], base=path.read_bytes())
-    open_writer(old).close()
-    for db in (old, new):
-        assert_sound(db)
-    with open_writer(old) as ours, open_writer(new) as theirs:
-        held = [
-            {
-                index.id: (index.identity, index.active, index.parts)
-                for index in vector_index.all_indexes(corpus)
-            }
-            for corpus in (ours, theirs)
-        ]
-    assert len(held[0]) == 2
-    assert held[0] == held[1]
 
 
 def test_a_decision_of_an_older_schema_has_no_commands(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from types import ModuleType
 from typing import Any
 
 import apsw
@@ -158,43 +157,6 @@ def test_no_byte_of_a_canary_is_left(rounds: int) -> None:
             assert vector_cache.cache_size(corpus) == (0, 0)
 
 
-def test_the_search_for_canaries_finds_words_in_an_index() -> None:
-    """Were the text searched for only as it was written, postings would be passed over."""
-    with scratch_folder() as folder:
-        planted = canary_corpus(folder, 2, 8, 8)
-        with open_reader(planted.db) as corpus:
-            blocks = [
-                block
-                for (table,) in corpus.rows(
-                    "SELECT name FROM sqlite_schema WHERE name LIKE 'lexical%_data'"
-                )
-                for (block,) in corpus.rows(f"SELECT block FROM {table}")
-            ]
-        (folder / "blocks").write_bytes(b"".join(blocks))
-        words = {
-            canary.document.chunks[0].tags[0].casefold()[5:13].encode()[:8]
-            for canary in planted.to_purge
-        }
-        assert found_in([folder / "blocks"], words) == words
-
-
-@pytest.mark.parametrize(
-    ("module", "step"),
-    [
-        pytest.param(erasure.lexical_index, "rebuild", id="rebuild"),
-        pytest.param(erasure.vector_cache, "clear_cache", id="clear_cache", marks=pytest.mark.slow),
-    ],
-)
-def test_each_step_is_necessary(
-    monkeypatch: pytest.MonkeyPatch, module: ModuleType, step: str
-) -> None:
-    with scratch_folder() as folder:
-        planted = canary_corpus(folder, 3, 12, 24)
-        monkeypatch.setattr(module, step, lambda *_: None)
-        assert purged(planted.db, PurgeSelection(names(planted.to_purge))).state == "done"
-        assert found_in(files_of(planted.db), planted.purged_traces)
-
-
 def test_free_pages_of_the_file_are_overwritten(tmp_path: Path) -> None:
     """What a split page keeps of rows that moved on is as free as a page that was given back."""
     db = build(tmp_path, [document("a", ["one"]), document("b", ["two"])])
@@ -251,16 +213,6 @@ def test_the_same_text_in_another_document_stays(tmp_path: Path) -> None:
         assert corpus.rows("SELECT content FROM chunk") == [("same words",)]
         assert corpus.value("SELECT count(*) FROM embedded") == 1
     assert_sound(db)
-
-
-def test_an_earlier_version_is_not_in_the_cache(tmp_path: Path) -> None:
-    db = build(tmp_path, [document("a", ["first wording"])], PROVIDER)
-    with open_writer(db) as corpus:
-        fill(corpus, [document("a", ["second wording"])], PROVIDER)
-        assert vector_cache.cache_size(corpus)[0] == 1
-    purged(db, PurgeSelection(["a"]))
-    with open_reader(db) as corpus:
-        assert vector_cache.cache_size(corpus) == (0, 0)
 
 
 def test_everything_can_be_purged(tmp_path: Path) -> None:

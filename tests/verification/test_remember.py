@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import stat
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,9 +26,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.storage.content import facts, store
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.verification import remember as remembering
 from support.amounts import few_examples
 from support.commands import invoke
 from support.corpora import NOW, build, document, file_of, put_file
@@ -424,21 +419,6 @@ def test_the_command_line(db: Path) -> None:
     assert invoke("remember", FACT, "--source", PAGE, "--by", "a\nb\x1b", "--db", db).code == 2
 
 
-def test_a_busy_corpus_and_a_read_only_file(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
-    writer = apsw.Connection(str(db))
-    writer.execute("BEGIN IMMEDIATE")
-    assert refusal(lambda: file_as_owner(db))[0] == "CorpusBusy"
-    assert refusal(lambda: file_as(None, db))[0] == "CorpusBusy"
-    writer.execute("ROLLBACK")
-    writer.close()
-    if os.name != "nt" and os.geteuid() != 0:
-        db.chmod(stat.S_IRUSR)
-        assert refusal(lambda: file_as_owner(db))[0] == "StorageError"
-        db.chmod(stat.S_IRUSR | stat.S_IWUSR)
-    assert listed(db) == {}
-
-
 def test_an_overlay_of_its_own_reaches_facts(db: Path) -> None:
     """By the source `remembered`, and by the source of the cited document."""
     fact = file_as_owner(db)
@@ -453,37 +433,3 @@ def test_an_overlay_of_its_own_reaches_facts(db: Path) -> None:
             bundle = engine.retrieve(request, resolved)
         codes = {rejection.chunk_id: rejection.reason for rejection in bundle.rejected}
         assert codes[fact.chunk_id] == "forbidden_source", rule
-
-
-def test_filing_takes_no_longer_among_many_facts(db: Path) -> None:
-    """Ten thousand facts must not cost a hundred million steps."""
-
-    def steps(corpus: Any, text: str) -> int:
-        """So many hundreds of SQLite's steps one filing takes."""
-        counted = 0
-
-        def count() -> bool:
-            nonlocal counted
-            counted += 1
-            return False
-
-        corpus.db.set_progress_handler(count, 100)
-        with corpus.writing():
-            author, now = remembering.Author("Ana"), "2026-01-01T00:00:00Z"
-            request = RememberRequest(fact=text, source=PAGE)
-            remembering.remember(corpus, corpus, request, author, now)
-        corpus.db.set_progress_handler(None)
-        return counted
-
-    with open_writer(db) as corpus:
-        few = min(steps(corpus, f"Fact {n} of few.") for n in range(3))
-        many = [document(f"fact-{n}", [f"fact {n}"]) for n in range(1_000)]
-        with corpus.writing():
-            files = [(file_of(stored.metadata.document_id), [stored]) for stored in many]
-            assert not any(store.put_files(corpus, files))
-            rows = corpus.rows("SELECT id FROM document WHERE title LIKE 'fact-%'")
-            for (row,) in rows:
-                facts._put_record(corpus, row, facts.Record(f"hash {row}", "", "Ana", 1, "", ""))
-        assert len(facts.all_facts(corpus)) > len(many)
-        # To look once at each row would take 50 or more.
-        assert min(steps(corpus, f"Fact {n} of many.") for n in range(3)) <= few + 30

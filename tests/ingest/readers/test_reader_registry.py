@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from rolebundle.errors import ConfigurationError
-from rolebundle.ingest.readers import mail_reader_for, reader_for, reader_names
+from rolebundle.ingest.readers import mail_reader_for, reader_for
 
 
 @pytest.mark.parametrize(
@@ -43,25 +43,11 @@ def test_an_unknown_suffix_has_no_reader(path):
     assert path == ".md/" or reader_for(path) is None
 
 
-def test_a_reader_can_be_chosen_by_name():
-    reader = reader_for("cases.txt", "separated")
-    assert reader is not None
-    assert reader.name == "separated"
-
-
 def test_an_unknown_name_is_an_error_that_lists_the_names():
     with pytest.raises(ConfigurationError) as caught:
         reader_for("a.md", "wordstar")
     assert caught.value.code == "unknown_reader"
     assert "markdown" in caught.value.hint
-
-
-@pytest.mark.parametrize("name", reader_names())
-def test_readers_match_the_table(name):
-    reader = reader_for("x", name)
-    assert reader is not None
-    assert reader.name == name
-    assert reader.version >= 1
 
 
 def test_a_lookup_imports_no_parser_of_another_format():

@@ -146,14 +146,6 @@ class TestAnotherCorpus:
         assert "3 documents" in replay.causes[0].message
         assert replay.selected_after == replay.selected_before - 1
 
-    def test_metadata_of_a_document_changed(self, workplace: Workplace) -> None:
-        bundle = workplace.ask()
-        text = f"---\ntags: [kept]\n---\n{NOTES['bread.md']}"
-        (workplace.notes / "bread.md").write_text(text, encoding="utf-8")
-        workplace.ingest()
-        (bread,) = changes(workplace.replay(bundle))["bread.md"]
-        assert "metadata" in bread.kinds
-
     def test_a_rejected_passage_that_is_gone(self, workplace: Workplace) -> None:
         bundle = workplace.ask(limit=1)
         assert len(bundle.rejected) == 2
@@ -281,14 +273,6 @@ class TestTwoBundles:
         assert {*change.kinds} == {"rank", "content", "metadata", "score"}
         assert (change.before.rank, change.after.rank) == (1, 7)  # type: ignore[union-attr]
         assert change.after.score == 0.125  # type: ignore[union-attr]
-
-    def test_selected_ones_come_first(self, bundle: RetrievalBundle) -> None:
-        empty = bundle.model_copy(update={"selected": [], "rejected": []})
-        replay = compare_bundles(bundle, empty)
-        assert [change.chunk_id for change in replay.passages] == [
-            passage.chunk_id for passage in (*bundle.selected, *bundle.rejected)
-        ]
-        assert {change.kinds[0] for change in compare_bundles(empty, bundle).passages} == {"new"}
 
 
 def pools(*bundles: RetrievalBundle) -> Iterator[set[str]]:

@@ -108,11 +108,6 @@ class TestPolicy:
         assert (found.score.supposed, found.score.rank, found.rank) == (True, 1, None)
         assert found.lost_to == []
 
-    def test_stale(self, tmp_path: Path) -> None:
-        limits = {"freshness_max_age_days": 30.5, "stale_penalty": 1}
-        found = self.explain(tmp_path, retrieval_policy=limits, role_id="other")
-        assert (found.code, found.filter.freshness) == ("stale", "stale")
-
 
 class TestTheCut:
     def test_the_limit(self, listed: Corpus) -> None:
@@ -124,12 +119,6 @@ class TestTheCut:
         assert found.lost_to[-1].chunk_id == last.chunk_id
         assert found.lost_to[-1].final == last.scores.final
         assert found.score.to_beat == last.scores.final > found.score.scores.final
-
-    def test_a_low_score(self, listed: Corpus) -> None:
-        role = overlay(retrieval_policy={"min_score": 0.4})
-        found = why(listed, "many#14", role, task="token", limit=20)
-        assert found.code == "low_score"
-        assert found.score.to_beat == 0.4 > found.score.scores.final
 
     def test_a_low_score_behind_a_full_selection(self, listed: Corpus) -> None:
         role = overlay(retrieval_policy={"min_score": 0.33})
@@ -192,12 +181,6 @@ class TestNeverProposed:
                 assert trace.score is not None
                 assert trace.least is not None
                 assert trace.score <= trace.least
-
-    def test_no_vector_yet(self, tmp_path: Path) -> None:
-        documents = [*many(3), document("zzz", ["butter and jam"])]
-        with built(tmp_path, documents, PROVIDER, waiting=1) as corpus:
-            found = why(corpus, "zzz#0", None, PROVIDER, task="token")
-        assert (lane(found, "meaning").ran, lane(found, "meaning").score) == (True, None)
 
 
 class TestReferences:
@@ -280,11 +263,6 @@ class TestSampleCorpus:
         assert ("not_proposed" in outcomes) == any(
             chunk_id not in expected for chunk_id in chunk_ids
         )
-
-    def test_it_parses_again(self, sample: Corpus) -> None:
-        role = load_role(ROLES[0], [OVERLAYS]).overlay
-        found = why(sample, all_chunks(sample)[0], role, PROVIDER, task=TASK)
-        assert Why.model_validate_json(found.model_dump_json()) == found
 
 
 def codes(bundle: RetrievalBundle) -> list[str]:

@@ -178,18 +178,6 @@ def test_a_damaged_passage_is_not_shown(tmp_path: Path) -> None:
 # -- the text of `get` -----------------------------------------------------------------------------
 
 
-def test_each_line_is_in_what_get_shows(sample_without_vectors: Path) -> None:
-    with Engine(sample_without_vectors) as engine:
-        lines = engine.grep(GrepRequest(pattern=r"\w", regex=True, limit=1_000)).lines
-        assert len(lines) > 500
-        for line in lines[::10]:
-            [by_place] = engine.get(line.locator).passages[:1]
-            [by_id] = engine.get(line.chunk_id).passages
-            part = line.text.strip("…")
-            assert part in by_id.content
-            assert by_place.chunk_id != line.chunk_id or part in by_place.content
-
-
 def test_every_line_of_a_text_is_found(sample_without_vectors: Path) -> None:
     name = "security/token-lifecycle-audit.md"
     with Engine(sample_without_vectors) as engine:

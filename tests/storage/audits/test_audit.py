@@ -199,16 +199,6 @@ def test_rows_are_read_in_pages_and_by_number(path: Path, monkeypatch: pytest.Mo
         assert audit.row_by_number(log, 22) is None
 
 
-def test_the_sql_of_a_page() -> None:
-    assert audit.rows_sql(by=True, since=True, kind=True, newest=True).endswith(
-        "FROM entry WHERE seq < ? AND agent = ? AND time >= ? AND kind = ? "
-        "ORDER BY seq DESC LIMIT ?"
-    )
-    assert audit.rows_sql(by=False, since=False, kind=False, newest=False).endswith(
-        "FROM entry WHERE seq > ? ORDER BY seq ASC LIMIT ?"
-    )
-
-
 def test_readers_and_the_writer_do_not_wait_for_each_other(path: Path) -> None:
     with open_audit_writer(path) as log, open_audit_reader(path) as reader:
         with reader.reading():

@@ -108,23 +108,6 @@ def warnings(bundle: RetrievalBundle, code: str) -> list[str]:
 
 
 class TestAnswers:
-    def test_its_proposals_are_scored_exactly(
-        self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        limits = []
-        nearest = approximate_index.nearest
-
-        def watched(corpus: Corpus, part: IndexPart, query: bytes, k: int) -> list[int]:
-            limits.append(k)
-            # The worst order, and only so many: order and scores come from the vectors.
-            return nearest(corpus, part, query, k)[::-1]
-
-        monkeypatch.setattr(approximate_index, "nearest", watched)
-        ours, truth = found(fast, 5, 50), found(exact, 5, 50)
-        assert [row for row, _ in ours] == [row for row, _ in truth]
-        assert dict(ours) == pytest.approx(dict(truth), abs=1e-6)
-        assert limits == [100]
-
     def test_the_same_neighbours_as_the_exact_search(self, fast: Corpus, exact: Corpus) -> None:
         hits = 0
         for number in range(0, COUNT, 50):
@@ -321,13 +304,6 @@ class TestOptimize:
         ]
         assert built == [1, 0]
         assert not approximate_index.is_usable(exact, only_share(exact))
-
-    def test_it_can_be_rebuilt(self, fast: Corpus) -> None:
-        with fast.writing():
-            vector_index.remove(fast, active_in(fast), list(range(1, 500)))
-        assert state(fast).is_stale
-        assert approximate_indexes.optimize(fast).is_kept
-        assert (state(fast).built, state(fast).changed) == (COUNT - 499, 0)
 
     def test_without_the_extension(self, exact: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Corpus, "load_bundled_extension", lambda _corpus, _name: False)

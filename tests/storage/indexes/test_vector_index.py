@@ -69,9 +69,6 @@ class TestSearch:
         assert [row for row, _ in found] == [1, 2, 3, 4]
         assert [cosine for _, cosine in found] == pytest.approx([1, 0.6, 0, -1], abs=1e-6)
 
-    def test_at_most_as_many_as_asked(self, corpus: Corpus, index: EmbeddingIndex) -> None:
-        assert [row for row, _ in vector_search.search(corpus, index, unit(1, 0), 2)] == [1, 2]
-
     def test_within_documents(self, corpus: Corpus, index: EmbeddingIndex) -> None:
         # Rows 1–3 are the first document's. The restriction comes before the nearest are taken.
         assert [r for r, _ in vector_search.search(corpus, index, unit(1, 0), 1, [2])] == [4]
@@ -131,10 +128,6 @@ class TestAddAndRemove:
 
 
 class TestIdentity:
-    def test_a_new_corpus_has_no_index(self, corpus: Corpus) -> None:
-        assert vector_index.active_index(corpus) is None
-        assert vector_index.all_indexes(corpus) == []
-
     def test_every_field_comes_back(self, corpus: Corpus) -> None:
         model = replace(IDENTITY, query_prefix="query: ", passage_prefix="passage: ", digest="d")
         with corpus.writing():
@@ -156,21 +149,3 @@ class TestIdentity:
             corpus.run("UPDATE embedding_index SET noise_floor = 0.5")
         with pytest.raises(CorpusCorrupt):
             vector_index.active_index(corpus)
-
-    def test_the_newest_index_is_active(self, corpus: Corpus, index: EmbeddingIndex) -> None:
-        add(corpus, index, {1: unit(1)})
-        with corpus.writing():
-            second_index = vector_index.create_index(
-                corpus, IndexIdentity(replace(IDENTITY, dimensions=3), "chunker-1")
-            )
-        assert vector_index.active_index(corpus) == second_index
-        assert vector_index.all_indexes(corpus) == [index, second_index]
-        assert vector_index.chunks_without_vector(corpus, second_index, 0, 10) == [1, 2, 3, 4, 5, 6]
-
-    def test_a_chunk_leaves_every_index(self, corpus: Corpus, index: EmbeddingIndex) -> None:
-        add(corpus, index, {1: unit(1)})
-        with corpus.writing():
-            vector_index.create_index(corpus, IndexIdentity(IDENTITY, "chunker-2"))
-        fill(corpus, [document("a", ["other"])])
-        assert vector_index.count_vectors(corpus, index) == 0
-        assert find_problems(corpus) == []

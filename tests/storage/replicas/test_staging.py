@@ -53,17 +53,6 @@ def test_a_purge_erases_the_staged_replicas_that_carried_it(db: Path) -> None:
     assert without.exists()
 
 
-def test_what_was_never_carried_changes_nothing(db: Path) -> None:
-    staged = stage(db, "/one", ["b"])
-    with open_writer(db) as corpus:
-        before = publications(corpus)
-    receipt = purged(db, "a")
-    with open_writer(db) as corpus:
-        assert publications(corpus) == before
-    assert (receipt.state, receipt.publications) == ("done", [])
-    assert staged.exists()
-
-
 def test_a_replica_of_no_publication_is_erased(db: Path) -> None:
     """A publish that was killed before it stored what the replica holds."""
     staged = stage(db, "/one", [])

@@ -26,12 +26,10 @@ from support.gate_scenarios import (
     CHANGED_REPORT,
     REPORT,
     SCHEMA,
-    TRACEBACK,
     at_least,
     changed,
     criteria,
     exists,
-    matches,
     should,
     write,
 )
@@ -206,33 +204,11 @@ def test_an_edited_baseline_is_no_success(db: Path, contract: Path, statement: s
     assert codes(report)[0] == "edited_baseline"
 
 
-def test_a_baseline_of_another_form_is_no_success(db: Path, contract: Path) -> None:
-    from rolebundle.storage.opening import open_writer
-    from rolebundle.storage.records import gate_baselines
-
-    start(db, contract)
-    write(contract.parent, {"report.md": REPORT})
-    with open_writer(db) as corpus, corpus.writing():
-        stored = gate_baselines.load(corpus, str(contract))
-        assert stored is not None
-        gate_baselines.save(corpus, stored._replace(baseline='{"files": "none"}'))
-    report = check(db, contract)
-    assert report.verdict == "unknown"
-    assert codes(report)[0] == "edited_baseline"
-
-
 def test_without_a_corpus_nothing_was_started(db: Path, contract: Path) -> None:
     write(contract.parent, {"report.md": REPORT})
     report = check(db, contract)
     assert codes(report) == ["no_baseline"]
     assert not db.exists()
-
-
-def test_a_moved_contract_was_not_started(db: Path, contract: Path) -> None:
-    start(db, contract)
-    write(contract.parent, {"report.md": REPORT})
-    moved = contract.rename(contract.with_name("other.toml"))
-    assert "no_baseline" in codes(check(db, moved))
 
 
 def test_approved_contracts_are_listed(contract: Path) -> None:
@@ -435,11 +411,6 @@ def test_a_shell_needs_its_own_approval(
     assert f"- {shlex.join(words)}" in allowed.out
 
 
-def test_a_pattern_for_the_whole_text_may_match_the_empty_one(contract: Path) -> None:
-    contract.write_text(criteria(matches("a.md", r"\A(?:[^\n]*[^\s])?\s*\z")), encoding="utf-8")
-    assert load_contract(contract).contract.criteria[0].pattern
-
-
 def test_facts_and_no_server_run_commands(db: Path, contract: Path) -> None:
     from rolebundle.interfaces.servers.operations import METHODS
     from rolebundle.interfaces.servers.tools import TOOLS
@@ -459,13 +430,6 @@ def test_a_should_criterion_does_not_decide(db: Path, contract: Path) -> None:
     write(contract.parent, {"report.md": REPORT})
     report = check(db, contract)
     assert (report.verdict, report.criteria[1].result) == ("success", "unknown")
-
-
-def test_the_same_state_gives_the_same_report(db: Path, contract: Path) -> None:
-    write(contract.parent, {f"out/{n}.md": f"Text number {n}." for n in range(5)})
-    start(db, contract, criteria(changed("out/*.md"), exists("report.md")))
-    write(contract.parent, {"out/3.md": TRACEBACK, "report.md": REPORT})
-    assert check(db, contract) == check(db, contract)
 
 
 def test_facts_are_short_and_to_the_point(db: Path, contract: Path) -> None:
