@@ -165,49 +165,6 @@ def test_no_answer_contains_anything_of_a_hidden_document(engine: Engine) -> Non
     assert [document.document_id for document in listed] == ["notes", "plan"]
 
 
-def test_answers_equal_those_of_a_corpus_without_the_hidden_documents(
-    db: Path, tmp_path: Path
-) -> None:
-    """Law 9 compares with a corpus from which they were deleted; this one never had them."""
-    (tmp_path / "alone").mkdir()
-    alone = build(tmp_path / "alone", OPEN, HashingProvider(), waiting=1, name="team.db")
-    set_policy(alone, POLICY)
-    answers = []
-    for path in (db, alone):
-        with Engine(Workspace(path, HashingProvider()), (OVERLAYS,)) as engine:
-            request = ask("ada", role="mossline-docs-writer")
-            answers_of_agent = [
-                engine.retrieve(request).without_timings(),
-                engine.why(request, "plan#1").model_dump(),
-                engine.get("plan", "ada").model_dump(),
-                engine.status("ada").model_dump(),
-                engine.ls(ListRequest(agent="ada")).model_dump(),
-            ]
-        answers.append(json.loads(json.dumps(answers_of_agent)))
-    assert answers[0] == answers[1]
-
-
-def test_a_bundle_from_before_the_policy_is_replayed_as_if_the_rest_were_deleted(
-    tmp_path: Path,
-) -> None:
-    db = build(tmp_path, [*OPEN, *HIDDEN], name="team.db")
-    with Engine(db) as engine:
-        before = engine.retrieve(ask("ada", lexical_only=True))
-    assert {"salary", "plan"} <= {passage.document_id for passage in before.selected} | {
-        rejection.chunk_id.partition("#")[0] for rejection in before.rejected
-    }
-    set_policy(db, POLICY)
-    with Engine(db) as engine:
-        replay = engine.replay(before)
-        missing_passages = {
-            passage.chunk_id: passage.whereabouts
-            for passage in replay.passages
-            if passage.whereabouts
-        }
-    assert missing_passages
-    assert set(missing_passages.values()) <= {"document_gone", "not_in_corpus"}
-
-
 # -- one connection, many agents -----------------------------------------------------------------
 
 
@@ -386,12 +343,6 @@ def test_an_answer_is_refused_if_its_required_record_cannot_be_written(db: Path)
             assert str(db.parent) not in refused.err
     finally:
         db.parent.chmod(0o755)
-
-
-def test_an_unknown_reference_is_a_usage_error(db: Path) -> None:
-    with Engine(db) as engine, pytest.raises(UsageError) as caught:
-        engine.get("none", "ada")
-    assert caught.value.code == "not_found"
 
 
 @pytest.mark.parametrize("shows_paths", [True, False])

@@ -42,27 +42,6 @@ def walked(
 # -- ignore files ----------------------------------------------------------------------------------
 
 
-def test_nested_files_negation_and_anchors(tmp_path: Path) -> None:
-    write(
-        tmp_path, "a.log", "keep.log", "top.md", "sub/top.md", "sub/b.log", "sub/c.tmp", "out/x.md",
-        "sub/out/y.md",
-        **{
-            ".gitignore": "# logs\n*.log\n!keep.log\n/top.md\nout/\n",
-            "sub/.gitignore": "!b.log\nc.*\n",
-            "sub/.ignore": "!c.tmp\n",
-        },
-    )  # fmt: skip
-    paths, reasons = walked(tmp_path)
-    assert paths == ["keep.log", "sub/b.log", "sub/c.tmp", "sub/top.md"]
-    assert reasons == {
-        "a.log": ".gitignore: *.log",
-        "top.md": ".gitignore: /top.md",
-        "out/": ".gitignore: out/",
-        "sub/out/": ".gitignore: out/",
-    }
-    assert len(walked(tmp_path, ignore=False)[0]) == 8
-
-
 def test_what_a_checkout_takes_over(tmp_path: Path) -> None:
     """Not the `.gitignore` of the checkout around it; but its own exclude file."""
     write(
@@ -107,28 +86,7 @@ def test_malformed_ignore_files(tmp_path: Path, content: str) -> None:
     assert "a.md" in walked(tmp_path)[0]
 
 
-def test_an_ignore_file_that_is_a_link(tmp_path: Path) -> None:
-    write(tmp_path, "tree/a.md", patterns="*.md\n")
-    (tmp_path / "tree" / ".gitignore").symlink_to("../patterns")
-    assert walked(tmp_path / "tree")[0] == ["a.md"]
-
-
 NAMES = ("a", "b", "a.md", "b.txt", "x")
-STARS = (
-    "*",
-    "*.md",
-    "?",
-    "**",
-    "***",
-    "a**",
-    "[ab]",
-    "[!a]",
-    "[]a-b]",
-    "[b-a]",
-    "[a",
-    "\\a",
-    "[[:alpha:]]",
-)
 PATTERNS = st.builds(
     lambda bang, head, names, tail: bang + head + "/".join(names) + tail,
     st.sampled_from(["", "", "!"]),

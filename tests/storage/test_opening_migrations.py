@@ -321,28 +321,6 @@ def test_an_empty_corpus_of_the_first_schema(tmp_path: Path) -> None:
     assert contents(old) == contents(new)
 
 
-@pytest.mark.parametrize("extension", [True, False])
-def test_an_approximate_index_is_dropped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: bool
-) -> None:
-    """It was trained on all vectors together, and a new one can be made at any time."""
-    old, _ = build_schema_1(tmp_path, varied(), PROVIDER, fast=True)
-    assert "fast_1" in names_in(old)
-    if not extension:
-        monkeypatch.setattr(Corpus, "load_bundled_extension", lambda _corpus, _name: False)
-    with open_writer(old) as corpus:
-        assert find_problems(corpus) == []
-        index = vector_index.active_index(corpus)
-        assert index is not None
-        assert {part.approximate for part in index.parts} == {""}
-        assert vector_index.stale_reason(corpus, index) == ""
-        # Without the extension nothing can remove it, and nothing asks it.
-        assert ("fast_1" in names_in(old)) == (not extension)
-        bundle = ask(corpus, None, PROVIDER, task="token", limit=50)
-        assert bundle.selected
-        assert "INDEX_STALE" not in [warning.code for warning in bundle.warnings]
-
-
 def test_a_decision_of_an_older_schema_has_no_commands(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
     db = apsw.Connection(str(path))

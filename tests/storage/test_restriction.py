@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from rolebundle.errors import CorpusCorrupt, StorageError
+from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage.connection import RESTRICTING_VIEWS, Corpus
 from rolebundle.storage.content.passages import passages_by_rowid
 from rolebundle.storage.corpus_state import corpus_counts
@@ -275,36 +275,6 @@ class TestWhatIsAllowed:
 
 
 class TestTheFile:
-    def test_cannot_be_written_before_during_and_after(self, db: Path) -> None:
-        before = db.read_bytes()
-        statements = (
-            "DELETE FROM main.chunk",
-            "UPDATE main.document SET scope = 'shared'",
-            "CREATE TABLE main.x (a)",
-            "INSERT INTO lexical_1 (lexical_1) VALUES ('delete-all')",
-            "DELETE FROM temp.allowed_compartment",
-            "INSERT INTO temp.allowed_compartment VALUES (1)",
-            "INSERT INTO temp.restricted_state VALUES (1)",
-            "DROP VIEW temp.chunk",
-            "CREATE TEMP TABLE y (a)",
-        )
-
-        def assert_refused(corpus: Corpus) -> None:
-            assert corpus.db.pragma("query_only") == 1
-            for statement in statements:
-                with pytest.raises((StorageError, CorpusCorrupt)):
-                    corpus.run(statement)
-
-        with open_reader(db) as corpus:
-            corpus.enable_restriction()
-            assert_refused(corpus)
-            with corpus.reading():
-                corpus.restrict_to_compartments([places(corpus)["a"]])
-                assert_refused(corpus)
-                assert search_everywhere(corpus, '"token"') == [1, 2]
-            assert_refused(corpus)
-        assert db.read_bytes() == before
-
     def test_is_read_only_again_if_allowing_fails(self, restricted: Corpus) -> None:
         with restricted.reading(), pytest.raises(Exception):  # noqa: B017
             restricted.restrict_to_compartments(["not a number"])  # type: ignore[list-item]

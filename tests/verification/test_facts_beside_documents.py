@@ -10,7 +10,6 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import embed
-from rolebundle.admin.purges import PurgeSelection, purge_documents
 from rolebundle.admin.records import all_facts, file_fact
 from rolebundle.contracts.facts import RememberedFact, RememberRequest
 from rolebundle.repair import repair
@@ -77,18 +76,6 @@ def test_without_its_model_a_fact_waits_for_a_vector(ingested: Path) -> None:
     assert problems(ingested) == []
 
 
-def test_doctor_takes_no_fact_for_a_file(ingested: Path) -> None:
-    before = invoke("corpus", "doctor", "--json", "--db", ingested).json()
-    remember_in(ingested)
-    after = invoke("corpus", "doctor", "--json", "--db", ingested).json()
-    roots = [
-        [check for check in report_of_doctor["checks"] if check["name"] == "roots"]
-        for report_of_doctor in (before, after)
-    ]
-    assert roots[0] == roots[1]
-    assert after["sound"]
-
-
 def test_a_fact_is_purged_with_its_source(ingested: Path) -> None:
     fact = remember_in(ingested)
     remaining = remember_in(ingested, "The plan is for May.", "plan.md:1-3")
@@ -118,14 +105,6 @@ def test_a_replica_with_a_fact_is_outdated_by_the_purge_of_its_source(ingested: 
     ][0]
     assert [copy["target"] for copy in receipt["publications"]] == ["/share"]
     assert not staged.exists()
-
-
-def test_a_fact_is_purged_alone(ingested: Path) -> None:
-    fact = remember_in(ingested)
-    with Admin(ingested) as admin:
-        assert purge_documents(admin.workspace, PurgeSelection([fact.document_id])).documents == 1
-        assert all_facts(admin.workspace) == []
-    assert problems(ingested) == []
 
 
 def test_a_repair_keeps_sound_facts_and_drops_damaged_ones(ingested: Path) -> None:

@@ -19,7 +19,7 @@ from rolebundle.admin.records import (
     promote_fact,
     release_document,
 )
-from rolebundle.contracts.facts import MAX_FACT_CHARACTERS, RememberedFact, RememberRequest
+from rolebundle.contracts.facts import RememberedFact, RememberRequest
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
@@ -181,12 +181,6 @@ def test_what_is_no_fact_is_refused(db: Path) -> None:
     assert listed(db) == {}
 
 
-def test_the_longest_fact_is_one_passage(db: Path) -> None:
-    text = ("word " * MAX_FACT_CHARACTERS)[: MAX_FACT_CHARACTERS - 1] + "."
-    assert file_as_owner(db, text, PAGE).fact == text
-    assert problems(db) == []
-
-
 # -- the scan --------------------------------------------------------------------------------------
 
 ATTACK = (
@@ -320,50 +314,6 @@ def test_the_same_fact_from_another_source_keeps_both(db: Path) -> None:
     assert problems(db) == []
 
 
-def at(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rolebundle.admin.records.iso_utc", lambda _: moment)
-
-
-def test_an_agent_does_not_renew_what_a_person_promoted(
-    db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at("2026-01-01T00:00:00Z", monkeypatch)
-    fact = file_as_owner(db)
-    with Admin(db) as admin:
-        promote_fact(admin.workspace, fact.document_id, "Ana")
-
-    def updated() -> str:
-        with open_reader(db) as corpus:
-            return str(
-                corpus.value(
-                    "SELECT updated_at FROM document WHERE document_id = ?", (fact.document_id,)
-                )
-            )
-
-    assert file_as("agent", db).count == 2
-    assert updated() == "2026-01-01T00:00:00Z"
-    at("2026-02-01T00:00:00Z", monkeypatch)
-    file_as_owner(db)
-    assert updated() == "2026-02-01T00:00:00Z"
-
-
-def test_a_fact_replaces_nothing_that_others_wrote(db: Path) -> None:
-    """Neither as newer, nor as a copy, nor as a later version; also not when it is promoted."""
-    with open_writer(db) as corpus, corpus.writing():
-        written = document(
-            "window",
-            ["The refresh window of the shop is 30 days."],
-            updated_at="2020-01-01T00:00:00Z",
-        )
-        put_file(corpus, file_of("window"), [written])
-    for text in ("The refresh window of the shop is 90 days.", written.chunks[0].content):
-        fact = file_as_owner(db, text, PAGE)
-        with Admin(db) as admin:
-            promote_fact(admin.workspace, fact.document_id, "Ana")
-        selected = {chunk.chunk_id for chunk in bundle_for(db, task="refresh window shop").selected}
-        assert "window#0" in selected
-
-
 # -- promoted and forgotten ------------------------------------------------------------------------
 
 
@@ -433,3 +383,20 @@ def test_an_overlay_of_its_own_reaches_facts(db: Path) -> None:
             bundle = engine.retrieve(request, resolved)
         codes = {rejection.chunk_id: rejection.reason for rejection in bundle.rejected}
         assert codes[fact.chunk_id] == "forbidden_source", rule
+
+
+def test_a_fact_replaces_nothing_that_others_wrote(db: Path) -> None:
+    """Neither as newer, nor as a copy, nor as a later version; also not when it is promoted."""
+    with open_writer(db) as corpus, corpus.writing():
+        written = document(
+            "window",
+            ["The refresh window of the shop is 30 days."],
+            updated_at="2020-01-01T00:00:00Z",
+        )
+        put_file(corpus, file_of("window"), [written])
+    for text in ("The refresh window of the shop is 90 days.", written.chunks[0].content):
+        fact = file_as_owner(db, text, PAGE)
+        with Admin(db) as admin:
+            promote_fact(admin.workspace, fact.document_id, "Ana")
+        selected = {chunk.chunk_id for chunk in bundle_for(db, task="refresh window shop").selected}
+        assert "window#0" in selected

@@ -21,7 +21,7 @@ from rolebundle.storage.indexes import approximate_index, vector_index, vector_s
 from rolebundle.storage.indexes.approximate_index import ApproximateState, IndexPart
 from rolebundle.storage.opening import open_writer
 from support.compartments import only_share
-from support.corpora import ask, build, document, fill
+from support.corpora import ask, build, document
 from support.index_builds import active_in
 
 COUNT, DIMENSIONS, CLUSTERS = 2_000, 32, 40
@@ -150,31 +150,6 @@ class TestChanges:
             vector_index.add(fast, active_in(fast), [(6, "input", vector(900))])
         assert {6, 901} == {row for row, _ in found(fast, 900, 2)}
         assert state(fast).changed == 2
-        assert find_problems(fast) == []
-
-    def test_a_moved_document_is_proposed_in_its_new_compartment(
-        self, fast: Corpus, exact: Corpus
-    ) -> None:
-        [before] = active_in(fast).parts
-        moved = document("d0", [f"passage n{n}" for n in range(100)], scope="hr")
-        for corpus in (fast, exact):
-            fill(corpus, [moved])
-        first_part, second_part = active_in(fast).parts
-        assert (first_part.compartment, first_part.vectors, second_part.vectors) == (
-            before.compartment,
-            COUNT - 100,
-            100,
-        )
-        state = ApproximateState.read(first_part.approximate)
-        assert state is not None
-        assert (state.changed, state.is_stale) == (100, False)
-        assert approximate_index.is_usable(fast, first_part)
-        assert not set(approximate_index.nearest(fast, first_part, vector(5), COUNT)) & {
-            *range(1, 101)
-        }
-        assert found(fast, 5, 1) == [(6, pytest.approx(1.0, abs=1e-6))]
-        ours, truth = found(fast, 5, 50), found(exact, 5, 50)
-        assert [row for row, _ in ours] == [row for row, _ in truth]
         assert find_problems(fast) == []
 
     def test_stale_over_a_fifth(self, fast: Corpus, exact: Corpus) -> None:
