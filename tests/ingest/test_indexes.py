@@ -13,7 +13,7 @@ from rolebundle.admin import Admin
 from rolebundle.admin.indexes import drop_index, use_index
 from rolebundle.embedding.noise import noise_of
 from rolebundle.errors import EmbedderError, UsageError
-from rolebundle.ingest import indexes, sync
+from rolebundle.ingest import sync
 from rolebundle.ingest.indexes import INPUT_VERSION, EmbeddingReport
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.storage.connection import Corpus
@@ -166,22 +166,6 @@ def test_use_and_drop(db: Path) -> None:
     assert "1 (fake:hashed-words)" in unknown.value.hint
 
 
-def test_an_incomplete_index_cannot_be_activated(db: Path) -> None:
-    with pytest.raises(RuntimeError):
-        build(db, Watched(NEW, before=_stop))
-    before = assert_never_mixed(db)["newer"]
-    with pytest.raises(UsageError) as refused:
-        use_index(Workspace(db), "newer")
-    assert refused.value.code == "index_incomplete"
-    assert f"{FILES - before} chunks" in refused.value.message
-    assert active(db).identity.model == IDENTITY
-
-
-def _stop(call: int) -> None:
-    if call >= 1:
-        raise RuntimeError("stop")
-
-
 def test_an_ambiguous_name(db: Path) -> None:
     build(db, Watched(replace(NEW, digest="3333")))
     build(db, Watched(NEW))
@@ -192,19 +176,6 @@ def test_an_ambiguous_name(db: Path) -> None:
     assert active(db).identity.model.digest == "3333"
 
 
-def test_a_plan_writes_nothing(db: Path) -> None:
-    before = db.read_bytes()
-    provider = Watched(NEW)
-    with open_reader(db) as corpus:
-        plan = indexes.estimate(corpus, provider)
-        complete = indexes.estimate(corpus, HashingProvider())
-    # Each vector stands twice: where it is scanned, and beside its record.
-    assert (plan.chunks, plan.waiting, plan.bytes) == (FILES, FILES, FILES * 12 * 4 * 2)
-    assert plan.seconds > 0
-    assert (complete.waiting, complete.bytes, complete.seconds) == (0, 0, 0.0)
-    assert db.read_bytes() == before
-
-
 # -- another model, and outdated vectors ---------------------------------------------------------
 
 
@@ -212,16 +183,6 @@ def test_the_option_of_an_ingest_not_to_embed(notes: Path) -> None:
     with Admin(notes.with_name("new.db")) as admin:
         report = admin.ingest([notes], IngestOptions(lexical_only=True))
         assert (report.added, report.embedded) == (20, 0)
-
-
-def test_another_model_is_an_error_before_the_first_write(db: Path, notes: Path) -> None:
-    before = db.read_bytes()
-    write(notes, "more")
-    with pytest.raises(EmbedderError) as refused:
-        Admin(Workspace(db, HashingProvider(NEW))).ingest([notes])
-    assert refused.value.code == "model_mismatch"
-    assert db.read_bytes() == before
-    assert "rolebundle corpus embed --model fake:newer" in refused.value.hint
 
 
 def test_outdated_vectors_of_an_older_index_are_replaced(notes: Path, db: Path) -> None:

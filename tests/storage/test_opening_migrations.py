@@ -10,10 +10,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from rolebundle.errors import CorpusCorrupt, StorageError, WrongFile
+from rolebundle.errors import StorageError
 from rolebundle.storage import opening
 from rolebundle.storage.backup import back_up
-from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.documents import self_declared
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.corpus_state import increment_generation
@@ -147,16 +146,6 @@ def varied(number: int = 24) -> list[StoredDocument]:
     ]
 
 
-def open_with_sqlite(path: Path) -> apsw.Connection:
-    """A file as SQLite alone sees it."""
-    import sqlite_vec
-
-    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    db.enable_load_extension(True)
-    db.load_extension(sqlite_vec.loadable_path())
-    return db
-
-
 @pytest.fixture(scope="module")
 def images(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A corpus of the first schema, and the same documents in one of today."""
@@ -175,12 +164,6 @@ class TestFromTheFirstSchema:
         (tmp_path / "new").mkdir()
         (tmp_path / "new" / "c.db").write_bytes(images[1].read_bytes())
         return tmp_path / "new" / "c.db"
-
-    def test_it_is_refused_for_reading(self, old: Path) -> None:
-        before = old.read_bytes()
-        with pytest.raises(WrongFile, match="schema 1"):
-            open_reader(old)
-        assert old.read_bytes() == before
 
     def test_the_origin_of_authority_is_unknown(self, old: Path) -> None:
         with open_writer(old) as corpus:
@@ -241,58 +224,6 @@ class TestFromTheFirstSchema:
                 bundles.append(bundle.without_timings())
         assert bundles[0]["selected"]
         assert bundles[0] == bundles[1]
-
-    def test_a_failed_migration_leaves_the_old_file(
-        self, old: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        before = _every_row(old)
-
-        def failing(corpus: Corpus, _: object) -> int:
-            moved = assign(corpus, partition.no_denied_patterns)
-            assert moved == 24
-            raise ZeroDivisionError
-
-        assign = partition.assign_compartments
-        monkeypatch.setattr(partition, "assign_compartments", failing)
-        with pytest.raises(ZeroDivisionError):
-            open_writer(old)
-        assert _every_row(old) == before
-        with open_with_sqlite(old) as db:
-            assert db.pragma("user_version") == 1
-            assert db.execute("SELECT count(*) FROM lexical WHERE lexical MATCH 'token'").get > 5
-        db.close()
-        monkeypatch.undo()
-        open_writer(old).close()
-        assert_sound(old)
-
-    def test_a_foreign_view_is_refused_before_the_migration(self, old: Path) -> None:
-        with apsw.Connection(str(old)) as db:
-            db.execute("CREATE VIEW indexed_1 AS SELECT * FROM chunk")
-        db.close()
-        with pytest.raises(CorpusCorrupt) as refused:
-            open_writer(old)
-        assert refused.value.code == "foreign_schema"
-        assert list(old.parent.glob("*.bak*")) == []
-
-    @pytest.mark.parametrize(
-        ("vector", "code"),
-        [
-            ("zeroblob(32)", "vectors_damaged"),
-            ("zeroblob(28)", "vectors_miscounted"),
-            pytest.param("x'00'", "vectors_miscounted", marks=pytest.mark.slow),
-            pytest.param("x''", "vectors_miscounted", marks=pytest.mark.slow),
-        ],
-    )
-    def test_a_damaged_vector_does_not_stop_it_and_is_reported(
-        self, old: Path, vector: str, code: str
-    ) -> None:
-        with apsw.Connection(str(old)) as db:
-            db.execute(f"UPDATE embedded SET vector = {vector} WHERE chunk = 3")
-        db.close()
-        with open_writer(old) as corpus:
-            assert {problem.code for problem in find_problems(corpus)} == {code}
-        assert invoke("corpus", "doctor", "--repair", "--db", old).code == 0
-        assert_sound(old)
 
 
 def _every_row(path: Path) -> dict[str, list[tuple[object, ...]]]:

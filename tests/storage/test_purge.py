@@ -14,7 +14,6 @@ from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
 from rolebundle.contracts.document import Mark
 from rolebundle.contracts.purge import Receipt
 from rolebundle.errors import ConfigurationError, StorageError
-from rolebundle.storage import purge as erasure
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents as stored
 from rolebundle.storage.damage.check import find_problems
@@ -215,14 +214,6 @@ def test_the_same_text_in_another_document_stays(tmp_path: Path) -> None:
     assert_sound(db)
 
 
-def test_everything_can_be_purged(tmp_path: Path) -> None:
-    db = build(tmp_path, [document(f"d{n}", [f"text {n}"]) for n in range(5)], PROVIDER)
-    assert purged(db, PurgeSelection(["**"])).documents == 5
-    with open_reader(db) as corpus:
-        assert corpus.rows("SELECT * FROM compartment") == []
-    assert_sound(db)
-
-
 def build_approximate_index(corpus: Corpus, part: approximate_index.IndexPart) -> None:
     if part.vectors < 10:
         return  # too few to train on
@@ -321,18 +312,6 @@ class TestObstacles:
             assert found_in(files_of(planted.db), planted.purged_traces) == set()
             assert_sound(planted.db)
 
-    def test_the_next_purge_completes_it(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
-        db = build(tmp_path, [document("a", ["one"]), document("b", ["two"])], PROVIDER)
-        with open_reader(db) as reader, reader.reading():
-            reader.value("SELECT count(*) FROM document")
-            assert purged(db, PurgeSelection(["a"])).state == "pending"
-        assert purged(db, PurgeSelection(["b"])).state == "done"
-        with open_reader(db) as corpus:
-            assert [receipt.state for receipt in erasure.receipts(corpus)] == ["done", "done"]
-
     def test_a_full_disk_leaves_it_pending(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -366,17 +345,3 @@ def test_a_receipt_does_not_name_the_documents(tmp_path: Path) -> None:
             "publications",
         }  # fmt: skip
     assert len(ids) == 2
-
-
-def test_backups_beside_the_corpus_are_listed_and_deleted(tmp_path: Path) -> None:
-    db = build(tmp_path, [document("a", ["one"])], name="c.db")
-    ours = ["c.db.schema-1.bak", "c.db.schema-1.bak.2", "c.db.schema-2.bak.0f.partial"]
-    for name in (*ours, "other.db.schema-1.bak", "c.db.txt"):
-        (tmp_path / name).write_bytes(b"x")
-    assert [path.name for path in erasure.backups(db)] == ours
-    assert erasure.delete_backups(db) == 3
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "c.db",
-        "c.db.txt",
-        "other.db.schema-1.bak",
-    ]
