@@ -87,23 +87,6 @@ def test_the_noise_of_the_model_is_stored_once_something_is_embedded(db: Path, n
     assert active(db).noise == noise_of(HashingProvider(NEW))
 
 
-def test_an_interrupted_build_continues(db: Path) -> None:
-    def fail(call: int) -> None:
-        if call == 3:
-            raise RuntimeError("no more")
-
-    with pytest.raises(RuntimeError):
-        build(db, Watched(NEW, before=fail))
-    assert active(db).identity.model == IDENTITY
-    embedded = assert_never_mixed(db)["newer"]
-    assert embedded in {2 * BATCH, 3 * BATCH}
-    second_run = Watched(NEW)
-    report = build(db, second_run)
-    assert sum(second_run.batches) == report.embedded == FILES - embedded
-    assert active(db).identity.model == NEW
-    assert assert_never_mixed(db) == {"hashed-words": FILES, "newer": FILES}
-
-
 @pytest.mark.parametrize("moment", [0, FILES // BATCH - 1])
 def test_documents_ingested_during_the_build_are_embedded_before_activation(
     db: Path, notes: Path, moment: int
@@ -119,17 +102,6 @@ def test_documents_ingested_during_the_build_are_embedded_before_activation(
     assert report.waiting == 0
     assert active(db).identity.model == NEW
     assert assert_never_mixed(db) == {"hashed-words": FILES, "newer": FILES}
-
-
-def test_the_old_index_stays_active_if_the_new_model_fails(db: Path) -> None:
-    class Failing(Watched):
-        def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
-            raise EmbedderError("embedder_down", "the server is gone", "start it")
-
-    report = build(db, Failing(NEW))
-    assert (report.embedded, report.waiting) == (0, FILES)
-    assert "the server is gone" in report.problem
-    assert active(db).identity.model == IDENTITY
 
 
 def test_a_failing_text_is_reported_and_the_others_are_embedded(db: Path) -> None:

@@ -264,20 +264,6 @@ class TestCombination:
             "boost:preferred-source(wiki×1.8)",
         )
 
-    @pytest.mark.parametrize("role", [None, overlay()])
-    def test_the_purpose_rejects_with_and_without_a_role(self, role: Overlay | None) -> None:
-        assert rejection(passage(origin="untrusted"), role, Purpose("suggest")) == (
-            "taint_blocked",
-            "origin untrusted has trust 1, suggest has risk 2",
-        )
-        assert rejection(passage(origin="external"), role, Purpose("execute")) == (
-            "requires_approval",
-            "origin external has trust 2, execute has risk 3",
-        )
-        for purpose in (READ_PURPOSE, Purpose("execute", "Ana")):
-            of = [candidate(passage(origin="external"))]
-            assert len(filter_candidates(of, resolve(role, purpose))[0]) == 1
-
     def test_the_order_is_role_then_taint_then_age_then_approval(
         self,
     ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import blake2b
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.indexes import vector_cache, vector_index
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.row_digest import digest_rows, row_digest
+from rolebundle.storage.row_digest import row_digest
 from support.corpora import FLAGGED, build, document, embed, file_of, put_file
 from support.fake_embedder import HashingProvider
 from support.flipped_files import POLICY, QUARANTINED
@@ -170,28 +169,3 @@ def test_a_document_that_is_stored_again_is_sound_again(corpus: Corpus, change: 
     with corpus.writing():
         put_file(corpus, file_of("a"), [FIRST])
     assert all(row.is_intact for row in digests.checked(corpus, "chunk"))
-
-
-def test_different_rows_have_different_digests() -> None:
-    """Where a value and a row end counts, and whether a value is text or bytes."""
-    rows: list[list[tuple[object, ...]]] = [
-        [(b"ab", b"c")],
-        [(b"a", b"bc")],
-        [(b"ab",), (b"c",)],
-        [("ab", "c")],
-        [(b"ab", "c")],
-        [("ab", b"c")],
-        [(b"c", b"ab")],
-        [('{"bytes":2}', b"ab")],
-        [(b"ab", None)],
-        [(b"", b"abc")],
-        [(1,)],
-        [(1.0,)],
-        [("1",)],
-    ]
-    found = set()
-    for batch in rows:
-        digest = blake2b()
-        digest_rows(digest, batch)
-        found.add(digest.digest())
-    assert len(found) == len(rows)

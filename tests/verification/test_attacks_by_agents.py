@@ -218,27 +218,6 @@ def _marking(db: Path, state: str, reason: str, target: str = "limits#0") -> Cal
     return call
 
 
-def test_no_interface_of_agents_promotes_or_forgets(world: Path) -> None:
-    fact = file_as("mallory", world)
-    with Engine(world) as engine:
-        offered = Operations(engine, allow_write=True).offered_methods
-    assert not {"promote", "forget", "why_as_agent"} & set(offered)
-    named = (
-        "remember",
-        "x",
-        "--source",
-        SOURCE,
-        "--agent",
-        "mallory",
-        "--by",
-        "Ana",
-        "--db",
-        world,
-    )
-    assert invoke(*named).code == 2
-    assert fact.trust_tier == "untrusted"
-
-
 def test_a_fact_without_a_vector_warns_no_other_reader(tmp_path: Path) -> None:
     db = build(tmp_path, [document("limits", ["the token limit of the service is forty requests"])])
     set_policy(db, {"mallory": WRITER, "eve": POLICY["eve"]})

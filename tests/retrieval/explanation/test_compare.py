@@ -13,7 +13,6 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.errors import OverlayError, UsageError
 from rolebundle.retrieval.explanation.compare import compare_roles, jaccard, overlap
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.workspace import Workspace
@@ -112,15 +111,6 @@ class TestTheEngine:
         for role in ("one", "two"):
             write(tmp_path, role)
         return Engine(Workspace(build(tmp_path, DOCUMENTS), HashingProvider()), [tmp_path])
-
-    def test_no_role(self, engine: Engine) -> None:
-        with pytest.raises(UsageError) as caught, engine:
-            engine.compare(RetrievalRequest(task="token"), [])
-        assert caught.value.code == "no_roles"
-
-    def test_a_role_without_an_overlay(self, engine: Engine) -> None:
-        with pytest.raises(OverlayError), engine:
-            engine.compare(RetrievalRequest(task="token"), ["one", "nobody"])
 
     def test_a_write_between_two_answers_is_an_error(
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch
