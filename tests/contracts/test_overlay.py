@@ -112,19 +112,6 @@ def test_a_rule_has_either_a_pattern_or_a_path(rule: dict[str, Any]) -> None:
         overlay(source_policy={"forbidden_sources": [rule]})
 
 
-class TestDefaults:
-    def test_they_are_the_documented_ones(self) -> None:
-        policy = overlay().retrieval_policy
-        weights = (policy.lexical_weight, policy.semantic_weight)
-        weights += (policy.metadata_weight, policy.rerank_weight)
-        assert weights == (0.36, 0.24, 0.2, 0.2)
-        assert (policy.max_selected_chunks, policy.max_chunks_per_source) == (10, 3)
-        assert (policy.stale_penalty, policy.role_mismatch_penalty) == (0.5, 0.5)
-        assert policy.freshness_max_age_days is None
-        assert not policy.require_source_diversity
-        assert policy.fusion == "weighted"
-
-
 class TestWeights:
     def weights(self, total: float) -> dict[str, Any]:
         return {

@@ -173,14 +173,6 @@ def test_new_tags_are_embedded(world: World) -> None:
     assert len(world.look(lambda corpus: search_everywhere(corpus, "tags:x"))) == len(chunks)
 
 
-def test_a_deleted_file_is_removed(world: World) -> None:
-    world.ingest()
-    (world.tree / "n2.md").unlink()
-    assert counted(world.ingest()) == (0, 0, 5, 1)
-    assert "n2.md" not in world.look(paths_in)
-    assert world.rows("SELECT 1 FROM chunk WHERE content LIKE '%Note 2 %'") == []
-
-
 def test_a_deleted_folder_is_removed(world: World) -> None:
     for name in ("deep/a.md", "deep/er/b.md", "deep-not/c.md"):
         world.write(name, "A note.\n")
@@ -205,13 +197,6 @@ def test_documents_from_elsewhere_stay(world: World, tmp_path: Path) -> None:
     assert counted(world.ingest(world.tree / "n1.md")) == (0, 0, 1, 0)
     assert len(world.look(paths_in)) == 7
     assert counted(world.ingest(world.tree, other_folder)) == (0, 0, 6, 1)
-
-
-def test_a_moved_file(world: World) -> None:
-    world.ingest()
-    (world.tree / "n4.md").rename(world.tree / "moved.md")
-    assert counted(world.ingest()) == (1, 0, 5, 1)
-    assert world.look(paths_in) == {f"n{n}.md" for n in (0, 1, 2, 3, 5)} | {"moved.md"}
 
 
 @pytest.mark.parametrize("to", ["a.md", "z.md"])
@@ -412,14 +397,6 @@ def test_workers_create_the_same_corpus(
     assert contents(world.db) == expected
 
 
-def test_a_large_corpus_gets_an_approximate_index(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sync, "optimize_large", lambda *_: 1)
-    assert world.ingest(optimize=False).optimized == 0
-    assert world.ingest().optimized == 1
-
-
 def assert_is_watched(seen: list[Reading], tree: Path, unchanged: int, chunks: int) -> None:
     """Each file of a tree was reported when it was read, but for so many, and so were its chunks."""
     sizes = [path.stat().st_size for path in tree.rglob("*.md")]
@@ -427,16 +404,6 @@ def assert_is_watched(seen: list[Reading], tree: Path, unchanged: int, chunks: i
     assert [now.files for now in seen if not now.slow] == list(range(unchanged + 1, files + 1))
     assert seen[-1] == Reading(files, files, sum(sizes), sum(sizes), chunks)
     assert [now.bytes for now in seen] == sorted(now.bytes for now in seen)
-
-
-def test_reading_is_watched(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading_progress, "_SECONDS_BETWEEN_REPORTS", -1.0)
-    world.ingest()
-    for number in range(80):
-        world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
-    seen: list[Reading] = []
-    world.ingest(on_reading=seen.append)
-    assert_is_watched(seen, world.tree, 6, 80)
 
 
 def test_an_interrupted_ingest_goes_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ import pytest
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import documents as stored
 from rolebundle.storage.content.passages import passages_by_rowid
 from rolebundle.storage.opening import open_reader
 from support.corpora import build, document, overlay
@@ -80,25 +79,3 @@ class TestSearch:
         with open_reader(path) as corpus:
             hits = searched(corpus, query("token", role), 1)
             assert by_id(corpus, hits) == {"task#0": (True, False), "both#0": (True, True)}
-
-    def test_within_restricts_to_documents(self, corpus: Corpus) -> None:
-        rowids = {d.document_id: row for row, d in stored.all_documents(corpus)}
-        hits = searched(corpus, query("token"), 10, [rowids["b"]])
-        assert by_id(corpus, hits) == {"b#0": (True, False)}
-        assert searched(corpus, query("token"), 10, []) == []
-
-    @pytest.mark.parametrize(
-        ("where", "fields"),
-        [
-            ("title", {"title": "zebra"}),
-            ("tags", {"tags": ("zebra",)}),
-            ("hints", {"retrieval_hints": ("ask about the zebra",)}),
-        ],
-    )
-    def test_more_than_the_content_is_searched(
-        self, tmp_path: Path, where: str, fields: dict[str, object]
-    ) -> None:
-        path = build(tmp_path, [document("d", ["plain"], **fields), document("e", ["plain too"])])
-        with open_reader(path) as corpus:
-            hits = searched(corpus, query("zebra"), 10)
-            assert by_id(corpus, hits) == {"d#0": (True, False)}, where

@@ -14,7 +14,6 @@ from rolebundle.storage.content import facts, quarantine
 from rolebundle.storage.content.stored_document import StoredFile
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.indexes import vector_cache, vector_index
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.row_digest import row_digest
 from support.corpora import FLAGGED, build, document, embed, file_of, put_file
@@ -150,16 +149,6 @@ def test_a_broken_seal_stays_broken(corpus: Corpus) -> None:
     with corpus.writing():
         increment_generation(corpus)
     assert seal.broken(corpus) == {"policy"}
-
-
-def test_a_damaged_cached_vector_is_not_used(corpus: Corpus) -> None:
-    index = vector_index.active_index(corpus)
-    assert index is not None
-    model = index.identity.model
-    [(name, vector)] = corpus.rows("SELECT input_hash, vector FROM embedding_cache")
-    assert vector_cache.cached_vectors(corpus, model, [name]) == {name: vector}
-    corpus.run("UPDATE embedding_cache SET vector = zeroblob(length(vector))")
-    assert vector_cache.cached_vectors(corpus, model, [name]) == {}
 
 
 @pytest.mark.parametrize("change", ["digest = x'00'", "page = 7"])

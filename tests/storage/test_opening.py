@@ -114,12 +114,6 @@ def test_a_missing_file_a_folder_and_an_empty_file_are_refused(tmp_path: Path) -
         open_reader(tmp_path / "empty.db")
 
 
-def test_a_writer_leaves_no_log_behind(db: Path) -> None:
-    with open_writer(db) as corpus, corpus.writing():
-        corpus.run("INSERT INTO source (source_id) VALUES ('x')")
-    assert [path.name for path in db.parent.iterdir()] == [db.name]
-
-
 def test_text_that_is_not_utf_8_is_reported_as_damage(db: Path) -> None:
     with apsw.Connection(str(db)) as behind:
         behind.execute("UPDATE chunk SET content = CAST(x'ff00fe' AS TEXT)")

@@ -21,8 +21,8 @@ from rolebundle.storage.indexes import lexical_index, partition, vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records.decisions import decisions
 from support.commands import CHECKOUT, invoke
-from support.compartments import assert_compartments_are_separate, kinds, tables
-from support.corpora import NOISE, ask, build, document, fill
+from support.compartments import assert_compartments_are_separate, kinds
+from support.corpora import NOISE, ask, build, document
 from support.fake_embedder import HashingProvider
 from support.old_schema import build_schema_1, names_in
 from support.sound import assert_sound, contents
@@ -239,17 +239,6 @@ def _every_row(path: Path) -> dict[str, list[tuple[object, ...]]]:
         found = {name: db.execute(f'SELECT * FROM "{name}"').fetchall() for name in names}
     db.close()
     return found
-
-
-def test_an_empty_corpus_of_the_first_schema(tmp_path: Path) -> None:
-    old, new = build_schema_1(tmp_path, [])
-    with open_writer(old) as corpus:
-        assert tables(corpus) == set()
-        fill(corpus, [document("d", ["token"])], PROVIDER)
-    with open_writer(new) as corpus:
-        fill(corpus, [document("d", ["token"])], PROVIDER)
-    assert_sound(old)
-    assert contents(old) == contents(new)
 
 
 def test_a_decision_of_an_older_schema_has_no_commands(tmp_path: Path) -> None:

@@ -205,15 +205,6 @@ def test_a_file_with_another_document_stays(tmp_path: Path) -> None:
     assert_sound(db)
 
 
-def test_the_same_text_in_another_document_stays(tmp_path: Path) -> None:
-    db = build(tmp_path, [document("a", ["same words"]), document("b", ["same words"])], PROVIDER)
-    purged(db, PurgeSelection(["a"]))
-    with open_reader(db) as corpus:
-        assert corpus.rows("SELECT content FROM chunk") == [("same words",)]
-        assert corpus.value("SELECT count(*) FROM embedded") == 1
-    assert_sound(db)
-
-
 def build_approximate_index(corpus: Corpus, part: approximate_index.IndexPart) -> None:
     if part.vectors < 10:
         return  # too few to train on

@@ -121,16 +121,6 @@ def test_of_a_long_line_the_part_around_the_match_is_shown(place: int) -> None:
     assert "needle" in match.shown and match.shown.strip("…") in line
 
 
-def test_every_character_of_a_line_is_counted_once() -> None:
-    text = "\n".join(["x é", "", "é x x", "ﬁ", "x"])
-    matches = LinePattern("x", is_regex=False).find(text)
-    assert [(match.number, match.shown) for match in matches] == [
-        (0, "x é"),
-        (2, "é x x"),
-        (4, "x"),
-    ]
-
-
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_pages_are_complete_and_without_repetition(corpus: Corpus, limit: int) -> None:
     lines: list[FoundLine] = []

@@ -15,7 +15,6 @@ from rolebundle.storage.content.passages import (
     passages_of_document,
 )
 from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
-from rolebundle.storage.corpus_state import corpus_counts
 from support.corpora import FLAGGED, chunk, document, file_of, fill, put_file
 
 
@@ -87,15 +86,6 @@ class TestPassages:
         assert own.tags == ("a", "b")
         assert own.applicable_roles == ("editor",)
         assert own.excluded_roles == ("writer", "reviewer")
-
-    def test_passages_of_a_document_are_in_order(self, corpus: Corpus) -> None:
-        fill(corpus, [document("d", ["z", "a", "m"])])
-        assert [p.content for p in passages_of_document(corpus, "d")] == ["z", "a", "m"]
-
-    def test_unknown_ids_are_not_found(self, corpus: Corpus) -> None:
-        assert passages_by_rowid(corpus, [1, 2]) == {}
-        assert passage_by_id(corpus, "x") is None
-        assert passages_of_document(corpus, "x") == []
 
     def test_passages_at_lines(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["one", "two", "three"])])  # a line each
@@ -226,25 +216,6 @@ class TestSupersession:
             )
         fill(corpus, [document("new", ["z"], supersedes=("many.md",))])
         assert self.superseders(corpus) == {"m1": ["new"], "m2": ["new"]}
-
-
-def test_counts_and_sizes(corpus: Corpus) -> None:
-    fill(
-        corpus,
-        [
-            document("a", ["1", "2"], source_id="w"),
-            document("b", ["3"], source_id="w", trust_tier="preferred"),
-            document("c", [], source_id="v"),
-        ],
-    )
-    counts = corpus_counts(corpus)
-    assert (counts.documents, counts.chunks, counts.generation) == (3, 3, 1)
-    assert stored.source_sizes(corpus) == [
-        ("v", "general", 1, 0),
-        ("w", "general", 1, 2),
-        ("w", "preferred", 1, 1),
-    ]
-    assert [d.document_id for _, d in stored.all_documents(corpus)] == ["a", "b", "c"]
 
 
 def test_documents_with_the_same_policy_attributes_are_one_group(corpus: Corpus) -> None:

@@ -12,7 +12,7 @@ from rolebundle.errors import DocumentError
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
 from rolebundle.storage.content.passages import passages_of_document
-from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
+from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.indexes import vector_index
@@ -146,19 +146,6 @@ class TestIdsAreTaken:
         assert set(rows(corpus)) == {"a#0", "b#0", "c#0", "d#0"}
         assert found(corpus, "stolen") == set()
         assert find_problems(corpus) == []
-
-
-class TestTransactions:
-    def test_known_files_have_the_identities_of_stored_files(self, corpus: Corpus) -> None:
-        fill(corpus, [document("d", ["x"])])
-        assert store.known_files(corpus) == {"/docs/d.md": ("d.md", "hash", "recipe")}
-        with corpus.writing():
-            put_file(
-                corpus,
-                StoredFile("/docs/d.md", "d.md", "other", "recipe 2"),
-                [document("d", ["x"])],
-            )
-        assert store.known_files(corpus) == {"/docs/d.md": ("d.md", "other", "recipe 2")}
 
 
 # A few files that bring, move, change and drop the same few documents and chunks. The model is

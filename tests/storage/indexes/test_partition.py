@@ -32,7 +32,7 @@ from support.compartments import (
     search_everywhere,
     tables,
 )
-from support.corpora import build, document, embed, file_of, fill, put_file, remove, scratch_folder
+from support.corpora import build, document, embed, file_of, fill, remove, scratch_folder
 from support.fake_embedder import IDENTITY, HashingProvider
 
 PROVIDER = HashingProvider()
@@ -71,46 +71,17 @@ def by_kind(corpus: Corpus) -> dict[tuple[str, str, tuple[str, ...]], Compartmen
     return named
 
 
-def counted(corpus: Corpus) -> dict[str, tuple[int, int]]:
-    """Scope → documents and chunks, as the compartments say."""
-    return {
-        compartment.scope: (compartment.documents, compartment.chunks)
-        for compartment in by_kind(corpus).values()
-    }
-
-
 def assert_consistent(corpus: Corpus) -> None:
     assert find_problems(corpus) == []
     assert_compartments_are_separate(corpus)
 
 
 class TestWhereADocumentBelongs:
-    def test_other_metadata_does_not(self, corpus: Corpus) -> None:
-        put(
-            corpus,
-            document("a", ["token"]),
-            document("b", ["key"], source_id="vendor", domain="security", tags=("x",)),
-            document("c", ["lock"], origin="untrusted", excluded_roles=("writer",)),
-        )
-        assert set(kinds(corpus).values()) == {OPEN}
-        assert counted(corpus) == {"shared": (3, 3)}
-        assert_consistent(corpus)
-
     def test_scopes_are_compared_exactly(self, corpus: Corpus) -> None:
         scopes = ["hr", "HR", "hr ", "h", 'h"r', "hr'; --", "ü", "u\u0308"]
         put(corpus, *(document(f"d{n}", ["x"], scope=scope) for n, scope in enumerate(scopes)))
         assert [kind[0] for _, kind in sorted(kinds(corpus).items())] == scopes
         assert len(by_kind(corpus)) == len(scopes)
-        assert_consistent(corpus)
-
-    def test_documents_of_one_file_can_be_separated(self, corpus: Corpus) -> None:
-        with corpus.writing():
-            put_file(
-                corpus,
-                file_of("f"),
-                [document("a", ["token"]), document("b", ["token"], scope="hr")],
-            )
-        assert kinds(corpus) == {"a": OPEN, "b": ("hr", "internal", ())}
         assert_consistent(corpus)
 
     def test_malformed_patterns_are_reported_as_damage(self, corpus: Corpus) -> None:
@@ -218,15 +189,6 @@ class TestCounts:
         corpus.run("UPDATE document SET compartment = 77 WHERE document_id = 'a'")
         found = {problem.code for problem in find_problems(corpus)}
         assert {"miscounted", "lexical_drift", "row_damaged", "misplaced"} <= found
-
-
-def test_of_chunks_and_of_range(corpus: Corpus) -> None:
-    put(corpus, document("a", ["x", "y"]), document("b", ["x"], scope="hr"), document("c", ["z"]))
-    found = by_kind(corpus)
-    first, second = found[OPEN].id, found["hr", "internal", ()].id
-    assert compartments.chunks_by_compartment(corpus, [4, 3, 1, 99]) == {first: [1, 4], second: [3]}
-    assert compartments.count_by_compartment(corpus, 2, 4) == {first: 2, second: 1}
-    assert compartments.count_by_compartment(corpus, 9, 12) == {}
 
 
 # -- any steps -------------------------------------------------------------------------------------

@@ -154,18 +154,6 @@ def test_a_moved_file_is_not_embedded_again(world: World) -> None:
     assert world.provider.texts == before
 
 
-def test_a_paragraph_put_back_is_not_embedded_again(world: World) -> None:
-    vectors, before = contents(world.db)["vectors"], world.provider.texts
-    world.write(1, "Something else for a while.")
-    world.ingest()
-    changed = world.provider.texts
-    assert before < changed < 2 * before
-    world.write(1)
-    assert world.ingest().embedded > 0
-    assert world.provider.texts == changed
-    assert contents(world.db)["vectors"] == vectors
-
-
 def test_chunking_back_is_not_embedded_again(world: World) -> None:
     vectors = contents(world.db)["vectors"]
     world.ingest(size=300, maximum=400)

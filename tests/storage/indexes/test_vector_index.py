@@ -109,16 +109,6 @@ class TestAddAndRemove:
         assert vector_index.count_vectors(corpus, index) == 2
         assert find_problems(corpus) == []
 
-    def test_removing_a_missing_vector_has_no_effect(
-        self, corpus: Corpus, index: EmbeddingIndex
-    ) -> None:
-        add(corpus, index, {1: unit(1, 0)})
-        with corpus.writing():
-            vector_index.remove(corpus, index, [1, 2, 99])
-            vector_index.remove(corpus, index, [1])
-        assert vector_index.count_vectors(corpus, index) == 0
-        assert find_problems(corpus) == []
-
     def test_chunks_without_a_vector_are_listed(
         self, corpus: Corpus, index: EmbeddingIndex
     ) -> None:
