@@ -20,10 +20,10 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.audit import AuditLog
 from rolebundle.status import owner_status
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_writer
 from rolebundle.workspace import Workspace
 from support.agents import OVERLAYS, ask, ids
-from support.commands import CHECKOUT, invoke, invoke_as_a_common_user
+from support.commands import CHECKOUT, invoke
 from support.corpora import build, document, set_policy
 from support.fake_embedder import HashingProvider
 from support.templates import Template
@@ -323,26 +323,6 @@ def test_a_record_that_cannot_be_written_is_logged_once(
         for _ in range(2):
             engine.get("plan", "ada")
     assert capsys.readouterr().err.count("this was not recorded in the audit: ") == 1
-
-
-def test_an_answer_is_refused_if_its_required_record_cannot_be_written(db: Path) -> None:
-    assert invoke("policy", "audit", "set", "required", "--db", db).code == 0
-    with open_reader(db):
-        pass
-    for suffix in ("-wal", "-shm", ".audit-wal", ".audit-shm"):
-        Path(f"{db}{suffix}").unlink(missing_ok=True)
-    db.parent.chmod(0o555)
-    for file in (db, Path(f"{db}.audit")):
-        file.chmod(0o444)
-    try:
-        options = ("--agent", "ada", "--db", db)
-        for command in (["retrieve", "token", "--lexical-only"], ["get", "plan"]):
-            refused = invoke_as_a_common_user(*command, *options)
-            assert (refused.code, refused.out) == (6, ""), refused
-            assert "[audit_unwritable]" in refused.err
-            assert str(db.parent) not in refused.err
-    finally:
-        db.parent.chmod(0o755)
 
 
 @pytest.mark.parametrize("shows_paths", [True, False])

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "rolebundle"
@@ -112,26 +111,6 @@ def test_no_import_cycle_between_files() -> None:
     graph = {module_name(path): imported_modules(source_of(path), MODULES) for path in FILES}
     assert sum(map(len, graph.values())) > len(graph), "the graph has edges"
     assert cycles(graph) == []
-
-
-def missing_imports(source: str) -> list[str]:
-    """What a file imports of this package, also later in a function, and is not there."""
-    missing = []
-    for node in imports(source):
-        module = node.module if isinstance(node, ast.ImportFrom) else None
-        for alias in node.names:
-            name = f"{module}.{alias.name}" if module else alias.name
-            if name.split(".")[0] != PACKAGE.name or name in MODULES:
-                continue
-            if module not in MODULES or not hasattr(import_module(str(module)), alias.name):
-                missing.append(name)
-    return missing
-
-
-def test_every_module_is_imported_and_finds_what_it_imports() -> None:
-    for module in sorted(MODULES):
-        import_module(module)
-    assert [name for path in FILES for name in missing_imports(source_of(path))] == []
 
 
 def string_literals(tree: ast.AST) -> Iterator[tuple[int, str]]:

@@ -76,16 +76,6 @@ def counted(report: IngestReport) -> tuple[int, int, int, int]:
 # -- names -----------------------------------------------------------------------------------------
 
 
-def test_folders_of_the_same_name_have_sources_of_their_own(world: World) -> None:
-    for project in ("a", "b", "b c"):
-        world.write(f"{project}/docs/README.md")
-    for project in ("a", "b", "b c"):
-        assert world.ingest(f"{project}/docs").refused() == []
-    assert world.ids() == ["b-c-docs/README.md", "b-docs/README.md", "docs/README.md"]
-    assert counted(world.ingest("b/docs", "a/docs", "b c/docs")) == (0, 0, 3, 0)
-    assert world.roots()["b/docs"].documents == 1
-
-
 def test_a_source_is_numbered_if_no_parent_has_another_name() -> None:
     """As the root of the file system, and a folder in it whose name is taken."""
     used_names = {"files", "usr", "usr-2"}

@@ -45,18 +45,17 @@ def searched(
     )
 
 
-class TestMatchExpression:
-    def test_terms_are_quoted_and_or_joined(self) -> None:
-        assert lexical.match_expression([Term("token"), Term("v2.1")]) == '"token" OR "v2.1"'
-
-    def test_a_weight_is_a_repetition(self) -> None:
-        assert lexical.match_expression([Term("a", 3)]) == '"a" OR "a" OR "a"'
-
-    def test_quotes_are_doubled_and_nul_does_not_end_the_text(self) -> None:
-        assert lexical.match_expression([Term('a"b\x00c')]) == '"a""b c"'
-
-    def test_operators_are_words(self) -> None:
-        assert lexical.match_expression([Term("NEAR("), Term("-x*")]) == '"NEAR(" OR "-x*"'
+@pytest.mark.parametrize(
+    ("terms", "expression"),
+    [
+        ([Term("token"), Term("v2.1")], '"token" OR "v2.1"'),
+        ([Term("a", 3)], '"a" OR "a" OR "a"'),  # a weight is a repetition
+        ([Term('a"b\x00c')], '"a""b c"'),
+        ([Term("NEAR("), Term("-x*")], '"NEAR(" OR "-x*"'),
+    ],
+)
+def test_terms_are_quoted_and_or_joined(terms: list[Term], expression: str) -> None:
+    assert lexical.match_expression(terms) == expression
 
 
 class TestSearch:

@@ -46,14 +46,6 @@ texts = st.text(
 )
 
 
-def test_every_attack_is_found() -> None:
-    missed = [
-        (attack.name, ascii(attack.text)) for attack in ATTACKS if not find_hidden(attack.text)
-    ]
-    assert len(ATTACKS) == 2_000
-    assert missed == []
-
-
 def test_every_attack_is_found_at_its_place_with_its_kind() -> None:
     for attack in ATTACKS:
         found = find_hidden(attack.text)

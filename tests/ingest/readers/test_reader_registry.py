@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import pytest
 
 from rolebundle.errors import ConfigurationError
@@ -48,15 +45,6 @@ def test_an_unknown_name_is_an_error_that_lists_the_names():
         reader_for("a.md", "wordstar")
     assert caught.value.code == "unknown_reader"
     assert "markdown" in caught.value.hint
-
-
-def test_a_lookup_imports_no_parser_of_another_format():
-    code = (
-        "import sys; from rolebundle.ingest.readers import reader_for; reader_for('a.txt');"
-        "print([m for m in ('lxml', 'markdown_it', 'pypdf', 'yaml') if m in sys.modules])"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"
 
 
 MESSAGE = b"Subject: x\nFrom: a@b.c\nMessage-ID: <1@b>\n\ntext\n"

@@ -63,29 +63,6 @@ def listed(tmp_path: Path) -> Iterator[Corpus]:
         yield corpus
 
 
-class TestSelected:
-    @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
-    def test_weights_times_terms_make_the_final_score(self, tmp_path: Path, fusion: str) -> None:
-        role = overlay(
-            retrieval_policy={
-                "require_source_diversity": True,
-                "max_chunks_per_source": 1,
-                "lexical_weight": 0.5,
-                "semantic_weight": 0.1,
-                "min_score": 0,
-            }
-        )
-        with built(tmp_path, many(4), PROVIDER) as corpus:
-            for n in range(4):
-                score = why(corpus, f"many#{n}", role, PROVIDER, task="token", fusion=fusion).score
-                terms, weights = score.scores, score.weights
-                total = sum(
-                    getattr(terms, name) * getattr(weights, name)
-                    for name in ("lexical", "semantic", "metadata", "rerank")
-                )
-                assert terms.final == pytest.approx(total - terms.diversity_penalty, abs=1e-5)
-
-
 class TestPolicy:
     DOCUMENTS = (document("wiki", ["token of the day"]), document("post", ["token token"],
                  source_id="blog", updated_at="2020-01-01T00:00:00Z", excluded_roles=("reviewer",)))  # fmt: skip
