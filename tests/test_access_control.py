@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rolebundle import access_control as module
 from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
 from rolebundle.admin.audit import set_audit
@@ -187,7 +188,6 @@ def test_a_policy_set_while_an_answer_begins_refuses_that_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = build(tmp_path, [*OPEN, *HIDDEN], name="team.db")
-    from rolebundle import access_control as module
 
     has_restrictions, calls = module._has_restrictions, []
 

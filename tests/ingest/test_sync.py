@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,8 +14,9 @@ from typing import Any
 import pytest
 
 from rolebundle.errors import ConfigurationError, UsageError
-from rolebundle.ingest import batches, reading_progress, sync, workers
+from rolebundle.ingest import batches, prepare, reading_progress, sync, workers
 from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.readers.markdown import READER
 from rolebundle.ingest.reading_progress import OnReading, Reading, no_reading
 from rolebundle.ingest.report import IngestReport
 from rolebundle.policy.overlays import load_file
@@ -112,8 +114,6 @@ def test_a_second_run_writes_nothing(world: World) -> None:
 
 
 def test_a_new_modification_time_is_not_a_change(world: World) -> None:
-    import os
-
     world.ingest()
     before = world.db.read_bytes()
     for path in world.tree.iterdir():
@@ -252,7 +252,6 @@ def test_a_page_in_its_own_encoding_is_not_binary(world: World) -> None:
 def test_an_unreadable_file_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.ingest()
     before = world.db.read_bytes()
-    import os
 
     real = os.open
 
@@ -295,9 +294,6 @@ def test_a_compressed_file_is_read_as_the_file_inside(world: World) -> None:
 def test_a_defect_that_one_file_meets_skips_that_file_only(
     world: World, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    from rolebundle.ingest import prepare
-    from rolebundle.ingest.readers.markdown import READER
-
     def failing(real: Any, is_bad: Any) -> Any:
         def call(*arguments: Any) -> Any:
             if is_bad(*arguments):

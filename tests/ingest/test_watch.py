@@ -21,7 +21,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.status import WatchStatus
 from rolebundle.engine import Engine
 from rolebundle.errors import CorpusBusy, RolebundleError, UsageError
-from rolebundle.ingest import watch
+from rolebundle.ingest import prepare, watch
 from rolebundle.ingest.heartbeat import is_alive, read_heartbeat
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.watch import WatchOptions
@@ -305,7 +305,6 @@ def test_files_that_were_not_touched_are_not_read_again(
     (folder / "picture.md").write_bytes(b"\x00\x01" * 9)
     os.utime(folder / "picture.md", (1, 1))
     read: list[str] = []
-    from rolebundle.ingest import prepare
 
     plain = prepare.read_bytes
     monkeypatch.setattr(

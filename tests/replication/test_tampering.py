@@ -20,6 +20,7 @@ from typing import Any
 
 import apsw
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from rolebundle.errors import RolebundleError
 from rolebundle.replication.signatures import PrivateKey, key_id
@@ -437,8 +438,6 @@ def test_tables_of_litestream_are_removed(world: World) -> None:
 
 
 def test_the_command_line_says_what_is_wrong(world: World, tmp_path: Path) -> None:
-    from cryptography.hazmat.primitives import serialization
-
     public = tmp_path / "team.pub"
     public.write_bytes(
         world.site.key.public_key().public_bytes(

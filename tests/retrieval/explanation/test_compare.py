@@ -15,6 +15,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.retrieval.explanation.compare import compare_roles, jaccard, overlap
 from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.opening import open_writer
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.corpora import ask, build, built, document, fill, overlay
@@ -115,8 +116,6 @@ class TestTheEngine:
     def test_a_write_between_two_answers_is_an_error(
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from rolebundle.storage.opening import open_writer
-
         answer = engine.retrieve
 
         def answer_and_write(*arguments: Any) -> RetrievalBundle:

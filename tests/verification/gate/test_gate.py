@@ -15,8 +15,11 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.admin.records import approve_contract, revoke_contract, start_gate
 from rolebundle.contracts.gate import GateReport
+from rolebundle.contracts.schema import SCHEMAS
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
+from rolebundle.interfaces.servers.operations import METHODS
+from rolebundle.interfaces.servers.tools import TOOLS
 from rolebundle.verification.gate.contract import load_contract
 from rolebundle.verification.gate.files import NotReadable, read_regular
 from support.commands import invoke
@@ -381,9 +384,6 @@ def test_a_shell_needs_its_own_approval(
 
 
 def test_facts_and_no_server_run_commands(db: Path, contract: Path) -> None:
-    from rolebundle.interfaces.servers.operations import METHODS
-    from rolebundle.interfaces.servers.tools import TOOLS
-
     start(db, contract, criteria(changed("report.md"), command("touch", "ran")))
     approve(db, contract)
     assert invoke("gate", "facts", contract, "--db", db).code == 0
@@ -413,8 +413,6 @@ def test_facts_are_short_and_to_the_point(db: Path, contract: Path) -> None:
 
 
 def test_the_json_report_fits_its_contract(db: Path, contract: Path) -> None:
-    from rolebundle.contracts.schema import SCHEMAS
-
     started = invoke("gate", "start", contract, "--json", "--db", db)
     assert SCHEMAS["gate-start"].model_validate_json(started.out)
     checked = invoke("gate", "check", contract, "--json", "--db", db)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -175,8 +176,6 @@ def test_what_cannot_be_counted_does_not_block(db: Path, contract: Path) -> None
 
 
 def test_an_edited_baseline_cannot_keep_an_agent_in_a_loop(db: Path, contract: Path) -> None:
-    import apsw
-
     with apsw.Connection(str(db)) as database:
         database.execute("UPDATE gate_baseline SET baseline = '{}'")
     outcome = hook("exit-code", contract, "--db", db)
