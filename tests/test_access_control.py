@@ -314,17 +314,6 @@ def test_requests_refusals_and_changes_are_recorded(db: Path, tmp_path: Path) ->
     assert list(AuditLog(db).rows("hugo")) == []
 
 
-def test_a_record_that_cannot_be_written_is_logged_once(
-    db: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Engine(db) as engine:
-        engine.get("plan", "ada")
-        Path(f"{db}.audit").unlink()
-        for _ in range(2):
-            engine.get("plan", "ada")
-    assert capsys.readouterr().err.count("this was not recorded in the audit: ") == 1
-
-
 @pytest.mark.parametrize("shows_paths", [True, False])
 def test_absolute_paths_are_only_for_agents_that_may_know_them(
     tmp_path: Path, shows_paths: bool

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import apsw
 import pytest
-import sqlite_vec
 
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
 from rolebundle.storage.files import sqlite_file
@@ -144,15 +143,3 @@ def test_the_path_of_the_corpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         with pytest.raises(UsageError):
             corpus_path(name)
     assert os.fspath(corpus_path(tmp_path / "y.db")) == str(tmp_path / "y.db")
-
-
-def test_a_library_that_does_not_load_leaves_no_connection_that_loads_others(
-    db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sqlite_vec, "loadable_path", lambda: str(db))
-    with open_reader(db) as corpus:
-        with pytest.raises(RolebundleError):
-            corpus.load_vectors()
-        assert not corpus.load_bundled_extension("no-such-extension")
-        with pytest.raises(apsw.SQLError, match="not authorized"):
-            corpus.db.execute("SELECT load_extension('any')")

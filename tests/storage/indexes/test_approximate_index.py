@@ -18,7 +18,7 @@ from rolebundle.ingest import approximate_indexes
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.indexes import approximate_index, vector_index, vector_search
-from rolebundle.storage.indexes.approximate_index import ApproximateState, IndexPart
+from rolebundle.storage.indexes.approximate_index import ApproximateState
 from rolebundle.storage.opening import open_writer
 from support.compartments import only_share
 from support.corpora import ask, build, document
@@ -167,13 +167,6 @@ class TestChanges:
         assert "402 of 2000 vectors changed" in message
         assert found(fast, 640, 50) == found(exact, 640, 50)
 
-    def test_removing_the_index_removes_its_table(self, fast: Corpus) -> None:
-        name = only_share(fast).approximate_table
-        assert fast.rows("SELECT name FROM sqlite_schema WHERE name LIKE ?", (f"{name}%",)) != []
-        with fast.writing():
-            vector_index.delete_index(fast, active_in(fast))
-        assert fast.rows("SELECT name FROM sqlite_schema WHERE name LIKE ?", (f"{name}%",)) == []
-
 
 class TestStaleReason:
     """Every doubt gives the exact answer and INDEX_STALE with the reason."""
@@ -229,12 +222,6 @@ class TestStaleReason:
         approximate_index.is_available(fast)
         fast.run(f"DROP TABLE {only_share(fast).approximate_table}")
         self.assert_exact_with_reason(fast, exact, "table is gone")
-
-    def test_a_damaged_table_answers_exactly(
-        self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(IndexPart, "approximate_table", "chunk")  # no such function
-        assert found(fast, 640, 50) == found(exact, 640, 50)
 
 
 class TestOptimize:
