@@ -19,7 +19,6 @@ from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.indexes import lexical_index, partition, vector_index
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.records.decisions import decisions
 from support.commands import CHECKOUT, invoke
 from support.compartments import assert_compartments_are_separate, kinds
 from support.corpora import NOISE, ask, build, document
@@ -239,20 +238,3 @@ def _every_row(path: Path) -> dict[str, list[tuple[object, ...]]]:
         found = {name: db.execute(f'SELECT * FROM "{name}"').fetchall() for name in names}
     db.close()
     return found
-
-
-def test_a_decision_of_an_older_schema_has_no_commands(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    db = apsw.Connection(str(path))
-    for entry in opening.migrations()[:10]:
-        db.execute(entry.read_text(encoding="utf-8"))
-    db.execute("INSERT INTO corpus_state VALUES (1, 'abc', 0, 0, 0)")
-    values = "('hr', 3, 'No posts', 'why', 'active', 'block', '', '[\"toot\"]', '[\"1\"]', 'Ana', "
-    db.execute(f"INSERT INTO decision VALUES {values} 'owner', '2026', NULL, '2026')")
-    db.pragma("application_id", 0x52424E44)
-    db.pragma("user_version", 10)
-    db.close()
-    with open_writer(path) as corpus:
-        [record] = decisions(corpus, "2027")
-    assert (record.id, record.state, record.commands) == ("hr-3", "active", [])
-    assert (record.about, record.supersedes) == (["toot"], ["hr-1"])
