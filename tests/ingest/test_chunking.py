@@ -13,12 +13,13 @@ from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
 from support.amounts import lengths, linear_time, rounds
+from support.reading import read_document
 
 SMALL = ChunkSettings(size=60, maximum=120)
 
 
 def markdown(text):
-    return next(iter(reader_for("a.md").read(text.encode(), "a.md", ReaderOptions())))
+    return read_document(text, "a.md")
 
 
 def chunks_of(text, settings=SMALL):
@@ -306,8 +307,7 @@ def test_an_ordinary_edit_changes_few_chunks(edit, rounds):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("text", ["x\n" * 50_000, "# h\n" * 12_500, "a b " * 50_000, "x" * 500_000])
 def test_odd_shapes_take_linear_time(text):
-    reader = reader_for("a.txt")
-    document = next(iter(reader.read(text.encode(), "a.txt", ReaderOptions())))
+    document = read_document(text, "a.txt")
     began = time.process_time()
     chunk_document("doc", document, ChunkSettings(overlap=100))
     assert time.process_time() - began < 5
