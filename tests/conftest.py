@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -18,9 +18,6 @@ from rolebundle.resources import demo_overlays
 from support import program_server
 from support.scratch import SCRATCH
 from support.templates import Template
-
-if TYPE_CHECKING:
-    from support.embedding_server import EmbeddingServer
 
 # Tests start many processes of the command line. With cached bytecode they start in half the time,
 # and so does pytest, which rewrites the tests' assertions.
@@ -161,8 +158,8 @@ def sample_db(sample_without_vectors: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    """A model server on loopback."""
+def server() -> Iterator[Any]:
+    """A model server on loopback (``support.embedding_server.EmbeddingServer``)."""
     from support.embedding_server import embedding_server
 
     with embedding_server() as running:

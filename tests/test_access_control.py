@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rolebundle import access_control as module
 from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
 from rolebundle.admin.audit import set_audit
@@ -20,10 +21,10 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.audit import AuditLog
 from rolebundle.status import owner_status
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_writer
 from rolebundle.workspace import Workspace
 from support.agents import OVERLAYS, ask, ids
-from support.commands import CHECKOUT, invoke, invoke_as_a_common_user
+from support.commands import CHECKOUT, invoke
 from support.corpora import build, document, set_policy
 from support.fake_embedder import HashingProvider
 from support.templates import Template
@@ -165,75 +166,7 @@ def test_no_answer_contains_anything_of_a_hidden_document(engine: Engine) -> Non
     assert [document.document_id for document in listed] == ["notes", "plan"]
 
 
-def test_answers_equal_those_of_a_corpus_without_the_hidden_documents(
-    db: Path, tmp_path: Path
-) -> None:
-    """Law 9 compares with a corpus from which they were deleted; this one never had them."""
-    (tmp_path / "alone").mkdir()
-    alone = build(tmp_path / "alone", OPEN, HashingProvider(), waiting=1, name="team.db")
-    set_policy(alone, POLICY)
-    answers = []
-    for path in (db, alone):
-        with Engine(Workspace(path, HashingProvider()), (OVERLAYS,)) as engine:
-            request = ask("ada", role="mossline-docs-writer")
-            answers_of_agent = [
-                engine.retrieve(request).without_timings(),
-                engine.why(request, "plan#1").model_dump(),
-                engine.get("plan", "ada").model_dump(),
-                engine.status("ada").model_dump(),
-                engine.ls(ListRequest(agent="ada")).model_dump(),
-            ]
-        answers.append(json.loads(json.dumps(answers_of_agent)))
-    assert answers[0] == answers[1]
-
-
-def test_a_bundle_from_before_the_policy_is_replayed_as_if_the_rest_were_deleted(
-    tmp_path: Path,
-) -> None:
-    db = build(tmp_path, [*OPEN, *HIDDEN], name="team.db")
-    with Engine(db) as engine:
-        before = engine.retrieve(ask("ada", lexical_only=True))
-    assert {"salary", "plan"} <= {passage.document_id for passage in before.selected} | {
-        rejection.chunk_id.partition("#")[0] for rejection in before.rejected
-    }
-    set_policy(db, POLICY)
-    with Engine(db) as engine:
-        replay = engine.replay(before)
-        missing_passages = {
-            passage.chunk_id: passage.whereabouts
-            for passage in replay.passages
-            if passage.whereabouts
-        }
-    assert missing_passages
-    assert set(missing_passages.values()) <= {"document_gone", "not_in_corpus"}
-
-
 # -- one connection, many agents -----------------------------------------------------------------
-
-
-def test_an_agent_sees_nothing_of_the_agent_before_it_on_the_same_connection(
-    engine: Engine,
-) -> None:
-    for _ in range(3):
-        assert ids(engine, "ada") == ["notes", "plan"]
-        assert ids(engine, "hugo") == ["salary", "salary-too"]
-        with pytest.raises(AccessDenied):
-            engine.retrieve(ask("eve"))
-        assert error_text(lambda: engine.get("plan", "hugo")).startswith("UsageError")
-        assert engine.get("plan", "ada").document.document_id == "plan"
-
-
-def test_the_connection_shows_nothing_after_the_block(engine: Engine) -> None:
-    with engine.access.open_view("ada") as (corpus, _):
-        assert corpus.value("SELECT count(*) FROM document") == 2
-    tables = ("document", "chunk", "compartment", "source", "file", "embedded", "scanned")
-    assert [corpus.value(f"SELECT count(*) FROM {table}") for table in tables] == [0] * len(tables)
-    assert corpus.rows("SELECT documents, chunks, generation FROM corpus_state") == [(0, 0, 0)]
-    with pytest.raises(RuntimeError), engine.access.open_view("hugo") as (corpus, _):
-        raise RuntimeError
-    assert corpus.value("SELECT count(*) FROM document") == 0
-    with corpus.reading():
-        assert corpus.value("SELECT count(*) FROM document") == 0
 
 
 def test_a_policy_set_by_another_process_applies_to_the_next_request(tmp_path: Path) -> None:
@@ -255,7 +188,6 @@ def test_a_policy_set_while_an_answer_begins_refuses_that_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = build(tmp_path, [*OPEN, *HIDDEN], name="team.db")
-    from rolebundle import access_control as module
 
     has_restrictions, calls = module._has_restrictions, []
 
@@ -380,43 +312,6 @@ def test_requests_refusals_and_changes_are_recorded(db: Path, tmp_path: Path) ->
     own = list(AuditLog(db).rows("ada"))
     assert [row.kind for row in own] == ["retrieve", "get", "why", "get", "get"]
     assert list(AuditLog(db).rows("hugo")) == []
-
-
-def test_a_record_that_cannot_be_written_is_logged_once(
-    db: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Engine(db) as engine:
-        engine.get("plan", "ada")
-        Path(f"{db}.audit").unlink()
-        for _ in range(2):
-            engine.get("plan", "ada")
-    assert capsys.readouterr().err.count("this was not recorded in the audit: ") == 1
-
-
-def test_an_answer_is_refused_if_its_required_record_cannot_be_written(db: Path) -> None:
-    assert invoke("policy", "audit", "set", "required", "--db", db).code == 0
-    with open_reader(db):
-        pass
-    for suffix in ("-wal", "-shm", ".audit-wal", ".audit-shm"):
-        Path(f"{db}{suffix}").unlink(missing_ok=True)
-    db.parent.chmod(0o555)
-    for file in (db, Path(f"{db}.audit")):
-        file.chmod(0o444)
-    try:
-        options = ("--agent", "ada", "--db", db)
-        for command in (["retrieve", "token", "--lexical-only"], ["get", "plan"]):
-            refused = invoke_as_a_common_user(*command, *options)
-            assert (refused.code, refused.out) == (6, ""), refused
-            assert "[audit_unwritable]" in refused.err
-            assert str(db.parent) not in refused.err
-    finally:
-        db.parent.chmod(0o755)
-
-
-def test_an_unknown_reference_is_a_usage_error(db: Path) -> None:
-    with Engine(db) as engine, pytest.raises(UsageError) as caught:
-        engine.get("none", "ada")
-    assert caught.value.code == "not_found"
 
 
 @pytest.mark.parametrize("shows_paths", [True, False])

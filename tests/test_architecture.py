@@ -6,10 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
-
-import pytest
 
 PACKAGE = Path(__file__).parents[1] / "rolebundle"
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -116,26 +113,6 @@ def test_no_import_cycle_between_files() -> None:
     assert cycles(graph) == []
 
 
-def missing_imports(source: str) -> list[str]:
-    """What a file imports of this package, also later in a function, and is not there."""
-    missing = []
-    for node in imports(source):
-        module = node.module if isinstance(node, ast.ImportFrom) else None
-        for alias in node.names:
-            name = f"{module}.{alias.name}" if module else alias.name
-            if name.split(".")[0] != PACKAGE.name or name in MODULES:
-                continue
-            if module not in MODULES or not hasattr(import_module(str(module)), alias.name):
-                missing.append(name)
-    return missing
-
-
-def test_every_module_is_imported_and_finds_what_it_imports() -> None:
-    for module in sorted(MODULES):
-        import_module(module)
-    assert [name for path in FILES for name in missing_imports(source_of(path))] == []
-
-
 def string_literals(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Line and text of each string; the parts of an f-string are joined by ``?``."""
     nodes = list(ast.walk(tree))
@@ -188,65 +165,3 @@ def test_sqlite_is_imported_in_storage_alone() -> None:
         )
         if library.split(".")[0] in STORAGE_LIBRARIES
     } == set()
-
-
-class TestTheChecksThemselves:
-    def test_a_cycle_is_found_through_a_delayed_import(self) -> None:
-        modules = {"p.a", "p.b", "p.c"}
-        sources = {
-            "p.a": "from p import b",
-            "p.b": "def f():\n    from p.c import x",
-            "p.c": "import p.a",
-        }
-        graph = {name: imported_modules(text, modules) for name, text in sources.items()}
-        assert cycles(graph) == [["p.a", "p.b", "p.c"]]
-
-    @pytest.mark.parametrize(
-        "source",
-        [
-            "import rolebundle.absent",
-            "from rolebundle import absent",
-            "from rolebundle.absent import thing",
-            "def f():\n    from rolebundle.engine import Engine, absent",
-        ],
-    )
-    def test_a_missing_import_is_found(self, source: str) -> None:
-        assert len(missing_imports(source)) == 1
-
-    def test_an_import_for_types_is_no_cycle(self) -> None:
-        source = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import p.a\n"
-        assert imported_modules(source, {"p.a"}) == set()
-
-    @pytest.mark.parametrize(
-        "source",
-        [
-            "run('SELECT id FROM chunk')",
-            "run(f'SELECT {columns} FROM chunk')",
-            "run('SELECT count(*) ' 'FROM chunk')",
-            "run('''\n  UPDATE corpus_state SET generation = 1''')",
-            "run('WITH x (id) AS (SELECT 1) SELECT id FROM x')",
-            "run('PRAGMA user_version')",
-            "run(f'DELETE FROM {table}')",
-            "run(f'DROP TABLE {table}')",
-            "run('BEGIN IMMEDIATE')",
-        ],
-    )
-    def test_a_statement_is_found(self, source: str) -> None:
-        assert len(sql_statements(FILES[0], ast.parse(source))) == 1
-        assert SQL_WORD.search(source)
-
-    def test_every_storage_statement_would_be_found(self) -> None:
-        statements = [
-            statement
-            for path in FILES
-            if STORAGE in path.parents and SQL_WORD.search(source_of(path))
-            for statement in sql_statements(path, tree_of(path))
-        ]
-        assert len(statements) > 100
-
-    @pytest.mark.parametrize(
-        "text",
-        ["select a role from the list", "Update the corpus", "with a policy as its owner sees it"],
-    )
-    def test_plain_text_is_no_statement(self, text: str) -> None:
-        assert not SQL.match(text)

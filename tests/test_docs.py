@@ -45,7 +45,6 @@ import tomllib
 from collections.abc import Callable, Iterator
 from configparser import ConfigParser
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -386,44 +385,3 @@ def test_files_that_a_document_names_exist() -> None:
         for path in files_named_in(document)
         if not path.exists()
     ] == []
-
-
-def test_shown_text_is_compared_with_its_allowances_and_no_others() -> None:
-    assert is_text("1 of 106 in 423 ms", "1  of 106 in\n7 ms\n")
-    assert is_text("a 0.980 ██ b", "a 0.979 ██ b")
-    assert is_text("first\n…\nlast 1.23", "first\nany 9.99\nthing\nlast 1.23")
-    assert not is_text("a 0.980", "a 0.970")
-    assert not is_text("first\nlast", "first\nmiddle\nlast")
-    assert not is_text("1 of 106", "2 of 106")
-
-
-def test_shown_json_is_a_part_of_the_answer() -> None:
-    answer = {"id": 1, "list": [{"a": 0.5}, {"b": 2}], "note": "see x.md now"}
-    assert json_difference({"id": 1, "list": [{"a": 0.501}, "…"], "note": "see …"}, answer) == ""
-    assert json_difference({"id": 2}, answer) == ".id: 1, shown is 2"
-    assert json_difference({"list": [{"a": 0.5}]}, answer) == ".list: 2 items, shown are 1"
-    assert json_difference({"none": 1}, answer) == ".none: None, shown is 1"
-
-
-def test_blocks_commands_and_sessions_are_read_in_order(tmp_path: Path) -> None:
-    document = tmp_path / "x.md"
-    document.write_text(
-        "```sh\none \\\n  more\n# a comment\ntwo  # note\n```\n```text\nout\n```\n"
-        "  ```toml\n  # x.toml\n  a = 1\n  ```\n"
-    )
-    blocks = [
-        Block("x.md", line, language, text)
-        for line, language, text in (
-            (1, "sh", "one \\\n  more\n# a comment\ntwo  # note"),
-            (7, "text", "out"),
-            (10, "toml", "# x.toml\na = 1"),
-        )
-    ]
-    text = document.read_text()
-    found = [(match[3], match.start()) for match in FENCE.finditer(text)]
-    assert [language for language, _ in found] == ["sh", "text", "toml"]
-    assert all(first < second for (_, first), (_, second) in pairwise(found))
-    steps = session_of(blocks, tmp_path)
-    assert [step.command for step in steps] == ["one more", "two  # note"]
-    assert [len(step.output_blocks) for step in steps] == [0, 1]
-    assert (tmp_path / "x.toml").read_text() == "# x.toml\na = 1"

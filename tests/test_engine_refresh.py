@@ -9,8 +9,6 @@ import pytest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
-from rolebundle.storage.files import sqlite_file
-from rolebundle.storage.opening import open_reader
 from support.corpora import build, document, remove
 
 
@@ -35,21 +33,6 @@ def test_a_replaced_file_is_opened_again(tmp_path: Path) -> None:
         remove(db)
         with pytest.raises(UsageError, match="no corpus"):
             selected_documents(engine)
-
-
-def test_a_file_opened_as_unchanging_is_opened_again_if_it_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    db = build(tmp_path, [document("old", ["a token"])])
-    monkeypatch.setattr(
-        sqlite_file,
-        "_connect_read_only",
-        lambda path, patience: (sqlite_file._connect(f"file:{path}?immutable=1", patience), True),
-    )
-    with open_reader(db) as corpus:
-        assert corpus.is_current()
-        build(tmp_path, [document("new", ["a token"])], name=db.name, base=db.read_bytes())
-        assert not corpus.is_current()
 
 
 def test_interrupting_a_closed_engine_has_no_effect(tmp_path: Path) -> None:

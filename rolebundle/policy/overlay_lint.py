@@ -292,19 +292,19 @@ def unmatched_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProble
     """The rules and boosts that match no document of a corpus."""
     policy, names = overlay.source_policy, facts.names
     # A pattern is searched for in all three names. A boost applies to one name, spelled exactly.
-    all_names = {*names.sources, *names.document_types, *names.domains}
+    all_names = {*names["sources"], *names["document_types"], *names["domains"]}
     for place, rule in _rules(overlay, *_LISTS):
         if any(rule_matches(rule, subject) for subject in facts.subjects):
             continue
         if rule.pattern is None:
             glob = rule.path or ""
-            yield _unmatched(f"{place}.path", "file with the path", glob, names.folders)
+            yield _unmatched(f"{place}.path", "file with the path", glob, names["folders"])
         else:
             yield _unmatched(place, "source, type or domain", rule.pattern, all_names)
     exact: tuple[tuple[str, str, Collection[str]], ...] = (
         ("trust_tier_boosts", "document with the trust tier", names.trust_tiers),
-        ("document_type_boosts", "document of the type", names.document_types),
-        ("domain_boosts", "document of the domain", names.domains),
+        ("document_type_boosts", "document of the type", names["document_types"]),
+        ("domain_boosts", "document of the domain", names["domains"]),
     )
     for name, description, present in exact:
         for key in getattr(policy, name):

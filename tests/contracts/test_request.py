@@ -20,22 +20,6 @@ def test_only_the_task_is_required() -> None:
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {"limit": 1},
-        {"token_budget": 1},
-        {"role": "mossline-security-reviewer"},
-        {"lexical_only": True},
-        {"seen": ["d#1"] * 1000},
-    ],
-)
-def test_the_borders_are_inside(fields: dict[str, Any]) -> None:
-    request = request_from({"task": "x"} | fields)
-    (name,) = fields
-    assert getattr(request, name) == fields[name]
-
-
-@pytest.mark.parametrize(
     ("fields", "code"),
     [
         ({}, "bad_request"),

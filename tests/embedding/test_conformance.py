@@ -111,27 +111,12 @@ def test_no_texts_give_no_rows(provider: EmbeddingProvider, side: str):
     assert vectors.dtype == np.float32
 
 
-def test_rows_have_the_order_of_the_texts(provider: EmbeddingProvider):
-    # More texts than one request may have.
-    texts = [f"{text}{' again' * number}" for number in range(23) for text in TEXTS]
-    forwards, backwards = provider.embed_passages(texts), provider.embed_passages(texts[::-1])
-    assert len(texts) > 128
-    assert np.array_equal(forwards, backwards[::-1])
-    assert len(np.unique(forwards, axis=0)) == len(texts)
-
-
 def test_a_text_has_the_same_vector_alone_and_in_any_batch(provider: EmbeddingProvider):
     long = "a much longer text than the others " * 20
     alone = np.concatenate([provider.embed_passages([text]) for text in TEXTS])
     among = provider.embed_passages([*chain.from_iterable((text, long) for text in TEXTS)])
     assert np.array_equal(alone, provider.embed_passages(TEXTS))
     assert np.array_equal(alone, among[::2])
-
-
-def test_embedding_is_deterministic(make: Make, provider: EmbeddingProvider):
-    first = provider.embed_queries(TEXTS)
-    assert np.array_equal(first, provider.embed_queries(TEXTS))
-    assert np.array_equal(first, make(None).embed_queries(TEXTS))
 
 
 def test_the_prefixes_of_the_identity_are_applied(

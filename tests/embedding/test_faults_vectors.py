@@ -8,48 +8,58 @@ import pytest
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for
 from rolebundle.errors import ConfigurationError
-from support.embedding_faults import Breaks, answer, failure
-from support.embedding_server import (
-    EMBED_PATHS,
-    MODEL,
-    EmbeddingServer,
-    vectors,
-)
+from support.embedding_faults import Breaks, Fault, answer, failure
+from support.embedding_server import EMBED_PATHS, MODEL, EmbeddingServer, Handler, vectors
 
 # The vectors
 
 
-def test_fewer_vectors_than_texts_are_refused(provider: EmbeddingProvider, breaks: Breaks):
-    breaks(lambda handler: answer(handler, vectors(handler)[:1]))
+PAGE = "<!doctype html><title>Router login</title>"
+
+
+def hang_up(handler: Handler) -> None:
+    handler.close_connection = True
+
+
+def other_protocol(handler: Handler) -> None:
+    handler.wfile.write(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
+    handler.close_connection = True
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (hang_up, "embedder_down"),
+        (other_protocol, "bad_response"),
+        (lambda handler: handler.text(PAGE, 200, "text/html"), "bad_response"),
+        (lambda handler: handler.text(PAGE, 500, "text/html"), "server_error"),
+        (lambda handler: handler.text("x", 200, Content_Encoding="gzip"), "bad_response"),
+        (lambda handler: answer(handler, vectors(handler)[:1]), "embedding_count"),
+        (lambda handler: answer(handler, vectors(handler) * 2), "embedding_count"),
+        *(
+            (lambda handler, value=value: answer(handler, [[value] * 8, [1.0] * 8]), code)
+            for value, code in (
+                (float("nan"), "embedding_not_finite"),
+                (float("inf"), "embedding_not_finite"),
+                (1e300, "embedding_not_finite"),
+                (0.0, "embedding_zero"),
+            )
+        ),
+        *(
+            (lambda handler, n=first, m=second: answer(handler, [[1.0] * n, [1.0] * m]),
+             "embedding_dimensions")
+            for first, second in ((7, 7), (8, 7), (0, 0), (8, 0))
+        ),
+    ],
+)  # fmt: skip
+def test_a_faulty_answer_is_refused(
+    server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks, fault: Fault, code: str
+):
+    breaks(fault)
     error = failure(provider)
-    assert error.code == "embedding_count"
-    assert "1 vector for 2 texts" in error.message
-
-
-def test_more_vectors_than_texts_are_refused(provider: EmbeddingProvider, breaks: Breaks):
-    breaks(lambda handler: answer(handler, vectors(handler) * 2))
-    assert failure(provider).code == "embedding_count"
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300])
-def test_a_vector_that_is_not_finite_is_refused(
-    provider: EmbeddingProvider, breaks: Breaks, value: float
-):
-    breaks(lambda handler: answer(handler, [[value] * 8, [1.0] * 8]))
-    assert failure(provider).code == "embedding_not_finite"
-
-
-def test_a_zero_vector_is_refused(provider: EmbeddingProvider, breaks: Breaks):
-    breaks(lambda handler: answer(handler, [[1.0] * 8, [0.0] * 8]))
-    assert failure(provider).code == "embedding_zero"
-
-
-@pytest.mark.parametrize("lengths", [(7, 7), (8, 7), (0, 0), (8, 0)])
-def test_a_wrong_dimension_is_refused(
-    provider: EmbeddingProvider, breaks: Breaks, lengths: tuple[int, int]
-):
-    breaks(lambda handler: answer(handler, [[1.0] * length for length in lengths]))
-    assert failure(provider).code == "embedding_dimensions"
+    assert error.code == code
+    assert "Router" not in str(error)
+    assert {seen.headers["accept-encoding"] for seen in server.seen} == {"identity"}
 
 
 def test_a_model_that_is_replaced_while_the_process_runs_is_reported(server: EmbeddingServer):

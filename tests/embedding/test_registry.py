@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from rolebundle.embedding.registry import (
@@ -31,23 +28,3 @@ def test_a_missing_or_useless_setting_is_refused(spec: ProviderSpec):
     with pytest.raises(ConfigurationError) as caught:
         provider_for(spec)
     assert caught.value.hint
-
-
-def test_the_registry_imports_no_library_of_a_provider():
-    # A command that does not embed must not pay for them.
-    code = """
-import sys
-from rolebundle.embedding.registry import ProviderSpec, parse_rerank_spec, provider_for
-parse_rerank_spec("rerank:m")
-provider_for(ProviderSpec("static"))
-provider_for(ProviderSpec("onnx"))
-heavy = ("httpx", "httpcore", "ollama", "wordllama", "numpy", "tokenizers", "safetensors",
-         "onnxruntime", "pydantic", "ssl")
-print([name for name in heavy if name in sys.modules])
-import rolebundle.retrieval.rerank
-print("httpx" in sys.modules)
-"""
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert result.stdout.split() == ["[]", "False"]

@@ -75,14 +75,11 @@ FAULTS = """
 22 embedder slow, or drip-feeding
   embedding/test_faults_http.py::test_the_deadline_covers_the_whole_answer
 23 HTML, 500, endless body
-  embedding/test_faults_http.py::test_an_html_page_is_refused
+  embedding/test_faults_vectors.py::test_a_faulty_answer_is_refused
   embedding/test_faults_http.py::test_status_500_is_reported_with_the_servers_words
   embedding/test_faults_http.py::test_an_endless_body_is_refused_after_a_bounded_read
 24 short batch, NaN, zeros, wrong dimension
-  embedding/test_faults_vectors.py::test_fewer_vectors_than_texts_are_refused
-  embedding/test_faults_vectors.py::test_a_vector_that_is_not_finite_is_refused
-  embedding/test_faults_vectors.py::test_a_zero_vector_is_refused
-  embedding/test_faults_vectors.py::test_a_wrong_dimension_is_refused
+  embedding/test_faults_vectors.py::test_a_faulty_answer_is_refused
   faults/test_other_model.py::test_a_bad_batch_is_refused_and_its_chunks_wait
 25 input over the model's context
   embedding/test_faults_http.py::test_a_text_over_the_context_is_refused

@@ -250,16 +250,6 @@ def test_status_lists_documents_with_authority_of_their_own(tree: Tree) -> None:
 # -- which manifest counts -----------------------------------------------------------------------
 
 
-def test_untrusted_is_for_foreign_material(tree: Tree) -> None:
-    """Its manifest may have come with it, so it is not read."""
-    tree.write("rolebundle.toml", "no TOML")
-    tree.write("a.md", front(trust_tier="authoritative", origin="internal") + "Text.\n")
-    outcome = invoke("ingest", tree.root, "--untrusted", "--lexical-only", "--db", tree.db)
-    assert "rolebundle.toml: not used, because its folder is untrusted" in outcome.err
-    metadata = tree.at("a.md")
-    assert (metadata.trust_tier, metadata.origin) == ("untrusted", "untrusted")
-
-
 GRANT = "[defaults]\ntrust_tier = 'authoritative'\n"
 
 
@@ -310,3 +300,20 @@ def test_a_manifest_of_another_user_does_not_count(tree: Tree) -> None:
     report = tree.ingest()
     assert (codes(report), tree.at("a.md").trust_tier) == (["manifest_ignored"], "general")
     assert "another user (uid 12345)" in report.notes[0].message
+
+
+def test_no_manifests(tree: Tree) -> None:
+    tree.write("rolebundle.toml", "no TOML")
+    tree.write("a.md", "Text.\n")
+    tree.ingest(manifests=False)
+    assert tree.at("a.md").trust_tier == "general"
+
+
+def test_untrusted_is_for_foreign_material(tree: Tree) -> None:
+    """Its manifest may have come with it, so it is not read."""
+    tree.write("rolebundle.toml", "no TOML")
+    tree.write("a.md", front(trust_tier="authoritative", origin="internal") + "Text.\n")
+    outcome = invoke("ingest", tree.root, "--untrusted", "--lexical-only", "--db", tree.db)
+    assert "rolebundle.toml: not used, because its folder is untrusted" in outcome.err
+    metadata = tree.at("a.md")
+    assert (metadata.trust_tier, metadata.origin) == ("untrusted", "untrusted")

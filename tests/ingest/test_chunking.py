@@ -13,12 +13,13 @@ from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
 from support.amounts import lengths, linear_time, rounds
+from support.reading import read_document
 
 SMALL = ChunkSettings(size=60, maximum=120)
 
 
 def markdown(text):
-    return next(iter(reader_for("a.md").read(text.encode(), "a.md", ReaderOptions())))
+    return read_document(text, "a.md")
 
 
 def chunks_of(text, settings=SMALL):
@@ -71,10 +72,6 @@ def test_content_type_is_the_only_kind_or_excerpt():
 def test_a_last_heading_is_attached_to_the_text_above():
     text = "# A\n\n" + "words " * 9 + "\n\n# B\n\n## C\n"
     assert [(c.start_line, c.end_line) for c in chunks_of(text)] == [(1, 7)]
-
-
-def test_headings_alone_are_a_chunk():
-    assert [c.content for c in chunks_of("# A\n\n## B\n")] == ["# A\n\n## B"]
 
 
 def test_a_block_up_to_the_maximum_is_not_cut():
@@ -149,12 +146,6 @@ def test_blocks_without_the_lines_of_the_file_get_blank_lines_between_them():
     blocks = (Block("paragraph", "a\nb", 2, 3), Block("paragraph", "c", 6, 6))
     (chunk,) = chunk_document("doc", ParsedDocument(blocks=blocks), SMALL)
     assert chunk.content == "a\nb\n\n\nc"
-
-
-def test_a_chunk_has_the_page_of_its_first_block():
-    blocks = tuple(Block("paragraph", "x" * 50, i, i, page=i) for i in (1, 2, 3))
-    pages = [c.page for c in chunk_document("doc", ParsedDocument(blocks=blocks), SMALL)]
-    assert pages == [1, 2, 3]
 
 
 @given(
@@ -286,19 +277,10 @@ def test_an_ordinary_edit_changes_few_chunks(edit, rounds):
     assert max(lost) <= 8
 
 
-def test_chunking_is_quick():
-    parts = [paragraph(i, 30) for i in range(1500)]
-    document = markdown("\n\n".join(parts))
-    began = time.process_time()
-    chunks = chunk_document("doc", document, ChunkSettings())
-    assert (time.process_time() - began) / len(chunks) < 0.005
-
-
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("text", ["x\n" * 50_000, "# h\n" * 12_500, "a b " * 50_000, "x" * 500_000])
 def test_odd_shapes_take_linear_time(text):
-    reader = reader_for("a.txt")
-    document = next(iter(reader.read(text.encode(), "a.txt", ReaderOptions())))
+    document = read_document(text, "a.txt")
     began = time.process_time()
     chunk_document("doc", document, ChunkSettings())
     assert time.process_time() - began < 5

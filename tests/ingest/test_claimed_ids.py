@@ -68,14 +68,6 @@ def test_of_two_files_in_one_run_the_one_with_the_right_is_kept(tree: Tree) -> N
     assert tree.documents()["w/n/a.md"].uri == "n/a.md"
 
 
-def test_of_two_that_declare_an_id_the_first_is_kept(tree: Tree) -> None:
-    for name in ("a.md", "b.md"):
-        tree.write(name, front(document_id="x") + f"Text of {name}.\n")
-    report = tree.ingest()
-    assert [refused.path for refused in report.refused()] == ["b.md"]
-    assert tree.documents()["x"].uri == "a.md"
-
-
 @pytest.mark.parametrize("is_foreign_first", [False, True])
 def test_folders_of_one_name_have_ids_of_their_own(tree: Tree, is_foreign_first: bool) -> None:
     ours = tree.write("ours/docs/a.md", "Text.\n").parent

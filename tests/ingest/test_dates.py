@@ -92,23 +92,24 @@ class TestCheckouts:
             "a/old.md": MAY, "a/docs/new é.md": JUNE, "a/b/old.md": MAY, "a/b/docs/new é.md": JUNE,
         }  # fmt: skip
 
-    def test_one_log_for_a_checkout(self, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        runs: list[list[str]] = []
-        run = subprocess.Popen
-        monkeypatch.setattr(
-            subprocess,
-            "Popen",
-            lambda command, **options: (runs.append(command), run(command, **options))[1],
-        )
-        for number in range(20):
-            write(checkout / f"more/{number}.md")
-        times_of(checkout)
-        assert ["log" in command for command in runs] == [False, True]
+    def test_a_file_that_was_edited_since_its_last_commit(self, checkout: Path) -> None:
+        """Its date is the time of the file; also if it was added, and not if it was only touched."""
+        write(checkout / "old.md", "# A\n\nText that is new.\n")
+        os.utime(checkout / "docs/new é.md", (JUNE, JUNE))
+        assert times_of(checkout) == {"docs/new é.md": JUNE}
+        git(checkout, "add", ".")
+        assert times_of(checkout) == {"docs/new é.md": JUNE}
 
-    def test_without_git(self, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        for path in ("", "."):
-            monkeypatch.setenv("PATH", path)
-            assert times_of(checkout) == {}
+    @pytest.mark.parametrize(
+        ("attributes", "text"),
+        [("", "# A\r\n\r\nText.\r\n"), ("* filter=lfs", "The text, of which git has a pointer.\n")],
+    )
+    def test_a_text_that_git_stores_otherwise(
+        self, checkout: Path, attributes: str, text: str
+    ) -> None:
+        write(checkout / ".gitattributes", attributes)
+        (checkout / "old.md").write_bytes(text.encode())
+        assert times_of(checkout)["old.md"] == MAY
 
     def test_a_broken_checkout(self, checkout: Path) -> None:
         (checkout / ".git" / "HEAD").write_text("nonsense")

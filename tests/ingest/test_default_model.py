@@ -21,6 +21,7 @@ from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.onnx import E5, MINILM, PackagedModel
 from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
+from rolebundle.errors import EmbedderError
 from rolebundle.ingest import indexes
 from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.ingest.options import IngestOptions
@@ -218,8 +219,6 @@ class TestIngest:
         assert active(db) == MINILM.name
 
     def test_a_model_that_fails_is_a_warning(self, db: Path, models: dict[str, Contextual]) -> None:
-        from rolebundle.errors import EmbedderError
-
         def fail() -> None:
             raise EmbedderError("model_hash", "it is another file", "install it again")
 

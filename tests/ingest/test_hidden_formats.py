@@ -10,11 +10,9 @@ import pytest
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.prepare import IntakeDocument, scan_documents
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.scan.settings import ScanSettings
 from support.hidden_pages import HTML
+from support.reading import read_all
 
 FACT = "The vault of the north wing opens with the word zebra47."
 SEEN = "The harbour opens at dawn."
@@ -111,10 +109,7 @@ HIDDEN: dict[str, tuple[str, bytes]] = {
 
 def scanned(path: str, data: bytes) -> tuple[str, list[str]]:
     """The text that is indexed, and the verdicts on the documents."""
-    reader = reader_for(path)
-    assert reader is not None
-    found = reader.read(data, path, ReaderOptions())
-    documents = [document for document in found if isinstance(document, ParsedDocument)]
+    documents = [one for one in read_all(data, path) if isinstance(one, ParsedDocument)]
     metadata = DocumentMetadata("d", "s", "Title", "u")
     results = scan_documents(
         [IntakeDocument(document, metadata) for document in documents], ScanSettings()

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import drop_index, use_index
-from rolebundle.contracts.index import IndexIdentity
 from rolebundle.embedding.noise import noise_of
 from rolebundle.errors import EmbedderError, UsageError
-from rolebundle.ingest import indexes, sync
-from rolebundle.ingest.chunking import CHUNKER_VERSION
+from rolebundle.ingest import sync
 from rolebundle.ingest.indexes import INPUT_VERSION, EmbeddingReport
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.storage.connection import Corpus
@@ -89,23 +86,6 @@ def test_the_noise_of_the_model_is_stored_once_something_is_embedded(db: Path, n
     assert active(db).noise == noise_of(HashingProvider(NEW))
 
 
-def test_an_interrupted_build_continues(db: Path) -> None:
-    def fail(call: int) -> None:
-        if call == 3:
-            raise RuntimeError("no more")
-
-    with pytest.raises(RuntimeError):
-        build(db, Watched(NEW, before=fail))
-    assert active(db).identity.model == IDENTITY
-    embedded = assert_never_mixed(db)["newer"]
-    assert embedded in {2 * BATCH, 3 * BATCH}
-    second_run = Watched(NEW)
-    report = build(db, second_run)
-    assert sum(second_run.batches) == report.embedded == FILES - embedded
-    assert active(db).identity.model == NEW
-    assert assert_never_mixed(db) == {"hashed-words": FILES, "newer": FILES}
-
-
 @pytest.mark.parametrize("moment", [0, FILES // BATCH - 1])
 def test_documents_ingested_during_the_build_are_embedded_before_activation(
     db: Path, notes: Path, moment: int
@@ -121,38 +101,6 @@ def test_documents_ingested_during_the_build_are_embedded_before_activation(
     assert report.waiting == 0
     assert active(db).identity.model == NEW
     assert assert_never_mixed(db) == {"hashed-words": FILES, "newer": FILES}
-
-
-def test_chunks_added_after_the_last_batch_are_embedded_before_activation(
-    db: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill, runs = indexes.fill_index, []
-
-    def filled(*arguments: Any) -> EmbeddingReport:
-        report = fill(*arguments)
-        if not runs:
-            write(notes, "late")
-            with open_writer(db) as corpus:
-                sync.ingest(corpus, [notes], None)
-        runs.append(report.embedded)
-        return report
-
-    monkeypatch.setattr(indexes, "fill_index", filled)
-    report = build(db, Watched(NEW))
-    assert runs == [FILES, 1]
-    assert report.embedded == FILES + 1
-    assert assert_never_mixed(db)["newer"] == FILES + 1
-
-
-def test_the_old_index_stays_active_if_the_new_model_fails(db: Path) -> None:
-    class Failing(Watched):
-        def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
-            raise EmbedderError("embedder_down", "the server is gone", "start it")
-
-    report = build(db, Failing(NEW))
-    assert (report.embedded, report.waiting) == (0, FILES)
-    assert "the server is gone" in report.problem
-    assert active(db).identity.model == IDENTITY
 
 
 def test_a_failing_text_is_reported_and_the_others_are_embedded(db: Path) -> None:
@@ -189,22 +137,6 @@ def test_use_and_drop(db: Path) -> None:
     assert "1 (fake:hashed-words)" in unknown.value.hint
 
 
-def test_an_incomplete_index_cannot_be_activated(db: Path) -> None:
-    with pytest.raises(RuntimeError):
-        build(db, Watched(NEW, before=_stop))
-    before = assert_never_mixed(db)["newer"]
-    with pytest.raises(UsageError) as refused:
-        use_index(Workspace(db), "newer")
-    assert refused.value.code == "index_incomplete"
-    assert f"{FILES - before} chunks" in refused.value.message
-    assert active(db).identity.model == IDENTITY
-
-
-def _stop(call: int) -> None:
-    if call >= 1:
-        raise RuntimeError("stop")
-
-
 def test_an_ambiguous_name(db: Path) -> None:
     build(db, Watched(NEW._replace(digest="3333")))
     build(db, Watched(NEW))
@@ -215,27 +147,6 @@ def test_an_ambiguous_name(db: Path) -> None:
     assert active(db).identity.model.digest == "3333"
 
 
-def test_a_plan_writes_nothing(db: Path) -> None:
-    before = db.read_bytes()
-    provider = Watched(NEW)
-    with open_reader(db) as corpus:
-        plan = indexes.estimate(corpus, provider)
-        complete = indexes.estimate(corpus, HashingProvider())
-    # Each vector stands twice: where it is scanned, and beside its record.
-    assert (plan.chunks, plan.waiting, plan.bytes) == (FILES, FILES, FILES * 12 * 4 * 2)
-    assert plan.seconds > 0
-    assert (complete.waiting, complete.bytes, complete.seconds) == (0, 0, 0.0)
-    assert db.read_bytes() == before
-
-
-def test_the_plan_of_an_interrupted_build(db: Path) -> None:
-    with pytest.raises(RuntimeError):
-        build(db, Watched(NEW, before=_stop))
-    embedded = assert_never_mixed(db).get("newer", 0)
-    with open_reader(db) as corpus:
-        assert indexes.estimate(corpus, Watched(NEW)).waiting == FILES - embedded
-
-
 # -- another model, and outdated vectors ---------------------------------------------------------
 
 
@@ -243,16 +154,6 @@ def test_the_option_of_an_ingest_not_to_embed(notes: Path) -> None:
     with Admin(notes.with_name("new.db")) as admin:
         report = admin.ingest([notes], IngestOptions(lexical_only=True))
         assert (report.added, report.embedded) == (20, 0)
-
-
-def test_another_model_is_an_error_before_the_first_write(db: Path, notes: Path) -> None:
-    before = db.read_bytes()
-    write(notes, "more")
-    with pytest.raises(EmbedderError) as refused:
-        Admin(Workspace(db, HashingProvider(NEW))).ingest([notes])
-    assert refused.value.code == "model_mismatch"
-    assert db.read_bytes() == before
-    assert "rolebundle corpus embed --model fake:newer" in refused.value.hint
 
 
 def test_outdated_vectors_of_an_older_index_are_replaced(notes: Path, db: Path) -> None:
@@ -278,13 +179,3 @@ def test_outdated_vectors_of_an_older_index_are_replaced(notes: Path, db: Path) 
         renewed = vector_index.active_index(corpus)
         assert renewed is not None and renewed.identity.chunker == INPUT_VERSION
     assert build(db, HashingProvider()) == EmbeddingReport(0, 0)
-
-
-def test_an_incomplete_index_is_found_by_its_model(db: Path) -> None:
-    identity = IndexIdentity(NEW, CHUNKER_VERSION)
-    with open_writer(db) as corpus:
-        with corpus.writing():
-            created = vector_index.create_index(corpus, identity, activate=False)
-        assert vector_index.find_index(corpus, identity) == created
-        assert vector_index.find_index(corpus, identity._replace(normalization="none")) is None
-        assert vector_index.find_index(corpus, identity._replace(chunker="another")) == created

@@ -151,19 +151,39 @@ def changed(data: bytes, **information: str) -> bytes:
     return out.getvalue()
 
 
-@pytest.mark.parametrize(
-    "declared",
-    [
-        "untitled",
-        "Microsoft Word - minutes.doc",
-        "PowerPoint Presentation",
-        "minutes_final2.docx",
-        "(unspecified)",
-        "Document1",
-        "17",
-        "",
-    ],
-)
+def test_a_block_is_on_one_page_and_its_lines_are_those_of_the_document() -> None:
+    document = read(minutes())
+    pages = [block.page for block in document.blocks]
+    assert pages == sorted(pages) and len(set(pages)) > 1
+    for block in document.blocks:
+        assert block.text == "\n".join(document.lines[block.start_line - 1 : block.end_line])
+
+
+def test_unreadable_pdfs_have_their_codes() -> None:
+    blank = io.BytesIO()
+    SimpleDocTemplate(blank, invariant=1).build([Spacer(1, 9)])
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(minutes()))
+    writer.encrypt("secret", algorithm="AES-256")
+    protected = io.BytesIO()
+    writer.write(protected)
+    for data, code in (
+        (blank.getvalue(), "no_text_layer"),
+        (protected.getvalue(), "encrypted_pdf"),
+        (b"%PDF-1.4 nothing", "unreadable_pdf"),
+        (b"", "unreadable_pdf"),
+    ):
+        with pytest.raises(DocumentError) as caught:
+            read(data)
+        assert caught.value.code == code
+
+
+PROGRAMS = (
+    "untitled|Microsoft Word - minutes.doc|PowerPoint Presentation|minutes_final2.docx"
+    "|(unspecified)|Document1|17|"
+).split("|")
+
+
+@pytest.mark.parametrize("declared", PROGRAMS)
 def test_what_a_program_wrote_is_no_title(declared: str) -> None:
     assert declared_title(declared) == ""
 
@@ -197,16 +217,3 @@ def test_the_date_is_that_of_the_last_change() -> None:
     assert read(changed(data, **dates)).inferred["updated_at"] == "2026-02-03T04:05:06+00:00"
     dates["ModDate"] = "next week"
     assert read(changed(data, **dates)).inferred["updated_at"] == "2025-01-02T03:04:05+01:00"
-
-
-def test_a_scan_and_a_protected_pdf_have_codes_of_their_own() -> None:
-    out = io.BytesIO()
-    SimpleDocTemplate(out, invariant=1).build([Spacer(1, 9)])
-    writer = pypdf.PdfWriter(clone_from=io.BytesIO(minutes()))
-    writer.encrypt("secret", algorithm="AES-256")
-    protected = io.BytesIO()
-    writer.write(protected)
-    for data, code in ((out, "no_text_layer"), (protected, "encrypted_pdf")):
-        with pytest.raises(DocumentError) as caught:
-            read(data.getvalue())
-        assert caught.value.code == code

@@ -21,7 +21,7 @@ from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.roots import plan
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.records import path_flags, roots
+from rolebundle.storage.records import roots
 from support.commands import invoke
 from support.fake_embedder import CountingProvider
 from support.sound import assert_sound, contents
@@ -77,25 +77,6 @@ def counted(report: IngestReport) -> tuple[int, int, int, int]:
 # -- names -----------------------------------------------------------------------------------------
 
 
-def test_folders_of_the_same_name_have_sources_of_their_own(world: World) -> None:
-    for project in ("a", "b", "b c"):
-        world.write(f"{project}/docs/README.md")
-    for project in ("a", "b", "b c"):
-        assert world.ingest(f"{project}/docs").refused() == []
-    assert world.ids() == ["b-c-docs/README.md", "b-docs/README.md", "docs/README.md"]
-    assert counted(world.ingest("b/docs", "a/docs", "b c/docs")) == (0, 0, 3, 0)
-    assert world.roots()["b/docs"].documents == 1
-
-
-def test_the_names_of_parents_that_are_alike_are_numbered(world: World) -> None:
-    world.write("x/b/docs/a.md")
-    world.write("x-b/docs/a.md")
-    world.write("docs/a.md")
-    for name in ("docs", "x/b/docs", "x-b/docs"):
-        assert world.ingest(name).refused() == []
-    assert world.ids() == ["b-docs/a.md", "docs/a.md", "x-b-docs/a.md"]
-
-
 def test_a_source_is_numbered_if_no_parent_has_another_name() -> None:
     """As the root of the file system, and a folder in it whose name is taken."""
     used_names = {"files", "usr", "usr-2"}
@@ -114,24 +95,6 @@ def test_a_source_that_the_owner_declares_is_not_changed(world: World) -> None:
     world.ingest("a/docs", flags={"source_id": "handbook"})
     world.ingest("b/docs", flags={"source_id": "handbook"})
     assert world.ids() == ["handbook/a.md", "handbook/b.md"]
-
-
-def test_a_corpus_without_roots_keeps_its_sources(world: World) -> None:
-    """As one that an earlier version made, in which both folders have the source `docs`."""
-    for project in ("a", "b"):
-        world.write(f"{project}/docs/{project}.md")
-        world.ingest(f"{project}/docs", flags={"source_id": "docs"})
-    world.change(forget_roots_and_flags)
-    for project in ("a", "b"):
-        assert counted(world.ingest(f"{project}/docs")) == (0, 1, 0, 0)
-    assert world.ids() == ["docs/a.md", "docs/b.md"]
-    assert {root.source_id for root in world.roots().values()} == {"docs"}
-
-
-def forget_roots_and_flags(corpus: Corpus) -> None:
-    with corpus.writing():
-        roots.save(corpus, [])
-        path_flags.save(corpus, {})
 
 
 def test_a_document_cannot_take_the_name_of_a_folder(world: World) -> None:
@@ -232,28 +195,6 @@ def test_a_root_that_became_a_link_keeps_its_documents(world: World) -> None:
     world.change(lambda corpus: ingested_roots.move_root(corpus, notes, synced))
     assert counted(world.update()) == (0, 0, 1, 0)
     assert (world.ids(), list(world.roots())) == (["notes/a.md"], ["synced"])
-
-
-def test_no_manifest_above_a_root_changes_its_ids(world: World) -> None:
-    """But in a corpus of an earlier version, ids may begin with the folder of such a manifest."""
-    world.write("a/docs/x.md")
-    world.write("b/docs/x.md")
-    world.write("rolebundle.toml", "[defaults]\ntags = ['x']\n")
-    report = world.ingest("a/docs", "b/docs")
-    assert {note.code for note in report.notes} == {"manifest_ignored"}
-    assert world.ids() == ["b-docs/x.md", "docs/x.md"]
-
-    def as_before(corpus: Corpus) -> None:
-        with corpus.writing():
-            known = [
-                root.model_copy(update={"source_id": "w", "prefix": f"{name}/docs"})
-                for name, root in zip("ab", roots.load(corpus), strict=True)
-            ]
-            roots.save(corpus, known)
-
-    world.change(as_before)
-    assert world.update().refused() == []
-    assert world.ids() == ["b-docs/x.md", "docs/x.md"]
 
 
 PLACES = ("a", "a/b", "a/b/c", "a/d", "e")
@@ -449,14 +390,6 @@ def test_removing_a_root(world: World) -> None:
         "with the part that shares its source"
     )
     assert world.ids() == ["b/y.md"]
-
-
-def test_the_name_of_a_root_is_not_its_path(world: World) -> None:
-    world.write("a/docs/a.md")
-    world.ingest("a/docs")
-    with pytest.raises(UsageError, match="is no root") as error:
-        world.change(lambda corpus: ingested_roots.root_at(corpus, Path("docs")))
-    assert f"did you mean {world.folder / 'a/docs'}?" in error.value.hint
 
 
 def test_a_purged_file_is_no_root(world: World) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,14 +14,12 @@ from typing import Any
 import pytest
 
 from rolebundle.errors import ConfigurationError, UsageError
-from rolebundle.ingest import sync, workers
+from rolebundle.ingest import prepare, sync, workers
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport, OnReading, Reading, no_reading
 from rolebundle.policy.overlays import load_file
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import store
 from rolebundle.storage.opening import open_reader, open_writer
-from support.commands import invoke
 from support.compartments import search_everywhere
 from support.corpora import NOW, ask
 from support.fake_embedder import CountingProvider, HashingProvider
@@ -113,8 +112,6 @@ def test_a_second_run_writes_nothing(world: World) -> None:
 
 
 def test_a_new_modification_time_is_not_a_change(world: World) -> None:
-    import os
-
     world.ingest()
     before = world.db.read_bytes()
     for path in world.tree.iterdir():
@@ -174,14 +171,6 @@ def test_new_tags_are_embedded(world: World) -> None:
     assert len(world.look(lambda corpus: search_everywhere(corpus, "tags:x"))) == len(chunks)
 
 
-def test_a_deleted_file_is_removed(world: World) -> None:
-    world.ingest()
-    (world.tree / "n2.md").unlink()
-    assert counted(world.ingest()) == (0, 0, 5, 1)
-    assert "n2.md" not in world.look(paths_in)
-    assert world.rows("SELECT 1 FROM chunk WHERE content LIKE '%Note 2 %'") == []
-
-
 def test_a_deleted_folder_is_removed(world: World) -> None:
     for name in ("deep/a.md", "deep/er/b.md", "deep-not/c.md"):
         world.write(name, "A note.\n")
@@ -208,13 +197,6 @@ def test_documents_from_elsewhere_stay(world: World, tmp_path: Path) -> None:
     assert counted(world.ingest(world.tree, other_folder)) == (0, 0, 6, 1)
 
 
-def test_a_moved_file(world: World) -> None:
-    world.ingest()
-    (world.tree / "n4.md").rename(world.tree / "moved.md")
-    assert counted(world.ingest()) == (1, 0, 5, 1)
-    assert world.look(paths_in) == {f"n{n}.md" for n in (0, 1, 2, 3, 5)} | {"moved.md"}
-
-
 @pytest.mark.parametrize("to", ["a.md", "z.md"])
 def test_a_moved_file_with_a_declared_id(world: World, to: str) -> None:
     path = world.write("m.md", "---\ndocument_id: mine\n---\n\nText.\n")
@@ -225,18 +207,6 @@ def test_a_moved_file_with_a_declared_id(world: World, to: str) -> None:
     assert report.skipped == []
     sql = "SELECT f.path FROM document d JOIN file f ON f.id = d.file WHERE document_id = 'mine'"
     assert world.rows(sql) == [(to,)]
-
-
-def test_a_moved_root_is_the_same_corpus(world: World, tmp_path: Path) -> None:
-    """Ids are relative to the root; where it lies on the machine is no part of them."""
-    world.ingest()
-    before = [name for name, _, _ in world.rows(CHUNKS)]
-    (tmp_path / "elsewhere").mkdir()
-    world.tree = world.tree.rename(tmp_path / "elsewhere" / "notes")
-    fresh = World.__new__(World)
-    fresh.tree, fresh.db, fresh.provider = world.tree, tmp_path / "2.db", CountingProvider()
-    fresh.ingest()
-    assert [name for name, _, _ in fresh.rows(CHUNKS)] == before
 
 
 # -- refused and unreadable -----------------------------------------------------------------------
@@ -280,7 +250,6 @@ def test_a_page_in_its_own_encoding_is_not_binary(world: World) -> None:
 def test_an_unreadable_file_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.ingest()
     before = world.db.read_bytes()
-    import os
 
     real = os.open
 
@@ -323,9 +292,6 @@ def test_a_compressed_file_is_read_as_the_file_inside(world: World) -> None:
 def test_a_defect_that_one_file_meets_skips_that_file_only(
     world: World, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    from rolebundle.ingest import prepare
-    from rolebundle.ingest.readers.markdown import READERS
-
     def failing(real: Any, is_bad: Any) -> Any:
         def call(*arguments: Any) -> Any:
             if is_bad(*arguments):
@@ -362,14 +328,6 @@ def test_two_documents_with_the_same_id(world: World) -> None:
     assert world.rows("SELECT 1 FROM chunk WHERE content LIKE '%second%'") == []
     (world.tree / "a.md").unlink()
     assert counted(world.ingest()) == (1, 0, 6, 1)
-
-
-def test_the_same_id_twice_in_a_file(world: World) -> None:
-    lines = [json.dumps({"_id": "x", "title": "", "text": f"text {n}"}) for n in range(2)]
-    world.write("two.jsonl", "\n".join(lines) + "\n")
-    report = world.ingest()
-    assert len(report.refused()) == 1 or report.notes
-    assert world.rows("SELECT count(*) FROM document WHERE document_id LIKE '%x'") <= [(1,)]
 
 
 def test_a_file_without_text_is_noted_unless_it_is_empty(world: World) -> None:
@@ -433,13 +391,6 @@ def test_workers_create_the_same_corpus(
     assert contents(world.db) == expected
 
 
-def test_a_large_corpus_gets_an_approximate_index(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sync, "optimize_large", lambda *_: 1)
-    assert world.ingest().optimized == 1
-
-
 def assert_is_watched(seen: list[Reading], tree: Path, unchanged: int, chunks: int) -> None:
     """Each file of a tree was reported when it was read, but for so many, and so were its chunks."""
     sizes = [path.stat().st_size for path in tree.rglob("*.md")]
@@ -447,16 +398,6 @@ def assert_is_watched(seen: list[Reading], tree: Path, unchanged: int, chunks: i
     assert [now.files for now in seen if not now.slow] == list(range(unchanged + 1, files + 1))
     assert seen[-1] == Reading(files, files, sum(sizes), sum(sizes), chunks)
     assert [now.bytes for now in seen] == sorted(now.bytes for now in seen)
-
-
-def test_reading_is_watched(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync, "_SECONDS_BETWEEN_REPORTS", -1.0)
-    world.ingest()
-    for number in range(80):
-        world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
-    seen: list[Reading] = []
-    world.ingest(on_reading=seen.append)
-    assert_is_watched(seen, world.tree, 6, 80)
 
 
 def test_an_interrupted_ingest_goes_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -488,12 +429,6 @@ def test_sources_without_documents_are_removed(world: World) -> None:
     path.unlink()
     world.ingest()
     assert world.rows("SELECT source_id FROM source") == [("notes",)]
-
-
-def test_known_files(world: World) -> None:
-    world.ingest()
-    known = world.look(store.known_files)
-    assert sorted(known) == sorted(str(path) for path in world.tree.iterdir())
 
 
 # -- the reference's own data ---------------------------------------------------------------------
@@ -549,19 +484,3 @@ def test_the_knowledge_core_corpus(shared: Path, tmp_path: Path) -> None:
             selections[overlay.role_id] = frozenset(passage.chunk_id for passage in bundle.selected)
     assert len(selections) == 5
     assert len(set(selections.values())) == 5, "five roles, five selections"
-
-
-def test_the_knowledge_core_corpus_through_the_command_line(shared: Path, tmp_path: Path) -> None:
-    folder, db = shared / "compat" / "knowledge-core", tmp_path / "k.db"
-    assert invoke("ingest", folder / "corpus-divergence.json", "--db", db).code == 0
-    chosen = set()
-    for path in sorted((folder / "roles").glob("*.json")):
-        outcome = invoke(
-            "retrieve", TASK, "--role", path.stem, "--overlay-dir", folder / "roles",
-            "--format", "json", "--db", db,
-        )  # fmt: skip
-        assert (outcome.code, outcome.err) == (0, "")
-        chosen.add(
-            frozenset(passage["chunk_id"] for passage in json.loads(outcome.out)["selected"])
-        )
-    assert len(chosen) == 5

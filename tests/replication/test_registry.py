@@ -26,22 +26,6 @@ FOLDERS = {
 
 
 @pytest.mark.parametrize(
-    ("target", "folder"),
-    [
-        ("share", Path("share").absolute()),
-        ("/mnt/share", "/mnt/share"),
-        ("./a:b", Path("a:b").absolute()),
-        ("file:///mnt/my%20share", "/mnt/my share"),
-        ("FILE://localhost/mnt/share", "/mnt/share"),
-    ],
-)
-def test_a_folder_is_known_by_its_absolute_path(target: str, folder: str | Path) -> None:
-    transport = open_transport(target)
-    assert isinstance(transport, FolderTransport)
-    assert transport.target == str(folder)
-
-
-@pytest.mark.parametrize(
     ("target", "kind"),
     [
         *((target, FolderTransport) for target in FOLDERS),
@@ -64,22 +48,6 @@ def test_a_target(target: str, kind: type) -> None:
     # A folder is the same target however it is written.
     is_folder = isinstance(transport, FolderTransport)
     assert transport.target == (str(FOLDERS[target]) if is_folder else target)
-
-
-@pytest.mark.parametrize(
-    ("target", "folder"),
-    [
-        ("share", Path.cwd() / "share"),
-        ("/mnt/share", Path("/mnt/share")),
-        ("./a:b", Path.cwd() / "a:b"),
-        ("file:///mnt/my%20share", Path("/mnt/my share")),
-        ("FILE://localhost/mnt/share", Path("/mnt/share")),
-    ],
-)
-def test_a_folder_is_the_same_target_from_everywhere(target: str, folder: Path) -> None:
-    transport = open_transport(target)
-    assert isinstance(transport, FolderTransport)
-    assert transport.target == str(folder)
 
 
 @pytest.mark.parametrize(

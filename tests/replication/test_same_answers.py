@@ -291,19 +291,6 @@ def test_other_answers_are_equal(sample: Published, agent: str) -> None:
         assert _plain(own) == _plain(theirs)
 
 
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("agent", READERS)
-def test_a_bundle_of_the_publisher_is_replayed_on_the_replica(
-    sample: Published, agent: str
-) -> None:
-    request = request_from({"task": TASKS[0], "role": ROLES[1], "agent": agent, "now": AT})
-    bundle = sample.publisher.retrieve(request)
-    replay = sample.replicas[agent].replay(bundle)
-    assert replay.same_selection
-    assert replay.passages == []
-    assert set(replay.differs) <= {"corpus"}
-
-
 _NAMES_AND_TIMINGS = {"file", "replica", "latency_ms", "lexical_ms", "semantic_ms", "rerank_ms"}
 
 

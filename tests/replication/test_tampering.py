@@ -20,6 +20,7 @@ from typing import Any
 
 import apsw
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from rolebundle.errors import RolebundleError
 from rolebundle.replication.signatures import PrivateKey, key_id
@@ -323,18 +324,12 @@ CASES: dict[str, Case] = {
         for seed in range(count)
     },
 }
+BARE_TOO = (
+    "replay|older time|other target|other corpus|another key|newer schema|expired|corpus in place"
+    "|text in place|nothing in place|another application"
+).split("|")
 BARE: dict[str, Case] = {
-    "replay": CASES["replay"],
-    "older time": CASES["older time"],
-    "other target": CASES["other target"],
-    "other corpus": CASES["other corpus"],
-    "another key": CASES["another key"],
-    "newer schema": CASES["newer schema"],
-    "expired": CASES["expired"],
-    "corpus in place": CASES["corpus in place"],
-    "text in place": CASES["text in place"],
-    "nothing in place": CASES["nothing in place"],
-    "another application": CASES["another application"],
+    **{name: CASES[name] for name in BARE_TOO},
     **{name: case for name, case in CASES.items() if name.startswith(("rows:", "schema:"))},
     **{
         f"edited {name}": inside(
@@ -437,8 +432,6 @@ def test_tables_of_litestream_are_removed(world: World) -> None:
 
 
 def test_the_command_line_says_what_is_wrong(world: World, tmp_path: Path) -> None:
-    from cryptography.hazmat.primitives import serialization
-
     public = tmp_path / "team.pub"
     public.write_bytes(
         world.site.key.public_key().public_bytes(

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +15,6 @@ from rolebundle.replication.transports import open_transport
 from rolebundle.storage.location import PUBLISHED_MANIFEST
 from rolebundle.storage.opening import open_writer
 from support.corpora import document, fill
-from support.killing import killing_at, run_child
 from support.replication_site import OPTIONS, Site, editions_in, names_in, published_file
 from support.static_host import static_host
 from support.transports import PLACES, Place
@@ -72,34 +68,6 @@ def test_what_may_not_be_seen_any_more_leaves_the_store(place: Place, site: Site
     report = publish(site.db, site.audience, place.publisher, site.key, OPTIONS)
     assert report.history is not None and not report.history.left, report.history
     assert publish(site.db, site.audience, place.publisher, site.key, OPTIONS).history is None
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-@pytest.mark.parametrize("place", ["folder", pytest.param("rsync"), "litestream"], indirect=True)
-def test_a_push_is_killed(place: Place, site: Site) -> None:
-    """Before each rename, sync and program: the former replica, or the new one."""
-    push(place, site)
-    site.pull(place.reader)
-    former = {"edition1"}
-    for moment in range(1, 60, 4):
-        edition = moment + 1
-        site.write(edition)
-        is_killed = run_child(lambda _, n=moment: _push_killed_at(n, place, site)).killed
-        site.pull(place.reader)
-        assert editions_in(site.replica) in (former, {f"edition{edition}"})
-        former = editions_in(site.replica)
-        if not is_killed:
-            break
-    push(place, site)
-    site.pull(place.reader)
-    assert editions_in(site.replica) == {f"edition{edition}"}
-
-
-def _push_killed_at(moment: int, place: Place, site: Site) -> None:
-    killing = killing_at(moment)
-    os.fsync, os.replace = killing(os.fsync), killing(os.replace)  # type: ignore[assignment]
-    subprocess.Popen = killing(subprocess.Popen)  # type: ignore[assignment,misc]
-    push(place, site)
 
 
 # -- a folder, and a host that serves it --------------------------------------------------------------

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.why import Why
-from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.content.stored_document import StoredDocument
-from support.corpora import ask, built, document, resolved
+from support.corpora import ask, built, document
 
 MARCH, JULY, DECEMBER = "2026-03-01T00:00:00Z", "2026-07-01T00:00:00Z", "2026-12-01T00:00:00Z"
 """The time of a request that names none is the first of November."""
@@ -120,38 +116,3 @@ class TestSuperseding:
         fields = {"seen": ["v1#0"], "as_of": MARCH}
         bundle = bundle_of(tmp_path, *self.versions(updated_at=JULY), **fields)
         assert codes(bundle) == {"v1": "already_seen", "v2": "not_yet_valid"}
-
-
-class TestWhy:
-    def why(self, folder: Path, *documents: StoredDocument, of: str = "d", **fields: Any) -> Why:
-        with built(folder, documents) as corpus:
-            return explain(corpus, resolved(task="token", **fields), of, ReferenceScope())
-
-    @pytest.mark.parametrize(
-        ("dates", "fields", "window"),
-        [
-            ({"valid_from": DECEMBER}, {}, f"from {DECEMBER} on"),
-            ({"valid_until": MARCH}, {}, f"until {MARCH}"),
-            (
-                {"updated_at": MARCH, "valid_from": "2026-02-01T00:00:00Z", "valid_until": JULY},
-                {"as_of": "2026-01-01"},
-                f"from {MARCH} on and until {JULY}",
-            ),
-        ],
-        ids=str,
-    )
-    def test_it_is_selected_at_the_times_at_which_it_is_valid(
-        self, tmp_path: Path, dates: dict[str, str], fields: dict[str, str], window: str
-    ) -> None:
-        stored = document("d", ["token"], **dates)
-        found = self.why(tmp_path, stored, **fields)
-        assert (found.outcome, found.step) == ("rejected", "filter")
-        for moment in re.findall(r"20\S+Z", window):
-            assert self.why(tmp_path, stored, as_of=moment).outcome == "selected"
-
-    def test_one_that_is_not_superseded_yet(self, tmp_path: Path) -> None:
-        documents = TestSuperseding().versions(updated_at=JULY)
-        found = self.why(tmp_path, *documents, of="v1", as_of=MARCH)
-        assert found.outcome == "selected"
-        found = self.why(tmp_path, *documents, of="v1", as_of=MARCH, where={"domain": "x"})
-        assert found.step == "where"

@@ -16,7 +16,6 @@ from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.retrieval.lexical import (
     LexicalProposals,
     Statistics,
-    inverse_frequency,
     match_expression,
 )
 from rolebundle.storage.connection import Corpus
@@ -136,21 +135,6 @@ def test_bm25_equals_that_of_fts5(documents: list[StoredDocument], terms: list[T
         assert found.keys() == expected.keys()
         for row, score in found.items():
             assert math.isclose(score, expected[row], rel_tol=CLOSE, abs_tol=1e-15)
-
-
-@few_examples
-@given(documents=corpora())
-def test_the_extent_counts_chunks_and_tokens(documents: list[StoredDocument]) -> None:
-    with scratch_folder() as folder, built(folder, documents) as corpus:
-        place = only_compartment(corpus)
-        corpus.register_occurrences(lexical_index.COLUMN_WEIGHTS)
-        corpus.db.pragma("query_only", False)
-        corpus.run(
-            f"CREATE VIRTUAL TABLE temp.every USING fts5vocab (main, lexical_{place}, instance)"
-        )
-        tokens = corpus.value("SELECT count(*) FROM every")
-        chunks = sum(len(document.chunks) for document in documents)
-        assert lexical_index.extent(corpus, place) == (chunks, tokens)
 
 
 def query_of(task: Sequence[Term], expansion: Sequence[Term] = ()) -> Query:
@@ -278,21 +262,3 @@ class TestDepth:
             assert alone["shared"] < alone["hr"] == alone["board"]
             found = lexical.propose(corpus, query_of([Term("token")]), 1).task
             assert [*found] == [1]
-
-
-class TestStatistics:
-    def test_a_term_in_most_chunks_has_the_minimum_idf(self) -> None:
-        assert inverse_frequency(10, 10) == inverse_frequency(10, 6) == 1e-6
-        assert inverse_frequency(10, 4) > inverse_frequency(10, 5) == 1e-6
-
-    def test_a_term_without_a_chunk_adds_nothing_to_the_total_weight(self) -> None:
-        statistics = Statistics.of(10, 50, [1, 0], [2, 1])
-        assert statistics.total_weight == statistics.weights[0] == 2 * inverse_frequency(10, 1)
-        assert statistics.average == 5
-
-    def test_occurrences_raise_the_score_and_length_lowers_it(self) -> None:
-        statistics = Statistics.of(100, 1000, [3], [1])
-        assert statistics.bm25(10, [2]) > statistics.bm25(10, [1]) > statistics.bm25(20, [1]) > 0
-        assert statistics.bm25(10, [0]) == 0
-        most = statistics.weights[0] * (lexical.K1 + 1)
-        assert statistics.bm25(10, [1e12]) == pytest.approx(most)

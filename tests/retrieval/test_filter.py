@@ -52,9 +52,45 @@ def forbids(pattern: str, reason: str = "") -> Overlay:
     return overlay(source_policy={"forbidden_sources": [{"pattern": pattern, "reason": reason}]})
 
 
-class TestBase:
-    def test_the_base_score_is_a_half(self) -> None:
-        assert score(overlay()) == 0.5
+OTHERS, OURS = ("writer",), ("writer", "reviewer")
+
+
+@pytest.mark.parametrize(
+    ("policy", "fields", "expected"),
+    [
+        ({}, {}, 0.5),
+        ({"allowed_sources": [{"pattern": "law"}]}, {"source_id": "Bylaws"}, 0.5),
+        ({"allowed_sources": [{"pattern": "law"}]}, {"document_type": "Bylaws"}, 0.5),
+        ({"allowed_sources": [{"pattern": "law"}]}, {"domain": "Bylaws"}, 0.5),
+        ({}, {"applicable_roles": OURS}, 0.65),
+        ({}, {"applicable_roles": OTHERS}, 0.25),
+        ({"role_mismatch_penalty": 0.2}, {"applicable_roles": OTHERS}, 0.4),
+        ({"role_mismatch_penalty": 0.99}, {"applicable_roles": OTHERS}, 0.01),  # not 0.005
+        ({"freshness_max_age_days": 100}, {"updated_at": days_ago(101)}, 0.25),
+        ({"freshness_max_age_days": 100}, {"updated_at": days_ago(100)}, 0.5),
+        ({"freshness_max_age_days": 100, "stale_penalty": 1}, {"updated_at": days_ago(100)}, 0.5),
+        (
+            {"freshness_max_age_days": 100, "stale_penalty": 0.9},
+            {"updated_at": days_ago(101)},
+            0.05,
+        ),
+        ({"trust_tier_boosts": {"authoritative": 2.0}}, {"trust_tier": "authoritative"}, 1.0),
+        ({"trust_tier_boosts": {"authoritative": 2.0}}, {"trust_tier": "general"}, 0.5),
+        ({"trust_tier_boosts": {"general": 100.0}}, {}, 10.0),
+        ({"document_type_boosts": {"runbook": 1.4}}, {"document_type": "runbook"}, 0.7),
+        ({"document_type_boosts": {"runbook": 1.4}}, {"document_type": "runbooks"}, 0.5),
+        ({"domain_boosts": {"security": 0.5}}, {"domain": "security"}, 0.25),
+        ({"preferred_sources": [{"pattern": "WIK"}]}, {"source_id": "wiki"}, 0.75),
+    ],
+    ids=str,
+)
+def test_the_metadata_score(
+    policy: dict[str, Any], fields: dict[str, Any], expected: float
+) -> None:
+    of_sources = {key: value for key, value in policy.items() if isinstance(value, list | dict)}
+    others = {key: value for key, value in policy.items() if key not in of_sources}
+    role = overlay(source_policy=of_sources, retrieval_policy=others)
+    assert score(role, **fields) == pytest.approx(expected)
 
 
 class TestForbiddenSources:
@@ -117,10 +153,6 @@ class TestAllowedSources:
             "not one of the allowed sources: policy, law",
         )
 
-    @pytest.mark.parametrize("field", ["source_id", "document_type", "domain"])
-    def test_one_match_is_enough(self, field: str) -> None:
-        assert score(self.ROLE, **{field: "Bylaws"}) == 0.5
-
     def test_a_forbidden_source_is_rejected_even_if_it_is_allowed(self) -> None:
         role = overlay(
             source_policy={
@@ -143,16 +175,6 @@ class TestRoles:
         own = passage(excluded_roles=("reviewer",))
         assert rejection(own, overlay())[0] == "role_mismatch"
 
-    def test_an_applicable_role_is_multiplied_by_1_3(self) -> None:
-        assert score(overlay(), applicable_roles=("writer", "reviewer")) == pytest.approx(0.65)
-
-    def test_a_document_for_other_roles_is_multiplied_by_a_half_by_default(self) -> None:
-        assert score(overlay(), applicable_roles=("writer",)) == pytest.approx(0.25)
-
-    def test_the_overlays_penalty_replaces_the_default(self) -> None:
-        role = overlay(retrieval_policy={"role_mismatch_penalty": 0.2})
-        assert score(role, applicable_roles=("writer",)) == pytest.approx(0.4)  # 0.5 × 0.8
-
     def test_a_penalty_of_one_rejects_what_is_for_other_roles(self) -> None:
         role = overlay(retrieval_policy={"role_mismatch_penalty": 1.0})
         assert rejection(
@@ -164,28 +186,10 @@ class TestRoles:
         assert score(role, applicable_roles=("writer", "reviewer")) == pytest.approx(0.65)
         assert score(role, applicable_roles=()) == 0.5
 
-    def test_a_penalty_below_one_does_not_reject(self) -> None:
-        role = overlay(retrieval_policy={"role_mismatch_penalty": 0.99})
-        assert score(role, applicable_roles=("writer",)) == 0.01
-
-    def test_without_roles_the_score_does_not_change(self) -> None:
-        assert score(overlay(), applicable_roles=()) == 0.5
-
 
 class TestAge:
     def role(self, **policy: Any) -> Overlay:
         return overlay(retrieval_policy={"freshness_max_age_days": 100.0} | policy)
-
-    def test_a_stale_document_is_multiplied_by_a_half_by_default(self) -> None:
-        assert score(self.role(), updated_at=days_ago(101)) == pytest.approx(0.25)
-
-    def test_the_overlays_penalty_replaces_the_default(self) -> None:
-        role = self.role(stale_penalty=0.9)
-        assert score(role, updated_at=days_ago(101)) == pytest.approx(0.05)
-
-    @pytest.mark.parametrize("penalty", [0.5, 1.0])
-    def test_exactly_the_maximum_is_not_older(self, penalty: float) -> None:
-        assert score(self.role(stale_penalty=penalty), updated_at=days_ago(100)) == 0.5
 
     def test_a_penalty_of_one_rejects_with_the_age_and_the_limit(self) -> None:
         role = self.role(stale_penalty=1.0)
@@ -214,24 +218,6 @@ class TestFreshness:
 
 
 class TestBoosts:
-    def test_trust_tier(self) -> None:
-        role = overlay(source_policy={"trust_tier_boosts": {"authoritative": 2.0}})
-        assert score(role, trust_tier="authoritative") == 1.0
-        assert score(role, trust_tier="general") == 0.5
-
-    def test_document_type(self) -> None:
-        role = overlay(source_policy={"document_type_boosts": {"runbook": 1.4}})
-        assert score(role, document_type="runbook") == pytest.approx(0.7)
-        assert score(role, document_type="runbooks") == 0.5
-
-    def test_domain(self) -> None:
-        role = overlay(source_policy={"domain_boosts": {"security": 0.5}})
-        assert score(role, domain="security") == 0.25
-
-    def test_a_preferred_source_is_multiplied_by_1_5_by_default(self) -> None:
-        role = overlay(source_policy={"preferred_sources": [{"pattern": "WIK"}]})
-        assert score(role, source_id="wiki") == 0.75
-
     def test_only_the_first_matching_preferred_source_counts_with_its_boost(self) -> None:
         rules = [
             {"pattern": "owasp", "boost": 9.0},
@@ -277,28 +263,6 @@ class TestCombination:
             "boost:domain(security×1.1)",
             "boost:preferred-source(wiki×1.8)",
         )
-
-    def test_the_score_is_clamped_to_ten(self) -> None:
-        role = overlay(source_policy={"trust_tier_boosts": {"general": 100.0}})
-        assert score(role) == 10.0  # not 50
-
-    def test_the_score_is_clamped_to_a_hundredth(self) -> None:
-        role = overlay(source_policy={"trust_tier_boosts": {"general": 0.001}})
-        assert score(role) == 0.01  # not 0.0005
-
-    @pytest.mark.parametrize("role", [None, overlay()])
-    def test_the_purpose_rejects_with_and_without_a_role(self, role: Overlay | None) -> None:
-        assert rejection(passage(origin="untrusted"), role, Purpose("suggest")) == (
-            "taint_blocked",
-            "origin untrusted has trust 1, suggest has risk 2",
-        )
-        assert rejection(passage(origin="external"), role, Purpose("execute")) == (
-            "requires_approval",
-            "origin external has trust 2, execute has risk 3",
-        )
-        for purpose in (READ_PURPOSE, Purpose("execute", "Ana")):
-            of = [candidate(passage(origin="external"))]
-            assert len(filter_candidates(of, resolve(role, purpose))[0]) == 1
 
     def test_the_order_is_role_then_taint_then_age_then_approval(
         self,

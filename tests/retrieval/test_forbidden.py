@@ -44,17 +44,6 @@ class TestTheWarning:
             warning.message for warning in bundle.warnings
         }
 
-    def test_it_names_no_more_than_would_have_been_selected(self, lexical_only: bool) -> None:
-        many = [
-            document(f"advert{n}", [f"token rotation, advert {n}"], source_id="adverts")
-            for n in range(9)
-        ]
-        bundle = answered([*OWN_DOCUMENTS, *many], lexical_only=lexical_only)
-        (message,) = (
-            warning.message for warning in bundle.warnings if warning.code == "FORBIDDEN_SOURCE_HIT"
-        )
-        assert message.startswith(("1 passage ", "2 passages "))
-
 
 @few_examples
 @given(

@@ -10,7 +10,6 @@ import pytest
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import documents as stored
 from rolebundle.storage.content.passages import passages_by_rowid
 from rolebundle.storage.opening import open_reader
 from support.corpora import build, document, overlay
@@ -46,18 +45,17 @@ def searched(
     )
 
 
-class TestMatchExpression:
-    def test_terms_are_quoted_and_or_joined(self) -> None:
-        assert lexical.match_expression([Term("token"), Term("v2.1")]) == '"token" OR "v2.1"'
-
-    def test_a_weight_is_a_repetition(self) -> None:
-        assert lexical.match_expression([Term("a", 3)]) == '"a" OR "a" OR "a"'
-
-    def test_quotes_are_doubled_and_nul_does_not_end_the_text(self) -> None:
-        assert lexical.match_expression([Term('a"b\x00c')]) == '"a""b c"'
-
-    def test_operators_are_words(self) -> None:
-        assert lexical.match_expression([Term("NEAR("), Term("-x*")]) == '"NEAR(" OR "-x*"'
+@pytest.mark.parametrize(
+    ("terms", "expression"),
+    [
+        ([Term("token"), Term("v2.1")], '"token" OR "v2.1"'),
+        ([Term("a", 3)], '"a" OR "a" OR "a"'),  # a weight is a repetition
+        ([Term('a"b\x00c')], '"a""b c"'),
+        ([Term("NEAR("), Term("-x*")], '"NEAR(" OR "-x*"'),
+    ],
+)
+def test_terms_are_quoted_and_or_joined(terms: list[Term], expression: str) -> None:
+    assert lexical.match_expression(terms) == expression
 
 
 class TestSearch:
@@ -80,36 +78,3 @@ class TestSearch:
         with open_reader(path) as corpus:
             hits = searched(corpus, query("token", role), 1)
             assert by_id(corpus, hits) == {"task#0": (True, False), "both#0": (True, True)}
-
-    def test_within_restricts_to_documents(self, corpus: Corpus) -> None:
-        rowids = {d.document_id: row for row, d in stored.all_documents(corpus)}
-        hits = searched(corpus, query("token"), 10, [rowids["b"]])
-        assert by_id(corpus, hits) == {"b#0": (True, False)}
-        assert searched(corpus, query("token"), 10, []) == []
-
-    @pytest.mark.parametrize(
-        ("where", "fields"),
-        [
-            ("title", {"title": "zebra"}),
-            ("tags", {"tags": ("zebra",)}),
-            ("hints", {"retrieval_hints": ("ask about the zebra",)}),
-        ],
-    )
-    def test_more_than_the_content_is_searched(
-        self, tmp_path: Path, where: str, fields: dict[str, object]
-    ) -> None:
-        path = build(tmp_path, [document("d", ["plain"], **fields), document("e", ["plain too"])])
-        with open_reader(path) as corpus:
-            hits = searched(corpus, query("zebra"), 10)
-            assert by_id(corpus, hits) == {"d#0": (True, False)}, where
-
-
-class TestComplete:
-    def test_requested_chunks_are_scored_and_not_proposed(self, corpus: Corpus) -> None:
-        proposed = searched(corpus, query("token"), 10)
-        rowids = [hit.rowid for hit in proposed]
-        no_proposals = lexical.LexicalProposals()
-        scored = lexical.score(corpus, query("token"), no_proposals, [*rowids, 999])
-        assert [hit.rowid for hit in scored] == rowids
-        assert [hit.bm25 for hit in scored] == [hit.bm25 for hit in proposed]
-        assert not any(hit.proposed for hit in scored)

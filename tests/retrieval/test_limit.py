@@ -3,85 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import product
-from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rolebundle.admin import Admin
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.engine import Engine
-from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.storage.content.stored_document import StoredDocument
 from support.amounts import few_examples
 from support.corpora import ask, build, built, document, overlay, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.strategies import LONG, corpora, overlays, requests
-
-TASKS = ("rate limits of the API", "What should we worry about before release 3.0?")
-
-
-@pytest.fixture(scope="module")
-def large_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A corpus in which each lane can propose more than the first search asks for."""
-    folder = tmp_path_factory.mktemp("rounds")
-    notes = folder / "notes"
-    notes.mkdir()
-    for number in range(400):
-        word = ("limit", "release", "quota", "token")[number % 4]
-        (notes / f"{number}.md").write_text(
-            f"# Note {number}\n\nThe API has a rate {word} number {number}. "
-            f"We worry about release {number % 7} of part {number % 13}.\n",
-            encoding="utf-8",
-        )
-    corpus = folder / "corpus.db"
-    with Admin(corpus) as admin:
-        admin.ingest([notes])
-    return corpus
-
-
-CASES = list(
-    product(
-        TASKS, (None, "mossline-security-reviewer"), ({}, {"lexical_only": True}, {"fusion": "rrf"})
-    )
-)
-"""Every task, role and lane. By default each of these occurs, but not every combination."""
-
-
-@pytest.mark.parametrize(
-    ("task", "role", "fields", "limits"),
-    [(*case, (10, 250)) for case in (CASES[0], CASES[4], CASES[8])]
-    + [pytest.param(*case, (10, 60, 250), marks=pytest.mark.slow) for case in CASES],
-    ids=str,
-)
-def test_the_first_ten_do_not_depend_on_the_limit(
-    large_corpus: Path,
-    task: str,
-    role: str | None,
-    fields: dict[str, object],
-    limits: tuple[int, ...],
-) -> None:
-    with Engine(large_corpus, overlay_folders(())) as engine:
-        answers = [
-            engine.retrieve(
-                RetrievalRequest.model_validate(
-                    {"task": task, "role": role, "limit": limit, "now": "2026-11-15", **fields}
-                )
-            )
-            for limit in limits
-        ]
-    first, *following = [
-        [(chunk.chunk_id, chunk.scores) for chunk in answer.selected[:10]] for answer in answers
-    ]
-    assert len(first) == 10
-    assert answers[-1].diagnostics.refills
-    assert all(answer == first for answer in following)
-
 
 CROWD = [f"token rotation x{n} of {n % 9}" for n in range(POOL_DEPTH + 60)]
 CROWDS = {

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from rolebundle.retrieval.lanes import MAX_DEPTH, POOL_DEPTH
 from support.corpora import ask, built, document, overlay
@@ -72,18 +69,6 @@ class TestRefills:
             bundle = ask(corpus, role, task="token", limit=5)
         assert [passage.source_id for passage in bundle.selected] == ["wiki", "wiki", "other"]
 
-    def test_superseded_passages_take_no_place(self, tmp_path: Path) -> None:
-        newer = document("newer", ["the token of today"], supersedes=("crowd",))
-        with built(tmp_path, [*self.crowd(), newer]) as corpus:
-            bundle = ask(corpus, FORBIDS, task="token", limit=5)
-        assert {*ids(bundle)} == {"wanted#0", "newer#0"}
-
-    def test_a_passage_that_excludes_the_role_by_itself_takes_no_place(
-        self, tmp_path: Path
-    ) -> None:
-        with built(tmp_path, self.crowd(excluded_roles=("reviewer",))) as corpus:
-            assert ids(ask(corpus, FORBIDS, task="token", limit=5)) == ["wanted#0"]
-
     def test_the_depth_grows_with_the_limit_and_has_a_bound(self, tmp_path: Path) -> None:
         assert (POOL_DEPTH, MAX_DEPTH) == (100, 4096)
         texts = [f"token x{n}" for n in range(300)]
@@ -91,16 +76,3 @@ class TestRefills:
             bundle = ask(corpus, FORBIDS, task="token", limit=200)
         assert len(bundle.selected) == 200
         assert bundle.diagnostics.candidate_pool_size == 300
-
-
-class TestLimits:
-    @pytest.fixture
-    def corpus(self, tmp_path: Path) -> Iterator[object]:
-        texts = [f"token number {n} of the list" for n in range(15)]
-        with built(tmp_path, [document("many", texts)]) as opened:
-            yield opened
-
-    def test_the_minimum_score(self, corpus: object) -> None:
-        role = overlay(retrieval_policy={"min_score": 2.0})
-        bundle = ask(corpus, role, task="token")  # type: ignore[arg-type]
-        assert (bundle.selected, [*bundle.rejected_summary]) == ([], ["low_score"])

@@ -36,40 +36,32 @@ def by_id(ranked: list[Candidate]) -> dict[str, Candidate]:
     return {candidate.chunk_id: candidate for candidate in ranked}
 
 
-class TestVocabulary:
-    def points(self, text: str, tags: tuple[str, ...] = (), **words: Any) -> float:
-        return vocabulary_score(text, tags, Vocabulary(**words))[0]
+NINE = [f"w{n}" for n in range(9)]
 
-    def test_a_boost_phrase_is_0_15(self) -> None:
-        assert self.points("a Threat\n model", boost_phrases=["threat model"]) == 0.15
 
-    def test_a_preferred_term_is_0_08_in_the_text_or_in_the_tags(self) -> None:
-        assert self.points("the owasp list", preferred_terms=["OWASP"]) == 0.08
-        assert self.points("a list", ("owasp",), preferred_terms=["OWASP"]) == 0.08
-        assert self.points("the owasp list", ("owasp",), preferred_terms=["OWASP"]) == 0.08
-
-    def test_a_tag_of_several_words(self) -> None:
-        assert self.points("x", ("access-control",), preferred_terms=["access control"]) == 0.08
-        assert self.points("x", ("access-control",), preferred_terms=["access-control"]) == 0.08
-
-    def test_a_suppress_phrase_is_minus_0_2(self) -> None:
-        words = {"boost_phrases": ["threat", "trust"], "suppress_phrases": ["brand tone"]}
-        # 2 × 0.15 − 0.2 = 0.1
-        assert self.points("threat, trust and brand tone", **words) == pytest.approx(0.1)
-
-    def test_each_phrase_counts_once(self) -> None:
-        assert self.points("threat threat threat", boost_phrases=["threat"]) == 0.15
-
-    def test_clamped_to_zero_and_one(self) -> None:
-        assert self.points("brand", suppress_phrases=["brand"]) == 0.0
-        words = [f"w{n}" for n in range(9)]
-        # 9 × 0.15 = 1.35
-        assert self.points(" ".join(words), boost_phrases=words) == 1.0
-
-    def test_a_phrase_begins_where_a_word_begins(self) -> None:
-        assert self.points("threat models", boost_phrases=["threat model"]) == 0.15
-        assert self.points("a rapid, an api", boost_phrases=["api"]) == 0.15
-        assert self.points("a rapid", boost_phrases=["api"]) == 0
+@pytest.mark.parametrize(
+    ("text", "tags", "words", "points"),
+    [
+        ("a Threat\n model", (), {"boost_phrases": ["threat model"]}, 0.15),
+        ("threat threat threat", (), {"boost_phrases": ["threat"]}, 0.15),
+        ("the owasp list", (), {"preferred_terms": ["OWASP"]}, 0.08),
+        ("a list", ("owasp",), {"preferred_terms": ["OWASP"]}, 0.08),
+        ("the owasp list", ("owasp",), {"preferred_terms": ["OWASP"]}, 0.08),
+        ("x", ("access-control",), {"preferred_terms": ["access control"]}, 0.08),
+        ("x", ("access-control",), {"preferred_terms": ["access-control"]}, 0.08),
+        ("threat, trust and brand tone", (),
+         {"boost_phrases": ["threat", "trust"], "suppress_phrases": ["brand tone"]}, 0.1),
+        # Clamped to zero and one.
+        ("brand", (), {"suppress_phrases": ["brand"]}, 0.0),
+        (" ".join(NINE), (), {"boost_phrases": NINE}, 1.0),
+        # A phrase begins where a word begins.
+        ("threat models", (), {"boost_phrases": ["threat model"]}, 0.15),
+        ("a rapid, an api", (), {"boost_phrases": ["api"]}, 0.15),
+        ("a rapid", (), {"boost_phrases": ["api"]}, 0.0),
+    ],
+)  # fmt: skip
+def test_vocabulary(text: str, tags: tuple[str, ...], words: dict[str, Any], points: float) -> None:
+    assert vocabulary_score(text, tags, Vocabulary(**words))[0] == pytest.approx(points)
 
 
 class TestFinal:

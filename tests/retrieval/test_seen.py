@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.connection import Corpus
-from support.corpora import ask, built, document, overlay, resolved
+from support.corpora import ask, built, document, overlay
 from support.fake_embedder import HashingProvider
 
 PROVIDER = HashingProvider()
@@ -80,19 +78,3 @@ class TestVerdict:
             "apart from what is in `seen`, everything relevant is forbidden to the role reviewer "
             "(candidates rejected: 1 forbidden_source, 1 already_seen; for one: blog: so)"
         )
-
-
-class TestWhy:
-    def test_a_passage_that_was_seen(self, shelf: Corpus) -> None:
-        best = ids(ask(shelf, None, task="token", lexical_only=True))[0]
-        fields = {"task": "token", "lexical_only": True}
-        found = explain(shelf, resolved(seen=[best], **fields), best, ReferenceScope())
-        assert (found.step, found.code) == ("filter", "already_seen")
-        assert (found.filter.allowed, found.filter.code) == (False, "already_seen")
-        # What it would have been: the best.
-        assert (found.score.supposed, found.score.rank) == (True, 1)
-
-    def test_a_copy_of_one(self, tmp_path: Path) -> None:
-        with built(tmp_path, [document(name, ["token one"]) for name in "ab"]) as corpus:
-            found = explain(corpus, resolved(task="token", seen=["a#0"]), "b#0", ReferenceScope())
-        assert found.code == "already_seen"

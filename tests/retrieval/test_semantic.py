@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.lanes import query_vector
 from rolebundle.retrieval.query import build_query
 from support.corpora import overlay
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 TASK = "review the token"
 

@@ -15,13 +15,9 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.policy import TrustNumbers
 from rolebundle.contracts.terms import ACTIONS, Action, Origin
 from rolebundle.contracts.why import Why
-from rolebundle.interfaces import render
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView, TrustTable, purpose_of
-from rolebundle.retrieval.answer.packet import packet
 from rolebundle.retrieval.explanation.explain import explain
-from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.storage.connection import Corpus
@@ -120,22 +116,6 @@ class TestTheBundle:
         assert bundle.approvals is not None
         assert bundle.approvals[0].chunk_ids == ["ours#0"]
 
-    def test_rejected_passages_take_no_place(self, tmp_path: Path) -> None:
-        crowd = [f"token token token x{n}" for n in range(POOL_DEPTH + 30)]
-        documents = [
-            document("web", crowd, origin="untrusted"),
-            document("theirs", crowd, origin="external"),
-            document("ours", ["one token far below them all in a longer text"]),
-        ]
-        with built(tmp_path, documents, PROVIDER) as corpus:
-            for fields in ({}, {"lexical_only": True}):
-                request = {"task": "token", "action": "execute", "limit": 1, **fields}
-                bundle = ask(corpus, None, PROVIDER, **request)
-                assert selected(bundle) == {"ours"}
-                assert bundle.diagnostics.refills == 1
-                total = len(bundle.selected) + len(bundle.rejected)
-                assert total == bundle.diagnostics.candidate_pool_size
-
     def test_an_untrusted_copy_does_not_replace_the_owned_original(self, tmp_path: Path) -> None:
         text = "the token is rotated by the same hand each month"
         documents = [
@@ -146,36 +126,6 @@ class TestTheBundle:
             bundle = about(corpus, action="execute")
         assert selected(bundle) == {"ours"}
         assert rejection_codes(bundle) == {"a-web": "taint_blocked"}
-
-
-class TestOtherCommands:
-    @pytest.mark.parametrize("detail", ["ids", "compact", "full"])
-    @pytest.mark.parametrize("most", [None, 1000])
-    def test_every_detail_lists_the_actions(
-        self, three: Corpus, detail: Any, most: int | None
-    ) -> None:
-        bundle = about(three, action="execute", approval="Ana")
-        answer = shaped_bundle(bundle, detail, most)
-        wanted = {chunk.chunk_id: chunk.allowed_actions for chunk in bundle.selected}
-        assert answer["selected"]
-        for passage in answer["selected"]:
-            assert passage["allowed_actions"] == wanted[passage["chunk_id"]]
-        if most is None:
-            assert answer["approvals"] == [
-                {"approved_by": "Ana", "action": "execute", "chunk_ids": ["theirs#0"]}
-            ]
-            more = answer.get("more", {}).get("params", {"action": "execute", "approval": "Ana"})
-            assert (more["action"], more["approval"]) == ("execute", "Ana")
-
-    def test_text_output_names_rejections_and_the_approver(self, three: Corpus) -> None:
-        bundle = about(three, action="execute")
-        expected = (
-            "not trusted enough for the action: 1; usable for the action only with an approval: 1"
-        )
-        assert expected in render.text(bundle)
-        assert expected in packet(bundle)
-        approved = about(three, action="execute", approval="Ana\x1b[2J")
-        assert "approved by Ana [2J for execute: 1 passage" in render.text(approved)
 
 
 @few_examples

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import blake2b
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,8 @@ from rolebundle.storage.content import facts, quarantine
 from rolebundle.storage.content.stored_document import StoredFile
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.indexes import vector_cache, vector_index
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.row_digest import digest_rows, row_digest
+from rolebundle.storage.row_digest import row_digest
 from support.corpora import FLAGGED, build, document, embed, file_of, put_file
 from support.fake_embedder import HashingProvider
 from support.flipped_files import POLICY, QUARANTINED
@@ -153,16 +151,6 @@ def test_a_broken_seal_stays_broken(corpus: Corpus) -> None:
     assert seal.broken(corpus) == {"policy"}
 
 
-def test_a_damaged_cached_vector_is_not_used(corpus: Corpus) -> None:
-    index = vector_index.active_index(corpus)
-    assert index is not None
-    model = index.identity.model
-    [(name, vector)] = corpus.rows("SELECT input_hash, vector FROM embedding_cache")
-    assert vector_cache.cached_vectors(corpus, model, [name]) == {name: vector}
-    corpus.run("UPDATE embedding_cache SET vector = zeroblob(length(vector))")
-    assert vector_cache.cached_vectors(corpus, model, [name]) == {}
-
-
 @pytest.mark.parametrize("change", ["digest = x'00'", "page = 7"])
 def test_a_document_that_is_stored_again_is_sound_again(corpus: Corpus, change: str) -> None:
     corpus.run(f"UPDATE chunk SET {change} WHERE id = 1")
@@ -170,28 +158,3 @@ def test_a_document_that_is_stored_again_is_sound_again(corpus: Corpus, change: 
     with corpus.writing():
         put_file(corpus, file_of("a"), [FIRST])
     assert all(row.is_intact for row in digests.checked(corpus, "chunk"))
-
-
-def test_different_rows_have_different_digests() -> None:
-    """Where a value and a row end counts, and whether a value is text or bytes."""
-    rows: list[list[tuple[object, ...]]] = [
-        [(b"ab", b"c")],
-        [(b"a", b"bc")],
-        [(b"ab",), (b"c",)],
-        [("ab", "c")],
-        [(b"ab", "c")],
-        [("ab", b"c")],
-        [(b"c", b"ab")],
-        [('{"bytes":2}', b"ab")],
-        [(b"ab", None)],
-        [(b"", b"abc")],
-        [(1,)],
-        [(1.0,)],
-        [("1",)],
-    ]
-    found = set()
-    for batch in rows:
-        digest = blake2b()
-        digest_rows(digest, batch)
-        found.add(digest.digest())
-    assert len(found) == len(rows)

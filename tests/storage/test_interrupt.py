@@ -7,11 +7,9 @@ from pathlib import Path
 from threading import Timer
 from time import perf_counter
 
-import apsw
 import pytest
 
 from rolebundle.errors import Interrupted
-from rolebundle.storage import connection
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
 
@@ -63,19 +61,3 @@ def test_an_interrupt_outside_a_block_has_no_effect(corpus: Corpus) -> None:
     with corpus.interruptible(60):
         assert corpus.value(SHORT) == 9
     assert corpus.value(SHORT) == 9
-
-
-def test_an_interrupt_while_a_virtual_table_is_set_up_is_one(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def set_up() -> None:
-        corpus.interrupt()
-        raise apsw.SQLError("vtable constructor failed: json_each")
-
-    corpus.db.create_scalar_function("fail", set_up)
-    with pytest.raises(Interrupted):
-        corpus.value("SELECT fail()")
-    corpus.db.create_scalar_function("fail", None)
-    monkeypatch.setattr(connection, "_STEPS_BETWEEN_CHECKS", 1)
-    with pytest.raises(Interrupted), corpus.interruptible(0.0):
-        corpus.value("SELECT count(*) FROM json_each('[1]')")

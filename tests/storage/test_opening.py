@@ -7,17 +7,13 @@ from pathlib import Path
 
 import apsw
 import pytest
-import sqlite_vec
 
-from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError, WrongFile
+from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
 from rolebundle.storage.files import sqlite_file
-from rolebundle.storage.files.file_format import check_identity
 from rolebundle.storage.files.sqlite_file import busy_timeout
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import (
     APPLICATION_ID,
-    corpus_format,
-    latest_version,
     open_reader,
     open_writer,
 )
@@ -117,12 +113,6 @@ def test_a_missing_file_a_folder_and_an_empty_file_are_refused(tmp_path: Path) -
         open_reader(tmp_path / "empty.db")
 
 
-def test_a_writer_leaves_no_log_behind(db: Path) -> None:
-    with open_writer(db) as corpus, corpus.writing():
-        corpus.run("INSERT INTO source (source_id) VALUES ('x')")
-    assert [path.name for path in db.parent.iterdir()] == [db.name]
-
-
 def test_text_that_is_not_utf_8_is_reported_as_damage(db: Path) -> None:
     with apsw.Connection(str(db)) as behind:
         behind.execute("UPDATE chunk SET content = CAST(x'ff00fe' AS TEXT)")
@@ -153,32 +143,3 @@ def test_the_path_of_the_corpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         with pytest.raises(UsageError):
             corpus_path(name)
     assert os.fspath(corpus_path(tmp_path / "y.db")) == str(tmp_path / "y.db")
-
-
-def test_check_identity(tmp_path: Path) -> None:
-    path = tmp_path / "c.db"
-    db = apsw.Connection(str(path))
-    with pytest.raises(WrongFile, match="not a corpus"):
-        check_identity(db, path, corpus_format())
-    db.pragma("application_id", APPLICATION_ID)
-    check_identity(db, path, corpus_format())
-    db.pragma("user_version", latest_version() + 1)
-    with pytest.raises(WrongFile, match="this rolebundle knows"):
-        check_identity(db, path, corpus_format())
-    db.pragma("user_version", latest_version())
-    db.execute("CREATE TABLE t (a); CREATE VIEW v AS SELECT * FROM t")
-    with pytest.raises(CorpusCorrupt, match="view 'v'"):
-        check_identity(db, path, corpus_format())
-    db.close()
-
-
-def test_a_library_that_does_not_load_leaves_no_connection_that_loads_others(
-    db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sqlite_vec, "loadable_path", lambda: str(db))
-    with open_reader(db) as corpus:
-        with pytest.raises(RolebundleError):
-            corpus.load_vectors()
-        assert not corpus.load_bundled_extension("no-such-extension")
-        with pytest.raises(apsw.SQLError, match="not authorized"):
-            corpus.db.execute("SELECT load_extension('any')")

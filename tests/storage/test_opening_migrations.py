@@ -10,25 +10,21 @@ from pathlib import Path
 import apsw
 import pytest
 
-from rolebundle.errors import CorpusCorrupt, StorageError, WrongFile
-from rolebundle.retrieval import lexical
+from rolebundle.errors import StorageError
 from rolebundle.storage import opening
 from rolebundle.storage.backup import back_up
-from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.documents import self_declared
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.indexes import lexical_index, partition, vector_index, vector_search
+from rolebundle.storage.indexes import lexical_index, partition, vector_index
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.records.decisions import decisions
 from support.commands import CHECKOUT, invoke
-from support.compartments import assert_compartments_are_separate, kinds, tables
-from support.corpora import NOISE, ask, build, document, fill
-from support.fake_embedder import IDENTITY, HashingProvider
+from support.compartments import assert_compartments_are_separate, kinds
+from support.corpora import NOISE, ask, build, document
+from support.fake_embedder import HashingProvider
 from support.old_schema import build_schema_1, names_in
 from support.sound import assert_sound, contents
-from support.values import query
 
 
 def test_the_files_are_the_checkouts_and_numbered() -> None:
@@ -149,16 +145,6 @@ def varied(number: int = 24) -> list[StoredDocument]:
     ]
 
 
-def open_with_sqlite(path: Path) -> apsw.Connection:
-    """A file as SQLite alone sees it."""
-    import sqlite_vec
-
-    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    db.enable_load_extension(True)
-    db.load_extension(sqlite_vec.loadable_path())
-    return db
-
-
 @pytest.fixture(scope="module")
 def images(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A corpus of the first schema, and the same documents in one of today."""
@@ -177,12 +163,6 @@ class TestFromTheFirstSchema:
         (tmp_path / "new").mkdir()
         (tmp_path / "new" / "c.db").write_bytes(images[1].read_bytes())
         return tmp_path / "new" / "c.db"
-
-    def test_it_is_refused_for_reading(self, old: Path) -> None:
-        before = old.read_bytes()
-        with pytest.raises(WrongFile, match="schema 1"):
-            open_reader(old)
-        assert old.read_bytes() == before
 
     def test_the_origin_of_authority_is_unknown(self, old: Path) -> None:
         with open_writer(old) as corpus:
@@ -244,110 +224,6 @@ class TestFromTheFirstSchema:
         assert bundles[0]["selected"]
         assert bundles[0] == bundles[1]
 
-    def test_lexical_scores_are_the_same(self, old: Path) -> None:
-        tasks = ("token rotation", "audit", "kernel threat release", "title")
-        before = []
-        with open_with_sqlite(old) as db:
-            for task in tasks:
-                match = lexical.match_expression(query(task).task_terms)
-                before.append(
-                    dict(
-                        db.execute(
-                            "SELECT rowid, -bm25(lexical, 2.0, 1.5, 1.0, 1.0, 1.0) FROM lexical "
-                            "WHERE lexical MATCH ?",
-                            (match,),
-                        ).fetchall()
-                    )
-                )
-        db.close()
-        open_writer(old).close()
-        with open_reader(old) as corpus:
-            for task, expected in zip(tasks, before, strict=True):
-                assert expected
-                found = lexical.propose(corpus, query(task), 1000).task
-                assert found == pytest.approx(expected, rel=1e-9)
-
-    def test_cosines_are_the_same(self, old: Path) -> None:
-        with open_with_sqlite(old) as db:
-            [(vector,)] = db.execute("SELECT vector FROM embedded WHERE chunk = 5").fetchall()
-            expected = db.execute(
-                "SELECT rowid, distance FROM vectors_1 WHERE embedding MATCH ? AND k = 4000",
-                (vector,),
-            ).fetchall()
-        db.close()
-        open_writer(old).close()
-        with open_reader(old) as corpus:
-            index = vector_index.active_index(corpus)
-            assert index is not None
-            found = dict(vector_search.search(corpus, index, vector, 4000))
-        assert found == pytest.approx({row: 1 - far * far / 2 for row, far in expected})
-        assert len(found) == len(expected) > 40
-
-    def test_chunks_without_vector_stay_without(self, old: Path) -> None:
-        with open_writer(old) as corpus:
-            index = vector_index.active_index(corpus)
-            assert index is not None
-            assert len(vector_index.chunks_without_vector(corpus, index, 0, 1000)) == 2
-            assert index.vectors == corpus.value("SELECT count(*) FROM chunk") - 2
-
-    def test_it_can_be_changed_afterwards(self, old: Path) -> None:
-        with open_writer(old) as corpus:
-            fill(corpus, [document("d0", ["moved"], scope="board")], PROVIDER)
-            assert kinds(corpus)["d0"] == ("board", "internal", ())
-        assert_sound(old)
-
-    def test_a_failed_migration_leaves_the_old_file(
-        self, old: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        before = _every_row(old)
-
-        def failing(corpus: Corpus, _: object) -> int:
-            moved = assign(corpus, partition.no_denied_patterns)
-            assert moved == 24
-            raise ZeroDivisionError
-
-        assign = partition.assign_compartments
-        monkeypatch.setattr(partition, "assign_compartments", failing)
-        with pytest.raises(ZeroDivisionError):
-            open_writer(old)
-        assert _every_row(old) == before
-        with open_with_sqlite(old) as db:
-            assert db.pragma("user_version") == 1
-            assert db.execute("SELECT count(*) FROM lexical WHERE lexical MATCH 'token'").get > 5
-        db.close()
-        monkeypatch.undo()
-        open_writer(old).close()
-        assert_sound(old)
-
-    def test_a_foreign_view_is_refused_before_the_migration(self, old: Path) -> None:
-        with apsw.Connection(str(old)) as db:
-            db.execute("CREATE VIEW indexed_1 AS SELECT * FROM chunk")
-        db.close()
-        with pytest.raises(CorpusCorrupt) as refused:
-            open_writer(old)
-        assert refused.value.code == "foreign_schema"
-        assert list(old.parent.glob("*.bak*")) == []
-
-    @pytest.mark.parametrize(
-        ("vector", "code"),
-        [
-            ("zeroblob(32)", "vectors_damaged"),
-            ("zeroblob(28)", "vectors_miscounted"),
-            pytest.param("x'00'", "vectors_miscounted", marks=pytest.mark.slow),
-            pytest.param("x''", "vectors_miscounted", marks=pytest.mark.slow),
-        ],
-    )
-    def test_a_damaged_vector_does_not_stop_it_and_is_reported(
-        self, old: Path, vector: str, code: str
-    ) -> None:
-        with apsw.Connection(str(old)) as db:
-            db.execute(f"UPDATE embedded SET vector = {vector} WHERE chunk = 3")
-        db.close()
-        with open_writer(old) as corpus:
-            assert {problem.code for problem in find_problems(corpus)} == {code}
-        assert invoke("corpus", "doctor", "--repair", "--db", old).code == 0
-        assert_sound(old)
-
 
 def _every_row(path: Path) -> dict[str, list[tuple[object, ...]]]:
     """All that stands in a file's plain tables, those beneath its indexes included."""
@@ -362,85 +238,3 @@ def _every_row(path: Path) -> dict[str, list[tuple[object, ...]]]:
         found = {name: db.execute(f'SELECT * FROM "{name}"').fetchall() for name in names}
     db.close()
     return found
-
-
-def test_an_empty_corpus_of_the_first_schema(tmp_path: Path) -> None:
-    old, new = build_schema_1(tmp_path, [])
-    with open_writer(old) as corpus:
-        assert tables(corpus) == set()
-        fill(corpus, [document("d", ["token"])], PROVIDER)
-    with open_writer(new) as corpus:
-        fill(corpus, [document("d", ["token"])], PROVIDER)
-    assert_sound(old)
-    assert contents(old) == contents(new)
-
-
-def test_documents_without_chunks_and_chunks_without_vectors(tmp_path: Path) -> None:
-    old, new = build_schema_1(tmp_path, [document("a", [], scope="hr"), document("b", ["token"])])
-    open_writer(old).close()
-    assert_sound(old)
-    assert contents(old) == contents(new)
-
-
-@pytest.mark.parametrize("extension", [True, False])
-def test_an_approximate_index_is_dropped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: bool
-) -> None:
-    """It was trained on all vectors together, and a new one can be made at any time."""
-    old, _ = build_schema_1(tmp_path, varied(), PROVIDER, fast=True)
-    assert "fast_1" in names_in(old)
-    if not extension:
-        monkeypatch.setattr(Corpus, "load_bundled_extension", lambda _corpus, _name: False)
-    with open_writer(old) as corpus:
-        assert find_problems(corpus) == []
-        index = vector_index.active_index(corpus)
-        assert index is not None
-        assert {part.approximate for part in index.parts} == {""}
-        assert vector_index.stale_reason(corpus, index) == ""
-        # Without the extension nothing can remove it, and nothing asks it.
-        assert ("fast_1" in names_in(old)) == (not extension)
-        bundle = ask(corpus, None, PROVIDER, task="token", limit=50)
-        assert bundle.selected
-        assert "INDEX_STALE" not in [warning.code for warning in bundle.warnings]
-
-
-def test_every_embedding_index_is_migrated(tmp_path: Path) -> None:
-    second_provider = HashingProvider(IDENTITY._replace(model="other", dimensions=12))
-    path = build(tmp_path, varied(), PROVIDER, name="two.db")
-    with open_writer(path) as corpus, corpus.writing():
-        from rolebundle.contracts.index import IndexIdentity
-        from support.corpora import embed
-
-        vector_index.create_index(corpus, IndexIdentity(second_provider.identity, "test-chunker"))
-        embed(corpus, second_provider, waiting=5)
-    old, new = build_schema_1(tmp_path, [], base=path.read_bytes())
-    open_writer(old).close()
-    for db in (old, new):
-        assert_sound(db)
-    with open_writer(old) as ours, open_writer(new) as theirs:
-        held = [
-            {
-                index.id: (index.identity, index.active, index.parts)
-                for index in vector_index.all_indexes(corpus)
-            }
-            for corpus in (ours, theirs)
-        ]
-    assert len(held[0]) == 2
-    assert held[0] == held[1]
-
-
-def test_a_decision_of_an_older_schema_has_no_commands(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    db = apsw.Connection(str(path))
-    for entry in opening.migrations()[:10]:
-        db.execute(entry.read_text(encoding="utf-8"))
-    db.execute("INSERT INTO corpus_state VALUES (1, 'abc', 0, 0, 0)")
-    values = "('hr', 3, 'No posts', 'why', 'active', 'block', '', '[\"toot\"]', '[\"1\"]', 'Ana', "
-    db.execute(f"INSERT INTO decision VALUES {values} 'owner', '2026', NULL, '2026')")
-    db.pragma("application_id", 0x52424E44)
-    db.pragma("user_version", 10)
-    db.close()
-    with open_writer(path) as corpus:
-        [record] = decisions(corpus, "2027")
-    assert (record.id, record.state, record.commands) == ("hr-3", "active", [])
-    assert (record.about, record.supersedes) == (["toot"], ["hr-1"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from types import ModuleType
 from typing import Any
 
 import apsw
@@ -15,7 +14,6 @@ from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
 from rolebundle.contracts.document import Mark
 from rolebundle.contracts.purge import Receipt
 from rolebundle.errors import ConfigurationError, StorageError
-from rolebundle.storage import purge as erasure
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents as stored
 from rolebundle.storage.damage.check import find_problems
@@ -158,43 +156,6 @@ def test_no_byte_of_a_canary_is_left(rounds: int) -> None:
             assert vector_cache.cache_size(corpus) == (0, 0)
 
 
-def test_the_search_for_canaries_finds_words_in_an_index() -> None:
-    """Were the text searched for only as it was written, postings would be passed over."""
-    with scratch_folder() as folder:
-        planted = canary_corpus(folder, 2, 8, 8)
-        with open_reader(planted.db) as corpus:
-            blocks = [
-                block
-                for (table,) in corpus.rows(
-                    "SELECT name FROM sqlite_schema WHERE name LIKE 'lexical%_data'"
-                )
-                for (block,) in corpus.rows(f"SELECT block FROM {table}")
-            ]
-        (folder / "blocks").write_bytes(b"".join(blocks))
-        words = {
-            canary.document.chunks[0].tags[0].casefold()[5:13].encode()[:8]
-            for canary in planted.to_purge
-        }
-        assert found_in([folder / "blocks"], words) == words
-
-
-@pytest.mark.parametrize(
-    ("module", "step"),
-    [
-        pytest.param(erasure.lexical_index, "rebuild", id="rebuild"),
-        pytest.param(erasure.vector_cache, "clear_cache", id="clear_cache", marks=pytest.mark.slow),
-    ],
-)
-def test_each_step_is_necessary(
-    monkeypatch: pytest.MonkeyPatch, module: ModuleType, step: str
-) -> None:
-    with scratch_folder() as folder:
-        planted = canary_corpus(folder, 3, 12, 24)
-        monkeypatch.setattr(module, step, lambda *_: None)
-        assert purged(planted.db, PurgeSelection(names(planted.to_purge))).state == "done"
-        assert found_in(files_of(planted.db), planted.purged_traces)
-
-
 def test_free_pages_of_the_file_are_overwritten(tmp_path: Path) -> None:
     """What a split page keeps of rows that moved on is as free as a page that was given back."""
     db = build(tmp_path, [document("a", ["one"]), document("b", ["two"])])
@@ -241,33 +202,6 @@ def test_a_file_with_another_document_stays(tmp_path: Path) -> None:
     with open_reader(db) as corpus:
         assert corpus.rows("SELECT path FROM file") == [("both.md",)]
         assert corpus.rows("SELECT superseded FROM supersession") == [("both.md",)]
-    assert_sound(db)
-
-
-def test_the_same_text_in_another_document_stays(tmp_path: Path) -> None:
-    db = build(tmp_path, [document("a", ["same words"]), document("b", ["same words"])], PROVIDER)
-    purged(db, PurgeSelection(["a"]))
-    with open_reader(db) as corpus:
-        assert corpus.rows("SELECT content FROM chunk") == [("same words",)]
-        assert corpus.value("SELECT count(*) FROM embedded") == 1
-    assert_sound(db)
-
-
-def test_an_earlier_version_is_not_in_the_cache(tmp_path: Path) -> None:
-    db = build(tmp_path, [document("a", ["first wording"])], PROVIDER)
-    with open_writer(db) as corpus:
-        fill(corpus, [document("a", ["second wording"])], PROVIDER)
-        assert vector_cache.cache_size(corpus)[0] == 1
-    purged(db, PurgeSelection(["a"]))
-    with open_reader(db) as corpus:
-        assert vector_cache.cache_size(corpus) == (0, 0)
-
-
-def test_everything_can_be_purged(tmp_path: Path) -> None:
-    db = build(tmp_path, [document(f"d{n}", [f"text {n}"]) for n in range(5)], PROVIDER)
-    assert purged(db, PurgeSelection(["**"])).documents == 5
-    with open_reader(db) as corpus:
-        assert corpus.rows("SELECT * FROM compartment") == []
     assert_sound(db)
 
 
@@ -369,18 +303,6 @@ class TestObstacles:
             assert found_in(files_of(planted.db), planted.purged_traces) == set()
             assert_sound(planted.db)
 
-    def test_the_next_purge_completes_it(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
-        db = build(tmp_path, [document("a", ["one"]), document("b", ["two"])], PROVIDER)
-        with open_reader(db) as reader, reader.reading():
-            reader.value("SELECT count(*) FROM document")
-            assert purged(db, PurgeSelection(["a"])).state == "pending"
-        assert purged(db, PurgeSelection(["b"])).state == "done"
-        with open_reader(db) as corpus:
-            assert [receipt.state for receipt in erasure.receipts(corpus)] == ["done", "done"]
-
     def test_a_full_disk_leaves_it_pending(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -414,17 +336,3 @@ def test_a_receipt_does_not_name_the_documents(tmp_path: Path) -> None:
             "publications",
         }  # fmt: skip
     assert len(ids) == 2
-
-
-def test_backups_beside_the_corpus_are_listed_and_deleted(tmp_path: Path) -> None:
-    db = build(tmp_path, [document("a", ["one"])], name="c.db")
-    ours = ["c.db.schema-1.bak", "c.db.schema-1.bak.2", "c.db.schema-2.bak.0f.partial"]
-    for name in (*ours, "other.db.schema-1.bak", "c.db.txt"):
-        (tmp_path / name).write_bytes(b"x")
-    assert [path.name for path in erasure.backups(db)] == ours
-    assert erasure.delete_backups(db) == 3
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "c.db",
-        "c.db.txt",
-        "other.db.schema-1.bak",
-    ]

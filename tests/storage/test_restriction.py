@@ -9,8 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from rolebundle.errors import CorpusCorrupt, StorageError
-from rolebundle.storage import opening
+from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage.connection import RESTRICTING_VIEWS, Corpus
 from rolebundle.storage.content.passages import passages_by_rowid
 from rolebundle.storage.corpus_state import corpus_counts
@@ -18,7 +17,7 @@ from rolebundle.storage.indexes import compartments, lexical_index, vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke
 from support.compartments import search_everywhere
-from support.corpora import ask, build, document
+from support.corpora import build, document
 from support.fake_embedder import HashingProvider
 
 PROVIDER = HashingProvider()
@@ -178,11 +177,6 @@ class TestNothing:
                 corpus.restrict_to_compartments([1])
             assert len(search_everywhere(corpus, '"token"')) == 4
 
-    def test_is_in_an_answer(self, restricted: Corpus) -> None:
-        bundle = ask(restricted, None, PROVIDER, task="token")
-        assert bundle.selected == []
-        assert (bundle.corpus.documents, bundle.corpus.chunks) == (0, 0)
-
 
 class TestWhatIsAllowed:
     @pytest.mark.parametrize(
@@ -238,11 +232,6 @@ class TestWhatIsAllowed:
                 restricted.restrict_to_compartments([places(restricted)["b"]])
             assert search_everywhere(restricted, '"token"') == [3]
 
-    def test_may_name_compartments_that_do_not_exist(self, restricted: Corpus) -> None:
-        with restricted.reading():
-            restricted.restrict_to_compartments([77, -1])
-            assert seen(restricted)["chunk"] == 0
-
     def test_is_not_superseded_by_what_is_hidden(self, restricted: Corpus) -> None:
         for scopes, newer in (("a", []), ("ab", ["b"])):
             with restricted.reading():
@@ -284,58 +273,8 @@ class TestWhatIsAllowed:
                 assert corpus.value("SELECT count(*) FROM chunk") == 2
             assert corpus.value("SELECT count(*) FROM chunk") == 0
 
-    def test_counts_terms_by_compartment(self, restricted: Corpus) -> None:
-        found = places(restricted)
-        with restricted.reading():
-            restricted.restrict_to_compartments([found["a"]])
-            assert lexical_index.frequencies(restricted, found["a"], ['"token"']) == [2]
-            assert lexical_index.frequencies(restricted, found["a"], ['"secret"']) == [0]
-            assert lexical_index.extent(restricted, found["a"]).chunks == 2
-
 
 class TestTheFile:
-    def test_is_as_it_was(self, db: Path) -> None:
-        before = db.read_bytes()
-        with open_reader(db) as corpus:
-            corpus.enable_restriction()
-            with corpus.reading():
-                corpus.restrict_to_compartments(places(corpus).values())
-                search_everywhere(corpus, '"token"')
-            ask(corpus, None, PROVIDER, task="token")
-        assert db.read_bytes() == before
-        log = Path(f"{db}-wal")
-        assert not log.exists() or log.stat().st_size == 0
-
-    def test_cannot_be_written_before_during_and_after(self, db: Path) -> None:
-        before = db.read_bytes()
-        statements = (
-            "DELETE FROM main.chunk",
-            "UPDATE main.document SET scope = 'shared'",
-            "CREATE TABLE main.x (a)",
-            "INSERT INTO lexical_1 (lexical_1) VALUES ('delete-all')",
-            "DELETE FROM temp.allowed_compartment",
-            "INSERT INTO temp.allowed_compartment VALUES (1)",
-            "INSERT INTO temp.restricted_state VALUES (1)",
-            "DROP VIEW temp.chunk",
-            "CREATE TEMP TABLE y (a)",
-        )
-
-        def assert_refused(corpus: Corpus) -> None:
-            assert corpus.db.pragma("query_only") == 1
-            for statement in statements:
-                with pytest.raises((StorageError, CorpusCorrupt)):
-                    corpus.run(statement)
-
-        with open_reader(db) as corpus:
-            corpus.enable_restriction()
-            assert_refused(corpus)
-            with corpus.reading():
-                corpus.restrict_to_compartments([places(corpus)["a"]])
-                assert_refused(corpus)
-                assert search_everywhere(corpus, '"token"') == [1, 2]
-            assert_refused(corpus)
-        assert db.read_bytes() == before
-
     def test_is_read_only_again_if_allowing_fails(self, restricted: Corpus) -> None:
         with restricted.reading(), pytest.raises(Exception):  # noqa: B017
             restricted.restrict_to_compartments(["not a number"])  # type: ignore[list-item]
@@ -376,28 +315,3 @@ def assert_foreign(db: Path) -> None:
         assert refused.value.code == "foreign_schema"
     assert invoke("retrieve", "token", "--lexical-only", "--db", db).code == 7
     assert db.read_bytes() == before
-
-
-def test_our_own_view_with_another_text_is_refused(db: Path) -> None:
-    with apsw.Connection(str(db)) as behind:
-        behind.execute("DROP VIEW indexed_1")
-        behind.execute(
-            "CREATE VIEW indexed_1 AS SELECT c.id, c.title, c.headings, "
-            "c.content, c.tags, c.hints FROM chunk c JOIN document d ON d.id = c.document"
-        )
-    behind.close()
-    assert_foreign(db)
-
-
-def test_own_views_are_compared_exactly() -> None:
-    name, sql = lexical_index.content_view(3)
-    assert opening.corpus_format().is_own_view("view", name, sql)
-    for kind, view, text in (
-        ("trigger", name, sql),
-        ("view", name, sql + " "),
-        ("view", name, sql.lower()),
-        ("view", "indexed_4", sql),
-        ("view", f"{name}\n", sql),
-        ("view", "indexed_", sql),
-    ):
-        assert not opening.corpus_format().is_own_view(kind, view, text)

@@ -1,15 +1,25 @@
 """Read a document as ingest does."""
 
+from __future__ import annotations
+
+from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
 
 
-def read_document(content: str | bytes, path: str) -> ParsedDocument:
-    """Read the only document of a file with this content and path."""
-    reader = reader_for(path)
+def read_all(
+    content: str | bytes, path: str, reader_name: str | None = None, separator: str = ""
+) -> list[ParsedDocument | DocumentError]:
+    """Read all documents of a file with this content and path, by the reader of this name."""
+    reader = reader_for(path, reader_name)
     assert reader is not None
     data = content.encode() if isinstance(content, str) else content
-    (document,) = reader.read(data, path, ReaderOptions())
+    return list(reader.read(data, path, ReaderOptions(separator=separator)))
+
+
+def read_document(content: str | bytes, path: str) -> ParsedDocument:
+    """Read the only document of a file with this content and path."""
+    (document,) = read_all(content, path)
     assert isinstance(document, ParsedDocument)
     return document

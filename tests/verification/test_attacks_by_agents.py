@@ -170,20 +170,6 @@ def test_it_is_told_which_words_are_missing(world: Path) -> None:
     assert "400" in error[2]
 
 
-def test_a_fact_is_no_source_of_another(world: Path) -> None:
-    fact = file_as("mallory", world)
-    for source in (fact.chunk_id, fact.locator):
-        assert refusal(lambda: file_as("mallory", world, source=source))[1] == "source_is_fact"  # noqa: B023
-
-
-def test_a_copy_and_a_newer_version_displace_nothing(world: Path) -> None:
-    before = answer(world)
-    file_as("mallory", world, "the token limit of the service is forty requests")
-    file_as("mallory", world, "The token limit of the service is not forty requests")
-    file_as("mallory", world, "supersedes: limits token limit of the service forty requests")
-    assert of_documents(answer(world)) == of_documents(before)
-
-
 def test_the_quota_is_said(world: Path) -> None:
     set_policy(world, {"mallory": {**WRITER, "facts_per_day": 2}, "eve": POLICY["eve"]})
     for mark in ("", "!"):
@@ -230,27 +216,6 @@ def _marking(db: Path, state: str, reason: str, target: str = "limits#0") -> Cal
             return Operations(engine, allow_write=True).call("mark", fields)
 
     return call
-
-
-def test_no_interface_of_agents_promotes_or_forgets(world: Path) -> None:
-    fact = file_as("mallory", world)
-    with Engine(world) as engine:
-        offered = Operations(engine, allow_write=True).offered_methods
-    assert not {"promote", "forget", "why_as_agent"} & set(offered)
-    named = (
-        "remember",
-        "x",
-        "--source",
-        SOURCE,
-        "--agent",
-        "mallory",
-        "--by",
-        "Ana",
-        "--db",
-        world,
-    )
-    assert invoke(*named).code == 2
-    assert fact.trust_tier == "untrusted"
 
 
 def test_a_fact_without_a_vector_warns_no_other_reader(tmp_path: Path) -> None:

@@ -9,14 +9,11 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import embed
-from rolebundle.admin.purges import PurgeSelection, purge_documents
 from rolebundle.admin.records import all_facts, file_fact
 from rolebundle.contracts.facts import RememberedFact, RememberRequest
 from rolebundle.repair import repair
 from rolebundle.status import owner_status
-from rolebundle.storage.indexes import partition
-from rolebundle.storage.indexes.compartments import visible_compartments
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
 from rolebundle.workspace import Workspace
 from support.commands import invoke
 from support.facts import FACT, PAGE, listed, problems
@@ -76,18 +73,6 @@ def test_without_its_model_a_fact_waits_for_a_vector(ingested: Path) -> None:
     assert problems(ingested) == []
 
 
-def test_doctor_takes_no_fact_for_a_file(ingested: Path) -> None:
-    before = invoke("corpus", "doctor", "--json", "--db", ingested).json()
-    remember_in(ingested)
-    after = invoke("corpus", "doctor", "--json", "--db", ingested).json()
-    roots = [
-        [check for check in report_of_doctor["checks"] if check["name"] == "roots"]
-        for report_of_doctor in (before, after)
-    ]
-    assert roots[0] == roots[1]
-    assert after["sound"]
-
-
 def test_a_fact_is_purged_with_its_source(ingested: Path) -> None:
     fact = remember_in(ingested)
     remaining = remember_in(ingested, "The plan is for May.", "plan.md:1-3")
@@ -119,14 +104,6 @@ def test_a_replica_with_a_fact_is_outdated_by_the_purge_of_its_source(ingested: 
     assert not staged.exists()
 
 
-def test_a_fact_is_purged_alone(ingested: Path) -> None:
-    fact = remember_in(ingested)
-    with Admin(ingested) as admin:
-        assert purge_documents(admin.workspace, PurgeSelection([fact.document_id])).documents == 1
-        assert all_facts(admin.workspace) == []
-    assert problems(ingested) == []
-
-
 def test_a_repair_keeps_sound_facts_and_drops_damaged_ones(ingested: Path) -> None:
     sound = remember_in(ingested)
     damaged = [remember_in(ingested, f"Fact number {n}.", PAGE) for n in range(2)]
@@ -144,25 +121,3 @@ def test_a_repair_keeps_sound_facts_and_drops_damaged_ones(ingested: Path) -> No
     }
     assert [fact.document_id for fact in listed(ingested).values()] == [sound.document_id]
     assert problems(ingested) == []
-
-
-def test_facts_of_an_older_corpus_get_indexes_of_their_own(ingested: Path) -> None:
-    """Up to schema 11 they were among the documents of their scope and level."""
-    fact = remember_in(ingested)
-    with open_writer(ingested) as corpus, corpus.writing():
-        corpus.load_vectors()
-        [own] = [one for one in visible_compartments(corpus) if one.has_facts]
-        [other] = [one for one in visible_compartments(corpus) if not one.has_facts]
-        rows = corpus.rows("SELECT id FROM document WHERE compartment = ?", (own.id,))
-        partition.move_documents(corpus, [row for (row,) in rows], own.id, other.id)
-        partition.remove_empty(corpus)
-    db = apsw.Connection(str(ingested))
-    db.pragma("user_version", 11)
-    db.close()
-    with Admin(Workspace(ingested, HashingProvider())) as admin:
-        admin.ingest([ingested.parent / "tree"])
-    with open_reader(ingested) as corpus:
-        [own] = [one for one in visible_compartments(corpus) if one.has_facts]
-        assert (own.documents, own.chunks) == (1, 1)
-    assert problems(ingested) == []
-    assert fact.document_id in {stored.document_id for stored in listed(ingested).values()}

@@ -233,12 +233,6 @@ class TestAgents:
             mark_as("eve", db, "limits#0", "disputed")
         assert refused.value.code == "write_denied"
 
-    @pytest.mark.parametrize("state", ["rejected", "tool_verified", "supervisor_verified"])
-    def test_an_agent_rejects_and_verifies_nothing(self, db: Path, state: str) -> None:
-        with pytest.raises(AccessDenied) as refused:
-            mark_as("ada", db, "limits#0", state)
-        assert refused.value.code == "mark_denied"
-
     @pytest.mark.parametrize("state", ["disputed", "rejected", "unverified"])
     def test_an_agent_changes_no_mark_of_the_owner(self, db: Path, state: str) -> None:
         put(db, "limits#0", "supervisor_verified")

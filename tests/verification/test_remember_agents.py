@@ -89,15 +89,6 @@ class TestAgents:
         file_as_owner(governed, source=PAGE)
         assert refusal(lambda: file_as("ada", governed, source=PAGE))[1] == "not_found"
 
-    def test_nobody_who_sees_less_than_the_agent_sees_what_it_files(self, governed: Path) -> None:
-        fact = file_as("bob", governed)
-        assert fact.sensitivity == "confidential"
-        assert fact.chunk_id not in {
-            chunk.chunk_id for chunk in bundle_for(governed, "eve").selected
-        }
-        # The same fact of another agent is new, and stays apart.
-        assert file_as("ada", governed).count == 1
-
     def test_deny_patterns_of_the_source_match_the_fact(self, governed: Path) -> None:
         fact = file_as("ada", governed)
         assert fact.chunk_id in {chunk.chunk_id for chunk in bundle_for(governed, "eve").selected}
@@ -132,6 +123,15 @@ class TestAgents:
         set_policy_after_first_check(monkeypatch, governed, {**POLICY, "ada": POLICY["eve"]})
         assert refusal(lambda: file_as("ada", governed))[1] == "write_denied"
         assert listed(governed) == {}
+
+    def test_nobody_who_sees_less_than_the_agent_sees_what_it_files(self, governed: Path) -> None:
+        fact = file_as("bob", governed)
+        assert fact.sensitivity == "confidential"
+        assert fact.chunk_id not in {
+            chunk.chunk_id for chunk in bundle_for(governed, "eve").selected
+        }
+        # The same fact of another agent is new, and stays apart.
+        assert file_as("ada", governed).count == 1
 
 
 def test_without_a_policy_an_agent_files_in_the_scope_of_the_source(db: Path) -> None:

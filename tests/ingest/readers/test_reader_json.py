@@ -4,8 +4,7 @@ import pytest
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
+from support.reading import read_all
 
 CORPUS = {
     "version": "1.0",
@@ -32,7 +31,7 @@ CORPUS = {
 
 
 def read(text, path="a.json"):
-    return list(reader_for(path).read(text.encode(), path, ReaderOptions()))
+    return read_all(text, path)
 
 
 @pytest.mark.parametrize("indent", [None, 1, 4])

@@ -5,10 +5,11 @@ import pytest
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
+from support.reading import read_all
 
 
 def read(text):
-    return list(reader_for("a.jsonl").read(text.encode(), "a.jsonl", ReaderOptions()))
+    return read_all(text, "a.jsonl")
 
 
 def test_a_line_is_a_document():

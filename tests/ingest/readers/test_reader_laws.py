@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import html as html_entities
 import json
 import re
-from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
@@ -160,81 +158,6 @@ def test_no_line_of_any_markdown_is_lost(text, chosen):
         assert_all_lines_held(lines, document, chunks, THEMATIC_BREAK.match)
 
 
-class VisibleText(HTMLParser):
-    """The oracle: what can be seen on each line, by another parser."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=False)
-        self.by_line: dict[int, str] = {}
-
-    def add(self, text: str, offset: int = 0) -> None:
-        line = self.getpos()[0] + offset
-        self.by_line[line] = self.by_line.get(line, "") + text
-
-    def handle_data(self, data: str) -> None:
-        if self.cdata_elem:  # inside <script> and <style>
-            return
-        for offset, part in enumerate(data.split("\n")):
-            self.add(part, offset)
-
-    def handle_entityref(self, name: str) -> None:
-        self.add(html_entities.unescape(f"&{name};"))
-
-    def handle_charref(self, name: str) -> None:
-        self.add(html_entities.unescape(f"&#{name};"))
-
-
-def without_spaces(text: str) -> str:
-    """Without white space, and without the marks that lists and tables get."""
-    return re.sub(r"[\s|-]", "", text)
-
-
-GAP = st.sampled_from(["", " ", "\n", "\n\n", "<!-- x\ny -->", "<br>", "<script>\nno\n</script>"])
-INLINE = st.builds(
-    lambda gap, tag, start, line, end: f"{gap}<{tag}{start}{line}{end}</{tag}>",
-    GAP,
-    st.sampled_from(["b", "a", "span", "code"]),
-    st.sampled_from([">", "\nclass=x>", " title='a\nb'\n>"]),
-    LINE,
-    st.sampled_from(["", "\n", " &amp; &#10; &lt;", "<img\nalt=x>"]),
-) | LINE.map("<i>{}</i\n>".format)
-CONTENT = st.lists(st.one_of(LINE, INLINE, GAP), min_size=1, max_size=5).map("".join)
-LEAF = st.builds(
-    lambda tag, content: f"<{tag}>{content}</{tag}>",
-    st.sampled_from(["p", "h1", "h2", "div", "pre", "blockquote", "section", "dt"]),
-    CONTENT,
-)
-LIST = st.lists(CONTENT, min_size=1, max_size=8).map(
-    lambda cs: "<ul>\n" + "\n".join(f"<li>{c}</li>" for c in cs) + "</ul>"
-)
-TABLE = st.lists(st.tuples(CONTENT, CONTENT), min_size=1, max_size=6).map(
-    lambda rows: (
-        "<table>" + "\n".join(f"<tr><td>{a}</td><td>{b}</td></tr>" for a, b in rows) + "</table>"
-    )
-)
-PAGE = st.lists(st.one_of(LEAF, LIST, TABLE, CONTENT, GAP), min_size=1, max_size=10).map(
-    lambda parts: (
-        "<html><head><title>t</title></head>\n<body>" + "\n".join(parts) + "</body></html>"
-    )
-)
-
-
-@few_examples
-@given(PAGE, SETTINGS)
-def test_the_lines_of_an_html_chunk_contain_its_text(page, settings):
-    oracle = VisibleText()
-    oracle.feed(page)
-    oracle.close()
-    (document,) = documents_of("html", page.encode(), "a.html")
-    last = len(split_lines(page))
-    for chunk in chunk_document("d", document, settings):
-        assert 1 <= chunk.start_line <= chunk.end_line <= last
-        numbers = range(chunk.start_line, chunk.end_line + 1)
-        cited = without_spaces("".join(oracle.by_line.get(n, "") for n in numbers))
-        for line in chunk.content.split("\n"):
-            assert without_spaces(line) in cited
-
-
 @given(
     st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=6),
     st.sampled_from([None, 2]),
@@ -251,17 +174,6 @@ def test_the_lines_of_a_ready_chunk_contain_its_text(contents, indent):
             for found in re.findall(r'"((?:[^"\\]|\\.)*)"', cited)
         ]
         assert chunk.content in decoded
-
-
-@given(st.lists(st.text(), min_size=1, max_size=6), SETTINGS)
-def test_the_line_of_a_jsonl_chunk_contains_its_text(texts, settings):
-    content = "".join(json.dumps({"_id": str(i), "text": t}) + "\n" for i, t in enumerate(texts))
-    lines = split_lines(content)
-    for document in documents_of("jsonl", content.encode(), "a.jsonl"):
-        for chunk in chunk_document("d", document, settings):
-            assert chunk.start_line == chunk.end_line
-            text = clean(json.loads(lines[chunk.start_line - 1])["text"])[0]
-            assert without_spaces(chunk.content) in without_spaces(text)
 
 
 @pytest.mark.parametrize("suffix", OFFICE)

@@ -11,9 +11,8 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.text.decoding import split_lines
+from support.reading import read_all, read_document
 
 LONG = (
     "Die Öffnung des Hafens beginnt um fünf Uhr früh, und niemand weiß, wann sie endet; " * 2
@@ -21,16 +20,8 @@ LONG = (
 )
 
 
-def read_all(data: bytes, path: str = "a.eml") -> list[ParsedDocument | DocumentError]:
-    reader = reader_for(path)
-    assert reader is not None
-    return list(reader.read(data, path, ReaderOptions()))
-
-
 def read(data: bytes) -> ParsedDocument:
-    (document,) = read_all(data)
-    assert isinstance(document, ParsedDocument)
-    return document
+    return read_document(data, "a.eml")
 
 
 def texts(document: ParsedDocument) -> list[str]:

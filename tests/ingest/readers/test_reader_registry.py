@@ -1,10 +1,7 @@
-import subprocess
-import sys
-
 import pytest
 
 from rolebundle.errors import ConfigurationError
-from rolebundle.ingest.readers import mail_reader_for, reader_for, reader_names
+from rolebundle.ingest.readers import mail_reader_for, reader_for
 
 
 @pytest.mark.parametrize(
@@ -43,34 +40,11 @@ def test_an_unknown_suffix_has_no_reader(path):
     assert path == ".md/" or reader_for(path) is None
 
 
-def test_a_reader_can_be_chosen_by_name():
-    reader = reader_for("cases.txt", "separated")
-    assert reader is not None
-    assert reader.name == "separated"
-
-
 def test_an_unknown_name_is_an_error_that_lists_the_names():
     with pytest.raises(ConfigurationError) as caught:
         reader_for("a.md", "wordstar")
     assert caught.value.code == "unknown_reader"
     assert "markdown" in caught.value.hint
-
-
-@pytest.mark.parametrize("name", reader_names())
-def test_readers_match_the_table(name):
-    reader = reader_for("x", name)
-    assert reader is not None
-    assert reader.name == name
-    assert reader.version >= 1
-
-
-def test_a_lookup_imports_no_parser_of_another_format():
-    code = (
-        "import sys; from rolebundle.ingest.readers import reader_for; reader_for('a.txt');"
-        "print([m for m in ('lxml', 'markdown_it', 'pypdf') if m in sys.modules])"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"
 
 
 MESSAGE = b"Subject: x\nFrom: a@b.c\nMessage-ID: <1@b>\n\ntext\n"

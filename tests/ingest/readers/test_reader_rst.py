@@ -100,15 +100,6 @@ def test_blocks_are_the_source_lines_of_each_structure():
         assert block.text == "\n".join(document.lines[block.start_line - 1 : block.end_line])
 
 
-def test_the_ends_of_blocks_of_several_lines():
-    by_start = {b.start_line: b.end_line for b in read(TEXT).blocks}
-    assert by_start[7] == 9
-    assert by_start[19] == 21  # the literal block with a blank line in it
-    assert by_start[23] == 26  # the list with a second paragraph
-    assert by_start[31] == 34  # the code block
-    assert by_start[44] == 48  # the simple table
-
-
 @pytest.mark.parametrize(
     ("title", "words"),
     [
@@ -120,27 +111,6 @@ def test_the_ends_of_blocks_of_several_lines():
 )
 def test_titles_are_plain_words(title, words):
     assert plain_words(title) == words
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "::\n\n  literal",
-        "..",
-        "..\n\n  quoted",
-        "=\n",
-        "====",
-        "====\nTitle",
-        "== ==\nno end",
-        "a\n==",
-        ".. |x| image:: y.png",
-        ".. [1] note",
-        ".. _`a: b`: c",
-        "\t.. code::\n\n\t  x",
-    ],
-)
-def test_odd_input_is_read(text):
-    read(text)
 
 
 @pytest.mark.parametrize(

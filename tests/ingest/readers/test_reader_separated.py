@@ -1,8 +1,7 @@
 import pytest
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
+from support.reading import read_all
 
 TEXT = """\
 before
@@ -22,8 +21,7 @@ more
 
 
 def read(text, separator="==="):
-    reader = reader_for("cases.txt", "separated")
-    return list(reader.read(text.encode(), "cases.txt", ReaderOptions(separator=separator)))
+    return read_all(text, "cases.txt", "separated", separator)
 
 
 def test_each_part_is_a_document_with_the_lines_of_the_whole_file():

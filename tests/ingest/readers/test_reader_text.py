@@ -1,11 +1,10 @@
 import pytest
 
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
+from support.reading import read_all
 
 
 def read(text, path):
-    return next(iter(reader_for(path, "text").read(text.encode(), path, ReaderOptions())))
+    return read_all(text, path, "text")[0]
 
 
 def shape(document):

@@ -140,12 +140,6 @@ class TestAFileSystemThatDoesNotAnswer:
         assert file_states(files, 25.0) == {str(mount / "x.md"): "unknown", str(live): "same"}
         assert perf_counter() - started < 20
 
-    def test_few_threads_are_ever_stuck(self, mount: Path) -> None:
-        for number in range(10):
-            states = file_states([self.file(mount / str(number) / "x.md")], 0.001)
-            assert set(states.values()) == {"unknown"}
-        assert len(source_files._stuck) <= 4
-
 
 def test_it_is_reported_if_a_file_could_not_be_looked_at(
     engine: Engine, monkeypatch: pytest.MonkeyPatch

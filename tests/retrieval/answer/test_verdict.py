@@ -79,187 +79,114 @@ def _raise_unreachable(_texts: Sequence[str]) -> np.ndarray:
     raise EmbedderError("unreachable", "the model's server does not answer", "start it")
 
 
-class TestEachVerdict:
-    def test_corpus_empty(self) -> None:
-        verdict, message = empty([])
-        assert verdict == "corpus_empty"
-        assert message == "the corpus is empty: run `rolebundle ingest PATH`"
+BREAD = document("bread", ["flour"])
+BROKEN = BrokenProvider(_raise_unreachable)
+BY_FLOOR = overlay(retrieval_policy=FLOOR)
+ONLY_ROLE = overlay(vocabulary={"boost_phrases": ["threat model"]}, retrieval_policy=FLOOR)
+BLOG = document("post", ["token rotation"], source_id="blog")
+OLD_ONE = document("d", ["token rotation"], updated_at=OLD)
+THEIRS = document("theirs", ["token rotation"], origin="external")
+WEB = document("web", ["a token"], origin="untrusted")
+EXCLUDING = document("d", ["a token"], excluded_roles=("reviewer",))
+VERSIONS = [document("v1", ["token rotation"]), document("v2", ["flour"], supersedes=("v1",))]
+OUT_OF_TIME = [
+    document("old", ["token rotation"], valid_until=OLD),
+    document("new", ["a token"], valid_from="2027-01-01T00:00:00Z"),
+]
+LONG = document("d", ["token rotation " * 4, "a token"])
+UNREACHABLE = (
+    "the search was incomplete (no candidates); the semantic lane did not run: "
+    "the model's server does not answer; start it"
+)
+WITHOUT_MEANING = (
+    "nothing in the corpus has the task's words, and meanings were not searched "
+    "(no candidates); ask in other words, or without lexical_only"
+)
+WORDS_ALONE: dict[str, Any] = {"lexical_only": True}
+NOWHERE: dict[str, Any] = {"where": {"source": "nowhere"}}
 
-    def test_nothing_matches_where_is_reported_before_a_failed_lane(self) -> None:
-        bread = document("bread", ["flour"])
-        where = {"source": "nowhere"}
-        verdict, message = empty([bread], None, BrokenProvider(_raise_unreachable), where=where)
-        assert verdict == "nothing_matches_where"
-        assert message.startswith("no document matches source = nowhere;")
-        assert empty([], where=where)[0] == "corpus_empty"
 
-    def test_no_evidence_by_words_or_by_meaning(self) -> None:
-        verdict, message = empty([document("bread", ["flour", "butter"])])
-        assert verdict == "no_evidence"
-        assert "2 low_score" in message
-        assert "do not guess" in message
-
-    @pytest.mark.parametrize("by", ["overlay", "request"])
-    def test_no_evidence_if_it_is_required_and_weak(self, by: str) -> None:
-        bread = document("bread", [f"flour number{n}" for n in range(60)])
-        documents = [document("d", ["the rotation of a shift"]), bread]
-        task = "rotation of credentials for the vendors and visitors of embassies abroad"
-        strict = overlay(retrieval_policy={"evidence": "required"})
-        fields: dict[str, Any] = {"task": task, "lexical_only": True}
-        shown = answer(documents, overlay(), **fields)
-        assert [passage.document_id for passage in shown.selected] == ["d"]
-        assert [warning.code for warning in shown.warnings][:1] == ["WEAK_EVIDENCE"]
-        assert fallback_of(shown).action == "warn"
-        role = strict if by == "overlay" else overlay()
-        required = {} if by == "overlay" else {"evidence": "required"}
-        verdict, message = empty(documents, role, **fields, **required)
-        assert verdict == "no_evidence"
-        assert "1 low_score" in message
-        assert answer(documents, role, task="a shift rotation", **required).selected
-        # A request cannot open what the overlay closes.
-        assert not answer(documents, strict, evidence="optional", **fields).selected
-
-    def test_nothing_found_by_a_lexical_only_request_does_not_mention_near_meanings(self) -> None:
-        verdict, message = empty([document("bread", ["flour"])], lexical_only=True)
-        assert verdict == "nothing_found"
-        assert message == (
-            "nothing in the corpus has the task's words, and meanings were not searched "
-            "(no candidates); ask in other words, or without lexical_only"
-        )
-
-    def test_matches_of_only_the_roles_words_are_no_evidence(self) -> None:
-        role = overlay(vocabulary={"boost_phrases": ["threat model"]}, retrieval_policy=FLOOR)
-        documents = [document("d", ["a threat model"])]
-        verdict, message = empty(documents, role, lexical_only=True)
-        assert verdict == "no_evidence"
-        assert "1 low_score" in message
-
-    def test_all_below_floor(self) -> None:
-        verdict, message = empty(
-            [document("d", ["token rotation", "a token"]), document("bread", ["flour"])],
-            overlay(retrieval_policy=FLOOR),
-        )
-        assert verdict == "all_below_floor"
-        assert "3 low_score; the best: score 0." in message
-        assert "lower min_score" in message
-
-    def test_all_forbidden_whatever_else_is_near_or_weak(self) -> None:
-        verdict, message = empty(
-            [
-                document("post", ["token rotation"], source_id="blog"),
-                document("weak", ["a token, by the way"]),
-                document("bread", ["flour"]),
-            ],
-            FORBIDS,
-        )
-        assert verdict == "all_forbidden"
-        assert message.startswith("everything relevant is forbidden to the role reviewer")
-        assert "1 forbidden_source, 2 low_score; for one: blog: hearsay" in message
-
-    def test_a_forbidden_neighbour_does_not_hide_that_the_words_are_there_but_weak(self) -> None:
-        documents = [document("post", ["flour"], source_id="blog"), document("d", ["a token"])]
-        assert empty(documents, FORBIDS)[0] == "all_below_floor"
-
-    def test_all_stale(self) -> None:
-        verdict, message = empty(
-            [document("d", ["token rotation"], updated_at=OLD), document("bread", ["flour"])],
-            EXCLUDING_OLD,
-        )
-        assert verdict == "all_stale"
-        assert "1 stale, 1 low_score; for one: 2861 days old, the limit is 365" in message
-        assert "freshness_max_age_days" in message
-
-    def test_all_taint_blocked(self) -> None:
-        verdict, message = empty(
-            [document("web", ["token rotation"], origin="untrusted"), document("d", ["flour"])],
-            overlay(retrieval_policy=FLOOR),
-            action="suggest",
-            approval="Ana",
-        )
-        assert verdict == "all_taint_blocked"
-        assert message.startswith("everything relevant is not trusted enough")
-        assert "1 taint_blocked, 1 low_score; for one: origin untrusted has trust 1" in message
-
-    @pytest.mark.parametrize("role", [None, overlay()])
-    def test_approval_needed(self, role: Overlay | None) -> None:
-        documents = [
-            document("theirs", ["token rotation"], origin="external"),
-            document("web", ["a token"], origin="untrusted"),
-        ]
-        verdict, message = empty(documents, role, action="execute")
-        assert verdict == "approval_needed"
-        assert "1 taint_blocked, 1 requires_approval; for one: origin external" in message
-        assert message.endswith("let a person approve it, and do not act before")
-        verdict, _ = empty(documents[1:], role, action="execute")
-        assert verdict == "all_taint_blocked"
-
-    def test_all_superseded(self) -> None:
-        documents = [
-            document("v1", ["token rotation"]),
-            document("v2", ["flour"], supersedes=("v1",)),
-        ]
-        verdict, message = empty(documents, lexical_only=True)
-        assert verdict == "all_superseded"
-        assert "1 conflict_downrank; for one: superseded by v2" in message
-
-    def test_none_valid(self) -> None:
-        documents = [
-            document("old", ["token rotation"], valid_until=OLD),
-            document("new", ["a token"], valid_from="2027-01-01T00:00:00Z"),
-        ]
-        verdict, message = empty(documents, lexical_only=True)
-        assert verdict == "none_valid"
-        assert "1 not_yet_valid, 1 expired; for one: valid" in message
-
-    def test_all_seen(self) -> None:
-        verdict, message = empty(
-            [document("d", ["token rotation"])], seen=["d#0"], lexical_only=True
-        )
-        assert verdict == "all_seen"
-        assert "1 already_seen; for one: it is in `seen`" in message
-
-    @pytest.mark.parametrize("also", [{}, {"updated_at": OLD}])
-    def test_rejected_by_policy_by_another_rule_or_by_several(self, also: dict[str, Any]) -> None:
-        excluding = document("d", ["a token"], excluded_roles=("reviewer",))
-        more = [document("old", ["token rotation"], **also)] if also else []
-        verdict, message = empty([excluding, *more], EXCLUDING_OLD)
-        assert verdict == "rejected_by_policy"
-        assert "d excludes the role reviewer" in message or "days old" in message
-
-    def test_over_budget(self) -> None:
-        documents = [
-            document("d", ["token rotation " * 4, "a token"]),
-            document("bread", ["flour"]),
-        ]
-        verdict, message = empty(documents, token_budget=1)
-        assert verdict == "over_budget"
-        assert "the best: about 15 tokens do not fit: 0 of token_budget 1 are used" in message
-        assert message.endswith("raise token_budget")
-
-    def test_over_budget_is_reported_before_a_failed_lane(self) -> None:
+@pytest.mark.parametrize(
+    ("verdict", "documents", "role", "fields", "parts"),
+    [
+        ("corpus_empty", [], None, {}, ["the corpus is empty: run `rolebundle ingest PATH`"]),
+        ("corpus_empty", [], None, NOWHERE, []),
+        # It is reported before a failed lane.
+        ("nothing_matches_where", [BREAD], None, NOWHERE | {"provider": BROKEN},
+         ["no document matches source = nowhere;"]),
+        ("no_evidence", [document("bread", ["flour", "butter"])], None, {},
+         ["2 low_score", "do not guess"]),
+        ("no_evidence", [document("d", ["a threat model"])], ONLY_ROLE, WORDS_ALONE, ["1 low_score"]),
+        ("nothing_found", [BREAD], None, WORDS_ALONE, [WITHOUT_MEANING]),
+        ("all_below_floor", [document("d", ["token rotation", "a token"]), BREAD], BY_FLOOR, {},
+         ["3 low_score; the best: score 0.", "lower min_score"]),
+        ("all_forbidden", [BLOG, document("weak", ["a token, by the way"]), BREAD], FORBIDS, {},
+         ["everything relevant is forbidden to the role reviewer",
+          "1 forbidden_source, 2 low_score; for one: blog: hearsay"]),
+        # A forbidden neighbour does not hide that the words are there but weak.
+        ("all_below_floor", [document("post", ["flour"], source_id="blog"),
+                             document("d", ["a token"])], FORBIDS, {}, []),
+        ("all_stale", [OLD_ONE, BREAD], EXCLUDING_OLD, {},
+         ["1 stale, 1 low_score; for one: 2861 days old, the limit is 365",
+          "freshness_max_age_days"]),
+        ("all_taint_blocked", [document("web", ["token rotation"], origin="untrusted"), BREAD],
+         BY_FLOOR, {"action": "suggest", "approval": "Ana"},
+         ["everything relevant is not trusted enough",
+          "1 taint_blocked, 1 low_score; for one: origin untrusted has trust 1"]),
+        ("approval_needed", [THEIRS, WEB], None, {"action": "execute"},
+         ["let a person approve it, and do not act before"]),
+        ("approval_needed", [THEIRS, WEB], overlay(), {"action": "execute"},
+         ["1 taint_blocked, 1 requires_approval; for one: origin external"]),
+        ("all_taint_blocked", [WEB], overlay(), {"action": "execute"}, []),
+        ("all_superseded", VERSIONS, None, WORDS_ALONE,
+         ["1 conflict_downrank; for one: superseded by v2"]),
+        ("none_valid", OUT_OF_TIME, None, WORDS_ALONE,
+         ["1 not_yet_valid, 1 expired; for one: valid"]),
+        ("all_seen", [document("d", ["token rotation"])], None, WORDS_ALONE | {"seen": ["d#0"]},
+         ["1 already_seen; for one: it is in `seen`"]),
+        ("rejected_by_policy", [EXCLUDING], EXCLUDING_OLD, {}, ["d excludes the role reviewer"]),
+        ("rejected_by_policy", [EXCLUDING, document("old", ["token rotation"], updated_at=OLD)],
+         EXCLUDING_OLD, {}, []),
+        ("over_budget", [LONG, BREAD], None, {"token_budget": 1},
+         ["the best: about 15 tokens do not fit: 0 of token_budget 1 are used",
+          "raise token_budget"]),
         # There is an answer, whatever else there might be.
-        found = empty(
-            [document("d", ["a token"])], None, BrokenProvider(_raise_unreachable), token_budget=1
-        )
-        assert found[0] == "over_budget"
+        ("over_budget", [document("d", ["a token"])], None,
+         {"provider": BROKEN, "token_budget": 1}, []),
+        ("lane_down", [BREAD], None, {"provider": BROKEN}, [UNREACHABLE]),
+        ("lane_down", [document("bread", ["flour", "butter"])], BY_FLOOR, {"waiting": 1},
+         ["(candidates rejected: 1 low_score)",
+          "1 of 2 chunks without a vector; run `rolebundle corpus embed`"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_each_verdict(
+    verdict: str, documents: list[Any], role: Any, fields: dict[str, Any], parts: list[str]
+) -> None:
+    found, message = empty(documents, role, **fields)
+    assert found == verdict
+    assert [part for part in parts if part not in message] == []
 
-    def test_lane_down_if_the_model_fails(self) -> None:
-        verdict, message = empty(
-            [document("bread", ["flour"])], None, BrokenProvider(_raise_unreachable)
-        )
-        assert verdict == "lane_down"
-        assert message == (
-            "the search was incomplete (no candidates); the semantic lane did not run: "
-            "the model's server does not answer; start it"
-        )
 
-    def test_lane_down_if_chunks_have_no_vector(self) -> None:
-        verdict, message = empty(
-            [document("bread", ["flour", "butter"])], overlay(retrieval_policy=FLOOR), waiting=1
-        )
-        assert verdict == "lane_down"
-        assert "(candidates rejected: 1 low_score)" in message
-        assert message.endswith("1 of 2 chunks without a vector; run `rolebundle corpus embed`")
+@pytest.mark.parametrize("by", ["overlay", "request"])
+def test_no_evidence_if_it_is_required_and_weak(by: str) -> None:
+    bread = document("bread", [f"flour number{n}" for n in range(60)])
+    documents = [document("d", ["the rotation of a shift"]), bread]
+    task = "rotation of credentials for the vendors and visitors of embassies abroad"
+    strict = overlay(retrieval_policy={"evidence": "required"})
+    fields: dict[str, Any] = {"task": task, "lexical_only": True}
+    shown = answer(documents, overlay(), **fields)
+    assert [passage.document_id for passage in shown.selected] == ["d"]
+    assert [warning.code for warning in shown.warnings][:1] == ["WEAK_EVIDENCE"]
+    assert fallback_of(shown).action == "warn"
+    role = strict if by == "overlay" else overlay()
+    required = {} if by == "overlay" else {"evidence": "required"}
+    verdict, message = empty(documents, role, **fields, **required)
+    assert verdict == "no_evidence"
+    assert "1 low_score" in message
+    assert answer(documents, role, task="a shift rotation", **required).selected
+    # A request cannot open what the overlay closes.
+    assert not answer(documents, strict, evidence="optional", **fields).selected
 
 
 WORDS = {"bm25": 1.0, "cosine": 0.5}
@@ -308,7 +235,7 @@ class TestRule:
 
     def test_every_verdict_is_shown_above(self) -> None:
         source = Path(__file__).read_text("utf-8")
-        assert [name for name in VERDICTS if f'verdict == "{name}"' not in source] == []
+        assert [name for name in VERDICTS if f'("{name}", ' not in source] == []
 
 
 @few_examples

@@ -6,22 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.errors import OverlayError, UsageError
-from rolebundle.retrieval.explanation.compare import compare_roles, jaccard, overlap
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.retrieval.explanation.compare import compare_roles, jaccard
+from rolebundle.storage.opening import open_writer
 from rolebundle.workspace import Workspace
-from support.amounts import few_examples
 from support.corpora import ask, build, built, document, fill, overlay
 from support.fake_embedder import HashingProvider
 from support.overlay_files import write
-from support.strategies import corpora, overlays, requests
 
 DOCUMENTS = (
     document("both", ["token plan"]),
@@ -82,30 +76,6 @@ def test_jaccard(first: str, second: str, share: float) -> None:
     assert jaccard({*first}, {*second}) == jaccard({*second}, {*first}) == share
 
 
-@few_examples
-@given(documents=corpora(), role=overlays(), second_role=st.none() | overlays(), fields=requests())
-def test_overlap_is_symmetric_and_whole_with_itself(
-    tmp_path_factory: pytest.TempPathFactory,
-    documents: list[StoredDocument],
-    role: Overlay,
-    second_role: Overlay | None,
-    fields: dict[str, Any],
-) -> None:
-    with built(tmp_path_factory.getbasetemp(), documents, HashingProvider()) as corpus:
-        first = ask(corpus, role, HashingProvider(), **fields)
-        second = ask(corpus, second_role, HashingProvider(), **fields)
-    forward, back = overlap(first, second), overlap(second, first)
-    assert (forward.chunks, forward.documents) == (back.chunks, back.documents)
-    assert (overlap(first, first).chunks, overlap(first, first).documents) == (1.0, 1.0)
-    itself, comparison = compare_roles([first, first]), compare_roles([first, second])
-    assert itself.shared == [chunk.chunk_id for chunk in first.selected]
-    assert [view.own for view in itself.roles] == [[], []]
-    for view, bundle in zip(comparison.roles, (first, second), strict=True):
-        assert {*view.own} | {*comparison.shared} == {chunk.chunk_id for chunk in bundle.selected}
-    for passage in comparison.passages:
-        assert any(standing.state == "selected" for standing in passage.standings)
-
-
 class TestTheEngine:
     @pytest.fixture
     def engine(self, tmp_path: Path) -> Engine:
@@ -113,20 +83,9 @@ class TestTheEngine:
             write(tmp_path, role)
         return Engine(Workspace(build(tmp_path, DOCUMENTS), HashingProvider()), [tmp_path])
 
-    def test_no_role(self, engine: Engine) -> None:
-        with pytest.raises(UsageError) as caught, engine:
-            engine.compare(RetrievalRequest(task="token"), [])
-        assert caught.value.code == "no_roles"
-
-    def test_a_role_without_an_overlay(self, engine: Engine) -> None:
-        with pytest.raises(OverlayError), engine:
-            engine.compare(RetrievalRequest(task="token"), ["one", "nobody"])
-
     def test_a_write_between_two_answers_is_an_error(
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from rolebundle.storage.opening import open_writer
-
         answer = engine.retrieve
 
         def answer_and_write(*arguments: Any) -> RetrievalBundle:

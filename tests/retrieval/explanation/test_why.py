@@ -63,29 +63,6 @@ def listed(tmp_path: Path) -> Iterator[Corpus]:
         yield corpus
 
 
-class TestSelected:
-    @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
-    def test_weights_times_terms_make_the_final_score(self, tmp_path: Path, fusion: str) -> None:
-        role = overlay(
-            retrieval_policy={
-                "require_source_diversity": True,
-                "max_chunks_per_source": 1,
-                "lexical_weight": 0.5,
-                "semantic_weight": 0.1,
-                "min_score": 0,
-            }
-        )
-        with built(tmp_path, many(4), PROVIDER) as corpus:
-            for n in range(4):
-                score = why(corpus, f"many#{n}", role, PROVIDER, task="token", fusion=fusion).score
-                terms, weights = score.scores, score.weights
-                total = sum(
-                    getattr(terms, name) * getattr(weights, name)
-                    for name in ("lexical", "semantic", "metadata", "rerank")
-                )
-                assert terms.final == pytest.approx(total - terms.diversity_penalty, abs=1e-5)
-
-
 class TestPolicy:
     DOCUMENTS = (document("wiki", ["token of the day"]), document("post", ["token token"],
                  source_id="blog", updated_at="2020-01-01T00:00:00Z", excluded_roles=("reviewer",)))  # fmt: skip
@@ -108,11 +85,6 @@ class TestPolicy:
         assert (found.score.supposed, found.score.rank, found.rank) == (True, 1, None)
         assert found.lost_to == []
 
-    def test_stale(self, tmp_path: Path) -> None:
-        limits = {"freshness_max_age_days": 30.5, "stale_penalty": 1}
-        found = self.explain(tmp_path, retrieval_policy=limits, role_id="other")
-        assert (found.code, found.filter.freshness) == ("stale", "stale")
-
 
 class TestTheCut:
     def test_the_limit(self, listed: Corpus) -> None:
@@ -124,12 +96,6 @@ class TestTheCut:
         assert found.lost_to[-1].chunk_id == last.chunk_id
         assert found.lost_to[-1].final == last.scores.final
         assert found.score.to_beat == last.scores.final > found.score.scores.final
-
-    def test_a_low_score(self, listed: Corpus) -> None:
-        role = overlay(retrieval_policy={"min_score": 0.4})
-        found = why(listed, "many#14", role, task="token", limit=20)
-        assert found.code == "low_score"
-        assert found.score.to_beat == 0.4 > found.score.scores.final
 
     def test_a_low_score_behind_a_full_selection(self, listed: Corpus) -> None:
         role = overlay(retrieval_policy={"min_score": 0.33})
@@ -192,12 +158,6 @@ class TestNeverProposed:
                 assert trace.score is not None
                 assert trace.least is not None
                 assert trace.score <= trace.least
-
-    def test_no_vector_yet(self, tmp_path: Path) -> None:
-        documents = [*many(3), document("zzz", ["butter and jam"])]
-        with built(tmp_path, documents, PROVIDER, waiting=1) as corpus:
-            found = why(corpus, "zzz#0", None, PROVIDER, task="token")
-        assert (lane(found, "meaning").ran, lane(found, "meaning").score) == (True, None)
 
 
 class TestReferences:
@@ -280,11 +240,6 @@ class TestSampleCorpus:
         assert ("not_proposed" in outcomes) == any(
             chunk_id not in expected for chunk_id in chunk_ids
         )
-
-    def test_it_parses_again(self, sample: Corpus) -> None:
-        role = load_role(ROLES[0], [OVERLAYS]).overlay
-        found = why(sample, all_chunks(sample)[0], role, PROVIDER, task=TASK)
-        assert Why.model_validate_json(found.model_dump_json()) == found
 
 
 def codes(bundle: RetrievalBundle) -> list[str]:

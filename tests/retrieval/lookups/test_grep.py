@@ -121,16 +121,6 @@ def test_of_a_long_line_the_part_around_the_match_is_shown(place: int) -> None:
     assert "needle" in match.shown and match.shown.strip("…") in line
 
 
-def test_every_character_of_a_line_is_counted_once() -> None:
-    text = "\n".join(["x é", "", "é x x", "ﬁ", "x"])
-    matches = LinePattern("x", is_regex=False).find(text)
-    assert [(match.number, match.shown) for match in matches] == [
-        (0, "x é"),
-        (2, "é x x"),
-        (4, "x"),
-    ]
-
-
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_pages_are_complete_and_without_repetition(corpus: Corpus, limit: int) -> None:
     lines: list[FoundLine] = []
@@ -176,18 +166,6 @@ def test_a_damaged_passage_is_not_shown(tmp_path: Path) -> None:
 
 
 # -- the text of `get` -----------------------------------------------------------------------------
-
-
-def test_each_line_is_in_what_get_shows(sample_without_vectors: Path) -> None:
-    with Engine(sample_without_vectors) as engine:
-        lines = engine.grep(GrepRequest(pattern=r"\w", regex=True, limit=1_000)).lines
-        assert len(lines) > 500
-        for line in lines[::10]:
-            [by_place] = engine.get(line.locator).passages[:1]
-            [by_id] = engine.get(line.chunk_id).passages
-            part = line.text.strip("…")
-            assert part in by_id.content
-            assert by_place.chunk_id != line.chunk_id or part in by_place.content
 
 
 def test_every_line_of_a_text_is_found(sample_without_vectors: Path) -> None:

@@ -98,10 +98,6 @@ def test_the_headings_of_underlined_titles_have_their_lines(engine: Engine) -> N
     assert found == [("Guide", 1, 2), ("Install", 2, 5), ("On Linux", 3, 10), ("Remove", 2, 15)]
 
 
-def test_other_documents_have_the_headings_of_their_passages(engine: Engine) -> None:
-    assert outline(engine, "docs/c.html")[0][0] == "Guide"
-
-
 def test_a_section_is_the_text_below_a_heading(engine: Engine) -> None:
     [passage] = engine.get("docs/a.md", section="on linux").passages
     assert passage.content.rstrip() == "### On *Linux*\n\nUse the package."

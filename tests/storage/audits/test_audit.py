@@ -9,11 +9,10 @@ from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
-import apsw
 import pytest
 
 from rolebundle.contracts.audit import AuditEntry, AuditSettings
-from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, UsageError, WrongFile
+from rolebundle.errors import RolebundleError
 from rolebundle.storage.audits import audit
 from rolebundle.storage.audits.audit import (
     MAX_CHARACTERS,
@@ -74,37 +73,6 @@ def test_a_dangling_link_counts_as_an_audit(tmp_path: Path) -> None:
     link.symlink_to(tmp_path / "gone")
     assert is_there(link)
     assert is_there(tmp_path / ("x" * 5000)), "what cannot be looked at may be there"
-
-
-def without_head(path: Path) -> None:
-    create(path)
-    db = apsw.Connection(str(path))
-    db.execute("DELETE FROM head")
-    db.close()
-
-
-@pytest.mark.parametrize(
-    ("make", "error", "code"),
-    [
-        (Path.mkdir, WrongFile, "foreign_file"),
-        (Path.touch, CorpusCorrupt, "audit_tampered"),
-        (without_head, CorpusCorrupt, "audit_tampered"),
-        (lambda path: None, UsageError, "audit_missing"),
-    ],
-)
-def test_other_files_are_refused_and_not_changed(
-    tmp_path: Path, make: object, error: type[RolebundleError], code: str
-) -> None:
-    path = tmp_path / "c.db.audit"
-    make(path)  # type: ignore[operator]
-    before = path.read_bytes() if path.is_file() else None
-    with pytest.raises(error) as caught, open_audit_reader(path) as reader:
-        audit.read_head(reader)
-    assert (caught.value.code, bool(caught.value.hint)) == (code, True)
-    with pytest.raises(error) as caught, open_audit_writer(path) as writer:
-        audit.append(writer, AuditEntry(kind="get"), clock)
-    assert caught.value.code == code
-    assert (path.read_bytes() if path.is_file() else None) == before
 
 
 def test_the_chain_can_be_verified_without_our_code(path: Path) -> None:
@@ -197,41 +165,6 @@ def test_rows_are_read_in_pages_and_by_number(path: Path, monkeypatch: pytest.Mo
         assert audit.nth_row_of_agent(log, "a", 11) is None
         assert audit.nth_row_of_agent(log, "a", 0) is None
         assert audit.row_by_number(log, 22) is None
-
-
-def test_the_sql_of_a_page() -> None:
-    assert audit.rows_sql(by=True, since=True, kind=True, newest=True).endswith(
-        "FROM entry WHERE seq < ? AND agent = ? AND time >= ? AND kind = ? "
-        "ORDER BY seq DESC LIMIT ?"
-    )
-    assert audit.rows_sql(by=False, since=False, kind=False, newest=False).endswith(
-        "FROM entry WHERE seq > ? ORDER BY seq ASC LIMIT ?"
-    )
-
-
-def test_readers_and_the_writer_do_not_wait_for_each_other(path: Path) -> None:
-    with open_audit_writer(path) as log, open_audit_reader(path) as reader:
-        with reader.reading():
-            assert len(list(audit.read_rows(reader))) == 1
-            for _ in range(10):
-                audit.append(log, AuditEntry(kind="get"), clock)
-            assert len(list(audit.read_rows(reader))) == 1, "one snapshot"
-        with log.writing():
-            log.run("UPDATE head SET mode = 'off'")
-            assert audit.read_head(reader).mode == "on"
-
-
-def test_a_lock_that_is_held_too_long_is_an_error(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
-    with (
-        open_audit_writer(path) as stuck,
-        open_audit_writer(path) as log,
-        stuck.writing(),
-        pytest.raises(CorpusBusy),
-    ):
-        audit.append(log, AuditEntry(kind="get"), clock)
 
 
 def _append_many(path: Path, agent: str, rows: int) -> None:

@@ -15,7 +15,6 @@ from rolebundle.storage.content.passages import (
     passages_of_document,
 )
 from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
-from rolebundle.storage.corpus_state import corpus_counts
 from support.corpora import FLAGGED, chunk, document, file_of, fill, put_file
 
 
@@ -88,15 +87,6 @@ class TestPassages:
         assert own.applicable_roles == ("editor",)
         assert own.excluded_roles == ("writer", "reviewer")
 
-    def test_passages_of_a_document_are_in_order(self, corpus: Corpus) -> None:
-        fill(corpus, [document("d", ["z", "a", "m"])])
-        assert [p.content for p in passages_of_document(corpus, "d")] == ["z", "a", "m"]
-
-    def test_unknown_ids_are_not_found(self, corpus: Corpus) -> None:
-        assert passages_by_rowid(corpus, [1, 2]) == {}
-        assert passage_by_id(corpus, "x") is None
-        assert passages_of_document(corpus, "x") == []
-
     def test_passages_at_lines(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["one", "two", "three"])])  # a line each
         found = passages_at_lines(corpus, "d.md", 2, 3)
@@ -114,31 +104,52 @@ class TestSupersession:
             if passage.superseded_by
         }
 
-    def test_by_document_id(self, corpus: Corpus) -> None:
+    @pytest.mark.parametrize(
+        ("claims", "expected"),
+        [
+            pytest.param("new: old", "old: new", id="by id"),
+            pytest.param("new: old.md", "old: new", id="by path"),
+            pytest.param("new: old old.md", "old: new", id="by both, once"),
+            pytest.param("v3: old; v2: old", "old: v2 v3", id="several, ordered by id"),
+            pytest.param("v2: v1; v3: v2", "v1: v2; v2: v3", id="a chain"),
+            pytest.param("d: d d.md", "", id="itself"),
+            # No claim in a cycle can be trusted; to believe them all would hide them all.
+            pytest.param("a: b; b: a", "", id="a cycle of two"),
+            pytest.param("a: b.md; b: c.md; c: a.md", "", id="a cycle of three, by path"),
+            pytest.param("a: b; b: a; new: a", "a: new", id="from outside a cycle"),
+        ],
+    )
+    def test_who_supersedes_whom(self, corpus: Corpus, claims: str, expected: str) -> None:
+        claiming = {
+            name: tuple(claimed.split())
+            for name, claimed in (claim.split(": ") for claim in claims.split("; "))
+        }
+        names = {*claiming} | {
+            name.removesuffix(".md") for claimed in claiming.values() for name in claimed
+        }
         fill(
             corpus,
-            [
-                document("old", ["x"]),
-                document("new", ["y"], supersedes=("old",), trust_tier="preferred"),
-            ],
+            [document(name, [name], supersedes=claiming.get(name, ())) for name in sorted(names)],
         )
-        assert self.superseders(corpus) == {"old": ["new"]}
-        (passage,) = passages_of_document(corpus, "old")
-        assert passage.superseded_by[0].trust_tier == "preferred"
+        found = {name: " ".join(newer) for name, newer in sorted(self.superseders(corpus).items())}
+        assert "; ".join(f"{name}: {newer}" for name, newer in found.items()) == expected
 
-    def test_by_path(self, corpus: Corpus) -> None:
-        fill(corpus, [document("old", ["x"]), document("new", ["y"], supersedes=("old.md",))])
-        assert self.superseders(corpus) == {"old": ["new"]}
-
-    def test_by_both_is_once(self, corpus: Corpus) -> None:
-        fill(corpus, [document("old", ["x"]), document("new", ["y"], supersedes=("old", "old.md"))])
-        assert self.superseders(corpus) == {"old": ["new"]}
-
-    def test_the_order_of_ingest_does_not_matter(self, corpus: Corpus) -> None:
-        fill(corpus, [document("new", ["y"], supersedes=("old",))])
+    def test_a_claim_counts_in_any_order_of_ingest_and_while_it_is_made(
+        self, corpus: Corpus
+    ) -> None:
+        claiming = document("new", ["y"], supersedes=("old",), trust_tier="preferred")
+        fill(corpus, [claiming])
         assert self.superseders(corpus) == {}
         fill(corpus, [document("old", ["x"])])
         assert self.superseders(corpus) == {"old": ["new"]}
+        (passage,) = passages_of_document(corpus, "old")
+        assert passage.superseded_by[0].trust_tier == "preferred"
+        fill(corpus, [document("new", ["y"])])
+        assert self.superseders(corpus) == {}
+        fill(corpus, [claiming])
+        with corpus.writing():
+            store.remove_files(corpus, [file_of("new").location])
+        assert self.superseders(corpus) == {}
 
     def test_an_external_document_does_not_supersede_an_internal_one(self, corpus: Corpus) -> None:
         documents = [
@@ -149,11 +160,6 @@ class TestSupersession:
         ]
         fill(corpus, documents)
         assert self.superseders(corpus) == {"theirs": ["newer"], "web": ["newer"]}
-
-    def test_several_are_ordered_by_id(self, corpus: Corpus) -> None:
-        newer = [document(name, [name], supersedes=("old",)) for name in ("v3", "v2")]
-        fill(corpus, [document("old", ["x"]), *newer])
-        assert self.superseders(corpus) == {"old": ["v2", "v3"]}
 
     @pytest.mark.parametrize(
         ("old", "new", "counts"),
@@ -201,68 +207,6 @@ class TestSupersession:
         )
         assert self.superseders(corpus) == ({"old": ["new"]} if counts else {})
 
-    def test_a_claim_that_does_not_count_makes_no_cycle(self, corpus: Corpus) -> None:
-        """Otherwise a document that was replaced could undo that."""
-        fill(
-            corpus,
-            [
-                document("old", ["x"], supersedes=("new",), source_id="wiki"),
-                document("new", ["y"], supersedes=("old",), trust_tier="preferred"),
-            ],
-        )
-        assert self.superseders(corpus) == {"old": ["new"]}
-
-    def test_a_chain(self, corpus: Corpus) -> None:
-        fill(
-            corpus,
-            [
-                document("v1", ["x"]),
-                document("v2", ["y"], supersedes=("v1",)),
-                document("v3", ["z"], supersedes=("v2",)),
-            ],
-        )
-        assert self.superseders(corpus) == {"v1": ["v2"], "v2": ["v3"]}
-
-    def test_a_document_does_not_supersede_itself(self, corpus: Corpus) -> None:
-        fill(corpus, [document("d", ["x"], supersedes=("d", "d.md"))])
-        assert self.superseders(corpus) == {}
-
-    @pytest.mark.parametrize("length", [2, 3, 5])
-    @pytest.mark.parametrize("by_path", [False, True])
-    def test_claims_in_a_cycle_do_not_count(
-        self, corpus: Corpus, length: int, by_path: bool
-    ) -> None:
-        # No claim of theirs can be trusted; to believe them all would hide them all.
-        suffix = ".md" if by_path else ""
-        circle = [
-            document(f"d{n}", [f"{n}"], supersedes=(f"d{(n + 1) % length}{suffix}",))
-            for n in range(length)
-        ]
-        fill(corpus, circle)
-        assert self.superseders(corpus) == {}
-
-    def test_a_claim_from_outside_the_cycle_counts(self, corpus: Corpus) -> None:
-        fill(
-            corpus,
-            [
-                document("a", ["x"], supersedes=("b",)),
-                document("b", ["y"], supersedes=("a",)),
-                document("new", ["z"], supersedes=("a",)),
-            ],
-        )
-        assert self.superseders(corpus) == {"a": ["new"]}
-
-    def test_a_claim_goes_with_its_document(self, corpus: Corpus) -> None:
-        fill(corpus, [document("old", ["x"]), document("new", ["y"], supersedes=("old",))])
-        with corpus.writing():
-            store.remove_files(corpus, [file_of("new").location])
-        assert self.superseders(corpus) == {}
-
-    def test_a_withdrawn_claim_does_not_count(self, corpus: Corpus) -> None:
-        fill(corpus, [document("old", ["x"]), document("new", ["y"], supersedes=("old",))])
-        fill(corpus, [document("new", ["y"])])
-        assert self.superseders(corpus) == {}
-
     def test_a_path_names_every_document_of_the_file(self, corpus: Corpus) -> None:
         with corpus.writing():
             put_file(
@@ -272,25 +216,6 @@ class TestSupersession:
             )
         fill(corpus, [document("new", ["z"], supersedes=("many.md",))])
         assert self.superseders(corpus) == {"m1": ["new"], "m2": ["new"]}
-
-
-def test_counts_and_sizes(corpus: Corpus) -> None:
-    fill(
-        corpus,
-        [
-            document("a", ["1", "2"], source_id="w"),
-            document("b", ["3"], source_id="w", trust_tier="preferred"),
-            document("c", [], source_id="v"),
-        ],
-    )
-    counts = corpus_counts(corpus)
-    assert (counts.documents, counts.chunks, counts.generation) == (3, 3, 1)
-    assert stored.source_sizes(corpus) == [
-        ("v", "general", 1, 0),
-        ("w", "general", 1, 2),
-        ("w", "preferred", 1, 1),
-    ]
-    assert [d.document_id for _, d in stored.all_documents(corpus)] == ["a", "b", "c"]
 
 
 def test_documents_with_the_same_policy_attributes_are_one_group(corpus: Corpus) -> None:

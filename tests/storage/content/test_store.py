@@ -12,7 +12,7 @@ from rolebundle.errors import DocumentError
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
 from rolebundle.storage.content.passages import passages_of_document
-from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
+from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.indexes import vector_index
@@ -72,11 +72,6 @@ class TestReplacing:
         assert (found(corpus, "beta"), found(corpus, "delta")) == (set(), {"x"})
         assert find_problems(corpus) == []
 
-    def test_the_lexical_index_is_not_touched(self, corpus: Corpus) -> None:
-        before = lexical_data(corpus)
-        fill(corpus, [self.BEFORE])
-        assert lexical_data(corpus) == before
-
     def test_a_chunk_may_move(self, corpus: Corpus) -> None:
         row = rows(corpus)
         fill(corpus, [of_chunks("d", [("c", "gamma"), ("a", "alpha"), ("b", "beta")])])
@@ -116,23 +111,8 @@ class TestReplacing:
         (passage, *_) = passages_of_document(corpus, "d")
         assert (passage.document.trust_tier, passage.excluded_roles) == ("preferred", ("writer",))
 
-    def test_a_document_that_left_its_file_is_removed(self, corpus: Corpus) -> None:
-        with corpus.writing():
-            put_file(corpus, file_of("d"), [of_chunks("e", [("z", "zeta")])])
-        assert set(rows(corpus)) == {"z"}
-        assert vectors(corpus) == {}
-        assert find_problems(corpus) == []
-
 
 class TestIdsAreTaken:
-    def test_a_document_id_of_another_file(self, corpus: Corpus) -> None:
-        fill(corpus, [document("d", ["x"])])
-        with pytest.raises(DocumentError) as error, corpus.writing():
-            put_file(corpus, file_of("e"), [document("d", ["y"])])
-        assert error.value.code == "duplicate_document_id"
-        assert "d.md" in error.value.message
-        assert find_problems(corpus) == []
-
     @pytest.mark.parametrize("same_file", [False, True])
     def test_a_chunk_id_of_another_document(self, corpus: Corpus, same_file: bool) -> None:
         first, second = of_chunks("d", [("c", "x")]), of_chunks("e", [("c", "y")])
@@ -166,57 +146,6 @@ class TestIdsAreTaken:
         assert set(rows(corpus)) == {"a#0", "b#0", "c#0", "d#0"}
         assert found(corpus, "stolen") == set()
         assert find_problems(corpus) == []
-
-    def test_an_id_that_a_file_gave_up_is_free_for_the_next(self, corpus: Corpus) -> None:
-        fill(corpus, [document("d", ["x"])])
-        with corpus.writing():
-            problems = store.put_files(
-                corpus, [(file_of("d"), []), (file_of("e"), [document("d", ["y"])])]
-            )
-        assert problems == [None, None]
-        assert found(corpus, "y") == {"d#0"}
-        assert find_problems(corpus) == []
-
-
-class TestRemoving:
-    def test_a_file_is_removed_with_its_documents(self, corpus: Corpus) -> None:
-        fill(corpus, [document("d", ["alpha", "beta"]), document("e", ["alpha"])], PROVIDER)
-        with corpus.writing():
-            store.remove_files(corpus, [file_of("d").location, "/not/there"])
-        assert set(rows(corpus)) == set(vectors(corpus)) == {"e#0"}
-        assert found(corpus, "alpha") == {"e#0"}
-        assert corpus_counts(corpus).documents == 1
-        assert set(store.known_files(corpus)) == {file_of("e").location}
-        assert find_problems(corpus) == []
-
-    def test_sources_without_documents_are_removed(self, corpus: Corpus) -> None:
-        fill(corpus, [document("d", ["x"], source_id="v"), document("e", ["y"])])
-        with corpus.writing():
-            store.remove_files(corpus, [file_of("d").location])
-            store.drop_unused(corpus)
-        assert corpus.rows("SELECT source_id FROM source") == [("wiki",)]
-
-
-class TestTransactions:
-    def test_a_failed_transaction_leaves_nothing(self, corpus: Corpus) -> None:
-        fill(corpus, [document("d", ["alpha"])], PROVIDER)
-        with pytest.raises(ZeroDivisionError), corpus.writing():
-            put_file(corpus, file_of("e"), [document("e", ["beta"])])
-            embed(corpus, PROVIDER)
-            raise ZeroDivisionError
-        assert set(rows(corpus)) == {"d#0"}
-        assert find_problems(corpus) == []
-
-    def test_known_files_have_the_identities_of_stored_files(self, corpus: Corpus) -> None:
-        fill(corpus, [document("d", ["x"])])
-        assert store.known_files(corpus) == {"/docs/d.md": ("d.md", "hash", "recipe")}
-        with corpus.writing():
-            put_file(
-                corpus,
-                StoredFile("/docs/d.md", "d.md", "other", "recipe 2"),
-                [document("d", ["x"])],
-            )
-        assert store.known_files(corpus) == {"/docs/d.md": ("d.md", "other", "recipe 2")}
 
 
 # A few files that bring, move, change and drop the same few documents and chunks. The model is

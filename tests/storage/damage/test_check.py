@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage import seal
 from rolebundle.storage.damage import check
 from rolebundle.storage.indexes import lexical_index
 from rolebundle.storage.opening import open_writer
@@ -19,20 +17,6 @@ from support.fake_embedder import HashingProvider
 def db(tmp_path: Path) -> Path:
     documents = [document(f"d{n}", [f"token {n}", f"key {n}"]) for n in range(3)]
     return build(tmp_path, documents, HashingProvider())
-
-
-def test_a_check_that_fails_is_a_problem_and_the_others_still_run(
-    db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def failing(_: object) -> list[check.Problem]:
-        raise CorpusCorrupt("corpus_corrupt", "cannot be read")
-
-    monkeypatch.setattr(check, "_row_problems", failing)
-    with open_writer(db) as corpus, corpus.writing():
-        corpus.run("UPDATE corpus_state SET chunks = 77")
-        seal.write(corpus)
-        found = {problem.code for problem in check.find_problems(corpus)}
-    assert found == {"unreadable", "miscounted"}
 
 
 def test_changed_words_are_found_if_the_checksum_of_fts5_is_the_same(

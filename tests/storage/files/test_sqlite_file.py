@@ -115,23 +115,6 @@ def test_a_newer_version_is_refused(path: Path, file_format: FileFormat) -> None
     assert (type(error), error.code) == (WrongFile, "newer_schema")
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "CREATE VIEW v AS SELECT a FROM t",
-        "CREATE TRIGGER r AFTER INSERT ON t BEGIN DELETE FROM t; END",
-    ],
-)
-def test_a_foreign_view_or_trigger_is_refused(
-    path: Path, file_format: FileFormat, statement: str
-) -> None:
-    create(path, file_format)
-    with apsw.Connection(str(path)) as db:
-        db.execute(statement)
-    db.close()
-    assert type(refusal(path, file_format)) is CorpusCorrupt
-
-
 @pytest.mark.parametrize("content", ["", "no database" * 100], ids=["empty", "text"])
 def test_a_file_that_is_no_database_is_refused(
     path: Path, file_format: FileFormat, content: str

@@ -17,10 +17,10 @@ from rolebundle.ingest import indexes
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.indexes import approximate_index, vector_index, vector_search
-from rolebundle.storage.indexes.approximate_index import ApproximateState, IndexPart
+from rolebundle.storage.indexes.approximate_index import ApproximateState
 from rolebundle.storage.opening import open_writer
 from support.compartments import only_share
-from support.corpora import ask, build, document, fill
+from support.corpora import ask, build, document
 from support.index_builds import active_in
 
 COUNT, DIMENSIONS, CLUSTERS = 2_000, 32, 40
@@ -107,23 +107,6 @@ def warnings(bundle: RetrievalBundle, code: str) -> list[str]:
 
 
 class TestAnswers:
-    def test_its_proposals_are_scored_exactly(
-        self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        limits = []
-        nearest = approximate_index.nearest
-
-        def watched(corpus: Corpus, part: IndexPart, query: bytes, k: int) -> list[int]:
-            limits.append(k)
-            # The worst order, and only so many: order and scores come from the vectors.
-            return nearest(corpus, part, query, k)[::-1]
-
-        monkeypatch.setattr(approximate_index, "nearest", watched)
-        ours, truth = found(fast, 5, 50), found(exact, 5, 50)
-        assert [row for row, _ in ours] == [row for row, _ in truth]
-        assert dict(ours) == pytest.approx(dict(truth), abs=1e-6)
-        assert limits == [100]
-
     def test_the_same_neighbours_as_the_exact_search(self, fast: Corpus, exact: Corpus) -> None:
         hits = 0
         for number in range(0, COUNT, 50):
@@ -168,31 +151,6 @@ class TestChanges:
         assert state(fast).changed == 2
         assert find_problems(fast) == []
 
-    def test_a_moved_document_is_proposed_in_its_new_compartment(
-        self, fast: Corpus, exact: Corpus
-    ) -> None:
-        [before] = active_in(fast).parts
-        moved = document("d0", [f"passage n{n}" for n in range(100)], scope="hr")
-        for corpus in (fast, exact):
-            fill(corpus, [moved])
-        first_part, second_part = active_in(fast).parts
-        assert (first_part.compartment, first_part.vectors, second_part.vectors) == (
-            before.compartment,
-            COUNT - 100,
-            100,
-        )
-        state = ApproximateState.read(first_part.approximate)
-        assert state is not None
-        assert (state.changed, state.is_stale) == (100, False)
-        assert approximate_index.is_usable(fast, first_part)
-        assert not set(approximate_index.nearest(fast, first_part, vector(5), COUNT)) & {
-            *range(1, 101)
-        }
-        assert found(fast, 5, 1) == [(6, pytest.approx(1.0, abs=1e-6))]
-        ours, truth = found(fast, 5, 50), found(exact, 5, 50)
-        assert [row for row, _ in ours] == [row for row, _ in truth]
-        assert find_problems(fast) == []
-
     def test_stale_over_a_fifth(self, fast: Corpus, exact: Corpus) -> None:
         def replaced(rowids: range) -> None:
             with fast.writing():
@@ -207,13 +165,6 @@ class TestChanges:
         [message] = warnings(bundle, "INDEX_STALE")
         assert "402 of 2000 vectors changed" in message
         assert found(fast, 640, 50) == found(exact, 640, 50)
-
-    def test_removing_the_index_removes_its_table(self, fast: Corpus) -> None:
-        name = only_share(fast).approximate_table
-        assert fast.rows("SELECT name FROM sqlite_schema WHERE name LIKE ?", (f"{name}%",)) != []
-        with fast.writing():
-            vector_index.delete_index(fast, active_in(fast))
-        assert fast.rows("SELECT name FROM sqlite_schema WHERE name LIKE ?", (f"{name}%",)) == []
 
 
 class TestStaleReason:
@@ -271,12 +222,6 @@ class TestStaleReason:
         fast.run(f"DROP TABLE {only_share(fast).approximate_table}")
         self.assert_exact_with_reason(fast, exact, "table is gone")
 
-    def test_a_damaged_table_answers_exactly(
-        self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(IndexPart, "approximate_table", "chunk")  # no such function
-        assert found(fast, 640, 50) == found(exact, 640, 50)
-
 
 class TestOptimize:
     def test_an_index_with_low_recall_is_dropped(
@@ -315,13 +260,6 @@ class TestOptimize:
         built = [indexes.optimize_large(exact, active_in(exact), lambda *_: None) for _ in range(2)]
         assert built == [1, 0]
         assert not approximate_index.is_usable(exact, only_share(exact))
-
-    def test_it_can_be_rebuilt(self, fast: Corpus) -> None:
-        with fast.writing():
-            vector_index.remove(fast, active_in(fast), list(range(1, 500)))
-        assert state(fast).is_stale
-        assert indexes.optimize(fast).is_kept
-        assert (state(fast).built, state(fast).changed) == (COUNT - 499, 0)
 
     def test_without_the_extension(self, exact: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Corpus, "load_bundled_extension", lambda _corpus, _name: False)

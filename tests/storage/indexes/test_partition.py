@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,33 +11,29 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.index import IndexIdentity
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.ingest import sync
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import quarantine, store
 from rolebundle.storage.content.quarantine import Scanned
 from rolebundle.storage.content.stored_document import StoredDocument
-from rolebundle.storage.corpus_state import corpus_counts, increment_generation
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.indexes import compartments, lexical_index, vector_index
+from rolebundle.storage.indexes import compartments, vector_index
 from rolebundle.storage.indexes.compartments import Compartment
 from rolebundle.storage.indexes.partition import (
     DeniedPatterns,
     assign_compartments,
     no_denied_patterns,
 )
-from rolebundle.storage.opening import open_reader, open_writer
-from support.commands import invoke
+from rolebundle.storage.opening import open_writer
 from support.compartments import (
     assert_compartments_are_separate,
     kinds,
-    only_compartment,
     quarantined_documents,
     search_everywhere,
     tables,
 )
-from support.corpora import build, document, embed, file_of, fill, put_file, remove, scratch_folder
+from support.corpora import build, document, embed, file_of, fill, remove, scratch_folder
 from support.fake_embedder import IDENTITY, HashingProvider
-from support.sound import assert_sound
 
 PROVIDER = HashingProvider()
 OPEN = ("shared", "internal", ())  # what nobody declares
@@ -76,103 +71,18 @@ def by_kind(corpus: Corpus) -> dict[tuple[str, str, tuple[str, ...]], Compartmen
     return named
 
 
-def counted(corpus: Corpus) -> dict[str, tuple[int, int]]:
-    """Scope → documents and chunks, as the compartments say."""
-    return {
-        compartment.scope: (compartment.documents, compartment.chunks)
-        for compartment in by_kind(corpus).values()
-    }
-
-
 def assert_consistent(corpus: Corpus) -> None:
     assert find_problems(corpus) == []
     assert_compartments_are_separate(corpus)
 
 
 class TestWhereADocumentBelongs:
-    def test_scope_and_sensitivity_separate_documents(self, corpus: Corpus) -> None:
-        put(
-            corpus,
-            document("a", ["token"]),
-            document("b", ["token"], scope="hr"),
-            document("c", ["token"], sensitivity="confidential"),
-            document("d", ["token"], scope="hr", sensitivity="confidential"),
-        )
-        assert kinds(corpus) == {
-            "a": OPEN,
-            "b": ("hr", "internal", ()),
-            "c": ("shared", "confidential", ()),
-            "d": ("hr", "confidential", ()),
-        }
-        assert len(compartments.searchable_compartments(corpus)) == 4
-        assert_consistent(corpus)
-
-    def test_other_metadata_does_not(self, corpus: Corpus) -> None:
-        put(
-            corpus,
-            document("a", ["token"]),
-            document("b", ["key"], source_id="vendor", domain="security", tags=("x",)),
-            document("c", ["lock"], origin="untrusted", excluded_roles=("writer",)),
-        )
-        assert set(kinds(corpus).values()) == {OPEN}
-        assert counted(corpus) == {"shared": (3, 3)}
-        assert_consistent(corpus)
-
     def test_scopes_are_compared_exactly(self, corpus: Corpus) -> None:
         scopes = ["hr", "HR", "hr ", "h", 'h"r', "hr'; --", "ü", "u\u0308"]
         put(corpus, *(document(f"d{n}", ["x"], scope=scope) for n, scope in enumerate(scopes)))
         assert [kind[0] for _, kind in sorted(kinds(corpus).items())] == scopes
         assert len(by_kind(corpus)) == len(scopes)
         assert_consistent(corpus)
-
-    def test_matching_deny_patterns_separate_documents(self, corpus: Corpus) -> None:
-        names = ("a", "hr-b", "hr-secret", "secret")
-        put(
-            corpus,
-            *(document(name, ["token"]) for name in names),
-            denied=denied_by("*secret.md", "hr-*"),
-        )
-        assert {name: kind[2] for name, kind in kinds(corpus).items()} == {
-            "a": (),
-            "hr-b": ("hr-*",),
-            "hr-secret": ("*secret.md", "hr-*"),
-            "secret": ("*secret.md",),
-        }
-        assert_consistent(corpus)
-
-    def test_patterns_are_a_set(self, corpus: Corpus) -> None:
-        put(corpus, document("hr-secret", ["x"]), denied=denied_by("hr-*", "*secret.md"))
-        put(corpus, document("hr-more-secret", ["x"]), denied=denied_by("*secret.md", "hr-*"))
-        assert len(by_kind(corpus)) == 1
-        assert_consistent(corpus)
-
-    def test_documents_of_one_file_can_be_separated(self, corpus: Corpus) -> None:
-        with corpus.writing():
-            put_file(
-                corpus,
-                file_of("f"),
-                [document("a", ["token"]), document("b", ["token"], scope="hr")],
-            )
-        assert kinds(corpus) == {"a": OPEN, "b": ("hr", "internal", ())}
-        assert_consistent(corpus)
-
-    def test_its_index_has_only_its_own_words(self, corpus: Corpus) -> None:
-        put(corpus, document("a", ["token key"]), document("b", ["token secret"], scope="hr"))
-        found = by_kind(corpus)
-        first, second = found[OPEN].id, found["hr", "internal", ()].id
-        assert lexical_index.frequencies(corpus, first, ['"secret"']) == [0]
-        assert lexical_index.frequencies(corpus, second, ['"secret"']) == [1]
-        for place in (first, second):
-            assert lexical_index.extent(corpus, place).chunks == 1
-            assert lexical_index.frequencies(corpus, place, ['"token"']) == [1]
-            vocabulary = f"terms_{place}"
-            corpus.run(
-                f"CREATE VIRTUAL TABLE temp.{vocabulary} USING fts5vocab "
-                f"(main, lexical_{place}, row)"
-            )
-            terms = {term for (term,) in corpus.rows(f"SELECT term FROM {vocabulary}")}
-            assert ("secret" in terms) == (place == second)
-            corpus.run(f"DROP TABLE {vocabulary}")
 
     def test_malformed_patterns_are_reported_as_damage(self, corpus: Corpus) -> None:
         put(corpus, document("a", ["x"]))
@@ -216,56 +126,6 @@ class TestMoving:
         assert len(search_everywhere(corpus, '"token"')) == 3
         assert_consistent(corpus)
 
-    def test_nothing_of_it_stays_in_the_old_compartment(self, corpus: Corpus) -> None:
-        compartment = only_compartment(corpus)
-        put(corpus, document("d", self.TEXTS, scope="hr"))
-        assert lexical_index.frequencies(corpus, compartment, ['"alpha"']) == [0]
-        assert lexical_index.frequencies(corpus, compartment, ['"token"']) == [1]
-        assert lexical_index.extent(corpus, compartment) == (
-            1,
-            3,
-        )  # "gamma token", and the title "e"
-        index = vector_index.active_index(corpus)
-        assert index is not None
-        [part] = [
-            part_of_index
-            for part_of_index in index.parts
-            if part_of_index.compartment == compartment
-        ]
-        assert corpus.rows(f"SELECT rowid FROM {part.table}") == [(3,)]
-
-    def test_a_document_can_change_while_it_moves(self, corpus: Corpus) -> None:
-        put(corpus, document("d", ["alpha token", "delta", "epsilon"], scope="hr", title="New"))
-        assert search_everywhere(corpus, '"beta"') == []
-        assert len(search_everywhere(corpus, '"new"')) == 3
-        assert counted(corpus) == {"shared": (1, 1), "hr": (1, 3)}
-        assert_consistent(corpus)
-
-    def test_moving_back_restores_everything(self, corpus: Corpus) -> None:
-        before, tables_before = self.rows(corpus), tables(corpus)
-        put(corpus, document("d", self.TEXTS, scope="hr"))
-        assert tables(corpus) > tables_before
-        put(corpus, document("d", self.TEXTS))
-        assert self.rows(corpus) == before
-        assert kinds(corpus) == {"d": OPEN, "e": OPEN}
-        assert tables(corpus) == tables_before, "the emptied compartment went with its tables"
-        assert_consistent(corpus)
-
-    def test_every_index_moves(self, corpus: Corpus) -> None:
-        with corpus.writing():
-            vector_index.create_index(corpus, IndexIdentity(IDENTITY, "other"), activate=True)
-            embed(corpus, PROVIDER, waiting=2)
-        put(corpus, document("d", self.TEXTS, scope="hr"))
-        held = {
-            index.id: {part.compartment: part.vectors for part in index.parts}
-            for index in vector_index.all_indexes(corpus)
-        }
-        [first, second] = held.values()
-        assert sorted(first.values()) == [1, 2]
-        # One chunk of "d" had a vector there; "e" still waits, and so does the other of "d".
-        assert sum(second.values()) == 1
-        assert_consistent(corpus)
-
     def test_a_policy_moves_unchanged_documents(self, corpus: Corpus) -> None:
         before, moved = self.rows(corpus), []
         for denied in (denied_by("d*"), denied_by("d*"), denied_by("*.md"), no_denied_patterns):
@@ -276,22 +136,6 @@ class TestMoving:
         assert moved == [1, 0, 2, 2]
         assert kinds(corpus) == {"d": OPEN, "e": OPEN}
 
-    def test_a_failed_move_moves_nothing(self, corpus: Corpus) -> None:
-        before, tables_before = kinds(corpus), tables(corpus)
-        with pytest.raises(ZeroDivisionError), corpus.writing():
-            assign_compartments(corpus, denied_by("*"))
-            assert kinds(corpus) != before
-            raise ZeroDivisionError
-        assert (kinds(corpus), tables(corpus)) == (before, tables_before)
-        assert_consistent(corpus)
-
-    def test_a_reader_keeps_its_snapshot(self, corpus: Corpus) -> None:
-        with open_reader(corpus.path) as reader, reader.reading():
-            assert kinds(reader) == {"d": OPEN, "e": OPEN}
-            put(corpus, document("d", self.TEXTS, scope="hr"))
-            assert kinds(reader) == {"d": OPEN, "e": OPEN}
-            assert len(search_everywhere(reader, '"alpha"')) == 1
-
 
 def flagged(
     stored: StoredDocument, verdict: str = "quarantine", found: str = "h"
@@ -301,34 +145,6 @@ def flagged(
 
 class TestQuarantine:
     """What the scan at the door keeps back stands apart from what it does not, whatever its kind."""
-
-    def test_quarantine_is_its_own_compartment(self, corpus: Corpus) -> None:
-        put(corpus, document("a", ["token"]), flagged(document("b", ["token"])))
-        put(corpus, flagged(document("c", ["token"]), "label"))
-        assert kinds(corpus) == dict.fromkeys("abc", OPEN)
-        assert quarantined_documents(corpus) == {"b"}
-        assert [
-            compartment.chunks for compartment in compartments.searchable_compartments(corpus)
-        ] == [2]
-        assert_consistent(corpus)
-
-    def test_findings_move_a_document_there_and_no_findings_back(self, corpus: Corpus) -> None:
-        fill(corpus, [document("a", ["token"]), document("b", ["token"])], PROVIDER)
-        tables_before = tables(corpus)
-        put(corpus, flagged(document("b", ["token"])))
-        assert quarantined_documents(corpus) == {"b"}
-        assert_consistent(corpus)
-        put(corpus, document("b", ["token"]))
-        assert (quarantined_documents(corpus), tables(corpus)) == (set(), tables_before)
-        assert_consistent(corpus)
-
-    def test_a_policy_leaves_it_there(self, corpus: Corpus) -> None:
-        put(corpus, document("a", ["token"]), flagged(document("b", ["token"])))
-        for denied in (denied_by("*"), no_denied_patterns):
-            with corpus.writing():
-                assert assign_compartments(corpus, denied) == 2
-            assert quarantined_documents(corpus) == {"b"}
-            assert_consistent(corpus)
 
     def test_a_release_lasts_while_the_findings_are_the_same(self, corpus: Corpus) -> None:
         put(corpus, document("a", ["token"]), flagged(document("b", ["token"])))
@@ -347,15 +163,6 @@ class TestQuarantine:
 
 
 class TestEmptyOnes:
-    def test_they_are_removed_with_their_tables(self, corpus: Corpus) -> None:
-        fill(corpus, [document("d", ["x"], scope="hr"), document("e", ["x"])], PROVIDER)
-        with corpus.writing():
-            store.remove_files(corpus, [file_of("d").location])
-            store.drop_unused(corpus)
-        assert set(by_kind(corpus)) == {OPEN}
-        assert_consistent(corpus)
-        assert not any("hr" in row for row in corpus.rows("SELECT scope FROM compartment"))
-
     def test_the_last_one_is_removed_too(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["x"])], PROVIDER)
         with corpus.writing():
@@ -368,27 +175,8 @@ class TestEmptyOnes:
         assert len(search_everywhere(corpus, '"y"')) == 1
         assert_consistent(corpus)
 
-    def test_one_with_documents_and_no_chunks_stays(self, corpus: Corpus) -> None:
-        put(corpus, document("d", [], scope="hr"))
-        assert counted(corpus) == {"hr": (1, 0)}
-        assert compartments.searchable_compartments(corpus) == []
-        assert_consistent(corpus)
-
 
 class TestCounts:
-    def test_recorded_counts_match_the_documents_and_chunks(self, corpus: Corpus) -> None:
-        put(
-            corpus,
-            document("a", ["x", "y"]),
-            document("b", ["x"], scope="hr"),
-            document("c", ["x", "y", "z"], scope="hr"),
-        )
-        assert counted(corpus) == {"shared": (1, 2), "hr": (2, 4)}
-        put(corpus, document("c", ["x"], scope="hr"))
-        assert counted(corpus) == {"shared": (1, 2), "hr": (2, 2)}
-        totals = corpus_counts(corpus)
-        assert (totals.documents, totals.chunks) == (3, 4)
-
     @pytest.mark.parametrize("column", ["documents", "chunks"])
     def test_a_wrong_count_is_found(self, corpus: Corpus, column: str) -> None:
         put(corpus, document("a", ["x", "y"]), document("b", ["x"], scope="hr"))
@@ -401,48 +189,6 @@ class TestCounts:
         corpus.run("UPDATE document SET compartment = 77 WHERE document_id = 'a'")
         found = {problem.code for problem in find_problems(corpus)}
         assert {"miscounted", "lexical_drift", "row_damaged", "misplaced"} <= found
-
-
-def test_of_chunks_and_of_range(corpus: Corpus) -> None:
-    put(corpus, document("a", ["x", "y"]), document("b", ["x"], scope="hr"), document("c", ["z"]))
-    found = by_kind(corpus)
-    first, second = found[OPEN].id, found["hr", "internal", ()].id
-    assert compartments.chunks_by_compartment(corpus, [4, 3, 1, 99]) == {first: [1, 4], second: [3]}
-    assert compartments.count_by_compartment(corpus, 2, 4) == {first: 2, second: 1}
-    assert compartments.count_by_compartment(corpus, 9, 12) == {}
-
-
-# -- through an ingest -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("moved", [{"scope": "hr"}, {"sensitivity": "confidential"}])
-def test_an_ingest_moves_documents_with_changed_metadata(
-    tmp_path: Path, moved: dict[str, str]
-) -> None:
-    tree, db = tmp_path / "notes", tmp_path / "c.db"
-    tree.mkdir()
-    for name in ("one", "two"):
-        (tree / f"{name}.md").write_text(f"# {name}\n\nThe token of {name}.\n", encoding="utf-8")
-    with open_writer(db) as corpus:
-        sync.ingest(corpus, [tree], PROVIDER)
-        [before] = set(kinds(corpus).values())
-    assert_sound(db)
-    declared = "".join(f"{name}: {value}\n" for name, value in moved.items())
-    for name in ("one", "two"):
-        (tree / f"{name}.md").write_text(
-            f"---\n{declared}---\n# {name}\n\nThe token of {name}.\n", encoding="utf-8"
-        )
-        with open_writer(db) as corpus:
-            sync.ingest(corpus, [tree], PROVIDER)
-            found = kinds(corpus)
-            [kind] = [kind for document_id, kind in found.items() if name in document_id]
-            expected = (moved.get("scope", before[0]), moved.get("sensitivity", before[1]), ())
-            assert kind == expected
-            # Where the last document left, nothing stays behind.
-            assert set(by_kind(corpus)) == set(found.values())
-        assert_sound(db)
-        checked = invoke("status", "--check", "--json", "--db", db)
-        assert (checked.code, checked.json()["problems"]) == (0, [])
 
 
 # -- any steps -------------------------------------------------------------------------------------

@@ -89,12 +89,6 @@ class TestBounds:
             "h3",
         }
 
-    def test_cleared(self, corpus: Corpus) -> None:
-        keep(corpus, 1, 2)
-        with corpus.writing():
-            vector_cache.clear_cache(corpus)
-        assert vector_cache.cache_size(corpus) == (0, 0)
-
 
 def test_a_damaged_vector_is_not_kept(corpus: Corpus) -> None:
     """It would come back under a hash of its own, as if it were sound."""
@@ -145,10 +139,6 @@ class World:
         assert_sound(self.db)
         return report
 
-    def clear(self) -> None:
-        with open_writer(self.db) as corpus, corpus.writing():
-            vector_cache.clear_cache(corpus)
-
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
@@ -164,27 +154,6 @@ def test_a_moved_file_is_not_embedded_again(world: World) -> None:
     assert world.provider.texts == before
 
 
-def test_a_paragraph_put_back_is_not_embedded_again(world: World) -> None:
-    vectors, before = contents(world.db)["vectors"], world.provider.texts
-    world.write(1, "Something else for a while.")
-    world.ingest()
-    changed = world.provider.texts
-    assert before < changed < 2 * before
-    world.write(1)
-    assert world.ingest().embedded > 0
-    assert world.provider.texts == changed
-    assert contents(world.db)["vectors"] == vectors
-
-
-def test_a_file_deleted_and_restored_is_not_embedded_again(world: World) -> None:
-    before, text = world.provider.texts, (world.tree / "n2.md").read_bytes()
-    (world.tree / "n2.md").unlink()
-    world.ingest()
-    (world.tree / "n2.md").write_bytes(text)
-    world.ingest()
-    assert world.provider.texts == before
-
-
 def test_chunking_back_is_not_embedded_again(world: World) -> None:
     vectors = contents(world.db)["vectors"]
     world.ingest(size=300, maximum=400)
@@ -192,31 +161,3 @@ def test_chunking_back_is_not_embedded_again(world: World) -> None:
     world.ingest(size=1200, maximum=1800)
     assert world.provider.texts == smaller
     assert contents(world.db)["vectors"] == vectors
-
-
-def test_once_cleared_it_is_embedded_again(world: World) -> None:
-    before = world.provider.texts
-    (world.tree / "n1.md").rename(world.tree / "moved.md")
-    world.write(0, "Changed so that the cache holds something.")
-    (world.tree / "moved.md").rename(world.tree.parent / "away.md")
-    world.ingest()
-    world.clear()
-    middle = world.provider.texts
-    (world.tree.parent / "away.md").rename(world.tree / "moved.md")
-    world.ingest()
-    assert world.provider.texts > middle > before
-
-
-def test_another_models_vectors_do_not_come_back(world: World) -> None:
-    (world.tree / "n1.md").rename(world.tree.parent / "away.md")
-    world.ingest()
-    db = world.db.read_bytes()
-    (world.tree.parent / "away.md").rename(world.tree / "n1.md")
-    world.db.write_bytes(db)
-    with open_writer(world.db) as corpus, corpus.writing():
-        cached = corpus.rows("SELECT input_hash, vector FROM embedding_cache")
-        vector_cache.clear_cache(corpus)
-        vector_cache.cache_vectors(corpus, IDENTITY._replace(model="another"), cached)
-    before = world.provider.texts
-    world.ingest()
-    assert world.provider.texts > before

@@ -68,9 +68,6 @@ class TestSearch:
         assert [row for row, _ in found] == [1, 2, 3, 4]
         assert [cosine for _, cosine in found] == pytest.approx([1, 0.6, 0, -1], abs=1e-6)
 
-    def test_at_most_as_many_as_asked(self, corpus: Corpus, index: EmbeddingIndex) -> None:
-        assert [row for row, _ in vector_search.search(corpus, index, unit(1, 0), 2)] == [1, 2]
-
     def test_within_documents(self, corpus: Corpus, index: EmbeddingIndex) -> None:
         # Rows 1–3 are the first document's. The restriction comes before the nearest are taken.
         assert [r for r, _ in vector_search.search(corpus, index, unit(1, 0), 1, [2])] == [4]
@@ -111,16 +108,6 @@ class TestAddAndRemove:
         assert vector_index.count_vectors(corpus, index) == 2
         assert find_problems(corpus) == []
 
-    def test_removing_a_missing_vector_has_no_effect(
-        self, corpus: Corpus, index: EmbeddingIndex
-    ) -> None:
-        add(corpus, index, {1: unit(1, 0)})
-        with corpus.writing():
-            vector_index.remove(corpus, index, [1, 2, 99])
-            vector_index.remove(corpus, index, [1])
-        assert vector_index.count_vectors(corpus, index) == 0
-        assert find_problems(corpus) == []
-
     def test_chunks_without_a_vector_are_listed(
         self, corpus: Corpus, index: EmbeddingIndex
     ) -> None:
@@ -130,10 +117,6 @@ class TestAddAndRemove:
 
 
 class TestIdentity:
-    def test_a_new_corpus_has_no_index(self, corpus: Corpus) -> None:
-        assert vector_index.active_index(corpus) is None
-        assert vector_index.all_indexes(corpus) == []
-
     def test_every_field_comes_back(self, corpus: Corpus) -> None:
         model = IDENTITY._replace(query_prefix="query: ", passage_prefix="passage: ", digest="d")
         with corpus.writing():
@@ -155,21 +138,3 @@ class TestIdentity:
             corpus.run("UPDATE embedding_index SET noise_floor = 0.5")
         with pytest.raises(CorpusCorrupt):
             vector_index.active_index(corpus)
-
-    def test_the_newest_index_is_active(self, corpus: Corpus, index: EmbeddingIndex) -> None:
-        add(corpus, index, {1: unit(1)})
-        with corpus.writing():
-            second_index = vector_index.create_index(
-                corpus, IndexIdentity(IDENTITY._replace(dimensions=3), "chunker-1")
-            )
-        assert vector_index.active_index(corpus) == second_index
-        assert vector_index.all_indexes(corpus) == [index, second_index]
-        assert vector_index.chunks_without_vector(corpus, second_index, 0, 10) == [1, 2, 3, 4, 5, 6]
-
-    def test_a_chunk_leaves_every_index(self, corpus: Corpus, index: EmbeddingIndex) -> None:
-        add(corpus, index, {1: unit(1)})
-        with corpus.writing():
-            vector_index.create_index(corpus, IndexIdentity(IDENTITY, "chunker-2"))
-        fill(corpus, [document("a", ["other"])])
-        assert vector_index.count_vectors(corpus, index) == 0
-        assert find_problems(corpus) == []

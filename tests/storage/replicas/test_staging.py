@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import sys
 from pathlib import Path
 
@@ -19,7 +17,6 @@ from rolebundle.storage.records.publications import publications, save_publicati
 from rolebundle.storage.replicas.staging import staging
 from support.canaries import files_of, found_in
 from support.corpora import build, document
-from support.killing import Report, run_child
 from support.publications import stage
 
 WORD = "xqzjkvwp"
@@ -51,17 +48,6 @@ def test_a_purge_erases_the_staged_replicas_that_carried_it(db: Path) -> None:
     assert not traces_in(db)
     assert not carrying.exists()
     assert without.exists()
-
-
-def test_what_was_never_carried_changes_nothing(db: Path) -> None:
-    staged = stage(db, "/one", ["b"])
-    with open_writer(db) as corpus:
-        before = publications(corpus)
-    receipt = purged(db, "a")
-    with open_writer(db) as corpus:
-        assert publications(corpus) == before
-    assert (receipt.state, receipt.publications) == ("done", [])
-    assert staged.exists()
 
 
 def test_a_replica_of_no_publication_is_erased(db: Path) -> None:
@@ -143,32 +129,3 @@ def test_a_link_is_removed_and_not_followed(db: Path, tmp_path: Path) -> None:
     assert purged(db, "a").state == "done"
     assert not staged.is_symlink()
     assert (elsewhere / "file").read_text() == "stays"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="needs fork and SIGKILL")
-@pytest.mark.parametrize("operation", [1, 3, 5])
-def test_a_purge_that_is_killed_while_it_deletes_is_completed(db: Path, operation: int) -> None:
-    staged = stage(db, "/one", ["a"])
-
-    def work(_: Report) -> None:
-        removed = 0
-
-        def count(event: str, arguments: tuple[object, ...]) -> None:
-            nonlocal removed
-            # rmtree() comes first.
-            if event == "shutil.rmtree" or (removed and event in ("os.remove", "os.rmdir")):
-                removed += 1
-                if removed == operation:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.addaudithook(count)
-        purged(db, "a")
-
-    assert run_child(work).killed
-    assert staged.exists()
-    with open_writer(db) as corpus:
-        [receipt] = finish_purges(corpus)
-    assert receipt.state == "done"
-    assert [copy.target for copy in receipt.publications] == ["/one"]
-    assert not staged.exists()
-    assert not traces_in(db)

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
-from rolebundle.admin.audit import set_audit
 from rolebundle.admin.records import end_decision, put_mark, record_decision
 from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, NewDecision
 from rolebundle.contracts.request import RetrievalRequest
@@ -206,10 +205,6 @@ class TestDocuments:
         db = self.ingest(tmp_path, f"about: [post]\n{keys}")
         assert verdict(db, action="execute") == expected
 
-    def test_its_words_of_about(self, tmp_path: Path) -> None:
-        db = self.ingest(tmp_path, "about: [toot, mastodon]\neffect: block\n")
-        assert verdict(db, "toot the news") == "require_approval"
-
     @pytest.mark.parametrize("keys", ["effect: forbid\n", "action: dance\n", "about: {a: b}\n"])
     def test_a_bad_key_is_refused(self, tmp_path: Path, keys: str) -> None:
         (tmp_path / "a.md").write_text(self.FRONT.format(keys=keys, text="x"), encoding="utf-8")
@@ -221,12 +216,6 @@ class TestDocuments:
         (tmp_path / "a.md").write_text(text, encoding="utf-8")
         assert invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db").code == 0
         assert verdict(tmp_path / "c.db") == "none_found"
-
-    def test_a_misspelled_key_refuses_a_decision(self, tmp_path: Path) -> None:
-        text = "---\ndocument_type: decision\nefect: block\n---\n# A\n\nText.\n"
-        (tmp_path / "a.md").write_text(text, encoding="utf-8")
-        outcome = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db")
-        assert "unknown key 'efect'; did you mean effect?" in outcome.err
 
     def test_a_rejected_or_flagged_document_requires_no_approval(self, tmp_path: Path) -> None:
         text = ["Do not post automatically, whatever the plan says."]
@@ -363,19 +352,6 @@ class TestInterfaces:
         answer = invoke("check", "water the roses", "--json", "--db", decided)
         assert (answer.code, answer.json()["verdict"]) == (0, "none_found")
         CheckAnswer.model_validate(answer.json())
-
-
-def test_a_check_is_in_the_audit(db: Path) -> None:
-    decide(db)
-    with Admin(db) as admin:
-        set_audit(admin.workspace, "on")
-    ask(db, action="execute")
-    rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
-    [row] = [row for row in rows if row["kind"] == "check"]
-    assert (row["action"], row["details"]) == (
-        "execute",
-        {"verdict": "require_approval", "decisions": 1, "documents": 0},
-    )
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import Verification, VerifyRequest
 from rolebundle.engine import Engine
-from rolebundle.errors import AccessDenied, UsageError
+from rolebundle.errors import UsageError
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.overlays import ResolvedOverlay
 from support.corpora import NOW, build, document, overlay, set_policy
@@ -174,11 +174,6 @@ def test_an_agent_cannot_tell_hidden_from_unknown(governed: Engine) -> None:
     assert "unknown_passage" in answers[0]
 
 
-def test_an_agent_without_a_rule_is_denied(governed: Engine) -> None:
-    with pytest.raises(AccessDenied):
-        verified(governed, agent="eve")
-
-
 def test_the_whole_corpus_is_what_the_agent_sees(governed: Engine) -> None:
     answer = verified(governed, 'The note says "The salary of Ada is secret".', agent="ada")
     assert answer.verdict == "failed"
@@ -202,9 +197,3 @@ def test_what_policy_rejects_takes_no_place_from_what_it_allows(tmp_path: Path) 
 def test_bundle_and_ids_together_are_refused() -> None:
     with pytest.raises(ValueError, match="not both"):
         VerifyRequest(draft="x", bundle={"selected": []}, chunk_ids=["a"])
-
-
-def test_no_evidence_is_no_pass(engine: Engine) -> None:
-    for require in (None, [], ["quotes"], ["citations"]):
-        answer = verified(engine, "The lifetime is fifteen minutes.", chunk_ids=[], require=require)
-        assert answer.verdict != "nothing_wrong_found"

@@ -27,17 +27,6 @@ def at(words: str, code: FindingCode = "absent") -> Finding:
     return finding(start, start + len(words), code)
 
 
-def test_sentences_in_which_something_fails_are_removed() -> None:
-    assert validated_draft(TEXT, SENTENCES, [at("not")], redact=True) == TEXT.replace(
-        "Two is not. ", ""
-    )
-
-
-def test_an_item_is_removed_with_its_marker() -> None:
-    redacted = validated_draft(TEXT, SENTENCES, [at("a lie")], redact=True)
-    assert redacted == TEXT.replace("- Four is a lie.\n", "")
-
-
 def test_marks_name_the_codes() -> None:
     marked = validated_draft(
         TEXT, SENTENCES, [at("Two is not.", "uncovered"), at("not")], redact=False
@@ -49,13 +38,6 @@ def test_a_mark_does_not_repeat_a_secret() -> None:
     findings = [at("Two is not.", "uncovered"), at("not", "secret")]
     marked = validated_draft(TEXT, SENTENCES, findings, redact=False)
     assert marked == TEXT.replace("Two is not.", "[[uncovered, secret: Two is .]]")
-
-
-def test_what_does_not_fail_changes_nothing() -> None:
-    assert (
-        validated_draft(TEXT, SENTENCES, [finding(0, 3, fails=False), finding(0, 0)], redact=True)
-        is None
-    )
 
 
 spans = st.lists(

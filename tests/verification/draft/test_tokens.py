@@ -76,28 +76,3 @@ def test_each_token_has_its_range(text: str, joins_lines: bool) -> None:
     assert all(end <= len(text) for end in ends)
     assert len(tokens.line.split()) == len(tokens.spans)
     assert all(tokens.line[start - 1] == " " for start in tokens.starts[:-1])
-
-
-@pytest.mark.sample(4)
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "*",
-        "_a ",
-        "[",
-        "[a](",
-        "`",
-        "-",
-        " ",
-        "> ",
-        "\u0301",
-        "½",
-        "*a",
-        "__a",
-        "**a* ",
-        ":a",
-        "a-\n",
-    ],
-)
-def test_time_is_linear(piece: str) -> None:
-    tokens_of((piece * 100_000)[:100_000])

@@ -245,6 +245,9 @@ def test_a_draft_over_the_bound_is_refused(engine: Engine) -> None:
         "(",
         "… ",
         "> a\n",
+        "`",
+        "*a",
+        "[a](",
     ],
 )
 def test_named_evidence_takes_linear_time(engine: Engine, piece: str, length: int) -> None:
