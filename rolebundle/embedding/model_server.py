@@ -28,7 +28,7 @@ from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
-    from rolebundle.ingest.readers.pdf import Matrix
+    from rolebundle.embedding.provider import Matrix
 
 MAX_RESPONSE_BYTES = 32 << 20
 """The largest answer that is read: 64 vectors of 8,192 dimensions are 13 MB as JSON."""

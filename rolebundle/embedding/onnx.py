@@ -27,7 +27,7 @@ from rolebundle.embedding.windows import MAX_QUERY_WINDOWS, embed_in_windows
 from rolebundle.errors import EmbedderError, install_hint
 
 if TYPE_CHECKING:
-    from rolebundle.ingest.readers.pdf import Matrix
+    from rolebundle.embedding.provider import Matrix
 
 DIMENSIONS = 384
 CONTEXT = 512

@@ -25,7 +25,7 @@ from rolebundle.errors import EmbedderError
 from rolebundle.text.capitals import lower_capitals
 
 if TYPE_CHECKING:
-    from rolebundle.ingest.readers.pdf import Matrix
+    from rolebundle.embedding.provider import Matrix
 
 MODEL = "l2_supercat"
 DIMENSIONS = 256

@@ -9,7 +9,7 @@ from rolebundle.embedding.texts import prepared
 from rolebundle.errors import EmbedderError
 
 if TYPE_CHECKING:
-    from rolebundle.ingest.readers.pdf import Matrix
+    from rolebundle.embedding.provider import Matrix
 
 CountTokens = Callable[[str], int]
 """How many tokens a model reads for a text, with its marks."""

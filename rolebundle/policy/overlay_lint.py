@@ -45,7 +45,9 @@ class CorpusFacts:
 
     subjects: tuple[RuleSubject, ...]
     names: dict[str, list[str]]
-    _matched: dict[str, frozenset[RuleSubject]] = field(default_factory=dict, compare=False)
+    _matched: dict[tuple[str | None, str | None], frozenset[RuleSubject]] = field(
+        default_factory=dict, compare=False
+    )
 
     def matched(self, rule: SourceRule) -> frozenset[RuleSubject]:
         """The subjects that a rule matches. To match many paths takes long, so it is done once."""
@@ -158,19 +160,19 @@ def corpus_facts(documents: Iterable[DocumentKind]) -> CorpusFacts:
     """What rules can match among these documents."""
     kinds = list(documents)
     subjects = tuple(dict.fromkeys(rule_subject(kind, kind.path) for kind in kinds))
-    names = dict(
-        sources=sorted({kind.source_id for kind in kinds}),
-        document_types=sorted({kind.document_type for kind in kinds}),
-        domains=sorted({kind.domain for kind in kinds}),
-        trust_tiers=sorted({kind.trust_tier for kind in kinds}),
-        folders=sorted(
+    names = {
+        "sources": sorted({kind.source_id for kind in kinds}),
+        "document_types": sorted({kind.document_type for kind in kinds}),
+        "domains": sorted({kind.domain for kind in kinds}),
+        "trust_tiers": sorted({kind.trust_tier for kind in kinds}),
+        "folders": sorted(
             {
                 f"{'/'.join(parts[:depth])}/**"
                 for parts in {tuple(kind.path.split("/")[:-1]) for kind in kinds}
                 for depth in range(1, len(parts) + 1)
             }
         )[:_MAX_COMPARED],
-    )
+    }
     return CorpusFacts(subjects, names)
 
 
@@ -302,7 +304,7 @@ def unmatched_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProble
         else:
             yield _unmatched(place, "source, type or domain", rule.pattern, all_names)
     exact: tuple[tuple[str, str, Collection[str]], ...] = (
-        ("trust_tier_boosts", "document with the trust tier", names.trust_tiers),
+        ("trust_tier_boosts", "document with the trust tier", names["trust_tiers"]),
         ("document_type_boosts", "document of the type", names["document_types"]),
         ("domain_boosts", "document of the domain", names["domains"]),
     )

@@ -10,6 +10,7 @@ import pytest
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.prepare import IntakeDocument, scan_documents
 from rolebundle.scan.settings import ScanSettings
 from support.hidden_pages import HTML
 from support.reading import read_all

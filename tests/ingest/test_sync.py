@@ -16,6 +16,7 @@ import pytest
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest import prepare, sync, workers
 from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.readers.markdown import READERS
 from rolebundle.ingest.report import IngestReport, OnReading, Reading, no_reading
 from rolebundle.policy.overlays import load_file
 from rolebundle.storage.connection import Corpus

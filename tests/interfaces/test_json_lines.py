@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.errors import RolebundleError
-from rolebundle.interfaces.json_lines import json_value
+from rolebundle.interfaces.json_lines import json_value, rpc_code
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Any, get_args
 
 import pytest
-from rolebundle.interfaces.cli.why import text as why_text
 
 from rolebundle.contracts.bundle import BundleWarning, Fallback, RetrievalBundle
 from rolebundle.contracts.lookup import Lookups
 from rolebundle.contracts.terms import FALLBACK_ACTIONS, Detail, FallbackAction
+from rolebundle.interfaces.cli.explain import text as why_text
 from rolebundle.interfaces.model_text import answer_text, lookups_text
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup

@@ -26,7 +26,7 @@ from rolebundle.verification.decisions.commands import matching_pattern
 from rolebundle.verification.decisions.intent import Intent
 
 if TYPE_CHECKING:
-    from rolebundle.ingest.readers.pdf import Matrix
+    from rolebundle.embedding.provider import Matrix
 
 IS_LIKE, IS_NEAR = 2 / 3, 0.5
 """An intent is like a decision with this share of its words, or from this closeness in meaning on;

@@ -14,15 +14,16 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from rolebundle.interfaces.servers.attach import connect
-from rolebundle.interfaces.servers.local_socket import connect
 
 from rolebundle.errors import CorpusBusy
+from rolebundle.interfaces.cli.options import Call
+from rolebundle.interfaces.servers import shared_server
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.servers.shared_server import (
     ENVIRONMENT,
     Hello,
     SharedServer,
+    connect,
     connect_to_server,
     forwarder_command,
     listening,

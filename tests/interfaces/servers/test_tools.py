@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from rolebundle.interfaces.parse import parsed
-from rolebundle.interfaces.servers.operations import INSTRUCTIONS, METHODS, TOOLS
+from rolebundle.interfaces.servers.operations import INSTRUCTIONS, METHODS, TOOLS, Operation
 from support.mcp import needs_mcp
 
 MAX_BYTES = 10_240
