@@ -125,25 +125,23 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
         stored = stored_policy.load_policy(corpus)
         visible = compartments.visible_compartments(corpus)
     total = sum(compartment.documents for compartment in visible)
-    if stored is None:
-        return PolicySummary(
-            policy=False, location="", set_at="", doubt="", documents=total, agents=[]
-        )
-    problem = policy_problem(stored)
-    try:
-        policy = parse_policy(stored.content, stored.format, "the policy")
-    except RolebundleError as error:
-        policy, problem = Policy(), error.message
-    if agent is not None and agent not in policy.agents:
+    policy, problem = Policy(), ""
+    if stored is not None:
+        problem = policy_problem(stored)
+        try:
+            policy = parse_policy(stored.content, stored.format, "the policy")
+        except RolebundleError as error:
+            problem = error.message
+    if stored is not None and agent is not None and agent not in policy.agents:
         raise UsageError(
             "unknown_agent",
             f"{agent}: the policy does not name this agent, so it sees nothing",
             f"agents: {', '.join(policy.agents) or 'none'}",
         )
     return PolicySummary(
-        policy=True,
-        location=stored.location,
-        set_at=stored.set_at,
+        policy=stored is not None,
+        location=stored.location if stored else "",
+        set_at=stored.set_at if stored else "",
         doubt=problem,
         documents=total,
         agents=[

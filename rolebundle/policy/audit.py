@@ -485,28 +485,18 @@ class Recorder:
         *,
         agent: str | None = None,
         role: str | None = None,
-        action: str = "",
-        query: str = "",
-        allowed: int = 0,
         details: Mapping[str, Any] | None = None,
+        **fields: Any,
     ) -> None:
         """Record something else than an answer; no text and no id of a document.
+
+        The other fields are those of :class:`AuditEntry`.
 
         Raises:
             StorageError: as for :meth:`record`.
         """
-        self.record(
-            corpus,
-            lambda: AuditEntry(
-                kind=kind,
-                agent=agent or "",
-                role=role or "",
-                action=action,
-                query=query,
-                allowed=allowed,
-                details=dict(details or {}),
-            ),
-        )
+        fields |= {"agent": agent or "", "role": role or "", "details": dict(details or {})}
+        self.record(corpus, lambda: AuditEntry(kind=kind, **fields))
 
     @contextmanager
     def change(

@@ -14,9 +14,9 @@ from rolebundle.contracts.lint import LintProblem, RuleNames
 from rolebundle.contracts.mistakes import Place, did_you_mean, dotted
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourceRule, Vocabulary
 from rolebundle.contracts.status import RoleStatus
-from rolebundle.policy.overlay_explanation import explained_values
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
+    explained_values,
     found_by_name,
     is_shipped,
     list_overlays,

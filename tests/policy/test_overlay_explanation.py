@@ -8,8 +8,7 @@ from pathlib import Path
 from hypothesis import given
 
 from rolebundle.contracts.overlay import WEIGHTS
-from rolebundle.policy.overlay_explanation import explained_values
-from rolebundle.policy.overlays import load_file
+from rolebundle.policy.overlays import explained_values, load_file
 from support.amounts import few_examples
 from support.overlay_files import overlays, write
 

@@ -9,8 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import WEIGHTS
-from rolebundle.policy.overlay_values import share_weights
-from rolebundle.policy.overlays import ResolvedOverlay, load_file
+from rolebundle.policy.overlays import ResolvedOverlay, load_file, share_weights
 from support.overlay_files import refused, write
 
 DEFAULTS = {

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import OverlayError
-from rolebundle.policy.overlay_values import merge
-from rolebundle.policy.overlays import ResolvedOverlay, load_file, problems_of
+from rolebundle.policy.overlays import ResolvedOverlay, load_file, merge, problems_of
 from rolebundle.policy.policy_json import MAX_BYTES
 from support.overlay_files import overlays, refused
 
