@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rolebundle.contracts.lint import LintProblem, RuleNames
-from rolebundle.contracts.mistakes import Place, did_you_mean, dotted
+from rolebundle.contracts.mistakes import did_you_mean
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourceRule, Vocabulary
 from rolebundle.contracts.status import RoleStatus
 from rolebundle.policy.overlays import (
@@ -98,7 +98,6 @@ def lint_overlay(
     findings += _numbers(resolved)
     findings += _vocabulary(resolved.overlay.vocabulary)
     findings += _sources(resolved.overlay)
-    findings += _notes(resolved)
     if corpus is not None:
         facts = facts or corpus_facts(document_kinds(corpus))
         findings += unmatched_values(resolved, corpus, facts)
@@ -268,23 +267,6 @@ def _numbers(resolved: ResolvedOverlay) -> Iterator[LintProblem]:
         yield LintProblem(
             level="note", place="retrieval_policy", code="rescaled_weights", message=message
         )
-
-
-def _notes(resolved: ResolvedOverlay) -> Iterator[LintProblem]:
-    values = {key: value for key, value in resolved.layers[0].values.items() if key != "notes"}
-    places = {dotted(place) for place in _places(values, ())}
-    for place in resolved.overlay.notes:
-        if place not in places:
-            guess = did_you_mean(place, sorted(places)[:_MAX_COMPARED])
-            message = f"this file has no value at the place {place!r}{guess}"
-            yield lint_warning(dotted(("notes", place)), "unknown_place", message)
-
-
-def _places(value: object, place: Place) -> Iterator[Place]:
-    if isinstance(value, dict | list):
-        for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield (*place, step)
-            yield from _places(inner, (*place, step))
 
 
 def unmatched_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem]:

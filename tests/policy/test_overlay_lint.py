@@ -174,11 +174,6 @@ SOURCES = "source_policy.preferred_sources"
             id="weights that share the rest",
         ),
         pytest.param(
-            {"vocabulary": {"boost_phrases": ["a b"]}, "notes": {"vocabulary.boost_phrases[0]": "12 of 40", "mission": "", "vocabulary.boost_phrase": ""}},
-            [("warning", "unknown_place", "notes.vocabulary.boost_phrase")],
-            id="a note on nothing",
-        ),
-        pytest.param(
             {
                 "misson": "",
                 "label": 1,

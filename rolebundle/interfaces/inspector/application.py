@@ -96,6 +96,10 @@ class Parameters:
             )
         return value
 
+    def request(self) -> dict[str, str]:
+        """The fields of a request that are given, as they are in the address."""
+        return {name: self.get(name) for name in REQUEST_FIELDS if self.get(name)}
+
     def positive(self, name: str) -> int:
         """The whole number of a name, at least 1; 1 if there is none.
 
@@ -194,7 +198,7 @@ class Inspector:
         )
         return Site(
             base=self._base,
-            request={name: parameters.get(name) for name in REQUEST_FIELDS if parameters.get(name)},
+            request=parameters.request(),
             is_owner=self.admin is not None,
             roles=[
                 overlay.role_id
@@ -226,9 +230,7 @@ class Inspector:
                 f"the task is longer than {MAX_TASK_BYTES:,} bytes",
                 "make it shorter, or use `rolebundle retrieve TASK --html FILE`",
             )
-        fields: dict[str, object] = {
-            name: parameters.get(name) for name in REQUEST_FIELDS if parameters.get(name)
-        }
+        fields: dict[str, object] = {**parameters.request()}
         if limit := parameters.get("limit"):
             fields["limit"] = int(limit) if _WHOLE_NUMBER.fullmatch(limit) else limit
         if "lexical_only" in fields:
