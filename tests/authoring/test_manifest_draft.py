@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.authoring.manifest_draft import ManifestDraft, draft_manifest
+from rolebundle.authoring.drafting import ManifestDraft, draft_manifest
 from rolebundle.ingest.manifests import parse_manifest
 
 
@@ -60,6 +60,6 @@ def test_types_only_where_they_are_plain(path: str, document_type: str | None) -
 
 def test_no_type_is_that_of_decisions_that_bind() -> None:
     # `decision` makes a document block actions; a guess must never do that.
-    from rolebundle.authoring.manifest_draft import FOLDER_TYPES, FORMAT_TYPES
+    from rolebundle.authoring.drafting import FOLDER_TYPES, FORMAT_TYPES
 
     assert "decision" not in {*FOLDER_TYPES.values(), *FORMAT_TYPES.values()}

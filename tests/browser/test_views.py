@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.bundle import Rejection
-from rolebundle.interfaces.inspector.application import Parameters
-from rolebundle.interfaces.inspector.views import VIEWS
-from rolebundle.interfaces.pages.answer import answer_page
-from rolebundle.interfaces.pages.site import FILE
+from rolebundle.interfaces.inspector.application import VIEWS, Parameters
+from rolebundle.interfaces.pages.page import FILE
+from rolebundle.interfaces.pages.views import answer_page
 from support.browsing import Corpus, Visitor
 from support.hostile_pages import ATTACKS
 

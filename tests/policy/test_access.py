@@ -26,7 +26,7 @@ from rolebundle.policy.access import (
     denies,
     may_see,
 )
-from rolebundle.policy.access_lint import lint_active_policy, lint_policy, report_policy
+from rolebundle.policy.lint import lint_active_policy, lint_policy, report_policy
 from rolebundle.policy.policy_file import parse_policy, read_policy_file
 from rolebundle.storage.indexes.compartments import Compartment
 from rolebundle.storage.opening import open_reader, open_writer

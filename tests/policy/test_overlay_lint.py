@@ -17,7 +17,7 @@ from rolebundle.contracts.overlay import Overlay, Vocabulary
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.policy import overlays
-from rolebundle.policy.overlay_lint import (
+from rolebundle.policy.lint import (
     CorpusFacts,
     corpus_facts,
     excluded_rules,

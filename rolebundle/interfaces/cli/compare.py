@@ -71,7 +71,7 @@ def compare(
         bundles = engine.retrieve_for_roles(request, role_ids, without_role=html_file is not None)
     if html_file is not None:
         from rolebundle.interfaces.cli.page_file import write_page
-        from rolebundle.interfaces.pages.compare import compare_page
+        from rolebundle.interfaces.pages.views import compare_page
 
         write_page(html_file, compare_page(compare_roles(bundles)))
     comparison = compare_roles(bundles[-len(role_ids) :])

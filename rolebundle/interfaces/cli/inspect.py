@@ -54,15 +54,14 @@ def inspect(
         raise click.UsageError("a BUNDLE.json and --html FILE belong together; give both or none")
     if bundle_file is not None and html_file is not None:
         from rolebundle.interfaces.cli.page_file import write_page
-        from rolebundle.interfaces.pages.answer import answer_page
+        from rolebundle.interfaces.pages.views import answer_page
 
         bundle = parse_bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))
         write_page(html_file, answer_page(bundle))
         return
     # Delayed: the application needs every view.
-    from rolebundle.interfaces.inspector.application import Inspector, Parameters
+    from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters
     from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
-    from rolebundle.interfaces.inspector.views import VIEWS
     from rolebundle.interfaces.servers.loopback import listen
 
     engine = options.engine(agent=agent)

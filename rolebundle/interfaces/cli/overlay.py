@@ -24,7 +24,7 @@ from rolebundle.interfaces.cli.options import db_option, json_option, overlay_di
 from rolebundle.interfaces.cli.output import print_json
 from rolebundle.interfaces.cli.overlay_new import new_command
 from rolebundle.interfaces.cli.overlay_try import try_command
-from rolebundle.policy.overlay_lint import corpus_facts, lint_error, lint_overlay
+from rolebundle.policy.lint import corpus_facts, lint_error, lint_overlay
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
     explained_values,

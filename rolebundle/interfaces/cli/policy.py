@@ -59,7 +59,7 @@ def set_command(
     rolebundle policy set policy.toml
     rolebundle policy set - --format json < policy.json
     """
-    from rolebundle.policy.access_lint import lint_policy
+    from rolebundle.policy.lint import lint_policy
     from rolebundle.policy.policy_file import parse_policy
 
     content, kind, location = _read(file, kind)
@@ -90,7 +90,7 @@ def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
     rolebundle policy show
     rolebundle policy show --agent release-bot --json
     """
-    from rolebundle.policy.access_lint import report_policy
+    from rolebundle.policy.lint import report_policy
 
     with open_reader(corpus_path(db)) as corpus:
         summary = report_policy(corpus, agent)
@@ -148,7 +148,7 @@ def lint_command(
     rolebundle policy lint policy.toml
     rolebundle policy lint --db team.db
     """
-    from rolebundle.policy.access_lint import lint_active_policy, lint_policy
+    from rolebundle.policy.lint import lint_active_policy, lint_policy
     from rolebundle.policy.policy_file import parse_policy
 
     path = corpus_path(db)

@@ -93,7 +93,7 @@ def retrieve(
     # Each form imports its modules, because the others need none of them.
     if html_file is not None:
         from rolebundle.interfaces.cli.page_file import write_page
-        from rolebundle.interfaces.pages.answer import answer_page
+        from rolebundle.interfaces.pages.views import answer_page
 
         write_page(html_file, answer_page(bundle))
     if request_file is not None:

@@ -90,7 +90,7 @@ def why(
         answer = engine.why(request, reference, overlay)
     if html_file is not None:
         from rolebundle.interfaces.cli.page_file import write_page
-        from rolebundle.interfaces.pages.why import why_page
+        from rolebundle.interfaces.pages.views import why_page
 
         write_page(html_file, why_page(answer))
     if as_json:

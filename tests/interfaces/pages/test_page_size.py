@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.engine import Engine
-from rolebundle.interfaces.pages.answer import answer_page
-from rolebundle.interfaces.pages.site import Site
+from rolebundle.interfaces.pages.page import Site
+from rolebundle.interfaces.pages.views import answer_page
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.overlays import overlay_folders
 
