@@ -491,33 +491,24 @@ def share_weights(
         return values, (), []
     own_weights = given_weights(own)
     missing = [name for name in WEIGHTS if name not in own_weights]
-    if not own_weights or not missing:
-        problem = _weights_problem(f"{' + '.join(WEIGHTS)} {weights_reason(total)}")
-        return values, (), [problem]
     remaining = 1 - sum(weights[name] for name in own_weights)
     base = sum(weights[name] for name in missing)
-    if remaining < -1e-9:
-        problem = _weights_problem(
-            f"{' + '.join(own_weights)} is {1 - remaining:.4g}, which is more than 1"
-        )
-        return values, (), [problem]
-    if not base:
-        problem = _weights_problem(
-            f"{' + '.join(own_weights)} is {1 - remaining:.4g}, and the others are 0, so that they "
-            "cannot share the rest of 1"
-        )
-        return values, (), [problem]
-    # Rounded, so that the values can be read.
-    shared = {name: round(max(0.0, remaining) * weights[name] / base, 6) for name in missing}
-    return {**values, "retrieval_policy": {**policy, **shared}}, tuple(missing), []
+    given = f"{' + '.join(own_weights)} is {1 - remaining:.4g}"
+    if not own_weights or not missing:
+        reason = f"{' + '.join(WEIGHTS)} {weights_reason(total)}"
+    elif remaining < -1e-9:
+        reason = f"{given}, which is more than 1"
+    elif not base:
+        reason = f"{given}, and the others are 0, so that they cannot share the rest of 1"
+    else:
+        # Rounded, so that the values can be read.
+        shared = {name: round(max(0.0, remaining) * weights[name] / base, 6) for name in missing}
+        return {**values, "retrieval_policy": {**policy, **shared}}, tuple(missing), []
+    return values, (), [Problem(WEIGHTS_PLACE, "bad_value", reason, "correct the values")]
 
 
 def _is_fraction(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
-
-
-def _weights_problem(message: str) -> Problem:
-    return Problem(WEIGHTS_PLACE, "bad_value", message, "correct the values")
 
 
 def without_nulls(value: object) -> Any:

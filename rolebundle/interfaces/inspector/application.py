@@ -54,16 +54,7 @@ DEADLINE_MS = 30_000
 """How long an answer may take."""
 MAX_TASK_BYTES = 4_000
 """The task is in the address of each link of an answer, which may have hundreds of them."""
-REQUEST_FIELDS = (
-    "task",
-    "role",
-    "agent",
-    "action",
-    "limit",
-    "as_of",
-    "now",
-    "lexical_only",
-)
+REQUEST_FIELDS = ("task", "role", "agent", "action", "limit", "as_of", "now", "lexical_only")
 """The fields of a request that a view's address can have."""
 _STATUS: Mapping[type[RolebundleError], HTTPStatus] = {
     UsageError: HTTPStatus.BAD_REQUEST,
