@@ -31,7 +31,7 @@ from rolebundle.ingest.prepare import hash_of_file
 from rolebundle.ingest.walk import read_bytes
 from rolebundle.policy.access import deny_matcher, policy_problem
 from rolebundle.policy.audience import publish_command
-from rolebundle.policy.audit_verification import verify_file
+from rolebundle.policy.audit import verify_file
 from rolebundle.storage import purge
 from rolebundle.storage.backup import page_problem, private_copy
 from rolebundle.storage.connection import Corpus

@@ -21,7 +21,7 @@ from rolebundle.ingest.heartbeat import read_heartbeat
 from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.ingest.path_flags import as_arguments
 from rolebundle.policy.access import deny_matcher
-from rolebundle.policy.overlay_lint import role_statuses
+from rolebundle.policy.lint import role_statuses
 from rolebundle.retrieval.answer.corpus_state import corpus_state
 from rolebundle.storage.backup import private_copy
 from rolebundle.storage.connection import Corpus

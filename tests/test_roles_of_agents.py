@@ -13,8 +13,7 @@ from rolebundle.contracts.marks import MarkRequest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied
-from rolebundle.interfaces.inspector.application import Inspector, Parameters
-from rolebundle.interfaces.inspector.views import VIEWS
+from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlays import load_role

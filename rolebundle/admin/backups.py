@@ -29,8 +29,7 @@ from rolebundle.errors import (
     WrongFile,
 )
 from rolebundle.policy.access import deny_matcher
-from rolebundle.policy.audit import Recorder
-from rolebundle.policy.audit_verification import verify_file
+from rolebundle.policy.audit import Recorder, verify_file
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.storage import purge
 from rolebundle.storage.audits.audit import AUDIT_FORMAT, open_audit_reader

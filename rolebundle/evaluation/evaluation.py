@@ -129,7 +129,7 @@ def plan_for(
 def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
     """Ask the questions and return the report, with ``passed`` set to true.
 
-    :func:`rolebundle.evaluation.comparison.with_thresholds` computes ``passed``.
+    :func:`rolebundle.evaluation.report.with_thresholds` computes ``passed``.
 
     Args:
         engine: the engine with the corpus.

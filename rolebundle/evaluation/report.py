@@ -1,19 +1,236 @@
-"""An evaluation report, or a comparison of two, as tables and lines for a terminal."""
+"""A report: its thresholds, two compared question by question, and tables for a terminal.
+
+A threshold is ``METRIC=VALUE``. METRIC is a measure (``ndcg@10``) of the governed result or of a
+system (``lexical.ndcg@10``), a rate of governance, or a cost. A cost must be at most VALUE, any
+other metric at least VALUE. The field ``floors`` of a report holds the checked thresholds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite
+from pathlib import Path
 
+from pydantic import ValidationError
 from rich.table import Table
 
 from rolebundle.contracts.evaluation import (
     EvalComparison,
     EvalReport,
     Floor,
+    MetricChange,
+    QuestionChange,
     QuestionResult,
     SystemResult,
 )
+from rolebundle.contracts.mistakes import dotted, mistakes_in
+from rolebundle.errors import UsageError
+from rolebundle.evaluation.evaluation import SYSTEMS
+from rolebundle.evaluation.metrics import METRICS, difference, mean
+from rolebundle.evaluation.questions import read_text
 from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.text.strict_json import NotStrictError, parse_strict
+
+MAX_QUESTIONS_SHOWN = 20
+RATES = ("rejection_accuracy", "posture_accuracy", "own_share", "own_first")
+COSTS = ("leak_rate", "harm", "overlap", "latency_p50", "latency_p95", "seconds")
+_GOVERNANCE = ("leak_rate", "rejection_accuracy", "posture_accuracy")
+NAMES = (*METRICS, *(f"{system}.{name}" for system in SYSTEMS for name in METRICS), *RATES, *COSTS)
+
+
+def parse_thresholds(pairs: Iterable[str]) -> dict[str, float]:
+    """Parse ``METRIC=VALUE`` texts into thresholds.
+
+    Raises:
+        UsageError: ``bad_floor``.
+    """
+    thresholds: dict[str, float] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not equals or not isfinite(value):
+            raise _bad_floor(f"--fail-under {pair}: write METRIC=VALUE")
+        thresholds[name.strip().lower()] = value
+    return check_thresholds(thresholds, "--fail-under")
+
+
+def check_thresholds(thresholds: Mapping[str, float], place: str) -> dict[str, float]:
+    """Return the thresholds if there is a metric for each name.
+
+    Raises:
+        UsageError: ``bad_floor``.
+    """
+    for name in thresholds:
+        if name not in NAMES:
+            raise _bad_floor(f"{place}: {name}: there is no such metric")
+    return dict(thresholds)
+
+
+def with_thresholds(report: EvalReport, thresholds: Mapping[str, float]) -> EvalReport:
+    """Return the report with checked thresholds. A leak fails it, also without a threshold."""
+    floors = [
+        _floor(name, threshold, value_of(report, name)) for name, threshold in thresholds.items()
+    ]
+    has_leak = report.governance is not None and bool(report.governance.leak_rate)
+    passed = all(floor.held for floor in floors) and not has_leak
+    return report.model_copy(update={"floors": floors, "passed": passed})
+
+
+def _floor(name: str, threshold: float, value: float | None) -> Floor:
+    at_most = name in COSTS
+    # A metric that was not measured fails; otherwise a threshold that is never checked would pass.
+    held = value is not None and (value <= threshold if at_most else value >= threshold)
+    return Floor(metric=name, bound=threshold, at_most=at_most, value=value, held=held)
+
+
+def value_of(report: EvalReport, name: str) -> float | None:
+    """Return the report's value of a metric; ``None`` if it was not measured."""
+    values: dict[str, float | None] = {
+        "latency_p50": report.latency_ms.p50,
+        "latency_p95": report.latency_ms.p95,
+        "seconds": report.seconds.total,
+        # The largest loss of an overlay, as a share: 0.02 is 2%.
+        "harm": max((max(0.0, -harm.relative) for harm in report.harm), default=None),
+    }
+    for system in report.systems:
+        prefixes = ("", "governed.") if system.system == "governed" else (f"{system.system}.",)
+        values |= {prefix + name: system.metrics[name] for name in METRICS for prefix in prefixes}
+    if report.governance:
+        values |= {rate: getattr(report.governance, rate) for rate in _GOVERNANCE}
+    if report.distinctiveness:
+        roles = report.distinctiveness.roles
+        values["overlap"] = report.distinctiveness.mean_overlap
+        values["own_share"] = min(role.own_share for role in roles)
+        values["own_first"] = min(role.own_first for role in roles)
+    return values.get(name)
+
+
+def _bad_floor(message: str) -> UsageError:
+    known = ", ".join((*METRICS, *RATES, *COSTS))
+    return UsageError(
+        "bad_floor", message, f"metrics: {known}; a system's own: lexical.ndcg@10 and so on"
+    )
+
+
+def load_report(path: Path) -> EvalReport:
+    """Read a report that ``eval --json`` wrote.
+
+    Raises:
+        UsageError: ``report_malformed``.
+    """
+
+    def bad(reason: str) -> UsageError:
+        return UsageError(
+            "report_malformed",
+            f"{path} is not a report: {reason}",
+            "give two files that `rolebundle eval PATH --json` wrote",
+        )
+
+    try:
+        return EvalReport.model_validate(parse_strict(read_text(path, bad)))
+    except NotStrictError as error:
+        raise bad(f"is not JSON: {error}") from error
+    except ValidationError as error:
+        mistake = mistakes_in(error, EvalReport)[0]
+        raise bad(": ".join(filter(None, [dotted(mistake.place), mistake.message]))) from error
+
+
+def compare(before: EvalReport, after: EvalReport, names: tuple[str, str]) -> EvalComparison:
+    """Compare two reports over the judged questions that both have.
+
+    Raises:
+        UsageError: ``nothing_in_common``.
+    """
+    shared = shared_questions(before, after)
+    if not shared:
+        raise UsageError(
+            "nothing_in_common",
+            f"{names[0]} and {names[1]} have no judged question in common",
+            "compare two reports on the same collection or golden set",
+        )
+    moved = [
+        QuestionChange(id=first.id, task=first.task, before=scores[0], after=scores[1])
+        for first, second in shared
+        for scores in [[question.scores["governed"]["ndcg@10"] for question in (first, second)]]
+        if scores[0] != scores[1]
+    ]
+    moved.sort(key=lambda change: (-abs(change.after - change.before), change.id))
+    return EvalComparison(
+        before=names[0],
+        after=names[1],
+        questions=len(shared),
+        only_before=_judged(before) - len(shared),
+        only_after=_judged(after) - len(shared),
+        changes=_metric_changes(shared),
+        moved=moved[:MAX_QUESTIONS_SHOWN],
+        latency_p50=[before.latency_ms.p50, after.latency_ms.p50],
+        governance={
+            name: [value_of(before, name), value_of(after, name)]
+            for name in (*_GOVERNANCE, "harm")
+            if value_of(before, name) is not None or value_of(after, name) is not None
+        },
+    )
+
+
+def shared_questions(
+    before: EvalReport, after: EvalReport
+) -> list[tuple[QuestionResult, QuestionResult]]:
+    """The judged questions that two reports have in common, in the order of the first one."""
+    second = {question.id: question for question in after.questions if question.scores}
+    return [
+        (question, second[question.id])
+        for question in before.questions
+        if question.scores and question.id in second and second[question.id].task == question.task
+    ]
+
+
+def _judged(report: EvalReport) -> int:
+    return sum(bool(question.scores) for question in report.questions)
+
+
+def with_change_thresholds(
+    comparison: EvalComparison, after: EvalReport, thresholds: Mapping[str, float]
+) -> EvalComparison:
+    """Return the comparison with checked thresholds of the change between the reports.
+
+    ``ndcg@10=-0.005`` allows a loss of half a point. For costs and rates the threshold is that of
+    the value in the second report.
+    """
+    changes = {f"{item.system}.{item.metric}": item.change for item in comparison.changes}
+    floors = []
+    for name, threshold in thresholds.items():
+        full_name = name if "." in name else f"governed.{name}"
+        value = changes[full_name] if full_name in changes else value_of(after, name)
+        floors.append(_floor(name, threshold, value))
+    return comparison.model_copy(
+        update={"floors": floors, "passed": all(floor.held for floor in floors)}
+    )
+
+
+def _metric_changes(shared: Sequence[tuple[QuestionResult, QuestionResult]]) -> list[MetricChange]:
+    changes = []
+    for system in SYSTEMS:
+        if not all(system in question.scores for pair in shared for question in pair):
+            continue
+        for metric in METRICS:
+            before, after = (
+                [pair[place].scores[system][metric] for pair in shared] for place in (0, 1)
+            )
+            change = difference(metric, before, after)
+            changes.append(
+                MetricChange(
+                    system=system,
+                    before=mean(before),
+                    after=mean(after),
+                    change=change.mean,
+                    **change.model_dump(exclude={"mean", "relative"}),
+                )
+            )
+    return changes
+
 
 MAX_EXTREMES = 5
 MAX_TASK_CHARS = 80

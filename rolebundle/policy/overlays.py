@@ -8,27 +8,29 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
+from itertools import takewhile
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
 from types import MappingProxyType
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from rolebundle.contracts.mistakes import did_you_mean
-from rolebundle.contracts.overlay import ROLE_ID_PATTERN, Overlay
-from rolebundle.contracts.roles import OverlayFile
-from rolebundle.errors import OverlayError
-from rolebundle.policy.overlay_values import (
-    WEIGHTS_PLACE,
-    given_weights,
-    merge,
-    share_weights,
-    validate,
-    without_nulls,
+from pydantic import ValidationError
+
+from rolebundle.contracts.mistakes import Place, did_you_mean, dotted, keys_at, mistakes_in
+from rolebundle.contracts.overlay import (
+    ROLE_ID_PATTERN,
+    WEIGHT_TOLERANCE,
+    WEIGHTS,
+    Overlay,
+    RetrievalPolicy,
+    weights_reason,
 )
-from rolebundle.policy.policy_json import MAX_BYTES, Problem, Values, parse
+from rolebundle.contracts.roles import ExplainedValue, OverlayFile
+from rolebundle.errors import OverlayError
+from rolebundle.policy.policy_json import MAX_BYTES, Problem, Values, parse, problem_of
 from rolebundle.resources import data_folder
 from rolebundle.storage.location import overlays_path
 
@@ -36,6 +38,14 @@ ENVIRONMENT = "ROLEBUNDLE_OVERLAYS"
 MAX_PARENTS = 8
 
 _SUFFIX = ".json"
+OWN_KEYS = ("$schema", "role_id", "version", "extends", "notes")
+"""The keys that a child never inherits."""
+
+WEIGHTS_PLACE = "retrieval_policy"
+_NULL_HINT = (
+    "leave the key out; null only removes what the overlay named by `extends` declares under "
+    "the same name"
+)
 _ROOT_USER = 0
 _T = TypeVar("_T")
 
@@ -432,3 +442,163 @@ def _raise_missing(problem: str, role_id: str, folders: Sequence[Path]) -> NoRet
         f"{did_you_mean(role_id, known)}",
         f"roles there: {', '.join(known) or 'none'}; name another folder with --overlay-dir",
     )
+
+
+# -- the values of files ---------------------------------------------------------------------------
+
+
+def merge(parent: Mapping[str, object], child: Mapping[str, object]) -> Values:
+    """Merge an overlay into the one that it extends. Both are the values of their files.
+
+    This is JSON Merge Patch (RFC 7396): objects are merged key by key, other values replace, and
+    null removes the parent's key. There is one exception: null is kept for a key that is neither in
+    the parent nor in the format, so that validation reports the key.
+    """
+    inherited = {key: value for key, value in parent.items() if key not in OWN_KEYS}
+    return _merged(inherited, child, ())
+
+
+def given_weights(values: Mapping[str, object]) -> list[str]:
+    """Return the names of the weights that the values of a file give."""
+    policy = values.get("retrieval_policy")
+    return [name for name in WEIGHTS if isinstance(policy, dict) and policy.get(name) is not None]
+
+
+def share_weights(
+    values: Values, own: Mapping[str, object]
+) -> tuple[Values, tuple[str, ...], list[Problem]]:
+    """Let the weights that a file leaves out share what it leaves of 1.
+
+    If it gives one to three weights, the others keep their proportions, which are those of the
+    inherited or default values. Weights that sum to 1 as they are stay as they are.
+
+    Args:
+        values: the values after inheritance.
+        own: the values of the file.
+
+    Returns:
+        The values, the names of the weights that were changed, and what is wrong with the weights.
+    """
+    policy = values.get("retrieval_policy")
+    if not isinstance(policy, dict):
+        return values, (), []
+    fields = RetrievalPolicy.model_fields
+    weights = {name: policy.get(name, fields[name].default) for name in WEIGHTS}
+    if not all(_is_fraction(weight) for weight in weights.values()):
+        return values, (), []  # The contract reports it.
+    total = sum(weights.values())
+    if abs(total - 1) <= WEIGHT_TOLERANCE:
+        return values, (), []
+    own_weights = given_weights(own)
+    missing = [name for name in WEIGHTS if name not in own_weights]
+    remaining = 1 - sum(weights[name] for name in own_weights)
+    base = sum(weights[name] for name in missing)
+    given = f"{' + '.join(own_weights)} is {1 - remaining:.4g}"
+    if not own_weights or not missing:
+        reason = f"{' + '.join(WEIGHTS)} {weights_reason(total)}"
+    elif remaining < -1e-9:
+        reason = f"{given}, which is more than 1"
+    elif not base:
+        reason = f"{given}, and the others are 0, so that they cannot share the rest of 1"
+    else:
+        # Rounded, so that the values can be read.
+        shared = {name: round(max(0.0, remaining) * weights[name] / base, 6) for name in missing}
+        return {**values, "retrieval_policy": {**policy, **shared}}, tuple(missing), []
+    return values, (), [Problem(WEIGHTS_PLACE, "bad_value", reason, "correct the values")]
+
+
+def _is_fraction(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def without_nulls(value: object) -> Any:
+    """The values of a file without the keys that remove something of a parent."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    return value
+
+
+def validate(values: Values) -> Overlay | list[Problem]:
+    """Return the overlay, or all violations of the contract."""
+    try:
+        return Overlay.model_validate(values)
+    except ValidationError as error:
+        return [
+            problem_of(mistake, null_hint=_NULL_HINT) for mistake in mistakes_in(error, Overlay)
+        ]
+
+
+def _merged(parent: Mapping[str, object], child: Mapping[str, object], place: Place) -> Values:
+    merged = dict(parent)
+    for key, value in child.items():
+        if isinstance(value, dict):
+            below = parent.get(key)
+            merged[key] = _merged(below if isinstance(below, dict) else {}, value, (*place, key))
+        elif value is not None:
+            merged[key] = value
+        elif key in parent:
+            del merged[key]
+        elif key not in keys_at(Overlay, place):
+            merged[key] = None
+    return merged
+
+
+# -- where a value comes from ----------------------------------------------------------------------
+
+
+def explained_values(resolved: ResolvedOverlay) -> list[ExplainedValue]:
+    """Each value of an overlay after inheritance with its origin, in the order of the format."""
+    values = resolved.overlay.model_dump(exclude={"notes"})
+    return [_explained(place, value, resolved) for place, value in _values(values, ())]
+
+
+def _values(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _values(inner, (*place, key))
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        for index, rule in enumerate(value):
+            yield (*place, index), {key: part for key, part in rule.items() if part or part == 0}
+    else:
+        yield place, value
+
+
+def _explained(place: Place, value: Any, resolved: ResolvedOverlay) -> ExplainedValue:
+    shared_by = resolved.rescaled.get(str(place[-1])) if place[0] == "retrieval_policy" else None
+    layer = next((layer for layer in resolved.layers if layer.path == shared_by), None)
+    if layer is not None:
+        return ExplainedValue(
+            place=dotted(place), value=value, origin="rescaled", path=str(layer.path)
+        )
+    keys = [str(step) for step in takewhile(lambda step: isinstance(step, str), place)]
+    layer = _layer_of(keys, resolved.layers)
+    return ExplainedValue(
+        place=dotted(place),
+        value=value,
+        origin="file" if layer else "default",
+        path=str(layer.path) if layer else None,
+        notes=_notes_on(dotted(place), layer.values.get("notes")) if layer else {},
+    )
+
+
+def _layer_of(keys: Sequence[str], layers: Sequence[Layer]) -> Layer | None:
+    """The file that gives the value of a key, or ``None`` if it is the default."""
+    for layer in layers[:1] if keys[0] in OWN_KEYS else layers:
+        value: object = layer.values
+        for key in keys:
+            value = value.get(key, _MISSING) if isinstance(value, Mapping) else _MISSING
+            if value is None:
+                return None  # It removes what the files that it extends give.
+        if value is not _MISSING:
+            return layer
+    return None
+
+
+_MISSING = object()
+
+
+def _notes_on(place: str, notes: object) -> dict[str, str]:
+    if not isinstance(notes, dict):
+        return {}
+    inside = (f"{place}.", f"{place}[")
+    return {key: note for key, note in notes.items() if key == place or key.startswith(inside)}

@@ -272,8 +272,7 @@ def _stage(
 def _save_policy(replica: Corpus, policy: str, former: stored_policy.StoredPolicy | None) -> None:
     """Write the agent's own rule. An equal one keeps its time, so that the content is the same."""
     if policy:
-        is_same = former is not None and former.content == policy
-        set_at = former.set_at if former is not None and is_same else _now()
+        set_at = former.set_at if former and former.content == policy else _now()
         stored_policy.save_policy(replica, policy, "json", "", set_at)
 
 

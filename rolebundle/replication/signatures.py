@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64decode, b64encode
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -84,10 +85,7 @@ def load_private_key(path: Path) -> PrivateKey:
     Raises:
         ConfigurationError: it cannot be read, others can read it, or it is no Ed25519 key.
     """
-    try:
-        key = serialization.load_pem_private_key(_read(path), password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        key = None
+    key = _load(path, "a private", lambda data: serialization.load_pem_private_key(data, None))
     if not isinstance(key, PrivateKey):
         raise _bad_key(path, "a private")
     if os.name == "posix" and path.stat().st_mode & 0o077:
@@ -106,25 +104,24 @@ def load_public_key(path: Path) -> PublicKey:
     Raises:
         ConfigurationError: it cannot be read, or it is no public Ed25519 key.
     """
-    try:
-        key = serialization.load_pem_public_key(_read(path))
-    except (ValueError, UnsupportedAlgorithm):
-        key = None
+    key = _load(path, "a public", serialization.load_pem_public_key)
     if not isinstance(key, PublicKey):
         raise _bad_key(path, "a public")
     return key
 
 
-def _read(path: Path) -> bytes:
+def _load(path: Path, kind: str, parse: Callable[[bytes], object]) -> object:
     try:
         with path.open("rb") as stream:
-            return stream.read(_MAX_KEY_BYTES)
+            return parse(stream.read(_MAX_KEY_BYTES))
     except OSError as error:
         raise ConfigurationError(
             "key_missing",
             f"{path}: the key cannot be read ({error.strerror})",
             "check the name, or create a key with `rolebundle replica keygen FILE`",
         ) from error
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise _bad_key(path, kind) from error
 
 
 def _bad_key(path: Path, kind: str) -> ConfigurationError:

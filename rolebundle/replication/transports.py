@@ -161,17 +161,17 @@ _MAX_SHOWN_CHARS = 300
 
 
 def run_program(
-    target: str, command: Sequence[str], *, folder: Path, seconds: float = TRANSFER_SECONDS
+    target: str, command: Sequence[str], *, folder: Path
 ) -> subprocess.CompletedProcess[str]:
     """Run a program to its end, and until nothing that it started writes messages any more.
 
-    It gets no terminal, so that nothing can ask for a password. What it creates is private.
+    It gets no terminal, so that nothing can ask for a password. What it creates is private. After
+    ``TRANSFER_SECONDS`` it and its children are killed.
 
     Args:
         target: the address that it works for, for messages.
         command: the program and its arguments.
         folder: its working directory.
-        seconds: how long it may take. Then it and its children are killed.
 
     Raises:
         StorageError: ``transfer_failed``: it could not be started, or it did not end in time.
@@ -193,9 +193,9 @@ def run_program(
         reason = getattr(error, "strerror", None) or "its arguments are not valid"
         raise failed(target, f"{name} could not be started ({reason})") from error
     try:
-        output, messages = process.communicate(timeout=seconds)
+        output, messages = process.communicate(timeout=TRANSFER_SECONDS)
     except subprocess.TimeoutExpired as error:
-        raise failed(target, f"{name} did not end within {seconds:g} s") from error
+        raise failed(target, f"{name} did not end within {TRANSFER_SECONDS:g} s") from error
     finally:
         end_process(process)
     return subprocess.CompletedProcess(command, process.returncode, output, messages)
@@ -574,16 +574,14 @@ class RsyncTransport(Transport):
         target: ``ssh://[user@]host[:port]/path/replica.db``; the path is absolute. With
             ``?exe=PATH`` the program at the other end is this one, if it is not on PATH there.
         ssh: the ssh program.
-        seconds: how long one transfer may take.
 
     Raises:
         UsageError: ``bad_target``.
     """
 
-    def __init__(self, target: str, *, ssh: str = "ssh", seconds: float = TRANSFER_SECONDS) -> None:
+    def __init__(self, target: str, *, ssh: str = "ssh") -> None:
         self.target = target
         self._ssh = ssh
-        self._seconds = seconds
         self._remote, self._options = _parse(target)
 
     def push(
@@ -652,7 +650,7 @@ class RsyncTransport(Transport):
                 ) from error
             ends = (_LOCAL, self._remote) if is_push else (self._remote, _LOCAL)
             command = [program, "-v", "--ssh", str(script), *self._options, *ends]
-            return run_program(self.target, command, folder=folder, seconds=self._seconds)
+            return run_program(self.target, command, folder=folder)
 
 
 def _parse(target: str) -> tuple[str, list[str]]:

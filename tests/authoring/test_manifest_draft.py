@@ -4,12 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.authoring.manifest_draft import (
-    FOLDER_TYPES,
-    FORMAT_TYPES,
-    ManifestDraft,
-    draft_manifest,
-)
+from rolebundle.authoring.drafting import FOLDER_TYPES, FORMAT_TYPES, ManifestDraft, draft_manifest
 from rolebundle.ingest.manifests import parse_manifest
 
 

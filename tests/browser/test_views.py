@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.interfaces.inspector.application import Parameters
-from rolebundle.interfaces.inspector.views import VIEWS
-from rolebundle.interfaces.pages.answer import answer_page
+from rolebundle.interfaces.inspector.application import VIEWS, Parameters
+from rolebundle.interfaces.pages.views import answer_page
 from support.browsing import Corpus, Visitor
 
 PARAMETERS: dict[str, Callable[[Corpus], list[dict[str, str]]]] = {

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.schema import json_schema
-from rolebundle.policy.overlay_values import share_weights, validate
+from rolebundle.policy.overlays import share_weights, validate
 from support.commands import CHECKOUT
 from support.corpora import overlay
 

@@ -10,7 +10,9 @@ from rolebundle.contracts.evaluation import EvalReport, GoldenQuestion, GoldenSe
 from rolebundle.embedding.provider import Unavailable
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
-from rolebundle.evaluation.comparison import (
+from rolebundle.evaluation.evaluation import Plan, evaluate
+from rolebundle.evaluation.questions import References, from_golden
+from rolebundle.evaluation.report import (
     NAMES,
     compare,
     load_report,
@@ -19,8 +21,6 @@ from rolebundle.evaluation.comparison import (
     with_change_thresholds,
     with_thresholds,
 )
-from rolebundle.evaluation.evaluation import Plan, evaluate
-from rolebundle.evaluation.questions import References, from_golden
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.workspace import Workspace
 

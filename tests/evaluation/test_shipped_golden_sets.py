@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from rolebundle.engine import Engine
-from rolebundle.evaluation.comparison import check_thresholds, with_thresholds
 from rolebundle.evaluation.evaluation import Plan, Runner, distinctiveness, evaluate
 from rolebundle.evaluation.questions import (
     FOLDER,
@@ -16,6 +15,7 @@ from rolebundle.evaluation.questions import (
     from_golden,
     load_golden,
 )
+from rolebundle.evaluation.report import check_thresholds, with_thresholds
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
 from rolebundle.resources import demo_overlays
 

@@ -40,8 +40,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.evaluation.evaluation import Runner
 from rolebundle.evaluation.questions import Question
-from rolebundle.interfaces.inspector.application import Inspector, Parameters
-from rolebundle.interfaces.inspector.views import VIEWS
+from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.access import deny_matcher, set_policy
 from rolebundle.policy.approvals import Approvals, Decision

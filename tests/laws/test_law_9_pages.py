@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector.application import Inspector, Parameters, Response
-from rolebundle.interfaces.inspector.views import VIEWS
+from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters, Response
 from rolebundle.policy.access import set_policy
 from rolebundle.storage.content.stored_document import StoredDocument
 from rolebundle.storage.opening import open_writer

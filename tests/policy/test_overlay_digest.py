@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.policy.overlay_values import validate
-from rolebundle.policy.overlays import digest_of, load_file, load_role, overlay_folders
+from rolebundle.policy.overlays import digest_of, load_file, load_role, overlay_folders, validate
 from support.overlay_files import write
 
 

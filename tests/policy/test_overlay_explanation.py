@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from rolebundle.contracts.overlay import WEIGHTS
-from rolebundle.policy.overlay_explanation import explained_values
-from rolebundle.policy.overlays import load_file
+from rolebundle.policy.overlays import explained_values, load_file
 from support.overlay_files import write
 
 

@@ -10,7 +10,7 @@ from rolebundle.contracts.lint import LintProblem
 from rolebundle.contracts.overlay import Overlay, Vocabulary
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.policy import overlays
-from rolebundle.policy.overlay_lint import (
+from rolebundle.policy.lint import (
     CorpusFacts,
     corpus_facts,
     excluded_rules,

@@ -23,7 +23,7 @@ from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.doctor import examine
 from rolebundle.engine import Engine
 from rolebundle.errors import CorpusCorrupt, StorageError, UsageError
-from rolebundle.interfaces.pages.answer import answer_page
+from rolebundle.interfaces.pages.views import answer_page
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.status import owner_status

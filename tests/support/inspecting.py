@@ -8,9 +8,8 @@ from threading import Thread
 from urllib.parse import urlencode, urlsplit
 
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector.application import Inspector
+from rolebundle.interfaces.inspector.application import VIEWS, Inspector
 from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
-from rolebundle.interfaces.inspector.views import VIEWS
 from rolebundle.interfaces.servers.loopback import listen
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.workspace import Workspace

@@ -21,14 +21,6 @@ from rolebundle.contracts.evaluation import GoldenSet
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError
-from rolebundle.evaluation.comparison import (
-    check_thresholds,
-    compare,
-    load_report,
-    parse_thresholds,
-    with_change_thresholds,
-    with_thresholds,
-)
 from rolebundle.evaluation.evaluation import Progress, evaluate, plan_for
 from rolebundle.evaluation.questions import (
     Collection,
@@ -37,7 +29,16 @@ from rolebundle.evaluation.questions import (
     load_collection,
     load_golden,
 )
-from rolebundle.evaluation.report import comparison_tables, tables
+from rolebundle.evaluation.report import (
+    check_thresholds,
+    compare,
+    comparison_tables,
+    load_report,
+    parse_thresholds,
+    tables,
+    with_change_thresholds,
+    with_thresholds,
+)
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.cli.options import Call, setting, url_setting, with_call, workspace_for
 from rolebundle.interfaces.cli.output import progress_bar

@@ -20,15 +20,12 @@ from rolebundle.contracts.why import LaneTrace, ScoreTrace, Why, WhyAsAgent
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import Call, document_names, with_call
 from rolebundle.interfaces.cli.output import write_page
-from rolebundle.interfaces.inspector.application import Inspector, Parameters
+from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters
 from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
-from rolebundle.interfaces.inspector.views import VIEWS
 from rolebundle.interfaces.json_lines import json_value
 from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, cut, folded, terminal_width
 from rolebundle.interfaces.model_text import comparison_lines
-from rolebundle.interfaces.pages.answer import answer_page
-from rolebundle.interfaces.pages.compare import compare_page
-from rolebundle.interfaces.pages.why import why_page
+from rolebundle.interfaces.pages.views import answer_page, compare_page, why_page
 from rolebundle.interfaces.parse import bundle_from, malformed_bundle, request_from
 from rolebundle.interfaces.servers.loopback import listen
 from rolebundle.interfaces.style import PLAIN, Kind, Style

@@ -52,10 +52,10 @@ from rolebundle.interfaces.render import (
     with_place,
 )
 from rolebundle.interfaces.style import Style
-from rolebundle.policy.overlay_explanation import explained_values
-from rolebundle.policy.overlay_lint import corpus_facts, lint_error, lint_overlay
+from rolebundle.policy.lint import corpus_facts, lint_error, lint_overlay
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
+    explained_values,
     is_shipped,
     list_overlays,
     load_file,

@@ -26,9 +26,9 @@ from rolebundle.contracts.scopes import BridgePair, BridgeReport, PolicyChange, 
 from rolebundle.errors import ConfigurationError, CorpusCorrupt
 from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import progress_bar
-from rolebundle.policy.access_lint import lint_active_policy, lint_policy, report_policy
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.bridges import find_bridges
+from rolebundle.policy.lint import lint_active_policy, lint_policy, report_policy
 from rolebundle.policy.overlays import list_overlays, overlay_folders
 from rolebundle.policy.policy_file import decode_policy, parse_policy, read_policy_file
 from rolebundle.retrieval.answer.passage_text import one_line

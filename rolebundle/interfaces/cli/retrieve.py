@@ -73,7 +73,7 @@ def retrieve(
             _print_building(engine.workspace.corpus)
     if call.html_file is not None:
         # Templates and their library take longer to import than all that an answer needs.
-        from rolebundle.interfaces.pages.answer import answer_page
+        from rolebundle.interfaces.pages.views import answer_page
 
         write_page(call.html_file, answer_page(bundle))
     if request_file is not None or form == "json":

@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector.application import Inspector
-from rolebundle.interfaces.inspector.views import VIEWS
+from rolebundle.interfaces.inspector.application import VIEWS, Inspector
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ from lxml import html
 from rolebundle.admin import Admin
 from rolebundle.admin.records import set_policy
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector import views as view
-from rolebundle.interfaces.inspector.application import Inspector, Parameters
-from rolebundle.interfaces.inspector.views import VIEWS
+from rolebundle.interfaces.inspector import application as view
+from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters
 from rolebundle.storage.content.quarantine import Scanned
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider

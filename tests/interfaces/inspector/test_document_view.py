@@ -11,8 +11,7 @@ from lxml import html
 from rolebundle.admin import Admin
 from rolebundle.admin.records import put_mark, set_policy
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector.application import Inspector, Parameters
-from rolebundle.interfaces.inspector.views import VIEWS
+from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters
 from rolebundle.retrieval.lookups.inspection import MAX_NEIGHBOURS, MAX_PASSAGES
 from rolebundle.storage.content.quarantine import Scanned
 from support.corpora import build, document

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.terms import FALLBACK_ACTIONS, REJECTION_CODES
 from rolebundle.interfaces.pages import words
-from rolebundle.interfaces.pages.answer import answer_page, score_parts
-from rolebundle.interfaces.pages.page import visible
-from rolebundle.interfaces.pages.site import Site
+from rolebundle.interfaces.pages.page import Site, visible
+from rolebundle.interfaces.pages.views import answer_page, score_parts
 from rolebundle.interfaces.parse import bundle_from
 from support.commands import invoke
 from support.pages import HOSTILE, elements_of, is_closed, links_of, text_of, with_text

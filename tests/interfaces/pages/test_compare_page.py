@@ -7,8 +7,8 @@ from lxml import html
 
 from rolebundle.contracts.comparison import Comparison
 from rolebundle.interfaces.pages import words
-from rolebundle.interfaces.pages.compare import compare_page
-from rolebundle.interfaces.pages.site import Site
+from rolebundle.interfaces.pages.page import Site
+from rolebundle.interfaces.pages.views import compare_page
 from rolebundle.retrieval.explanation.compare import compare_roles
 from support.commands import invoke
 from support.corpora import ask, built, document, overlay

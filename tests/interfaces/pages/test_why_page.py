@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.why import Why
-from rolebundle.interfaces.pages.site import Site
-from rolebundle.interfaces.pages.why import steps_of, why_page
+from rolebundle.interfaces.pages.page import Site
+from rolebundle.interfaces.pages.views import steps_of, why_page
 from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.connection import Corpus
