@@ -201,19 +201,8 @@ def _fence_end(text: str, lines: Sequence[Range], first: int) -> int:
 
 _DOUBLE = re.compile("[\"＂“”„‟«»‹›「」『』]|``|''|</?q>")
 _SAME = {"＂": '"', "``": "“", "''": "”", "<q>": "「", "</q>": "」"}
-_CLOSED_BY = {
-    '"': '"',
-    "“": "”",
-    "„": "“”",
-    "‟": "”",
-    "«": "»",
-    "‹": "›",
-    "「": "」",
-    "『": "』",
-    "»": "«",
-    "›": "‹",
-    "”": "”",
-}
+_CLOSED_BY = {marks[0]: marks[1:] for marks in '"" “” „“” ‟” «» ‹› 「」 『』 »« ›‹ ””'.split()}
+"""Opening mark → the marks that close it."""
 _EITHER = '"”»›'  # These open or close.
 _SINGLE = re.compile("['‘’‚‛]")
 _ELISION = re.compile(r"(?:\d\ds?|tis|twas|em|til|till|cause|n|round|bout)\b", re.IGNORECASE)
