@@ -70,8 +70,8 @@ class GitIgnore:
         text = f"{path[:-1]}{_FOLDER}" if path.endswith("/") else path
         for expressions, decisions in reversed(self._sets):
             if matching := expressions.Match(text):
-                last: int = max(matching)
-                return decisions[last]
+                last: Decision = decisions[max(matching)]
+                return last
         return None
 
 
