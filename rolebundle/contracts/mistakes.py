@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -66,9 +67,6 @@ def dotted(place: Place) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A question with the known name that is most similar; empty if none is similar."""
-    # Imported here, because only an error needs it.
-    from difflib import get_close_matches
-
     near = get_close_matches(name[:200], list(known), n=1)
     return f"; did you mean {near[0]}?" if near else ""
 

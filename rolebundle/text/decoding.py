@@ -70,13 +70,25 @@ def decode(data: bytes, path: str = "") -> tuple[str, tuple[str, ...]]:
     Raises:
         DocumentError: ``undecodable``.
     """
-    for mark, encoding in _BOMS:
-        if data.startswith(mark):
-            return _finish(_decode_strictly(data, encoding, path), ())
+    encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "utf-8")
+    notes: tuple[str, ...] = ()
     try:
-        return _finish(data.decode("utf-8"), ())
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        return _finish(_decode_western(data, path, error), ("not UTF-8: read as cp1252",))
+        high = len(_HIGH.findall(data))
+        is_western = high <= len(data) * _MAX_WESTERN_SHARE and not _CONTROL.search(data)
+        if encoding != "utf-8" or not is_western or b"\x00" in data:
+            raise DocumentError(
+                "undecodable",
+                f"{path or 'the document'}: it is no text, or in an unknown encoding",
+                with_detail("convert it to UTF-8, or exclude it", error),
+            ) from error
+        # Change logs of many years have lines in several encodings.
+        text = "".join(map(_line, data.splitlines(keepends=True)))
+        notes = ("not UTF-8: read as cp1252",)
+    # Decoders never return surrogates, so only NULs need to be replaced.
+    count = text.count("\x00")
+    return text.replace("\x00", _REPLACEMENT), notes + cleaned_note(count)
 
 
 def looks_binary(data: bytes) -> bool:
@@ -89,37 +101,8 @@ def has_bom(data: bytes) -> bool:
     return any(data.startswith(mark) for mark, _ in _BOMS)
 
 
-def _finish(text: str, notes: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    # Decoders never return surrogates, so only NULs need to be replaced.
-    count = text.count("\x00")
-    return text.replace("\x00", _REPLACEMENT), notes + cleaned_note(count)
-
-
-def _decode_strictly(data: bytes, encoding: str, path: str) -> str:
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise _undecodable(path, error) from error
-
-
-def _decode_western(data: bytes, path: str, why_not_utf8: UnicodeDecodeError) -> str:
-    high = len(_HIGH.findall(data))
-    if high > len(data) * _MAX_WESTERN_SHARE or _CONTROL.search(data) or b"\x00" in data:
-        raise _undecodable(path, why_not_utf8) from why_not_utf8
-    # Change logs of many years have lines in several encodings.
-    return "".join(map(_line, data.splitlines(keepends=True)))
-
-
 def _line(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         return data.decode("cp1252", "replace")
-
-
-def _undecodable(path: str, error: UnicodeDecodeError) -> DocumentError:
-    return DocumentError(
-        "undecodable",
-        f"{path or 'the document'}: it is no text, or in an unknown encoding",
-        with_detail("convert it to UTF-8, or exclude it", error),
-    )

@@ -26,6 +26,8 @@ from itertools import islice
 from operator import add
 from typing import NamedTuple
 
+import Stemmer  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
 from rolebundle.text.languages import (
     UNSPACED,
     is_unspaced,
@@ -252,9 +254,6 @@ def _stems(
 def _stemmer(language: str) -> Callable[[str], str]:
     if language == _BY_PREFIX:
         return lambda word: word[:_PREFIX_CHARS]
-    # Delayed: English needs no stemmer.
-    import Stemmer  # type: ignore[import-not-found, import-untyped, unused-ignore]
-
     stem: Callable[[str], str] = Stemmer.Stemmer(_STEMMERS[language]).stemWord
     return stem
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple
 
 import re2  # type: ignore[import-untyped, unused-ignore]
@@ -40,30 +41,21 @@ class GitIgnore:
     """
 
     def __init__(self, text: str) -> None:
-        self._decisions: list[list[Decision]] = []
-        self._sets: list[re2.Set] = []
-        found: list[tuple[str, Decision]] = []
-        for line in text.split("\n"):
-            pattern = _parsed(line.removesuffix("\r"))
-            if pattern is not None and len(found) < _MAX_PATTERNS:
-                found.append(pattern)
-        for start in range(0, len(found), _PATTERNS_PER_SET):
-            self._add(found[start : start + _PATTERNS_PER_SET])
-
-    def _add(self, patterns: list[tuple[str, Decision]]) -> None:
+        lines = (line.removesuffix("\r") for line in text.split("\n"))
+        found = [*islice(filter(None, map(_parsed, lines)), _MAX_PATTERNS)]
+        self._sets: list[tuple[re2.Set, list[Decision]]] = []
         options = re2.Options()
         options.log_errors = False
         options.dot_nl = True
-        expressions = re2.Set.FullMatchSet(options)
-        decisions = []
-        for expression, decision in patterns:
-            with suppress(re2.error):  # such as a range that ends before it begins
-                expressions.Add(expression)
-                decisions.append(decision)
-        with suppress(re2.error):
-            expressions.Compile()
-            self._sets.append(expressions)
-            self._decisions.append(decisions)
+        for start in range(0, len(found), _PATTERNS_PER_SET):
+            expressions, decisions = re2.Set.FullMatchSet(options), list[Decision]()
+            for expression, decision in found[start : start + _PATTERNS_PER_SET]:
+                with suppress(re2.error):  # such as a range that ends before it begins
+                    expressions.Add(expression)
+                    decisions.append(decision)
+            with suppress(re2.error):
+                expressions.Compile()
+                self._sets.append((expressions, decisions))
 
     def __bool__(self) -> bool:
         """Whether there is any pattern."""
@@ -76,13 +68,10 @@ class GitIgnore:
             path: relative to the folder of the file, with slashes; one at the end for a folder.
         """
         text = f"{path[:-1]}{_FOLDER}" if path.endswith("/") else path
-        for expressions, decisions in zip(
-            reversed(self._sets), reversed(self._decisions), strict=True
-        ):
-            matching = expressions.Match(text)
-            if matching:
-                last: int = max(matching)
-                return decisions[last]
+        for expressions, decisions in reversed(self._sets):
+            if matching := expressions.Match(text):
+                last: Decision = decisions[max(matching)]
+                return last
         return None
 
 
@@ -121,23 +110,19 @@ def _without_trailing_spaces(line: str) -> str:
 
 def _translated(name: str) -> str | None:
     """One name of a pattern as a regular expression; ``None`` if it is malformed."""
-    parts = []
-    place = 0
+    parts, place = "", 0
     while place < len(name):
         token = _TOKEN.match(name, place)
         if token is None:
             return None
-        place = token.end()
-        text = token[0]
+        place, text = token.end(), token[0]
         if text.startswith("*"):
-            parts.append("[^/]*")
+            parts += "[^/]*"
         elif text == "?":
-            parts.append("[^/]")
-        elif token["class"]:
-            parts.append(_class(text))
+            parts += "[^/]"
         else:
-            parts.append(re2.escape(token["escaped"] or text))
-    return "".join(parts)
+            parts += _class(text) if token["class"] else re2.escape(token["escaped"] or text)
+    return parts
 
 
 def _class(text: str) -> str:

@@ -146,10 +146,8 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
     first = text[at : at + 1]
     if first in {"{", "["} and depth >= MAX_DEPTH:
         raise NotStrictError(f"nested more than {MAX_DEPTH} levels deep", at)
-    if first == "{":
-        return _object(text, at, depth + 1)
-    if first == "[":
-        return _array(text, at, depth + 1)
+    if first in {"{", "["}:
+        return _container(text, at, depth + 1)
     try:
         return _decoder(MAX_DIGITS, False).raw_decode(text, at)
     except json.JSONDecodeError as error:
@@ -158,43 +156,39 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
         raise NotStrictError(str(error), at) from error
 
 
-def _object(text: str, at: int, depth: int) -> tuple[LocatedObject, int]:
-    members = LocatedObject(at)
+def _container(text: str, at: int, depth: int) -> tuple[Any, int]:
+    """The object or array that begins at ``at``, and where it ends."""
+    members, items, close = LocatedObject(at), list[Any](), "}" if text[at] == "{" else "]"
+    is_object = close == "}"
     at = _skip(text, at + 1)
-    if text[at : at + 1] == "}":
-        return members, at + 1
-    while True:
-        if text[at : at + 1] != '"':
-            raise NotStrictError("expected a key in double quotes", at)
-        key_at = at
-        key, at = _value(text, at, depth)
-        if key in members:
-            raise NotStrictError(f"the key {key[:80]!r} occurs twice", key_at)
-        at = _skip(text, at)
-        if text[at : at + 1] != ":":
-            raise NotStrictError("expected ':' after a key", at)
-        start = _skip(text, at + 1)
-        members[key], end = _value(text, start, depth)
-        members.spans[key] = (start, end - 1)
+    mark = text[at : at + 1]
+    while mark != close:
+        if is_object:
+            key, at = _key(text, at, members)
+        start = at
+        value, end = _value(text, start, depth)
+        if is_object:
+            members[key] = value
+            members.spans[key] = (start, end - 1)
+        else:
+            items.append(value)
         at = _skip(text, end)
-        if text[at : at + 1] == "}":
-            return members, at + 1
-        if text[at : at + 1] != ",":
-            raise NotStrictError("expected ',' or '}'", at)
-        at = _skip(text, at + 1)
+        mark = text[at : at + 1]
+        if mark == ",":
+            at = _skip(text, at + 1)
+        elif mark != close:
+            raise NotStrictError(f"expected ',' or '{close}'", at)
+    return members if is_object else items, at + 1
 
 
-def _array(text: str, at: int, depth: int) -> tuple[list[Any], int]:
-    items: list[Any] = []
-    at = _skip(text, at + 1)
-    if text[at : at + 1] == "]":
-        return items, at + 1
-    while True:
-        value, at = _value(text, at, depth)
-        items.append(value)
-        at = _skip(text, at)
-        if text[at : at + 1] == "]":
-            return items, at + 1
-        if text[at : at + 1] != ",":
-            raise NotStrictError("expected ',' or ']'", at)
-        at = _skip(text, at + 1)
+def _key(text: str, at: int, members: LocatedObject) -> tuple[str, int]:
+    """The key at ``at``, and where its value begins."""
+    if text[at : at + 1] != '"':
+        raise NotStrictError("expected a key in double quotes", at)
+    key, end = _value(text, at, 0)
+    if key in members:
+        raise NotStrictError(f"the key {key[:80]!r} occurs twice", at)
+    end = _skip(text, end)
+    if text[end : end + 1] != ":":
+        raise NotStrictError("expected ':' after a key", end)
+    return key, _skip(text, end + 1)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
+import Stemmer  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+from rolebundle.text.forms import forms
 from rolebundle.text.languages import latin_language, likely_languages, non_latin_language
 from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_STEMMER = Stemmer.Stemmer("english", 0)  # Without a cache: `stem` has one.
 _POSSESSIVE = re.compile(r"['’](?:s|t|re|ve|ll|d|m)$")
 _LETTERS = re.compile(r"[^\W\d_]")
 _LATIN = re.compile("[a-zA-Z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff]")
@@ -53,9 +57,6 @@ def stems_of(text: str, language: str) -> Stems:
         language: ISO 639-1 code.
     """
     if language != "en":
-        # Imported here: its patterns would take a tenth of a cold start.
-        from rolebundle.text.forms import forms
-
         stop_words = STOP_WORDS.get(language, frozenset())
         of_content = forms(text, (language,), stop_words)
         content = [*of_content.stems, *of_content.pairs]
@@ -74,13 +75,4 @@ def stems_of(text: str, language: str) -> Stems:
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """The English stem of a word in lower case."""
-    return str(_english().stemWord(word))
-
-
-@cache
-def _english():  # type: ignore[no-untyped-def]
-    import Stemmer  # type: ignore[import-not-found, import-untyped, unused-ignore]
-
-    stemmer = Stemmer.Stemmer("english")
-    stemmer.maxCacheSize = 0
-    return stemmer
+    return str(_STEMMER.stemWord(word))

@@ -7,7 +7,6 @@ shown, and remove its own marks.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from rolebundle.access_control import AccessControl
 from rolebundle.contracts.document import Mark, iso_utc
@@ -27,26 +26,14 @@ from rolebundle.storage.records import marks as storage
 from rolebundle.storage.records.marks import MarkKind, StoredMark
 from rolebundle.verification.statements import checked_statement
 
-
-class Target(NamedTuple):
-    """What a mark is of.
-
-    Attributes:
-        kind: a chunk or a document.
-        name: its id.
-        text_hash: the hash of its present text; empty if it has none.
-    """
-
-    kind: MarkKind
-    name: str
-    text_hash: str
+Target = tuple[MarkKind, str]
+"""What a mark is of: a chunk or a document, and its id."""
 
 
-def resolve_target(corpus: Corpus, reference: str, named: Named) -> Target:
+def resolve_target(reference: str, named: Named) -> Target:
     """What a reference marks.
 
     Args:
-        corpus: as who marks sees it.
         reference: a reference.
         named: what it names.
 
@@ -65,8 +52,7 @@ def resolve_target(corpus: Corpus, reference: str, named: Named) -> Target:
             f"{reference}: a mark is of one passage or of a whole document",
             f"name {passage.chunk_id} or {document_id}",
         )
-    name = passage.chunk_id if kind == "chunk" else document_id
-    return Target(kind, name, storage.text_hash(corpus, kind, name) or "")
+    return kind, passage.chunk_id if kind == "chunk" else document_id
 
 
 def mark_as_owner(
@@ -85,7 +71,7 @@ def mark_as_owner(
         UsageError: nothing has this reference, or it names a part of a document.
     """
     named = resolve_reference(corpus, reference, ReferenceScope(absolute=True))
-    target = resolve_target(corpus, reference, named)
+    target = resolve_target(reference, named)
     mark = Mark(state, marked_by, "owner", reason, iso_utc(datetime.now(UTC)))
     return put_mark(corpus, target, mark)
 
@@ -105,8 +91,8 @@ def remove_mark_as_owner(corpus: Corpus, target: str) -> MarkRecord:
     if target not in marked:
         named = find_reference(corpus, target, ReferenceScope(absolute=True))
         if named is not None and named.kind in ("chunk", "document"):
-            target = resolve_target(corpus, target, named).name
-    return remove_mark(corpus, marked.get(target, "document"), target)
+            target = resolve_target(target, named)[1]
+    return remove_mark(corpus, (marked.get(target, "document"), target))
 
 
 def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
@@ -124,11 +110,11 @@ def mark_as_agent(access: AccessControl, request: MarkRequest) -> MarkRecord:
         named = resolve_reference(writing.seen, request.id, scope)
         if scope.may_read is not None and not all(map(scope.may_read, named.passages)):
             raise role_denied(writing.view)
-        target = resolve_target(writing.seen, request.id, named)
+        target = resolve_target(request.id, named)
         _check_own(writing.corpus, target, name)
         writing.details["state"] = request.state
         if request.state == "unverified":
-            return remove_mark(writing.corpus, target.kind, target.name)
+            return remove_mark(writing.corpus, target)
         mark = Mark(request.state, name, "agent", request.reason, iso_utc(datetime.now(UTC)))
         return put_mark(writing.corpus, target, mark)
 
@@ -152,24 +138,24 @@ def put_mark(corpus: Corpus, target: Target, mark: Mark) -> MarkRecord:
             f"an agent may not mark a passage as {mark.state}",
             "mark it as disputed, and ask a person: `rolebundle mark` without --agent",
         )
-    stored = StoredMark(target.kind, target.name, target.text_hash, mark)
+    stored = StoredMark(*target, storage.text_hash(corpus, *target) or "", mark)
     storage.put_mark(corpus, stored)
     increment_generation(corpus)
     return _record(stored, ended=False)
 
 
-def remove_mark(corpus: Corpus, kind: MarkKind, target: str) -> MarkRecord:
+def remove_mark(corpus: Corpus, target: Target) -> MarkRecord:
     """Remove a mark, which may have ended, and return it.
 
     Raises:
         UsageError: ``not_marked``.
     """
-    stored = storage.mark_of(corpus, kind, target)
+    stored = storage.mark_of(corpus, *target)
     if stored is None:
         raise UsageError(
-            "not_marked", f"{target}: has no mark", "`rolebundle mark list` shows the marks"
+            "not_marked", f"{target[1]}: has no mark", "`rolebundle mark list` shows the marks"
         )
-    storage.remove_mark(corpus, kind, target)
+    storage.remove_mark(corpus, *target)
     increment_generation(corpus)
     return _record(stored, ended=False).model_copy(update={"state": "unverified"})
 
@@ -186,12 +172,12 @@ def list_marks(corpus: Corpus) -> list[MarkRecord]:
 
 def _check_own(corpus: Corpus, target: Target, agent: str) -> None:
     """Check that an agent changes no mark of somebody else."""
-    stored = storage.mark_of(corpus, target.kind, target.name)
+    stored = storage.mark_of(corpus, *target)
     if stored is not None and (stored.mark.authority, stored.mark.marked_by) != ("agent", agent):
         author = "the owner" if stored.mark.authority == "owner" else "another agent"
         raise AccessDenied(
             "mark_denied",
-            f"{target.name}: was marked by {author}, and this agent may not change that",
+            f"{target[1]}: was marked by {author}, and this agent may not change that",
             "tell a person what is wrong with it",
         )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from rolebundle.contracts.terms import Authority
 from rolebundle.errors import UsageError
+from rolebundle.scan.scan import Scannable, scan_texts
+from rolebundle.scan.settings import ScanSettings
 
 
 def checked_statement(text: str, authority: Authority) -> str:
@@ -13,9 +15,6 @@ def checked_statement(text: str, authority: Authority) -> str:
         UsageError: ``unsafe_text``: an agent wrote instructions to a model, or hidden text. Other
             agents will read it.
     """
-    from rolebundle.scan.scan import Scannable, scan_texts
-    from rolebundle.scan.settings import ScanSettings
-
     [result] = scan_texts([Scannable(text)], ScanSettings())
     kinds = {finding.kind for finding in result.findings}
     unsafe = sorted(kind for kind in kinds if not kind.startswith(("secret_", "personal_")))

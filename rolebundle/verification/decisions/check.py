@@ -21,7 +21,7 @@ from rolebundle.contracts.document import Passage
 from rolebundle.contracts.terms import ACTIONS, DECISION_EFFECTS, ORIGINS, Action, DecisionEffect
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
-from rolebundle.policy.trust import AgentView, Labels, TrustTable
+from rolebundle.policy.trust import AgentView, Labels
 from rolebundle.retrieval.filter import as_valid, first_rejection, labels_of
 from rolebundle.retrieval.lanes import noise_for
 from rolebundle.retrieval.request import ResolvedRequest
@@ -68,11 +68,15 @@ def check_intent(
     wordings = (request.intent or "", *request.also)
     intent = Intent.of(wordings, request.command or "", request.action)
     quoted, degraded = _found(corpus, intent, request.action, resolved, view, provider)
-    policies = [_action_rule(view.trust, request.action)] if request.action else []
+    trust, action = view.trust, request.action
+    policies = []
+    if action:
+        ruling = {origin: trust.ruling(Labels(origin), action) for origin in ORIGINS}
+        policies = [ActionRule(action=action, risk=trust.risk(action), rulings=ruling)]
     verdicts: list[CheckVerdict] = [decision.verdict for decision in quoted if decision.verdict]
-    for rulings in (set(rule.rulings.values()) for rule in policies):
-        if "allowed" not in rulings:
-            verdicts.append("require_approval" if "requires_approval" in rulings else "block")
+    rulings = {ruling for rule in policies for ruling in rule.rulings.values()}
+    if rulings and "allowed" not in rulings:
+        verdicts.append("require_approval" if "requires_approval" in rulings else "block")
     verdict = max(["none_found", *verdicts], key=CHECK_VERDICTS.index)
     return CheckAnswer(
         verdict=verdict,
@@ -127,17 +131,14 @@ def _found(
             verdict = found.verdict(rule.constraint.effect, only_reads=reads)
             values = {**found._asdict(), "verdict": verdict}
             quoted.append((rule.constraint.model_copy(update=values), rule.passage))
-    quoted.sort(key=lambda pair: (-_strictness(pair[0]), -pair[0].strength, pair[0].id))
+    ranks = {None: 0, "warn": 1, "require_approval": 2, "block": 3}
+    quoted.sort(key=lambda pair: (-ranks[pair[0].verdict], -pair[0].strength, pair[0].id))
     best: dict[str, tuple[Constraint, Passage | None]] = {}
     for constraint, passage in quoted:
         best.setdefault(constraint.id, (constraint, passage))
     first = list(best.values())[:MAX_CONSTRAINTS]
     verify_passages(corpus, [passage.rowid for _, passage in first if passage])
     return [constraint for constraint, _ in first], degraded
-
-
-def _strictness(constraint: Constraint) -> int:
-    return DECISION_EFFECTS.index(constraint.verdict) if constraint.verdict else -1
 
 
 # -- what was decided ------------------------------------------------------------------------------
@@ -194,11 +195,7 @@ def _document_statements(passages: Sequence[Passage]) -> Iterator[tuple[str, Pas
     passage.
     """
     yield passages[0].document.title, passages[0]
-    deciding = [
-        passage
-        for passage in passages
-        if any(heading.strip().casefold() == DECISION_TYPE for heading in passage.headings)
-    ]
+    deciding = [p for p in passages if DECISION_TYPE in (h.strip().casefold() for h in p.headings)]
     stated = (
         (sentence, passage)
         for passage in deciding or passages[:1]
@@ -221,14 +218,6 @@ def _bounded_effect(
 
 
 # -- the answer ------------------------------------------------------------------------------------
-
-
-def _action_rule(trust: TrustTable, action: Action) -> ActionRule:
-    return ActionRule(
-        action=action,
-        risk=trust.risk(action),
-        rulings={origin: trust.ruling(Labels(origin), action) for origin in ORIGINS},
-    )
 
 
 def _message(

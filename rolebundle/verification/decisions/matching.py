@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from rolebundle.contracts.bundle import Constraint
 from rolebundle.contracts.document import Passage
@@ -25,9 +25,6 @@ from rolebundle.text.words import language_of, stems_of
 from rolebundle.verification.decisions.commands import matching_pattern
 from rolebundle.verification.decisions.intent import Intent
 
-if TYPE_CHECKING:
-    from rolebundle.embedding.provider import Matrix
-
 IS_LIKE, IS_NEAR = 2 / 3, 0.5
 """An intent is like a decision with this share of its words, or from this closeness in meaning on;
 it is near it, which is only said, from the second closeness on."""
@@ -35,7 +32,7 @@ MIN_WORDS = 2
 """One word in common is no likeness, even if the decision has no other."""
 
 
-_last_embedded: dict[tuple[ModelIdentity, tuple[str, ...]], Matrix] = {}
+_last_embedded: dict[tuple[ModelIdentity, tuple[str, ...]], Any] = {}
 """The next request has the same decisions."""
 
 
@@ -109,7 +106,7 @@ def closeness_of(
     return [noise.closeness(max(next(best) for _ in own)) for own in texts]
 
 
-def _embedded(provider: EmbeddingProvider, texts: tuple[str, ...]) -> Matrix:
+def _embedded(provider: EmbeddingProvider, texts: tuple[str, ...]) -> Any:
     key = provider.identity, texts
     vectors = _last_embedded.get(key)
     if vectors is None:

@@ -35,7 +35,12 @@ def record_decision(corpus: Corpus, new: NewDecision, now: datetime) -> Decision
     }
     with corpus.writing():
         known = {record.id for record in list_decisions(corpus, now, [new.scope])}
-        superseded = [_superseded(new.scope, name, known) for name in new.supersedes]
+        superseded = []
+        for name in new.supersedes:
+            scope, number = parse_id(name if "-" in name else f"{new.scope}-{name}")
+            if scope != new.scope or f"{scope}-{number}" not in known:
+                raise _unknown(f"{name}: the scope {new.scope} has no such decision")
+            superseded.append(number)
         stored = new.model_copy(update=masked)
         number = storage.add_decision(corpus, stored, superseded, iso_utc(now))
         increment_generation(corpus)
@@ -91,13 +96,6 @@ def parse_id(decision_id: str) -> DecisionKey:
     if key := storage.parse_id(decision_id):
         return key
     raise _unknown(f"{decision_id}: there is no such decision")
-
-
-def _superseded(scope: str, name: str, known: Collection[str]) -> int:
-    named_scope, number = parse_id(name if "-" in name else f"{scope}-{name}")
-    if named_scope != scope or f"{scope}-{number}" not in known:
-        raise _unknown(f"{name}: the scope {scope} has no such decision")
-    return number
 
 
 def _unknown(message: str) -> UsageError:

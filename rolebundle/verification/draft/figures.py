@@ -22,11 +22,10 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
 from math import log
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.figures import Figure, Reading, find_figures
-
-Outcome = Literal["found", "elsewhere", "rounded", "computed", "unsupported"]
 
 _MARGIN = 2.0
 """How many times more of the words must stand at another figure for that one to be meant."""
@@ -49,8 +48,8 @@ class FigureCheck(NamedTuple):
 
     Attributes:
         start: its first character in the sentence; ``end`` is behind the last one.
-        outcome: ``found``; ``elsewhere``: not in the cited passages, but in another one;
-            ``rounded`` and ``computed``: remarks; ``unsupported``.
+        outcome: ``figure_found``; ``should_cite``: not in the cited passages, but in another one;
+            ``rounded`` and ``computed``: remarks; ``unsupported_figure``.
         note: the true value, the calculation, or the nearest true values; "" if it is found.
         passage: the number of the passage, in ``evidence``, that has it; ``None`` without one.
         true_text: what that passage writes.
@@ -59,7 +58,7 @@ class FigureCheck(NamedTuple):
     start: int
     end: int
     text: str
-    outcome: Outcome
+    outcome: FindingCode
     note: str = ""
     passage: int | None = None
     true_text: str = ""
@@ -94,9 +93,9 @@ def check_figures(
             continue
         if check.passage is not None:
             check = check._replace(passage=places[check.passage])
-        elif check.outcome == "unsupported" and own is not everything:
+        elif check.outcome == "unsupported_figure" and own is not everything:
             other = _check(figure, sentence, figures, everything)
-            if other and other.outcome == "found":
+            if other and other.outcome == "figure_found":
                 note = "another passage has it"
                 if own.has_another(figure):
                     own_text = check.note.rpartition("; it has ")[2]
@@ -104,7 +103,7 @@ def check_figures(
                         note=f"{note}; the passage of the sentence has {own_text}"
                     )
                 else:
-                    check = other._replace(outcome="elsewhere", note=note)
+                    check = other._replace(outcome="should_cite", note=note)
         checks.append(check)
     return sorted(checks)
 
@@ -113,10 +112,10 @@ def _check(
     figure: Figure, sentence: str, figures: list[Figure], index: _Index
 ) -> FigureCheck | None:
     """What became of a figure among some passages; ``None`` if it states nothing."""
-    bare = FigureCheck(figure.start, figure.end, figure.text, "unsupported")
+    bare = FigureCheck(figure.start, figure.end, figure.text, "unsupported_figure")
     if figure.unit == "name":
         if (passage := index.literal(figure.text)) is not None:
-            return bare._replace(outcome="found", passage=passage, true_text=figure.text)
+            return bare._replace(outcome="figure_found", passage=passage, true_text=figure.text)
         is_value = re.search(r"[A-Z]|/|@|^[\da-f]{7,}$", figure.text)
         return bare._replace(note="the evidence does not have it") if is_value else None
     likeness = index.likeness(figure)
@@ -134,13 +133,13 @@ def _check(
             return bare._replace(note=f'the evidence has "{index.figures[rival].text}" there')
         best = max(same, key=lambda n: likeness[n])
         true = index.figures[best].text
-        found = bare._replace(outcome="found", passage=index.passages[best], true_text=true)
+        found = bare._replace(outcome="figure_found", passage=index.passages[best], true_text=true)
         return found._replace(outcome="rounded", note=f"it is {true}") if is_rounded else found
     before = re.search(r"(\w+)[ -]$", sentence[: figure.start])
     literals = [figure.text] if figure.unit == "version" else []
     for text in [*literals, *([before[1] + figure.text] if before else [])]:
         if (passage := index.literal(text)) is not None:
-            return bare._replace(outcome="found", passage=passage, true_text=text)
+            return bare._replace(outcome="figure_found", passage=passage, true_text=text)
     kind.sort(key=lambda n: -likeness[n])
     is_free = not kind or likeness[kind[0]] < _SLOT
     if is_free and (calculation := index.calculation(figure, likeness)):

@@ -112,19 +112,9 @@ class Judge:
         if "minicheck" not in self._model.casefold():
             # That model was trained for this one question, and has an instruction of its own.
             messages.insert(0, {"role": "system", "content": _INSTRUCTION})
-        content = self._server.ask(
-            "POST",
-            "/v1/chat/completions",
-            {
-                "model": self._model,
-                "messages": messages,
-                "temperature": 0,
-                "seed": 0,
-                "max_tokens": _MAX_TOKENS,
-                "stream": False,
-            },
-            model=self._model,
-        )
+        body = {"model": self._model, "messages": messages, "temperature": 0, "seed": 0}
+        body |= {"max_tokens": _MAX_TOKENS, "stream": False}
+        content = self._server.ask("POST", "/v1/chat/completions", body, model=self._model)
         try:
             answer = content["choices"][0]["message"]["content"]
         except (KeyError, IndexError, TypeError):

@@ -60,40 +60,16 @@ def parse_draft(text: str) -> list[Sentence]:
         for block in reversed(blocks)
         if block.kind == "definition"
     }
-    sentences: list[Sentence] = []
-    before = ""
-    for block in blocks:
-        if block.kind == "code":
-            sentences.append(block)
-            before = ""
-            continue
-        parts = [*_sentences_of_block(text, block, definitions)]
-        first, last = parts[0], parts[-1]
-        is_source = (
-            block.kind == "prose"
-            and len(parts) == 1
-            and first.citations
-            and (_ATTRIBUTION.match(first.text) or not WORD.search(first.prose()))
-        )
-        if (before == ":" and block.kind == "quote") or (before == "quote" and is_source):
-            # What a quote is introduced with, or ends with, names its source.
-            joined = sentences.pop()
-            quotes, cited = joined.quotes + first.quotes, joined.citations + first.citations
-            start, end = joined.start, first.end
-            parts[0] = Sentence(start, end, text[start:end], "quote", True, quotes, cited)
-        sentences += parts
-        before = (
-            "quote"
-            if block.kind == "quote" and not last.citations
-            else last.prose().rstrip(" *_")[-1:]
-        )
-    return sentences
+    return [s for block in blocks for s in _sentences_of_block(text, block, definitions)]
 
 
 def _sentences_of_block(
     text: str, block: Sentence, definitions: dict[str, list[Citation]]
 ) -> Iterator[Sentence]:
     start, end, kind = block.start, block.end, block.kind
+    if kind == "code":
+        yield block
+        return
     cited = citations_in(text, start, end, definitions)
     opaque = opaque_in(text, start, end, cited)
     if kind == "quote" and not _CALLOUT.match(block.text):
@@ -123,7 +99,6 @@ def _sentences_of_block(
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
 _QUOTE_MARKS = re.compile(r"[ \t]*(?!>>> )(?:>[ \t]?)+")
 _QUOTE_CUT = re.compile(r"(?m:^[ \t]*(?:>[ \t]?)+(?:$|(?:[—–―]|--)[ \t]?\S[^\r\n]*))")
-_ATTRIBUTION = re.compile(r"(?:[—–―]|--)[ \t]?\S")
 _CALLOUT = re.compile(r"[ \t]*(?:>[ \t]?)+\[!\w{1,20}\]")
 _INDENTED = re.compile(r" {4}|\t")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^`\r\n]*$")
@@ -201,19 +176,8 @@ def _fence_end(text: str, lines: Sequence[Range], first: int) -> int:
 
 _DOUBLE = re.compile("[\"＂“”„‟«»‹›「」『』]|``|''|</?q>")
 _SAME = {"＂": '"', "``": "“", "''": "”", "<q>": "「", "</q>": "」"}
-_CLOSED_BY = {
-    '"': '"',
-    "“": "”",
-    "„": "“”",
-    "‟": "”",
-    "«": "»",
-    "‹": "›",
-    "「": "」",
-    "『": "』",
-    "»": "«",
-    "›": "‹",
-    "”": "”",
-}
+_CLOSED_BY = {marks[0]: marks[1:] for marks in '"" “” „“” ‟” «» ‹› 「」 『』 »« ›‹ ””'.split()}
+"""Opening mark → the marks that close it."""
 _EITHER = '"”»›'  # These open or close.
 _SINGLE = re.compile("['‘’‚‛]")
 _ELISION = re.compile(r"(?:\d\ds?|tis|twas|em|til|till|cause|n|round|bout)\b", re.IGNORECASE)

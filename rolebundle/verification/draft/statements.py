@@ -138,11 +138,8 @@ _IMPLICIT_DENIALS = frozenset(
 _CLAUSE = re.compile(r"\([^()]*\)|[;()—–]|\s-\s|,\s|\bbut\b")
 
 
-class _Clause(NamedTuple):
-    """The content words of a clause with the operators before each, and how often it denies."""
-
-    words: dict[str, frozenset[tuple[int, int]]]
-    denials: int
+_Clause = tuple[dict[str, frozenset[tuple[int, int]]], int]
+"""The content words of a clause with the operators before each, and how often it denies."""
 
 
 @lru_cache(maxsize=4096)
@@ -161,7 +158,7 @@ def _clauses(text: str) -> tuple[_Clause, ...]:
             elif word not in ENGLISH:
                 words[stem(word)] = words.get(stem(word), frozenset()) | operators
                 operators = set()
-        clauses.append(_Clause(words, denials))
+        clauses.append((words, denials))
     return tuple(clauses)
 
 
@@ -172,15 +169,15 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
         What differs, the passage and its sentence.
     """
     own = _clauses(text)
-    words = frozenset().union(*(clause.words for clause in own))
+    words = frozenset[str]().union(*(words for words, _ in own))
     if len(words) < MIN_WORDS or language_of(text, "en") != "en":
         return None
     stems = frozenset(map(stem, words_of(text)))
     best: tuple[float, str, Passage, str] | None = None
     for passage in passages:
         for sentence in _sentences_of(passage.content):
-            clauses = [c for c in _clauses(sentence) if not words.isdisjoint(c.words)]
-            shared = words & frozenset().union(*(clause.words for clause in clauses))
+            clauses = [c for c in _clauses(sentence) if not words.isdisjoint(c[0])]
+            shared = words & frozenset[str]().union(*(theirs for theirs, _ in clauses))
             if len(shared) < max(2, _LIKE * len(words) - 2) or "?" in sentence:
                 continue
             theirs = frozenset(map(stem, words_of(sentence)))
@@ -199,10 +196,10 @@ def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, st
 
 def _conflict(own: Sequence[_Clause], theirs: Sequence[_Clause], shared: Iterable[str]) -> str:
     """The first shared word before which the operators conflict, with them, or nothing."""
-    are_denied = sum(c.denials for c in own) != sum(c.denials for c in theirs)
+    are_denied = sum(denials for _, denials in own) != sum(denials for _, denials in theirs)
     for word in sorted(shared):
         one, other = (
-            [c.words[word] for c in clauses if word in c.words] for clauses in (own, theirs)
+            [words[word] for words, _ in clauses if word in words] for clauses in (own, theirs)
         )
         if are_denied and len({(-1, 0) in operators for operators in (*one, *other)}) > 1:
             return f'"not" before "{word}"'

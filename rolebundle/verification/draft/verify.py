@@ -55,13 +55,6 @@ _ALWAYS = frozenset(("sources", "publish", "deadline"))
 _COUNTED: dict[CheckName, str] = {
     "quotes": "quote", "citations": "citation", "figures": "figure", "names": "name",
 }  # fmt: skip
-_OUTCOMES: dict[str, FindingCode] = {
-    "found": "figure_found",
-    "elsewhere": "should_cite",
-    "rounded": "rounded",
-    "computed": "computed",
-    "unsupported": "unsupported_figure",
-}
 _UNCHECKED = ("unchecked_language", "unknown_name", "uncovered", "differs")
 
 
@@ -222,8 +215,8 @@ class SentenceCheck:
             if check.start >= len(head):
                 place = self._start - len(head)
                 passage = None if check.passage is None else self._all[check.passage]
-                code, start, end = _OUTCOMES[check.outcome], place + check.start, place + check.end
-                yield self._finding(code, start, end, passage, check.note, check.true_text)
+                start, end = place + check.start, place + check.end
+                yield self._finding(check.outcome, start, end, passage, check.note, check.true_text)
 
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
         """What stands nowhere is a remark; an identifier in the place of another one fails."""

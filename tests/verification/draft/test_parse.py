@@ -173,7 +173,6 @@ def test_a_missing_mark_hides_nothing(text: str, expected: list[str]) -> None:
         ("It is so.[^a]\n\n[^a]: docs/a.md:3-9", [(0, "locator", "docs/a.md:3-9"), (1, "locator", "docs/a.md:3-9")]),
         ("It is so.[^a]\n\n[^a]: Except on Sundays, of course.", []),
         ("As it says [2]:\n\n> a b c", [(0, "number", "2")]),
-        ("> a b c\n\n— Ana [2]", [(0, "number", "2")]),
         ("```\n[1]\n```\nUse `x[1]` here.", []),
         ('"a [1] b c"', []),
     ],
