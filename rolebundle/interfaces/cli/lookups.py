@@ -34,9 +34,7 @@ _LONG = 1_000
     required=True,
     shell_complete=document_names,
 )
-@with_call(
-    "db", "as_json", request=MultiGetRequest, only=["outline", "section", "agent", "max_chars"]
-)
+@with_call("as_json", request=MultiGetRequest, only=["outline", "section", "agent", "max_chars"])
 def get(call: Call, references: tuple[str, ...]) -> None:
     """Show passages, documents, or parts of them.
 
@@ -148,7 +146,7 @@ _MIN_TITLE = 8
 
 @click.command()
 @click.argument("prefix", required=False, shell_complete=document_names)
-@with_call("db", "as_json", request=ListRequest, without=["prefix"])
+@with_call("as_json", request=ListRequest, without=["prefix"])
 def ls(call: Call, prefix: str | None) -> None:
     """List documents with date, number of passages and title, ordered by id.
 
@@ -194,7 +192,7 @@ _LOCATOR_CHARS = 1_000
 @click.command()
 @click.argument("pattern")
 @click.argument("prefix", required=False, shell_complete=document_names)
-@with_call("db", "as_json", request=GrepRequest, without=["pattern", "prefix"])
+@with_call("as_json", request=GrepRequest, without=["pattern", "prefix"])
 def grep(call: Call, pattern: str, prefix: str | None) -> None:
     """Find lines with a text, such as a name, a number or an error code.
 
