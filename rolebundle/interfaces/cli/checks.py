@@ -28,6 +28,7 @@ from rolebundle.contracts.verification import (
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.explain import MAX_BUNDLE_BYTES
 from rolebundle.interfaces.cli.options import Call, request_file_option, with_call
+from rolebundle.interfaces.cli.output import print_json
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.parse import parsed
@@ -217,13 +218,10 @@ def check(call: Call, intent: str | None, request_file: BinaryIO | None, hook: b
         raise Exit(_EXIT_HOOK_BLOCKS) from None
     if hook:
         _end_hook(answer)
-    if call.as_json or request_file is not None:
-        values = answer.model_dump(exclude_none=True)
-        indent = 2 if call.as_json else None
-        click.echo(writable(json.dumps(values, ensure_ascii=False, indent=indent)))
+    if request_file is not None and not call.as_json:
+        print_json(answer, exclude_none=True)
     else:
-        for line in _check_lines(answer):
-            click.echo(line)
+        call.print(answer, _check_lines(answer), indent=2, exclude_none=True)
     raise Exit(_EXIT_STOPPED if answer.verdict in _STOPPING else 0)
 
 

@@ -155,6 +155,11 @@ def _details(record: DecisionRecord) -> Iterator[str]:
         yield f"ended by {record.ended_by or '(erased)'} at {record.ended_at}: {record.end_reason}"
 
 
+def _refuse_two(by: str | None) -> None:
+    if by is not None:
+        raise click.UsageError("--agent and --by name two; give only one of them")
+
+
 @click.group(cls=GroupWithDefault)
 def mark() -> None:
     """Mark passages and documents as rejected, disputed or verified.
@@ -184,8 +189,7 @@ def set_command(call: Call, target: str, state: str, by: str | None) -> None:
     """
     request = parsed(MarkRequest, {"id": target, "state": state, **call.fields})
     if request.agent is not None:
-        if by is not None:
-            raise click.UsageError("--agent and --by name two; give only one of them")
+        _refuse_two(by)
         with call.engine() as engine:
             record = engine.mark(request)
     elif by is None or not by.strip():
@@ -277,8 +281,7 @@ def remember_add_command(call: Call, fact: str, by: str | None) -> None:
     """
     request = parsed(RememberRequest, {"fact": fact, **call.fields})
     if request.agent is not None:
-        if by is not None:
-            raise click.UsageError("--agent and --by name two; give only one of them")
+        _refuse_two(by)
         with call.engine() as engine:
             filed = engine.remember(request)
     elif by is None:

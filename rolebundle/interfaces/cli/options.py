@@ -288,16 +288,22 @@ class Call:
         return urls | others | {name.lower(): setting(name) for name in ("JUDGE", "RERANK")}
 
     def print(
-        self, answer: Contract, lines: Iterable[str], *, indent: int | None = None, empty: str = ""
+        self,
+        answer: Contract,
+        lines: Iterable[str],
+        *,
+        indent: int | None = None,
+        empty: str = "",
+        exclude_none: bool = False,
     ) -> None:
         """Print a contract as JSON, or else as lines for a person.
 
         If there are no lines, ``empty`` is printed on standard error.
         """
         if self.as_json:
-            print_json(answer, indent=indent)
+            print_json(answer, indent=indent, exclude_none=exclude_none)
         elif text := "\n".join(lines):
-            click.echo(writable(text))
+            click.echo(writable(text), color=self.style.color)
         elif empty:
             click.echo(empty, err=True)
 

@@ -40,9 +40,15 @@ def time_text(seconds: float) -> str:
     return f"{seconds:.1f} s"
 
 
-def print_json(value: Contract, *, indent: int | None = None, exclude_unset: bool = False) -> None:
-    """Print a contract as JSON, with nulls, unless ``exclude_unset`` leaves out absent fields."""
-    values = value.model_dump(exclude_unset=exclude_unset)
+def print_json(
+    value: Contract,
+    *,
+    indent: int | None = None,
+    exclude_none: bool = False,
+    exclude_unset: bool = False,
+) -> None:
+    """Print a contract as JSON, with nulls and defaults unless they are excluded."""
+    values = value.model_dump(exclude_none=exclude_none, exclude_unset=exclude_unset)
     click.echo(writable(json.dumps(values, ensure_ascii=False, indent=indent)))
 
 
