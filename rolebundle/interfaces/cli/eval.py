@@ -11,10 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.exceptions import Exit
+from rich.console import Console
+from rich.table import Table
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.evaluation import GoldenSet
@@ -40,9 +42,6 @@ from rolebundle.interfaces.cli.output import progress_bar
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
 from rolebundle.storage.location import corpus_path
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 EXIT_FAILED = 1
 _WIDTH = 160
@@ -203,8 +202,6 @@ def _print(report: Any, parts: Iterable[Table | str], as_json: bool) -> None:
     if as_json:
         click.echo(report.model_dump_json(exclude_none=True, indent=1))
         return
-    from rich.console import Console
-
     # Questions and ids must not be read as markup.
     width = None if sys.stdout.isatty() else _WIDTH
     console = Console(highlight=False, markup=False, emoji=False, width=width)
