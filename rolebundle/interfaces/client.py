@@ -39,27 +39,18 @@ class SidecarError(Exception):
     """
 
     def __init__(
-        self,
-        code: str,
-        message: str,
-        hint: str = "",
-        *,
-        rpc_code: int = 0,
-        retryable: bool = False,
+        self, code: str, message: str, hint: str = "", rpc_code: int = 0, retryable: bool = False
     ) -> None:
-        super().__init__(f"{message} [{code}]" + (f"\n  next: {hint}" if hint else ""))
+        # All of them are arguments of the base, so that an error can be pickled.
+        super().__init__(code, message, hint, rpc_code, retryable)
         self.code = code
         self.rpc_code = rpc_code
         self.message = message
         self.hint = hint
         self.retryable = retryable
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.code, self.message, self.hint, self.rpc_code, self.retryable)
-
-
-def _rebuilt(code: str, message: str, hint: str, rpc_code: int, retryable: bool) -> SidecarError:
-    return SidecarError(code, message, hint, rpc_code=rpc_code, retryable=retryable)
+    def __str__(self) -> str:
+        return f"{self.message} [{self.code}]" + (f"\n  next: {self.hint}" if self.hint else "")
 
 
 class Sidecar:

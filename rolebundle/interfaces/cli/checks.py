@@ -28,6 +28,7 @@ from rolebundle.contracts.verification import (
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.explain import MAX_BUNDLE_BYTES
 from rolebundle.interfaces.cli.options import Call, request_file_option, with_call
+from rolebundle.interfaces.cli.output import print_json
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.parse import parsed
@@ -53,12 +54,7 @@ _LOCATOR_CHARS = 1_000
     help="The bundle that the draft was written from, as JSON.",
 )
 @with_call(
-    "db",
-    "overlay_dirs",
-    "overlay_file",
-    "as_json",
-    request=VerifyRequest,
-    without=["draft", "bundle"],
+    "overlay_dirs", "overlay_file", "as_json", request=VerifyRequest, without=["draft", "bundle"]
 )
 def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> None:
     """Check the quotes, citations, figures and sentences of a DRAFT against their sources.
@@ -184,7 +180,7 @@ _READING_TOOLS = frozenset({"Glob", "Grep", "LS", "NotebookRead", "Read"})
     help="Be the hook that a host calls before a tool: read its JSON (tool_name, tool_input) or a "
     "request from standard input. Exit code 2 stops the tool, with the reason on standard error.",
 )
-@with_call("db", "overlay_dirs", "as_json", request=CheckRequest, without=["intent"])
+@with_call("overlay_dirs", "as_json", request=CheckRequest, without=["intent"])
 def check(call: Call, intent: str | None, request_file: BinaryIO | None, hook: bool) -> None:
     """Find decisions that may apply to INTENT: none_found, warn, require_approval or block.
 
@@ -222,13 +218,10 @@ def check(call: Call, intent: str | None, request_file: BinaryIO | None, hook: b
         raise Exit(_EXIT_HOOK_BLOCKS) from None
     if hook:
         _end_hook(answer)
-    if call.as_json or request_file is not None:
-        values = answer.model_dump(exclude_none=True)
-        indent = 2 if call.as_json else None
-        click.echo(writable(json.dumps(values, ensure_ascii=False, indent=indent)))
+    if request_file is not None and not call.as_json:
+        print_json(answer, exclude_none=True)
     else:
-        for line in _check_lines(answer):
-            click.echo(line)
+        call.print(answer, _check_lines(answer), indent=2, exclude_none=True)
     raise Exit(_EXIT_STOPPED if answer.verdict in _STOPPING else 0)
 
 
@@ -305,7 +298,7 @@ def gate() -> None:
 @gate.command("start")
 @_contract
 @click.option("--yes", "restart", is_flag=True, help="Replace the baseline of an earlier start.")
-@with_call("db", "as_json")
+@with_call("as_json")
 def start_command(call: Call, contract: Path, restart: bool) -> None:
     """Record the files that CONTRACT names as they are before the work.
 
@@ -325,7 +318,7 @@ def start_command(call: Call, contract: Path, restart: bool) -> None:
 @gate.command("check")
 @_contract
 @_agent_option
-@with_call("db", "overlay_dirs", "as_json")
+@with_call("overlay_dirs", "as_json")
 def check_command(call: Call, contract: Path, agent: str | None) -> None:
     """Judge the work of CONTRACT: success, failed or unknown. Exit code 1 unless it is success.
 
@@ -345,7 +338,7 @@ def check_command(call: Call, contract: Path, agent: str | None) -> None:
 @gate.command("facts")
 @_contract
 @_agent_option
-@with_call("db", "overlay_dirs")
+@with_call("overlay_dirs")
 def facts_command(call: Call, contract: Path, agent: str | None) -> None:
     """Print the state of CONTRACT in short lines. Its commands are not run.
 
@@ -361,7 +354,7 @@ def facts_command(call: Call, contract: Path, agent: str | None) -> None:
 @click.argument("contract", required=False, type=click.Path(path_type=Path))
 @click.option("--undo", "revoke", is_flag=True, help="Withdraw the approval instead.")
 @click.option("--inline-code", is_flag=True, help="Also allow a shell, or code in an argument.")
-@with_call("db", "as_json")
+@with_call("as_json")
 def approve_command(call: Call, contract: Path | None, revoke: bool, inline_code: bool) -> None:
     """Allow the commands of CONTRACT until its content changes. It prints them.
 
@@ -434,7 +427,7 @@ def _errors_without_blocking() -> Iterator[None]:
     f"resets the count.  [default: {DEFAULT_RETRIES}, but not while it is set]",
 )
 @_agent_option
-@with_call("db", "overlay_dirs")
+@with_call("overlay_dirs")
 def hook_command(
     call: Call, form: str, contract: Path, retries: int | None, agent: str | None
 ) -> None:

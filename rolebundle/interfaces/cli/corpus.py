@@ -73,7 +73,7 @@ _MAX_LISTED = 20
 
 @corpus.command(short_help="Check and repair the file")
 @click.option("--repair", is_flag=True, help="Replace a damaged corpus by what can be saved of it.")
-@with_call("db", "as_json")
+@with_call("as_json")
 def doctor(call: Call, repair: bool) -> None:
     """Check the corpus and the files beside it. Change nothing without --repair.
 
@@ -146,7 +146,7 @@ def _repair_lines(report: RepairReport) -> Iterator[str]:
     type=click.Path(path_type=Path),
     help="Back up into this folder, and keep one backup of each of 7 days and of each of 4 weeks.",
 )
-@with_call("db", "overlay_dirs", "as_json")
+@with_call("overlay_dirs", "as_json")
 def backup(call: Call, file: Path | None, folder: Path | None) -> None:
     """Copy the corpus with its policy and its audit, while other processes may write.
 
@@ -185,7 +185,7 @@ _AUDIT = {
 @corpus.command(short_help="Replace it by a backup")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--yes", is_flag=True, help="Do it. Without this, only show what would be done.")
-@with_call("db", "overlay_dirs", "as_json")
+@with_call("overlay_dirs", "as_json")
 def restore(call: Call, file: Path, yes: bool) -> None:
     """Replace the corpus, which may be damaged or missing, by a backup.
 
@@ -240,7 +240,7 @@ def _restore_lines(report: RestoreReport) -> Iterator[str]:
     is_flag=True,
     help="Also delete the backups that migrations made.",
 )
-@with_call("db", "as_json")
+@with_call("as_json")
 def purge(
     call: Call,
     names: tuple[str, ...],
@@ -480,7 +480,7 @@ def roots() -> None:
 
 
 @roots.command("list")
-@with_call("db", "as_json")
+@with_call("as_json")
 def roots_list_command(call: Call) -> None:
     """List the roots with path, source, number of documents and time of the last change.
 
@@ -512,7 +512,7 @@ def _roots_line(root: Root) -> str:
 @roots.command("move")
 @click.argument("old", type=_PATH)
 @click.argument("new", type=_PATH)
-@with_call("db", "as_json")
+@with_call("as_json")
 def move_command(call: Call, old: Path, new: Path) -> None:
     """Change the path of a root in the corpus. No file is moved.
 
@@ -531,7 +531,7 @@ def move_command(call: Call, old: Path, new: Path) -> None:
 @roots.command("remove")
 @click.argument("path", type=_PATH)
 @click.option("--yes", is_flag=True, help="Do it. Without this, only show what would be done.")
-@with_call("db", "as_json")
+@with_call("as_json")
 def remove_command(call: Call, path: Path, yes: bool) -> None:
     """Forget a root and remove its documents from the corpus. Your files are not changed.
 
@@ -567,7 +567,7 @@ def remove_command(call: Call, path: Path, yes: bool) -> None:
     help="Only estimate the number of chunks, the time and the disk space.",
 )
 @click.option("--optimize", is_flag=True, help="Build the approximate index afterwards.")
-@with_call("db", "as_json")
+@with_call("as_json")
 def embed(call: Call, model: str | None, dry_run: bool, optimize: bool) -> None:
     """Embed the chunks that have no vector, or build another model's index and switch to it.
 
@@ -634,7 +634,7 @@ def _refuse_stray_options(ctx: click.Context) -> None:
 
 
 @embed.command("list")
-@with_call("db", "as_json")
+@with_call("as_json")
 def list_indexes(call: Call) -> None:
     """List the indexes of the corpus. * marks the active one.
 
@@ -650,7 +650,7 @@ def list_indexes(call: Call) -> None:
 
 @embed.command("use")
 @click.argument("index")
-@with_call("db")
+@with_call()
 def use_index(call: Call, index: str) -> None:
     """Make a complete index the active one. INDEX: its number, or provider:model.
 
@@ -663,7 +663,7 @@ def use_index(call: Call, index: str) -> None:
 
 @embed.command("drop")
 @click.argument("index")
-@with_call("db")
+@with_call()
 def drop_index(call: Call, index: str) -> None:
     """Remove an inactive index and its vectors. INDEX: its number, or provider:model.
 
@@ -675,7 +675,7 @@ def drop_index(call: Call, index: str) -> None:
 
 
 @embed.command("clear-cache")
-@with_call("db")
+@with_call()
 def clear_cache(call: Call) -> None:
     """Delete the cached vectors of removed and changed texts.
 
@@ -723,7 +723,7 @@ def quarantine() -> None:
 
 @quarantine.command("list")
 @click.option("--all", "include_all", is_flag=True, help="List all documents with findings.")
-@with_call("db", "as_json")
+@with_call("as_json")
 def quarantine_list_command(call: Call, include_all: bool) -> None:
     """List the quarantined documents, with the kinds of findings.
 
@@ -743,7 +743,7 @@ def quarantine_list_command(call: Call, include_all: bool) -> None:
 
 @quarantine.command("show")
 @click.argument("document", metavar="DOCUMENT")
-@with_call("db", "as_json")
+@with_call("as_json")
 def show_command(call: Call, document: str) -> None:
     """Show the findings in one document and their places, but never the text of a secret.
 
@@ -768,7 +768,7 @@ def show_command(call: Call, document: str) -> None:
 
 @quarantine.command("release")
 @click.argument("document", metavar="DOCUMENT")
-@with_call("db")
+@with_call()
 def release_command(call: Call, document: str) -> None:
     """Release a document. It may be quarantined again when its text changes.
 
@@ -781,7 +781,7 @@ def release_command(call: Call, document: str) -> None:
 
 @quarantine.command("drop")
 @click.argument("document", metavar="DOCUMENT")
-@with_call("db")
+@with_call()
 def drop_command(call: Call, document: str) -> None:
     """Remove a document from the corpus. It is ingested again when its file changes.
 
@@ -806,7 +806,7 @@ _WIDTH = 100
 
 
 @corpus.command(short_help="Which formats are read")
-@with_call("as_json")
+@with_call("as_json", corpus=False)
 def formats(call: Call) -> None:
     """List the formats that ingest reads and the kinds of files that it skips.
 

@@ -11,10 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import click
 from click.exceptions import Exit
+from rich.console import Console
+from rich.table import Table
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.evaluation import GoldenSet
@@ -46,9 +48,6 @@ from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
 from rolebundle.storage.location import corpus_path
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 EXIT_FAILED = 1
 _WIDTH = 160
 
@@ -72,11 +71,7 @@ _WIDTH = 160
     help="Exit with code 1 if a threshold is not met. May be repeated.",
 )
 @with_call(
-    "db",
-    "overlay_dirs",
-    "as_json",
-    request=RetrievalRequest,
-    only=["lexical_only", "rerank", "now"],
+    "overlay_dirs", "as_json", request=RetrievalRequest, only=["lexical_only", "rerank", "now"]
 )
 def eval(
     call: Call,
@@ -132,13 +127,13 @@ def eval(
     lexical_only = request.lexical_only
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bar())
-        corpus = _corpus(stack, test_set, path, call.db)
-        workspace = workspace_for(corpus.path)
+        corpus, documents = _corpus(stack, test_set, path, call.db)
+        workspace = workspace_for(corpus)
         rerank = request.rerank or setting("RERANK")
         engine = stack.enter_context(
             Engine(workspace, folders, rerank=rerank, rerank_url=url_setting("RERANK_URL"))
         )
-        seconds = _ingest(engine, corpus.documents, lexical_only, progress)
+        seconds = _ingest(engine, documents, lexical_only, progress)
         plan = replace(
             plan_for(engine, test_set, role, moment),
             compared_roles=compared_roles,
@@ -165,16 +160,10 @@ def _compare(
     return 0 if comparison.passed else EXIT_FAILED
 
 
-class _Corpus(NamedTuple):
-    """The corpus file to use, and the documents to ingest into it first, if any."""
-
-    path: Path
-    documents: Path | None = None
-
-
 def _corpus(
     stack: ExitStack, test_set: Collection | GoldenSet, path: Path, db: str | None
-) -> _Corpus:
+) -> tuple[Path, Path | None]:
+    """The corpus file to use, and the documents to ingest into it first, if any."""
     if isinstance(test_set, Collection):
         documents: Path | None = test_set.corpus
     else:
@@ -187,10 +176,10 @@ def _corpus(
         )
     # A corpus that exists already is only read.
     if documents is None or (db is not None and Path(db).exists()):
-        return _Corpus(corpus_path(db))
+        return corpus_path(db), None
     if db is None:
         db = f"{stack.enter_context(TemporaryDirectory(prefix='rolebundle-eval-'))}/eval.db"
-    return _Corpus(Path(db), documents)
+    return Path(db), documents
 
 
 def _ingest(
@@ -213,8 +202,6 @@ def _print(report: Any, parts: Iterable[Table | str], as_json: bool) -> None:
     if as_json:
         click.echo(report.model_dump_json(exclude_none=True, indent=1))
         return
-    from rich.console import Console
-
     # Questions and ids must not be read as markup.
     width = None if sys.stdout.isatty() else _WIDTH
     console = Console(highlight=False, markup=False, emoji=False, width=width)

@@ -48,7 +48,6 @@ _FOUND_BY = {"task_words": "task's words", "role_words": "role's words", "meanin
     "--as-agent", metavar="NAME", help="Tell the owner what keeps the passage from this agent."
 )
 @with_call(
-    "db",
     "overlay_dirs",
     "overlay_file",
     "html_file",
@@ -266,7 +265,6 @@ def _labelled(label: str, lines: Iterable[str], style: Style) -> list[str]:
     "--roles", required=True, metavar="ROLE,ROLE[,…]", help="Two or more roles, with commas."
 )
 @with_call(
-    "db",
     "overlay_dirs",
     "html_file",
     "as_json",
@@ -338,9 +336,7 @@ _WHEREABOUTS = {
 
 @click.command()
 @click.argument("bundle_file", metavar="BUNDLE|-", type=click.File("rb"))
-@with_call(
-    "db", "overlay_dirs", "overlay_file", "as_json", request=RetrievalRequest, only=["agent"]
-)
+@with_call("overlay_dirs", "overlay_file", "as_json", request=RetrievalRequest, only=["agent"])
 def replay(call: Call, bundle_file: BinaryIO) -> None:
     """Repeat the request of a BUNDLE, and report what has changed since.
 
@@ -441,7 +437,7 @@ def _outcome_text(outcome: Outcome | None) -> str:
     show_default="any free one",
     help="The port of the application.",
 )
-@with_call("db", "overlay_dirs", "html_file")
+@with_call("overlay_dirs", "html_file")
 def inspect(call: Call, bundle_file: BinaryIO | None, agent: str | None, port: int) -> None:
     """Show answers, roles, documents and the corpus in a browser.
 

@@ -101,7 +101,7 @@ _LIST_KEYS = {
     "--reread", is_flag=True, help="Read every file again, also those that did not change."
 )
 @click.option("--verbose", "-v", is_flag=True, help="List every file that was skipped.")
-@with_call("db", "as_json", request=IngestRequest, only=["lexical_only"])
+@with_call("as_json", request=IngestRequest, only=["lexical_only"])
 def ingest(
     call: Call,
     paths: tuple[Path, ...],
@@ -394,7 +394,7 @@ def _print(line: str) -> None:
     is_flag=True,
     help="Check all files at intervals. For network drives, which report no changes.",
 )
-@with_call("db", request=IngestRequest, only=["lexical_only"])
+@with_call(request=IngestRequest, only=["lexical_only"])
 def watch(call: Call, poll: bool) -> None:
     """Update the corpus whenever ingested folders and files change.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
 
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.lookup import Lookup, Lookups
+from rolebundle.contracts.lookup import FoundLine, ListedDocument, Lookup, Lookups
 from rolebundle.contracts.operation_requests import GrepRequest, ListRequest, MultiGetRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
@@ -34,9 +33,7 @@ _LONG = 1_000
     required=True,
     shell_complete=document_names,
 )
-@with_call(
-    "db", "as_json", request=MultiGetRequest, only=["outline", "section", "agent", "max_chars"]
-)
+@with_call("as_json", request=MultiGetRequest, only=["outline", "section", "agent", "max_chars"])
 def get(call: Call, references: tuple[str, ...]) -> None:
     """Show passages, documents, or parts of them.
 
@@ -66,14 +63,10 @@ def get(call: Call, references: tuple[str, ...]) -> None:
     else:
         answer = shaped_lookups(answer, max_chars)
         lookups, failures = answer.lookups, answer.failures
-    if call.as_json:
-        values = answer.model_dump(exclude_none=True)
-        click.echo(writable(json.dumps(values, ensure_ascii=False, indent=2)))
-    else:
-        texts = ("\n".join(lookup_lines(lookup, call.style)) for lookup in lookups)
-        click.echo(writable("\n\n".join(texts)), color=call.style.color)
-        if isinstance(answer, Lookups) and answer.next:
-            click.echo(writable(f"{answer.omitted} left out, from {answer.next} on"), err=True)
+    texts = ("\n".join(lookup_lines(lookup, call.style)) for lookup in lookups)
+    call.print(answer, ["\n\n".join(texts)], indent=2, exclude_none=True)
+    if isinstance(answer, Lookups) and answer.next and not call.as_json:
+        click.echo(writable(f"{answer.omitted} left out, from {answer.next} on"), err=True)
     if failures:
         raise UsageError(
             failures[0].code,
@@ -148,7 +141,7 @@ _MIN_TITLE = 8
 
 @click.command()
 @click.argument("prefix", required=False, shell_complete=document_names)
-@with_call("db", "as_json", request=ListRequest, without=["prefix"])
+@with_call("as_json", request=ListRequest, without=["prefix"])
 def ls(call: Call, prefix: str | None) -> None:
     """List documents with date, number of passages and title, ordered by id.
 
@@ -163,29 +156,30 @@ def ls(call: Call, prefix: str | None) -> None:
     request = parsed(ListRequest, {**({"prefix": prefix} if prefix else {}), **call.fields})
     with call.engine(in_working_folder=True) as engine:
         listing = engine.ls(request)
-    if call.as_json:
-        values = listing.model_dump(exclude_none=True)
-        click.echo(writable(json.dumps(values, ensure_ascii=False, indent=2)))
-        return
-    width = terminal_width()
-    for document in listing.documents:
-        inferred = f"~{document.inferred_at[:10]}" if document.inferred_at else "undated"
-        date = document.updated_at[:10] if document.updated_at else inferred
-        chunks = counted(document.chunks, "passage")
-        title = one_line(document.title, _TITLE_CHARS)
-        name = one_line(document.document_id, _ID_CHARS)
-        before = f"{date:<11}  {chunks:>12}  "
-        space = width - columns(f"{before}{name}  ")
-        line = f"{before}{call.style('locator', name)}"
-        # The id is whole, because a person copies it; the title is in what is left of the line.
-        shown_title = cut(title, space) if space >= _MIN_TITLE else ""
-        click.echo(writable(f"{line}  {shown_title}".rstrip()), color=call.style.color)
-    if not listing.documents:
-        click.echo("no document", err=True)
-    if listing.next:
-        click.echo(
-            writable(f"there are more documents; continue with --after {listing.next}"), err=True
-        )
+    call.print(
+        listing,
+        (_listed_line(document, call.style) for document in listing.documents),
+        indent=2,
+        empty="no document",
+        exclude_none=True,
+    )
+    _print_next(call, "documents", listing.next)
+
+
+def _print_next(call: Call, what: str, after: str | None) -> None:
+    if after and not call.as_json:
+        click.echo(writable(f"there are more {what}; continue with --after {after}"), err=True)
+
+
+def _listed_line(document: ListedDocument, style: Style) -> str:
+    inferred = f"~{document.inferred_at[:10]}" if document.inferred_at else "undated"
+    date = document.updated_at[:10] if document.updated_at else inferred
+    name = one_line(document.document_id, _ID_CHARS)
+    before = f"{date:<11}  {counted(document.chunks, 'passage'):>12}  "
+    space = terminal_width() - columns(f"{before}{name}  ")
+    # The id is whole, because a person copies it; the title is in what is left of the line.
+    title = cut(one_line(document.title, _TITLE_CHARS), space) if space >= _MIN_TITLE else ""
+    return f"{before}{style('locator', name)}  {title}".rstrip()
 
 
 _LOCATOR_CHARS = 1_000
@@ -194,7 +188,7 @@ _LOCATOR_CHARS = 1_000
 @click.command()
 @click.argument("pattern")
 @click.argument("prefix", required=False, shell_complete=document_names)
-@with_call("db", "as_json", request=GrepRequest, without=["pattern", "prefix"])
+@with_call("as_json", request=GrepRequest, without=["pattern", "prefix"])
 def grep(call: Call, pattern: str, prefix: str | None) -> None:
     """Find lines with a text, such as a name, a number or an error code.
 
@@ -209,18 +203,12 @@ def grep(call: Call, pattern: str, prefix: str | None) -> None:
     given = {"pattern": pattern, **({"prefix": prefix} if prefix else {}), **call.fields}
     with call.engine(in_working_folder=True) as engine:
         found = engine.grep(parsed(GrepRequest, given))
-    values = found.model_dump(exclude_none=True)
-    if call.as_json:
-        click.echo(writable(json.dumps(values, ensure_ascii=False, indent=2)))
-        return
-    for line in values["lines"]:
-        locator = call.style("locator", one_line(line["locator"], _LOCATOR_CHARS))
-        notes = line_notes(line)
-        text = f"{locator}: {harmless(line['text'])}" + (
-            call.style("caution", notes) if notes else ""
-        )
-        click.echo(writable(text), color=call.style.color)
-    if not found.lines:
-        click.echo("no line matches", err=True)
-    if found.next:
-        click.echo(writable(f"there are more lines; continue with --after {found.next}"), err=True)
+    lines = (_found_line(line, call.style) for line in found.lines)
+    call.print(found, lines, indent=2, empty="no line matches", exclude_none=True)
+    _print_next(call, "lines", found.next)
+
+
+def _found_line(line: FoundLine, style: Style) -> str:
+    notes = line_notes(line.model_dump(exclude_none=True))
+    locator = style("locator", one_line(line.locator, _LOCATOR_CHARS))
+    return f"{locator}: {harmless(line.text)}" + (style("caution", notes) if notes else "")

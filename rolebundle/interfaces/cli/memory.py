@@ -48,7 +48,7 @@ def decisions() -> None:
 
 @decisions.command("add")
 @click.argument("text")
-@with_call("db", "as_json", request=NewDecision, without=["text"])
+@with_call("as_json", request=NewDecision, without=["text"])
 def decisions_add_command(call: Call, text: str) -> None:
     """Record a decision. From then on `check` and `retrieve` show it to agents.
 
@@ -69,7 +69,7 @@ def decisions_add_command(call: Call, text: str) -> None:
 @click.option("--all", "include_all", is_flag=True, help="Also decisions that have no effect now.")
 @click.option("--scope", metavar="SCOPE", help="Only decisions of this scope.")
 @click.option("--agent", metavar="ID", help="Only what this agent sees.")
-@with_call("db", "as_json")
+@with_call("as_json")
 def decisions_list_command(
     call: Call, include_all: bool, scope: str | None, agent: str | None
 ) -> None:
@@ -96,7 +96,7 @@ def decisions_list_command(
 
 @decisions.command("show")
 @click.argument("decision_id", metavar="ID")
-@with_call("db", "as_json")
+@with_call("as_json")
 def show_command(call: Call, decision_id: str) -> None:
     """Show a decision. ID is SCOPE-NUMBER, or the number of a decision of the scope shared.
 
@@ -115,7 +115,7 @@ def show_command(call: Call, decision_id: str) -> None:
 @click.argument("decision_id", metavar="ID")
 @click.option("--by", "ended_by", metavar="NAME", required=True, help="Who ends it.")
 @click.option("--reason", metavar="TEXT", required=True, help="Why.")
-@with_call("db", "as_json")
+@with_call("as_json")
 def end_command(call: Call, decision_id: str, ended_by: str, reason: str) -> None:
     """End a decision. It stays listed; what it has superseded stays superseded.
 
@@ -155,6 +155,11 @@ def _details(record: DecisionRecord) -> Iterator[str]:
         yield f"ended by {record.ended_by or '(erased)'} at {record.ended_at}: {record.end_reason}"
 
 
+def _refuse_two(by: str | None) -> None:
+    if by is not None:
+        raise click.UsageError("--agent and --by name two; give only one of them")
+
+
 @click.group(cls=GroupWithDefault)
 def mark() -> None:
     """Mark passages and documents as rejected, disputed or verified.
@@ -173,7 +178,7 @@ def mark() -> None:
 @click.argument("target", metavar="PASSAGE|DOCUMENT")
 @click.argument("state", type=click.Choice(get_args(MarkState)))
 @click.option("--by", metavar="NAME", help="The person or tool that says so.")
-@with_call("db", "as_json", request=MarkRequest, only=["reason", "agent"])
+@with_call("as_json", request=MarkRequest, only=["reason", "agent"])
 def set_command(call: Call, target: str, state: str, by: str | None) -> None:
     """Mark a passage or a document. `rolebundle mark PASSAGE|DOCUMENT` does the same.
 
@@ -184,8 +189,7 @@ def set_command(call: Call, target: str, state: str, by: str | None) -> None:
     """
     request = parsed(MarkRequest, {"id": target, "state": state, **call.fields})
     if request.agent is not None:
-        if by is not None:
-            raise click.UsageError("--agent and --by name two; give only one of them")
+        _refuse_two(by)
         with call.engine() as engine:
             record = engine.mark(request)
     elif by is None or not by.strip():
@@ -196,7 +200,7 @@ def set_command(call: Call, target: str, state: str, by: str | None) -> None:
 
 
 @mark.command("list")
-@with_call("db", "as_json")
+@with_call("as_json")
 def mark_list_command(call: Call) -> None:
     """List all marks, also those that have ended because the text changed.
 
@@ -211,7 +215,7 @@ def mark_list_command(call: Call) -> None:
 
 @mark.command("remove")
 @click.argument("target", metavar="PASSAGE|DOCUMENT")
-@with_call("db", "as_json")
+@with_call("as_json")
 def remove_command(call: Call, target: str) -> None:
     """Remove the mark of a passage or document, which may be gone.
 
@@ -264,9 +268,7 @@ def remember() -> None:
 @remember.command("add")
 @click.argument("fact", metavar="FACT")
 @_by_option("The person who files it. Required without --agent.", required=False)
-@with_call(
-    "db", "overlay_dirs", "as_json", request=RememberRequest, only=["source", "scope", "agent"]
-)
+@with_call("overlay_dirs", "as_json", request=RememberRequest, only=["source", "scope", "agent"])
 def remember_add_command(call: Call, fact: str, by: str | None) -> None:
     """File a fact. `rolebundle remember FACT` does the same.
 
@@ -279,8 +281,7 @@ def remember_add_command(call: Call, fact: str, by: str | None) -> None:
     """
     request = parsed(RememberRequest, {"fact": fact, **call.fields})
     if request.agent is not None:
-        if by is not None:
-            raise click.UsageError("--agent and --by name two; give only one of them")
+        _refuse_two(by)
         with call.engine() as engine:
             filed = engine.remember(request)
     elif by is None:
@@ -291,7 +292,7 @@ def remember_add_command(call: Call, fact: str, by: str | None) -> None:
 
 
 @remember.command("list")
-@with_call("db", "as_json")
+@with_call("as_json")
 def remember_list_command(call: Call) -> None:
     """List all facts, the last filed first.
 
@@ -307,7 +308,7 @@ def remember_list_command(call: Call) -> None:
 @remember.command("promote")
 @click.argument("fact", metavar="ID")
 @_by_option("The person who vouches for it.")
-@with_call("db", "as_json")
+@with_call("as_json")
 def promote_command(call: Call, fact: str, by: str) -> None:
     """Raise a fact from the trust tier untrusted to general.
 
@@ -323,7 +324,7 @@ def promote_command(call: Call, fact: str, by: str) -> None:
 @remember.command("forget")
 @click.argument("fact", metavar="ID")
 @_by_option("Who removes it.")
-@with_call("db", "as_json")
+@with_call("as_json")
 def forget_command(call: Call, fact: str, by: str) -> None:
     """Remove a fact from all answers. `rolebundle corpus purge ID` also erases its bytes.
 

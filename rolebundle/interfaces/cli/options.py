@@ -21,10 +21,10 @@ import click
 from click.shell_completion import CompletionItem
 from pydantic.fields import FieldInfo
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, writable
 from rolebundle.contracts.operation_requests import ListRequest
 from rolebundle.engine import Engine
-from rolebundle.interfaces.cli.output import check_page_path, print_answer
+from rolebundle.interfaces.cli.output import check_page_path, print_json
 from rolebundle.interfaces.style import Style, has_color
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import ResolvedOverlay, load_file, overlay_folders
@@ -190,11 +190,6 @@ request_file_option = click.option(
 )
 
 
-def agent_option(text: str = "Serve only this agent.") -> Callable[[Command], Command]:
-    """``--agent ID`` of a command without a request."""
-    return click.option("--agent", metavar="ID", help=text)
-
-
 def approvals_option(default: str | None) -> Callable[[Command], Command]:
     """``--approvals SOURCE``."""
     return click.option(
@@ -293,10 +288,24 @@ class Call:
         return urls | others | {name.lower(): setting(name) for name in ("JUDGE", "RERANK")}
 
     def print(
-        self, answer: Contract, lines: Iterable[str], *, indent: int | None = None, empty: str = ""
+        self,
+        answer: Contract,
+        lines: Iterable[str],
+        *,
+        indent: int | None = None,
+        empty: str = "",
+        exclude_none: bool = False,
     ) -> None:
-        """Print an answer as :func:`print_answer` does."""
-        print_answer(answer, lines, as_json=self.as_json, indent=indent, empty=empty)
+        """Print a contract as JSON, or else as lines for a person.
+
+        If there are no lines, ``empty`` is printed on standard error.
+        """
+        if self.as_json:
+            print_json(answer, indent=indent, exclude_none=exclude_none)
+        elif text := "\n".join(lines):
+            click.echo(writable(text), color=self.style.color)
+        elif empty:
+            click.echo(empty, err=True)
 
 
 def with_call(
@@ -304,6 +313,7 @@ def with_call(
     request: type[Contract] | None = None,
     only: Sequence[str] = (),
     without: Sequence[str] = (),
+    corpus: bool = True,
 ) -> Callable[[Command], Command]:
     """Give a command a :class:`Call` as its first argument, and the options that fill it.
 
@@ -315,7 +325,9 @@ def with_call(
         request: the contract whose fields get an option each, in its order.
         only: the fields that get an option. Empty for all.
         without: fields that get none.
+        corpus: whether there is ``--db``.
     """
+    shared = ("db", *shared) if corpus else shared
     fields = request.model_fields if request else {}
     names = [name for name in fields if name in (only or fields)]
     names = [name for name in names if name not in {*without, *_ONLY_IN_JSON}]

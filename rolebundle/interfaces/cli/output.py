@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,32 +40,16 @@ def time_text(seconds: float) -> str:
     return f"{seconds:.1f} s"
 
 
-def print_json(value: Contract, *, indent: int | None = None, exclude_unset: bool = False) -> None:
-    """Print a contract as JSON, with nulls, unless ``exclude_unset`` leaves out absent fields."""
-    values = value.model_dump(exclude_unset=exclude_unset)
-    click.echo(writable(json.dumps(values, ensure_ascii=False, indent=indent)))
-
-
-def print_answer(
-    answer: Contract,
-    lines: Iterable[str],
+def print_json(
+    value: Contract,
     *,
-    as_json: bool,
     indent: int | None = None,
-    empty: str = "",
+    exclude_none: bool = False,
+    exclude_unset: bool = False,
 ) -> None:
-    """Print a contract as JSON, or else as lines for a person.
-
-    If there are no lines, ``empty`` is printed on standard error.
-    """
-    if as_json:
-        print_json(answer, indent=indent)
-        return
-    text = "\n".join(lines)
-    if text:
-        click.echo(writable(text))
-    elif empty:
-        click.echo(empty, err=True)
+    """Print a contract as JSON, with nulls and defaults unless they are excluded."""
+    values = value.model_dump(exclude_none=exclude_none, exclude_unset=exclude_unset)
+    click.echo(writable(json.dumps(values, ensure_ascii=False, indent=indent)))
 
 
 def print_first(lines: Sequence[str], *, err: bool = False) -> None:
@@ -86,17 +70,14 @@ class Bars:
         self._bars = bars
         self._tasks: dict[str, Any] = {}
 
-    def __call__(self, step: str, done: int, total: int) -> None:
-        """Show how far a step is, in units of its own."""
-        self._show(step, done, total)
-
     def reading(self, now: Reading) -> None:
         """Show how far the reading of files is."""
         megabytes = f"{now.bytes / 1e6:,.1f} of {now.of_bytes / 1e6:,.1f} MB"
         parts = [megabytes, counted(now.chunks, "chunk"), *([now.slow] if now.slow else [])]
-        self._show("reading", now.files, now.of_files, ", ".join(parts))
+        self("reading", now.files, now.of_files, ", ".join(parts))
 
-    def _show(self, step: str, done: int, total: int, detail: str = "") -> None:
+    def __call__(self, step: str, done: int, total: int, detail: str = "") -> None:
+        """Show how far a step is, in units of its own."""
         if self._bars is None:
             return
         if step not in self._tasks:

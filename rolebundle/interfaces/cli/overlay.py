@@ -90,7 +90,7 @@ def overlay() -> None:
 
 
 @overlay.command("list")
-@with_call("db", "overlay_dirs", "as_json")
+@with_call("overlay_dirs", "as_json")
 def list_command(call: Call) -> None:
     """List all overlays.
 
@@ -101,10 +101,7 @@ def list_command(call: Call) -> None:
     rolebundle overlay list --overlay-dir my-overlays --json
     """
     entries = list_overlays(call.folders)
-    if call.as_json:
-        print_json(OverlayList(overlays=entries), indent=2)
-    else:
-        _print_lines(_table(entries))
+    call.print(OverlayList(overlays=entries), _table(entries), indent=2)
     broken = [entry.role_id for entry in entries if entry.problem]
     if broken:
         raise OverlayError(
@@ -119,7 +116,7 @@ def list_command(call: Call) -> None:
 @click.option(
     "--json", is_flag=True, expose_value=False, help="No effect: the output is always JSON."
 )
-@with_call("db", "overlay_dirs")
+@with_call("overlay_dirs")
 def show_command(call: Call, name: str) -> None:
     """Show one overlay as JSON, with what it extends and with all defaults.
 
@@ -127,22 +124,16 @@ def show_command(call: Call, name: str) -> None:
     rolebundle overlay show security-reviewer
     rolebundle overlay show ./release-manager.json
     """
-    folders = call.folders
-    resolved = _resolved(name, folders)
+    resolved = _resolved(name, call.folders)
     details = OverlayDetails(
-        role_id=resolved.overlay.role_id,
-        digest=resolved.digest,
-        path=str(resolved.path),
-        extends=_extended(resolved),
-        rescaled=[*resolved.rescaled],
-        overlay=resolved.overlay,
+        **_about(resolved), rescaled=[*resolved.rescaled], overlay=resolved.overlay
     )
     print_json(details, indent=2)
 
 
 @overlay.command("explain")
 @click.argument("name", metavar="ROLE|FILE")
-@with_call("db", "overlay_dirs", "as_json")
+@with_call("overlay_dirs", "as_json")
 def explain_command(call: Call, name: str) -> None:
     """Show each value of one overlay with its origin: a file, or the default.
 
@@ -152,32 +143,19 @@ def explain_command(call: Call, name: str) -> None:
     rolebundle overlay explain security-reviewer
     rolebundle overlay explain ./release-manager.json --json
     """
-    folders = call.folders
-    resolved = _resolved(name, folders)
+    resolved = _resolved(name, call.folders)
     values = explained_values(resolved)
-    if call.as_json:
-        explanation = OverlayExplanation(
-            role_id=resolved.overlay.role_id,
-            digest=resolved.digest,
-            path=str(resolved.path),
-            extends=_extended(resolved),
-            values=values,
-        )
-        print_json(explanation, indent=2)
-        return
-    _print_lines(
-        _plain(line)
-        for line in (
-            f"{resolved.path} (digest {resolved.digest})",
-            *(f"extends {ancestor}" for ancestor in resolved.ancestors),
-        )
-    )
-    _print_lines(line for value in values for line in _explained_lines(value))
+    lines = [
+        _plain(f"{resolved.path} (digest {resolved.digest})"),
+        *(_plain(f"extends {ancestor}") for ancestor in resolved.ancestors),
+        *(line for value in values for line in _explained_lines(value)),
+    ]
+    call.print(OverlayExplanation(**_about(resolved), values=values), lines, indent=2)
 
 
 @overlay.command("lint")
 @click.argument("names", metavar="[ROLE|FILE]...", nargs=-1)
-@with_call("db", "overlay_dirs", "as_json")
+@with_call("overlay_dirs", "as_json")
 def lint_command(call: Call, names: tuple[str, ...]) -> None:
     """Check overlays for errors.
 
@@ -257,18 +235,22 @@ def _table(entries: Sequence[OverlayFile]) -> list[str]:
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return [
-        "  ".join(
-            [
-                *(cell.ljust(width) for cell, width in zip(row, widths, strict=False) if width),
-                row[3],
-            ]
-        )
+        "".join(f"{cell:<{width}}  " for cell, width in zip(row, widths, strict=False) if width)
+        + row[3]
         for row in rows
     ]
 
 
-def _extended(resolved: ResolvedOverlay) -> list[dict[str, str]]:
-    return [{"role_id": ancestor.stem, "path": str(ancestor)} for ancestor in resolved.ancestors]
+def _about(resolved: ResolvedOverlay) -> dict[str, Any]:
+    """What is told of an overlay and its file."""
+    return {
+        "role_id": resolved.overlay.role_id,
+        "digest": resolved.digest,
+        "path": str(resolved.path),
+        "extends": [
+            {"role_id": ancestor.stem, "path": str(ancestor)} for ancestor in resolved.ancestors
+        ],
+    }
 
 
 def _explained_lines(value: ExplainedValue) -> Iterator[str]:
@@ -345,7 +327,7 @@ def _plain(text: str) -> str:
     "--file", "output", metavar="FILE", type=non_empty_path, help="Write this one instead."
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
-@with_call("db", "overlay_dirs", "as_json")
+@with_call("overlay_dirs", "as_json")
 def new_command(call: Call, role: str, parent: str, output: Path | None, dry_run: bool) -> None:
     """Write a first overlay of ROLE, to the corpus's own folder FILE.overlays.
 
@@ -374,7 +356,6 @@ _INDENT = " " * (2 * _RANK_WIDTH)
 @click.argument("role", metavar="ROLE|FILE")
 @click.argument("task")
 @with_call(
-    "db",
     "overlay_dirs",
     "as_json",
     request=RetrievalRequest,
@@ -447,7 +428,7 @@ _LINE_CHARS = 1_000
 @click.argument("folder", metavar="DIR", type=non_empty_path)
 @click.option("--role", default="", metavar="NAME", help="Also write a neutral overlay of a role.")
 @click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
-@with_call("db", "as_json")
+@with_call("as_json")
 def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
     """Write a commented DIR/rolebundle.toml that says what the documents of a folder are.
 
@@ -532,7 +513,7 @@ _SENTENCE_CHARS = 160
     help="Compare these roles instead. May be repeated.",
 )
 @click.option("--db", metavar="FILE", help="The demo's corpus file.  [default: cache folder]")
-@with_call(request=RetrievalRequest, only=["lexical_only"])
+@with_call(corpus=False, request=RetrievalRequest, only=["lexical_only"])
 def demo(call: Call, task: str, roles: tuple[str, ...], db: str | None) -> None:
     """Ingest the sample corpus and show what three roles retrieve for one task.
 

@@ -60,7 +60,7 @@ def policy() -> None:
 @click.option(
     "--format", "kind", type=click.Choice(["toml", "json"]), help="Default: from the file's suffix."
 )
-@with_call("db", "overlay_dirs", "as_json")
+@with_call("overlay_dirs", "as_json")
 def policy_set_command(call: Call, file: str, kind: str | None) -> None:
     """Set a policy file as the policy of the corpus.
 
@@ -91,7 +91,7 @@ def policy_set_command(call: Call, file: str, kind: str | None) -> None:
 
 @policy.command("show")
 @click.option("--agent", metavar="ID", help="Only show what this agent sees.")
-@with_call("db", "as_json")
+@with_call("as_json")
 def policy_show_command(call: Call, agent: str | None) -> None:
     """Show the current policy, and how much of the corpus each agent sees.
 
@@ -135,7 +135,7 @@ def _policy_lines(policy: PolicySummary, copied: str) -> Iterator[str]:
 @click.option(
     "--format", "kind", type=click.Choice(["toml", "json"]), help="Default: from the file's suffix."
 )
-@with_call("db", "overlay_dirs", "as_json")
+@with_call("overlay_dirs", "as_json")
 def lint_command(call: Call, file: str | None, kind: str | None) -> None:
     """Check a policy for errors, and for rules that allow more than they seem to.
 
@@ -209,7 +209,7 @@ _THRESHOLD = 0.6
 @click.option(
     "--limit", type=int, default=50, show_default=True, help="Pairs of documents, nearest first."
 )
-@with_call("db", "as_json")
+@with_call("as_json")
 def bridges(call: Call, limit: int) -> None:
     """Find passages in different scopes whose vectors are close, for the owner of the corpus.
 
@@ -284,7 +284,7 @@ def audit() -> None:
     show_default=True,
     help="Number of rows at most. The newest are listed.",
 )
-@with_call("db", "as_json")
+@with_call("as_json")
 def list_command(call: Call, agent: str | None, by: str | None, limit: int) -> None:
     """List the newest rows, the newest last.
 
@@ -310,7 +310,7 @@ def list_command(call: Call, agent: str | None, by: str | None, limit: int) -> N
 @audit.command("show")
 @click.argument("seq", type=click.IntRange(min=1))
 @_agent_option
-@with_call("db", "as_json")
+@with_call("as_json")
 def audit_show_command(call: Call, seq: int, agent: str | None) -> None:
     """Show one row by its number in the list.
 
@@ -333,7 +333,7 @@ def audit_show_command(call: Call, seq: int, agent: str | None) -> None:
 @click.option(
     "--expect", default="", metavar="SEQ:HASH", help="A head that an earlier `verify` printed."
 )
-@with_call("db", "as_json")
+@with_call("as_json")
 def verify_command(call: Call, expect: str) -> None:
     """Check that no row was changed, removed, moved or inserted. Exit code 7 if one was.
 
@@ -367,7 +367,7 @@ def verify_command(call: Call, expect: str) -> None:
 
 @audit.command("export")
 @_agent_option
-@with_call("db")
+@with_call()
 def export_command(call: Call, agent: str | None) -> None:
     """Print all rows as lines of JSON, the oldest first.
 
@@ -387,7 +387,7 @@ def export_command(call: Call, agent: str | None) -> None:
 @click.option(
     "--query", type=click.Choice(QUERY_MODES), help="How the text of the task is recorded."
 )
-@with_call("db", "as_json")
+@with_call("as_json")
 def audit_set_command(call: Call, mode: AuditMode | None, query: QueryMode | None) -> None:
     """Set whether and how records are made, for every interface. The change itself is recorded.
 

@@ -80,7 +80,7 @@ def replica() -> None:
     metavar="TIME",
     help="How long after that a pulled replica still answers.",
 )
-@with_call("db", "overlay_dirs", "as_json")
+@with_call("overlay_dirs", "as_json")
 def publish(
     call: Call,
     target: str,
@@ -169,7 +169,7 @@ def keygen(file: Path) -> None:
 @replica.command()
 @click.argument("target")
 @click.option("--yes", is_flag=True, help="Also if replicas from there may still answer.")
-@with_call("db")
+@with_call()
 def forget(call: Call, target: str, yes: bool) -> None:
     """Forget TARGET, to which you do not publish any more.
 
@@ -202,7 +202,7 @@ def forget(call: Call, target: str, yes: bool) -> None:
     metavar="TIME",
     help="Pull at this interval, such as 5m, until it is ended.",
 )
-@with_call("db", "overlay_dirs", "as_json")
+@with_call("overlay_dirs", "as_json")
 def pull(call: Call, source: str, key_file: Path, every: timedelta | None) -> None:
     """Fetch the replica that was published at SOURCE, and replace the local one.
 

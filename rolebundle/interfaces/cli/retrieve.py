@@ -33,9 +33,7 @@ from rolebundle.storage.indexes.vector_index import all_indexes
 @click.option("--json", "form", flag_value="json", help="The same as --format json.")
 @click.option("-v", "--verbose", is_flag=True, help="Show all reasons and all rejections.")
 @approvals_option(None)
-@with_call(
-    "db", "overlay_dirs", "overlay_file", "html_file", request=RetrievalRequest, without=["task"]
-)
+@with_call("overlay_dirs", "overlay_file", "html_file", request=RetrievalRequest, without=["task"])
 def retrieve(
     call: Call,
     task: str | None,

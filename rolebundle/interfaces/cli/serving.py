@@ -46,7 +46,7 @@ from rolebundle.workspace import Models
     help="Serve several hosts at a Unix domain socket, until a signal. Default: a path for each "
     "corpus, which `serve` and `mcp` find.",
 )
-@with_call("db", "overlay_dirs")
+@with_call("overlay_dirs")
 def serve(
     call: Call, allow_write: bool, agent: str | None, approvals: str, socket: str | None
 ) -> None:
@@ -109,7 +109,7 @@ DEFAULT_PORT = 7_311
     help="The file of the bearer token for --http, created if it is missing. Default: one for each "
     "corpus and agent, in your user data folder.",
 )
-@with_call("db", "overlay_dirs")
+@with_call("overlay_dirs")
 def mcp(
     call: Call,
     allow_write: bool,
@@ -180,7 +180,7 @@ def mcp(
 @click.option(
     "--undo", is_flag=True, help="Take back what --write did, if the file has not changed since."
 )
-@with_call("db")
+@with_call()
 def connect(
     call: Call, host: str, agent: str | None, name: str, file: Path | None, write: bool, undo: bool
 ) -> None:

@@ -35,7 +35,7 @@ _UNLIMITED = 100_000
 
 @click.command()
 @click.option("--check", is_flag=True, help="Compare content, indexes and hashes.")
-@with_call("db", "overlay_dirs", "as_json")
+@with_call("overlay_dirs", "as_json")
 def status(call: Call, check: bool) -> None:
     """Show what the corpus holds, by source, and the state of its indexes.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
 from importlib.metadata import version
@@ -68,22 +67,6 @@ MAX_PASSAGES = 1_000
 SECONDS_BETWEEN_PROGRESS = 0.1
 
 
-@dataclass
-class Request:
-    """One message of the client.
-
-    Attributes:
-        id: the id that the answer carries.
-        refusal: what is wrong with the message. If set, the method is not run.
-    """
-
-    id: Any = None
-    method: str = ""
-    fields: dict[str, Any] = field(default_factory=dict)
-    is_notification: bool = False
-    refusal: RolebundleError | None = None
-
-
 class Server(ClientSession):
     """Serves one client.
 
@@ -118,30 +101,33 @@ class Server(ClientSession):
         """Queue a line's request. Return false if it is the last one."""
         if not line.strip():
             return True
-        request = Request()
+        request_id, method, fields, refusal = None, "", dict[str, Any](), None
         try:
             message = json_value(line)
-            request.id = id_of(message)
-            _fill(request, message, self._operations.offered_methods)
+            request_id = id_of(message)
+            envelope = checked_envelope(message)
+            method, params = envelope["method"], envelope.get("params")
+            if "id" not in envelope:
+                # A notification is never answered. All but this one have no effect.
+                if method == CANCEL and isinstance(params, dict) and "id" in params:
+                    self._cancel(params["id"])
+                return True
+            fields = _checked_fields(method, params, self._operations.offered_methods)
         except RolebundleError as error:
-            request.refusal = error
-        if request.refusal is None and request.is_notification:
-            if request.method == CANCEL and "id" in request.fields:
-                self._cancel(request.fields["id"])
-            return True
+            refusal = error
         # A refused request has no id that could be cancelled.
-        key = (type(request.id), request.id) if request.refusal is None else None
+        key = (type(request_id), request_id) if refusal is None else None
         self._worker.wait_for_space(lambda: self.is_stopped or self._is_cut_off)
         job = Job(
-            partial(self._answer, request),
+            partial(self._answer, request_id, method, fields, refusal),
             self._write,
-            partial(error_line, request.id, server_is_ending()),
+            partial(error_line, request_id, server_is_ending()),
             key,
             len(line),
-            seconds_after_input(request.fields),
+            seconds_after_input(fields),
         )
         self._worker.submit(job)
-        return request.method != "shutdown" or request.refusal is not None
+        return method != "shutdown" or refusal is not None
 
     def _cancel(self, request_id: object) -> None:
         key = (type(request_id), request_id)
@@ -159,29 +145,38 @@ class Server(ClientSession):
             self._is_cut_off = True
             self._stopper.stop()
 
-    def _answer(self, request: Request, job: Job) -> bytes:
+    def _answer(
+        self,
+        request_id: Any,
+        method: str,
+        fields: dict[str, Any],
+        refusal: RolebundleError | None,
+        job: Job,
+    ) -> bytes:
         try:
-            if request.refusal is not None:
-                raise request.refusal
-            return answer_line(request.id, self._result(request, job))
+            if refusal is not None:
+                raise refusal
+            return answer_line(request_id, self._result(request_id, method, fields, job))
         except RolebundleError as error:
             self._worker.note_error(error)
-            return error_line(request.id, error)
+            return error_line(request_id, error)
         except OutputClosed:
             # A progress message was not written, and the answer will not be either.
             return b""
         except (Exception, SystemExit) as error:
             if os.environ.get("ROLEBUNDLE_DEBUG"):
                 print_exc()
-            return error_line(request.id, internal_error(error))
+            return error_line(request_id, internal_error(error))
 
-    def _result(self, request: Request, job: Job) -> Answer | None:
-        if request.method == "shutdown":
+    def _result(
+        self, request_id: Any, method: str, fields: dict[str, Any], job: Job
+    ) -> Answer | None:
+        if method == "shutdown":
             return None
-        if request.method == "initialize":
+        if method == "initialize":
             return self._introduction()
-        progress = self._progress_of(request, job) if request.method == "ingest" else None
-        return self._operations.call(request.method, request.fields, progress)
+        progress = self._progress_of(request_id, job) if method == "ingest" else None
+        return self._operations.call(method, fields, progress)
 
     def _introduction(self) -> Answer:
         return {
@@ -205,7 +200,7 @@ class Server(ClientSession):
             },
         }
 
-    def _progress_of(self, request: Request, job: Job) -> Progress:
+    def _progress_of(self, request_id: Any, job: Job) -> Progress:
         last = 0.0
 
         def report(step: str, done: int, total: int) -> None:
@@ -217,7 +212,7 @@ class Server(ClientSession):
             now = monotonic()
             if now - last >= SECONDS_BETWEEN_PROGRESS or done == total:
                 last = now
-                params = {"id": request.id, "what": step, "done": done, "total": total}
+                params = {"id": request_id, "what": step, "done": done, "total": total}
                 self._writer.write(
                     encoded({"jsonrpc": "2.0", "method": PROGRESS, "params": params})
                 )
@@ -252,33 +247,19 @@ def serve(operations: Operations, channel: Channel) -> int:
     return code
 
 
-def _fill(request: Request, message: object, offered: Sequence[str]) -> None:
-    """Set the fields of a request from a message. An error names the methods that are offered.
-
-    A notification is never answered. ``CANCEL`` is the only one that has an effect; all others, and
-    one with bad params, are left without fields and ignored.
+def _checked_fields(method: str, params: object, offered: Sequence[str]) -> dict[str, Any]:
+    """The fields of a request. An error names the methods that are offered.
 
     Raises:
         UsageError: what the call is refused with.
     """
-    envelope = checked_envelope(message)
-    method = envelope["method"]
-    request.is_notification = "id" not in envelope
-    request.method = method
-    if request.is_notification and method != CANCEL:
-        return
-    params = envelope.get("params")
-    if method not in (*METHODS, *OWN_METHODS, CANCEL) or (
-        method == CANCEL and not request.is_notification
-    ):
+    if method not in (*METHODS, *OWN_METHODS):
         raise _unknown(method, offered)
-    if params is not None and not isinstance(params, dict):
-        if request.is_notification:
-            return
+    if not isinstance(params, dict | None):
         raise UsageError(
             "bad_request", "params: must be an object", 'name the fields: {"task": "..."}'
         )
-    request.fields = params or {}
+    return params or {}
 
 
 def _unknown(method: str, offered: Sequence[str]) -> UsageError:
