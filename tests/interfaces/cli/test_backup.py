@@ -15,7 +15,6 @@ from support.commands import invoke
 from support.corpora import build, document, fill
 from support.sound import assert_sound, contents
 
-
 PAGE_BYTES = 4096
 """Of SQLite's pages."""
 
