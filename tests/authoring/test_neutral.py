@@ -36,9 +36,3 @@ def test_answers_are_as_without_a_role(sample: Path, task: str, lanes: tuple[str
     assert [
         (passage["chunk_id"], passage["scores"]["final"]) for passage in neutral["selected"]
     ] == [(passage["chunk_id"], passage["scores"]["final"]) for passage in without["selected"]]
-
-
-def test_the_packet_has_no_mission(sample: Path) -> None:
-    command = ("retrieve", "causal stamps", "--role", "release-manager", "--format", "prompt")
-    packet = invoke(*command, "--db", sample).out
-    assert "Mission" not in packet and "one sentence on what the role does" not in packet

@@ -15,6 +15,9 @@ from support.commands import invoke
 from support.corpora import build, document, fill
 from support.sound import assert_sound, contents
 
+PAGE_BYTES = 4096
+"""Of SQLite's pages."""
+
 
 @pytest.fixture
 def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -270,3 +273,18 @@ class TestRestore:
             "corpus", "restore", saved, "--overlay-dir", overlays, "--json", "--db", db
         )
         assert outcome.json()["overlays_changed"] == ["own"]
+
+    def test_a_backup_of_an_older_schema(self, db: Path, saved: Path) -> None:
+        manifest_path(saved).unlink()
+        with apsw.Connection(str(saved)) as connection:
+            connection.pragma("user_version", 1)
+        before = contents(db)
+        sound = saved.read_bytes()
+        # The last page belongs to a table or an index.
+        saved.write_bytes(sound[:-PAGE_BYTES] + b"\xff" * PAGE_BYTES)
+        outcome = invoke("corpus", "restore", saved, "--yes", "--db", db)
+        assert (outcome.code, "[backup_damaged]" in outcome.err) == (7, True)
+        assert contents(db) == before
+        saved.write_bytes(sound)
+        assert invoke("corpus", "restore", saved, "--yes", "--db", db).code == 0
+        assert invoke("status", "--db", db).code == 8

@@ -43,15 +43,6 @@ def test_a_collection(collection: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.db")), "a collection gets a corpus of its own, and leaves none"
 
 
-def test_json_and_harm_with_embeddings(collection: Path) -> None:
-    reply = invoke("eval", collection, "--harm", "--json")
-    assert reply.code == 0, reply.err
-    report = EvalReport.model_validate(reply.json())
-    assert [system.system for system in report.systems] == ["lexical", "semantic", "weighted", "rrf", "governed"]  # fmt: skip
-    assert len(report.harm) == 10
-    assert report.corpus.index is not None
-
-
 def test_floors(collection: Path) -> None:
     run = ("eval", collection, "--lexical-only", "--fail-under")
     held = invoke(*run, "ndcg@10=0.9", "--fail-under", "seconds=60")

@@ -179,11 +179,6 @@ def test_a_publisher_is_warned_that_readers_need_another_key(db: Path) -> None:
     assert "[bad_signature]" in pull(db, share, db.parent / "r.db").err
 
 
-def test_an_empty_replica_is_no_surprise(db: Path) -> None:
-    published = publish(db, db.parent / "share", "--level", "internal", "--scopes", "enginering")
-    assert published.code == 0 and "warning: it has no documents" in published.err
-
-
 def test_a_target_is_forgotten(db: Path) -> None:
     """Only if its readers answer no more, or if that is meant."""
     share = db.parent / "share"
