@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Timer
 from time import perf_counter
 
+import apsw
 import pytest
 
 from rolebundle.errors import Interrupted
@@ -61,3 +62,13 @@ def test_an_interrupt_outside_a_block_has_no_effect(corpus: Corpus) -> None:
     with corpus.interruptible(60):
         assert corpus.value(SHORT) == 9
     assert corpus.value(SHORT) == 9
+
+
+def test_an_interrupt_while_a_virtual_table_is_set_up_is_one(corpus: Corpus) -> None:
+    def set_up() -> None:
+        corpus.interrupt()
+        raise apsw.SQLError("vtable constructor failed: json_each")
+
+    corpus.db.create_scalar_function("fail", set_up)
+    with pytest.raises(Interrupted):
+        corpus.value("SELECT fail()")
