@@ -99,6 +99,17 @@ def read_front_matter(
     return FrontMatter(declared, first_line, end + 1, notes)
 
 
+def front_matter(
+    lines: Sequence[str], path: str, start: int = 0, stop: int | None = None
+) -> FrontMatter:
+    """The front matter at the beginning of ``lines[start:stop]``; an empty one if there is none.
+
+    Raises:
+        DocumentError: ``bad_front_matter``.
+    """
+    return read_front_matter(lines, path, start, stop) or FrontMatter({}, start + 1, start)
+
+
 def _malformed(path: str, line: int, reason: str, detail: str = "") -> DocumentError:
     step = "write `key: value` lines between two lines of ---, or TOML between two lines of +++"
     return DocumentError(

@@ -397,8 +397,7 @@ def _allowed(file: FileEntry, parsed: ParsedDocument) -> ParsedDocument:
         return parsed
     allowed = () if may_not_govern else authority.values["applicable_roles"]
     ready = tuple(
-        replace(
-            chunk,
+        chunk._replace(
             chunk_id="" if may_not_govern else chunk.chunk_id,
             applicable_roles=tuple(role for role in chunk.applicable_roles if role in allowed),
         )
@@ -615,8 +614,8 @@ def _with_content_texts(
     """
     if parsed.ready:
         chunks = [
-            replace(
-                chunk, content=_next_text(lines, chunk.content), tags=_clean_all(chunk.tags, masks)
+            chunk._replace(
+                content=_next_text(lines, chunk.content), tags=_clean_all(chunk.tags, masks)
             )
             for chunk in parsed.ready
         ]

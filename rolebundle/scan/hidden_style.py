@@ -343,16 +343,9 @@ def rules_of(sheet: str, media: str = "") -> tuple[Rule, ...]:
         raise UnreadableStyleError
     try:
         nodes = tinycss2.parse_stylesheet(without_long_numbers(sheet))
-        rules = tuple(
-            islice(
-                (
-                    rule
-                    for selectors, block, applies in _blocks(nodes, "", _media(media))
-                    for rule in _rules(selectors, block, applies)
-                ),
-                _MAX_RULES + 1,
-            )
-        )
+        blocks = _blocks(nodes, "", _media(media))
+        found = (rule for block in blocks for rule in _rules(*block))
+        rules = tuple(islice(found, _MAX_RULES + 1))
     except RecursionError:
         raise UnreadableStyleError from None
     if len(rules) > _MAX_RULES:

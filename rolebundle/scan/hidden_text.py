@@ -217,17 +217,11 @@ def _selector_belongs(character: str, before: str, after: str) -> bool:
 
 # For each invisible character, the test for the letters that need it.
 _USERS_OF = {
-    "\u200b": ch.is_unspaced,
-    "\u2060": ch.is_unspaced,
-    "\u200c": ch.is_joining,
-    "\u200d": ch.is_joining,
-    "\u034f": ch.is_joining,
-    "\u180e": ch.is_mongolian,
-    "\u115f": ch.is_jamo,
-    "\u1160": ch.is_jamo,
-    "\u2800": ch.is_braille,
-    "\u17b4": ch.is_khmer,
-    "\u17b5": ch.is_khmer,
+    **dict.fromkeys("\u200b\u2060", ch.is_unspaced),
+    **dict.fromkeys("\u200c\u200d\u034f", ch.is_joining),
+    **dict.fromkeys("\u115f\u1160", ch.is_jamo),
+    **dict.fromkeys("\u17b4\u17b5", ch.is_khmer),
+    **{"\u180e": ch.is_mongolian, "\u2800": ch.is_braille},
 }
 
 
