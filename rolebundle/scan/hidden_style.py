@@ -403,13 +403,10 @@ def _at_rule(keyword: str, condition: str) -> Applies:
 
 def _media(condition: str) -> Applies:
     """When a media query applies. Of a list, the query that applies most often counts."""
-    return min(map(_media_query, condition.lower().split(",")))
-
-
-def _media_query(query: str) -> Applies:
-    if query.strip() in {"", "all", "screen", "only screen", "not print", "not speech"}:
+    queries = {query.strip() for query in condition.lower().split(",")}
+    if queries & {"", "all", "screen", "only screen", "not print", "not speech"}:
         return 0
-    return 2 if _NOT_NOW.search(query) else 1
+    return 2 if all(map(_NOT_NOW.search, queries)) else 1
 
 
 # What depends on the user. It is left out of a selector, so that it matches at any time.

@@ -83,7 +83,8 @@ class LinearPatterns:
             for number in match_set(window) or ():
                 counts[number] += 1
                 if counts[number] <= max_per_pattern:
-                    yield start, start + _match_length(self._whole[number], window), number
+                    match = compiled(self._whole[number]).match(window)
+                    yield start, start + (match.end() if match else 1), number
 
 
 def utf8(text: str) -> bytes:
@@ -113,11 +114,6 @@ def _may_match_ascii(regex: str) -> bool:
 
 def _any_of(patterns: Sequence[str]) -> Any:
     return compiled("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
-
-
-def _match_length(pattern: str, window: bytes) -> int:
-    match = compiled(pattern).match(window)
-    return int(match.end()) if match else 1
 
 
 def check(pattern: str, **options: bool) -> Any:

@@ -11,9 +11,9 @@ import click
 from rolebundle.contracts.operation_requests import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError, UsageError
+from rolebundle.ingest.authority import UNTRUSTED
 from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.path_flags import UNTRUSTED
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from rolebundle.interfaces.cli.indexing import complete_index
