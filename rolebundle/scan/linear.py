@@ -60,16 +60,12 @@ class LinearPatterns:
         """
         data = utf8(text) if data is None else data
         searches = [self._ascii] if text.isascii() else [self._ascii, self._other]
-        matches = [
+        matches = sorted(
             match
-            for beginnings in searches
-            if beginnings
+            for beginnings in filter(None, searches)
             for match in self._matches(beginnings, data, max_per_pattern)
-        ]
-        if not matches:
-            return []
-        matches.sort()
-        return list(_in_characters(matches, data, text))
+        )
+        return list(_in_characters(matches, data, text)) if matches else []
 
     def _matches(
         self, beginnings: Any, data: bytes, max_per_pattern: int
