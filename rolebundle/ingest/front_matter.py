@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
+from itertools import takewhile
 from typing import Any
 
 import yaml
@@ -258,7 +259,8 @@ class _YamlReader:
         elif depth >= _MAX_DEPTH:
             raise _not_yaml(f"nested more than {_MAX_DEPTH} levels deep", line)
         elif isinstance(event, yaml.SequenceStartEvent):
-            value = self.list_of(depth + 1)
+            items = takewhile(lambda e: not isinstance(e, yaml.SequenceEndEvent), self.events)
+            value = [self.value(item, depth + 1) for item in items]
         else:
             value = self.mapping_of(depth + 1)
         if self.count > _MAX_VALUES:
@@ -266,12 +268,6 @@ class _YamlReader:
         if anchor:
             self.anchors[anchor] = value, self.count - before + 1
         return value
-
-    def list_of(self, depth: int) -> list[object]:
-        values = []
-        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
-            values.append(self.value(event, depth))
-        return values
 
     def mapping_of(self, depth: int) -> dict[str, object]:
         values: dict[str, object] = {}
