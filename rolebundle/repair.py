@@ -23,7 +23,7 @@ from rolebundle.errors import (
     UsageError,
     WrongFile,
 )
-from rolebundle.ingest.path_flags import ALL_LOST
+from rolebundle.ingest.authority import ALL_LOST
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import AuditLog, Recorder
 from rolebundle.storage.backup import private_copy, replace_file

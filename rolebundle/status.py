@@ -17,9 +17,9 @@ from rolebundle.contracts.status import (
 )
 from rolebundle.embedding.registry import available_models
 from rolebundle.errors import OverlayError
+from rolebundle.ingest.authority import as_arguments
 from rolebundle.ingest.heartbeat import read_heartbeat
 from rolebundle.ingest.indexes import building_note, contextual_model
-from rolebundle.ingest.path_flags import as_arguments
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.lint import role_statuses
 from rolebundle.retrieval.answer.corpus_state import corpus_state

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, StringConstraints
 
 from rolebundle.contracts.base import Contract
+from rolebundle.contracts.dates import moment_of
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.overlay import RoleId
 from rolebundle.contracts.terms import Action, DecisionEffect, Origin, Sensitivity, TrustTier
@@ -30,9 +31,6 @@ def utc_text(value: str) -> str | None:
 
 
 def _utc_text(value: object, of_day: time) -> str:
-    # Its patterns are needed at ingest only.
-    from rolebundle.contracts.dates import moment_of
-
     moment = moment_of(value) if isinstance(value, str) else value
     try:
         if isinstance(moment, date) and not isinstance(moment, datetime):

@@ -160,21 +160,10 @@ def _chunk_id(document_id: str, digest: str, counts: dict[str, int]) -> str:
 def _ready_chunks(document_id: str, parsed: ParsedDocument) -> Iterator[StoredChunk]:
     counts: dict[str, int] = {}
     for chunk in parsed.ready:
-        if not chunk.content or chunk.content.isspace():
-            continue
-        digest = content_hash(chunk.content)
-        yield StoredChunk(
-            chunk_id=chunk.chunk_id or _chunk_id(document_id, digest, counts),
-            headings=(),
-            content=chunk.content,
-            content_type=chunk.content_type,
-            start_line=chunk.start_line,
-            end_line=chunk.end_line,
-            content_hash=digest,
-            tags=chunk.tags,
-            applicable_roles=chunk.applicable_roles,
-            excluded_roles=chunk.excluded_roles,
-        )
+        if chunk.content and not chunk.content.isspace():
+            digest = content_hash(chunk.content)
+            chunk_id = chunk.chunk_id or _chunk_id(document_id, digest, counts)
+            yield chunk._replace(chunk_id=chunk_id, content_hash=digest)
 
 
 def _text_of(parsed: ParsedDocument) -> tuple[str, list[int]]:

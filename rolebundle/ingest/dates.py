@@ -111,27 +111,18 @@ def date_in_name(path: str) -> date | None:
 
 
 def _by_checkout(locations: Iterable[str]) -> Iterable[list[str]]:
-    """The files that lie in some checkout, by checkout."""
+    """The files that lie in some checkout: at or below a folder with a ``.git``; by checkout."""
     checkouts: dict[str, str] = {}
     files: dict[str, list[str]] = defaultdict(list)
     for location in locations:
         folder = _folder_of(location)
         if folder not in checkouts:
-            checkouts[folder] = _checkout_of(folder, checkouts)
+            above = map(str, (Path(folder), *Path(folder).parents))
+            tops = (path for path in above if os.path.lexists(f"{path}{os.sep}.git"))
+            checkouts[folder] = next(tops, "")
         if checkouts[folder]:
             files[checkouts[folder]].append(location)
     return files.values()
-
-
-def _checkout_of(folder: str, known: dict[str, str]) -> str:
-    """The nearest folder at or above ``folder`` that has a ``.git``; empty if there is none."""
-    if folder not in known:
-        parent = str(Path(folder).parent)
-        if os.path.lexists(f"{folder}{os.sep}.git"):
-            known[folder] = folder
-        else:
-            known[folder] = _checkout_of(parent, known) if parent != folder else ""
-    return known[folder]
 
 
 def _folder_of(location: str) -> str:

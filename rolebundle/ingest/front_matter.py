@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
+from itertools import takewhile
 from typing import Any
 
 import yaml
@@ -97,6 +98,17 @@ def read_front_matter(
         notes = (with_detail(note, problem.detail),)
     declared = {_clean_text(key): _normalize(value) for key, value in values.items()}
     return FrontMatter(declared, first_line, end + 1, notes)
+
+
+def front_matter(
+    lines: Sequence[str], path: str, start: int = 0, stop: int | None = None
+) -> FrontMatter:
+    """The front matter at the beginning of ``lines[start:stop]``; an empty one if there is none.
+
+    Raises:
+        DocumentError: ``bad_front_matter``.
+    """
+    return read_front_matter(lines, path, start, stop) or FrontMatter({}, start + 1, start)
 
 
 def _malformed(path: str, line: int, reason: str, detail: str = "") -> DocumentError:
@@ -247,7 +259,8 @@ class _YamlReader:
         elif depth >= _MAX_DEPTH:
             raise _not_yaml(f"nested more than {_MAX_DEPTH} levels deep", line)
         elif isinstance(event, yaml.SequenceStartEvent):
-            value = self.list_of(depth + 1)
+            items = takewhile(lambda e: not isinstance(e, yaml.SequenceEndEvent), self.events)
+            value = [self.value(item, depth + 1) for item in items]
         else:
             value = self.mapping_of(depth + 1)
         if self.count > _MAX_VALUES:
@@ -255,12 +268,6 @@ class _YamlReader:
         if anchor:
             self.anchors[anchor] = value, self.count - before + 1
         return value
-
-    def list_of(self, depth: int) -> list[object]:
-        values = []
-        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
-            values.append(self.value(event, depth))
-        return values
 
     def mapping_of(self, depth: int) -> dict[str, object]:
         values: dict[str, object] = {}

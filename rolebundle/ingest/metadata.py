@@ -143,8 +143,12 @@ def resolve(
     weighed, refused = authority.weigh(
         checked.declared_values(), may_not_govern=authority.may_not_govern
     )
-    inferred_values, inferred_attributes = _usable(inferred)
-    merged = {**inferred_values, **authority.values, **weighed}
+    # Properties of the format without a meaning here. Invalid values of others are no error,
+    # because they are not declared.
+    properties = {key: value for key, value in inferred.items() if key not in _METADATA_KEYS}
+    known = {key: value for key, value in inferred.items() if key in _METADATA_KEYS}
+    usable, _ = _checked(DeclaredMetadata, known)
+    merged = {**usable.declared_values(), **authority.values, **weighed}
     # Answers name the claims that do not count.
     merged.setdefault("supersedes", checked.supersedes or [])
     if authority.max_trust:
@@ -167,7 +171,7 @@ def resolve(
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
     return DocumentMetadata(
         **{**merged, **lists},
-        attributes=flattened({**inferred_attributes, **attributes}),
+        attributes=flattened({**properties, **attributes}),
         self_declared=tuple(self_declared),
         refused_claims=tuple(claim for claim in refused if claim not in harmless)[:_MAX_REFUSED],
         reach=authority.reach(self_declared),
@@ -203,17 +207,6 @@ def _fold_decision(merged: dict[str, Any], decision: DeclaredDecision) -> None:
     values = {"status": decision.status, "effect": decision.effect, "action": decision.action}
     _add(merged, "tags", [f"{key}:{value}" for key, value in values.items() if value])
     _add(merged, "retrieval_hints", decision.about or [])
-
-
-def _usable(inferred: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, object]]:
-    """The valid part of inferred metadata, and properties of the format without a meaning here.
-
-    Invalid values are no error, because they are not declared.
-    """
-    attributes = {key: value for key, value in inferred.items() if key not in _METADATA_KEYS}
-    known = {key: value for key, value in inferred.items() if key in _METADATA_KEYS}
-    checked, _ = _checked(DeclaredMetadata, known)
-    return checked.declared_values(), attributes
 
 
 def _pop_decision(own: dict[str, object]) -> tuple[DeclaredDecision, list[str]]:

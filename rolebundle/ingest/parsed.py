@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from rolebundle.contracts.terms import ContentType
 from rolebundle.scan.finding import HiddenPart
+from rolebundle.storage.content.stored_document import StoredChunk
 
 BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
 
@@ -46,20 +46,6 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadyChunk:
-    """A chunk that is defined in the file and stored unchanged."""
-
-    chunk_id: str
-    content: str
-    start_line: int
-    end_line: int
-    content_type: ContentType = "paragraph"
-    tags: tuple[str, ...] = ()
-    applicable_roles: tuple[str, ...] = ()
-    excluded_roles: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class ParsedDocument:
     """One document as read, before its metadata is resolved. A file may contain several.
 
@@ -70,7 +56,8 @@ class ParsedDocument:
     """
 
     blocks: tuple[Block, ...] = ()
-    ready: tuple[ReadyChunk, ...] = ()
+    ready: tuple[StoredChunk, ...] = ()
+    """Chunks that are defined in the file and stored unchanged; their hash is still empty."""
     declared: Mapping[str, object] = field(default_factory=dict)
     declared_at: int = 1
     inferred: Mapping[str, object] = field(default_factory=dict)
@@ -84,3 +71,11 @@ class ParsedDocument:
     """What the reader skipped or changed, for the report."""
     hidden: tuple[HiddenPart, ...] = ()
     """What the format hides from people. Unless it is kept, it is not in the text."""
+
+
+def ready_chunk(
+    chunk_id: str, content: str, start_line: int, end_line: int, **fields: Any
+) -> StoredChunk:
+    """A chunk for :class:`ParsedDocument`; ``fields`` are further ones of the chunk."""
+    kind = fields.pop("content_type", "paragraph")
+    return StoredChunk(chunk_id, (), content, kind, "", start_line, end_line, **fields)

@@ -236,7 +236,7 @@ def _read(file: FileEntry, settings: RunSettings) -> Outcome:
             reader = mail_reader_for(file.path, data) or reader
         if reader.name not in _BINARY_FORMATS:
             _check_is_text(data, file.path)
-        markup = _markup(data, file.path) if reader.name in MARKUP_READERS else None
+        markup = _markup(data, file.path) if reader.name == "html" else None
         parsed = reader.read(data, name_inside(file.path), ReaderOptions(file.defaults.separator))
         documents, notes, has_bad_metadata = _documents(file, parsed, markup)
         if notes and not documents and not has_bad_metadata:
@@ -397,8 +397,7 @@ def _allowed(file: FileEntry, parsed: ParsedDocument) -> ParsedDocument:
         return parsed
     allowed = () if may_not_govern else authority.values["applicable_roles"]
     ready = tuple(
-        replace(
-            chunk,
+        chunk._replace(
             chunk_id="" if may_not_govern else chunk.chunk_id,
             applicable_roles=tuple(role for role in chunk.applicable_roles if role in allowed),
         )
@@ -497,8 +496,6 @@ def decompressed(data: bytes, path: str, size_cap: int) -> bytes:
 # masked in the same way everywhere, so that ids which name each other still do.
 
 
-MARKUP_READERS = frozenset({"html"})
-"""Readers of which the scan searches the source for hidden markup as well."""
 _SEPARATOR = "\n\n"
 _SHOWN_LISTS = ("tags", "retrieval_hints", "refused_claims")
 _REFERENCES = ("supersedes", "contradicts")
@@ -615,8 +612,8 @@ def _with_content_texts(
     """
     if parsed.ready:
         chunks = [
-            replace(
-                chunk, content=_next_text(lines, chunk.content), tags=_clean_all(chunk.tags, masks)
+            chunk._replace(
+                content=_next_text(lines, chunk.content), tags=_clean_all(chunk.tags, masks)
             )
             for chunk in parsed.ready
         ]

@@ -23,20 +23,11 @@ from typing import Any, NamedTuple
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.roots import Root, RootChange, RootOptions
 from rolebundle.errors import UsageError
-from rolebundle.ingest import walk
-from rolebundle.ingest.authority import GOVERNANCE_KEYS, Authority
-from rolebundle.ingest.chunking import ChunkSettings
-from rolebundle.ingest.manifests import (
-    MANIFEST_NAME,
-    FileDefaults,
-    Manifest,
-    check_path,
-    read_manifest,
-)
-from rolebundle.ingest.metadata import validated
-from rolebundle.ingest.options import IngestOptions, scan_settings
-from rolebundle.ingest.path_flags import (
+from rolebundle.ingest import manifests, walk
+from rolebundle.ingest.authority import (
+    GOVERNANCE_KEYS,
     LOST,
+    Authority,
     Flags,
     FlagsByPath,
     combined,
@@ -47,6 +38,9 @@ from rolebundle.ingest.path_flags import (
     limits_in,
     without,
 )
+from rolebundle.ingest.chunking import ChunkSettings
+from rolebundle.ingest.metadata import validated
+from rolebundle.ingest.options import IngestOptions, scan_settings
 from rolebundle.ingest.prepare import TRANSIENT_CODES, RunSettings
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import store
@@ -143,7 +137,7 @@ def absolute(path: Path, roots: Iterable[Root]) -> Path:
     A path through a symbolic link is the same root. Its files must not be stored twice.
     """
     start = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link
-    check_path(start)
+    manifests.check_path(start)
     location = real_location(start)
     spelled = [
         root.location.rstrip(os.sep) + location[len(real.rstrip(os.sep)) :]
@@ -558,7 +552,7 @@ def plan_run(
     flags: FlagsByPath = path_flags.load(corpus)
     locations = [real_location(start) for start in starts]
     for location in locations if command_flags else ():
-        check_path(Path(location))
+        manifests.check_path(Path(location))
     run_flags = RunFlags(flags, flags_after(flags, locations, command_flags), command_flags)
 
     def other_sources(folder: Path) -> set[str] | None:
@@ -576,7 +570,9 @@ def plan_run(
     return planned, run_flags.after != flags
 
 
-def _manifest_of(root: Root, roots: Sequence[Root], run_flags: RunFlags) -> Manifest | str:
+def _manifest_of(
+    root: Root, roots: Sequence[Root], run_flags: RunFlags
+) -> manifests.Manifest | str:
     """The manifest of a root: its own, else that of the nearest root above it that has one.
 
     A part of a root that has options of its own is no root in this sense.
@@ -587,8 +583,8 @@ def _manifest_of(root: Root, roots: Sequence[Root], run_flags: RunFlags) -> Mani
     above = (outer for outer in roots if is_below(root.location, outer.location))
     for anchor in sorted({anchor_of(roots, outer) for outer in above}, reverse=True):
         folder = folder_of(anchor)
-        found = run_flags.why_no_manifest(folder) or read_manifest(folder)
-        if isinstance(found, Manifest):
+        found = run_flags.why_no_manifest(folder) or manifests.read_manifest(folder)
+        if isinstance(found, manifests.Manifest):
             return found
         reasons.append(found)
     return reasons[0]
@@ -596,7 +592,7 @@ def _manifest_of(root: Root, roots: Sequence[Root], run_flags: RunFlags) -> Mani
 
 def _walk_visit(
     visit: Visit,
-    manifest: Manifest | str,
+    manifest: manifests.Manifest | str,
     options: IngestOptions,
     run_flags: RunFlags,
     policy_file: str,
@@ -636,7 +632,7 @@ def _walk_visit(
         str(base / entry.path) for entry in skipped if entry.code in TRANSIENT_CODES
     ]
     chunking = dict(root.options.chunking)
-    if isinstance(manifest, Manifest):
+    if isinstance(manifest, manifests.Manifest):
         chunking = manifest.file.chunking.model_dump(exclude_none=True) | chunking
     # Earlier versions remember an overlap, too.
     chunks = ChunkSettings(**{key: value for key, value in chunking.items() if key != "overlap"})
@@ -647,7 +643,7 @@ def _walk_visit(
 def _manifests_above(folder: Path) -> list[walk.Skipped]:
     """A note on the nearest manifest above an ingested folder, which its owner may have meant."""
     for parent in folder.parents:
-        path = parent / MANIFEST_NAME
+        path = parent / manifests.MANIFEST_NAME
         if path.is_file():
             step = f"`rolebundle ingest {quote(str(parent))}` uses it"
             message = f"{path}: not used, because only that of an ingested folder counts; {step}"
@@ -720,7 +716,7 @@ class RunFlags:
                 message = f"{shown}: {describe(replaced)} of an earlier ingest is replaced"
                 yield walk.Skipped(shown, "flags_replaced", message)
 
-    def defaults_at(self, location: str, root: Root) -> FileDefaults:
+    def defaults_at(self, location: str, root: Root) -> manifests.FileDefaults:
         """The defaults of the files of a root for which the flags of a path hold.
 
         Raises:
@@ -735,4 +731,4 @@ class RunFlags:
         authority, _ = Authority(default_source=root.source_id).with_level(
             declared.declared_values(), max_trust=max_trust
         )
-        return FileDefaults(authority, root.options.reader, root.options.separator)
+        return manifests.FileDefaults(authority, root.options.reader, root.options.separator)

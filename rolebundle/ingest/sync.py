@@ -24,6 +24,7 @@ from rolebundle.contracts.roots import Root
 from rolebundle.contracts.terms import TrustTier, trust_rank
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import DocumentError, EmbedderError, UsageError
+from rolebundle.ingest.authority import flags_after, given_flags
 from rolebundle.ingest.dates import inferred_at, last_commits
 from rolebundle.ingest.indexes import (
     PATIENCE_SECONDS,
@@ -37,7 +38,6 @@ from rolebundle.ingest.indexes import (
 from rolebundle.ingest.manifests import is_valid_name
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.path_flags import flags_after, given_flags
 from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, Outcome, Prepared, is_unchanged
 from rolebundle.ingest.report import ERROR_CODES, IngestReport, OnReading, Reading, no_reading
 from rolebundle.ingest.roots import (

@@ -274,12 +274,8 @@ def _reason(
     """Why a file or folder is left out; empty if it is not."""
     if name.startswith("."):
         return HIDDEN_FOLDER if is_folder else HIDDEN_FILE
-    if not ignore:
-        return ""
-    reason = reason_for_name(name, siblings, is_folder=is_folder)
-    if reason or not rules:
-        return reason
-    return ignored_by(rules, location + os.sep if is_folder else location)
+    reason = reason_for_name(name, siblings, is_folder=is_folder) if ignore else ""
+    return reason or ignored_by(rules, location + os.sep if is_folder else location)
 
 
 def _entry_for(

@@ -230,11 +230,8 @@ def _is_card_number(matched: str) -> bool:
 def _card_lengths(digits: str) -> tuple[int, ...]:
     """The lengths that the issuer of a number has; none for an unknown issuer (ISO 7812)."""
     four = int(digits[:4])
-    if digits[0] == "4":
-        return (16,)
-    if 5100 <= four <= 5599 or 2221 <= four <= 2720 or 3528 <= four <= 3589:
-        return (16,)
-    if four == 6011 or 6440 <= four <= 6599:
+    ranges = ((4000, 4999), (5100, 5599), (2221, 2720), (3528, 3589), (6011, 6011), (6440, 6599))
+    if any(first <= four <= last for first, last in ranges):
         return (16,)
     if digits[:2] in ("34", "37"):
         return (15,)

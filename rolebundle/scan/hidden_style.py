@@ -343,16 +343,9 @@ def rules_of(sheet: str, media: str = "") -> tuple[Rule, ...]:
         raise UnreadableStyleError
     try:
         nodes = tinycss2.parse_stylesheet(without_long_numbers(sheet))
-        rules = tuple(
-            islice(
-                (
-                    rule
-                    for selectors, block, applies in _blocks(nodes, "", _media(media))
-                    for rule in _rules(selectors, block, applies)
-                ),
-                _MAX_RULES + 1,
-            )
-        )
+        blocks = _blocks(nodes, "", _media(media))
+        found = (rule for block in blocks for rule in _rules(*block))
+        rules = tuple(islice(found, _MAX_RULES + 1))
     except RecursionError:
         raise UnreadableStyleError from None
     if len(rules) > _MAX_RULES:
@@ -410,13 +403,10 @@ def _at_rule(keyword: str, condition: str) -> Applies:
 
 def _media(condition: str) -> Applies:
     """When a media query applies. Of a list, the query that applies most often counts."""
-    return min(map(_media_query, condition.lower().split(",")))
-
-
-def _media_query(query: str) -> Applies:
-    if query.strip() in {"", "all", "screen", "only screen", "not print", "not speech"}:
+    queries = {query.strip() for query in condition.lower().split(",")}
+    if queries & {"", "all", "screen", "only screen", "not print", "not speech"}:
         return 0
-    return 2 if _NOT_NOW.search(query) else 1
+    return 2 if all(map(_NOT_NOW.search, queries)) else 1
 
 
 # What depends on the user. It is left out of a selector, so that it matches at any time.

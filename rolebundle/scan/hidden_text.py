@@ -19,7 +19,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import groupby, islice
 
 from rolebundle.scan import characters as ch
 from rolebundle.scan.finding import Finding, ascii_note
@@ -217,17 +217,11 @@ def _selector_belongs(character: str, before: str, after: str) -> bool:
 
 # For each invisible character, the test for the letters that need it.
 _USERS_OF = {
-    "\u200b": ch.is_unspaced,
-    "\u2060": ch.is_unspaced,
-    "\u200c": ch.is_joining,
-    "\u200d": ch.is_joining,
-    "\u034f": ch.is_joining,
-    "\u180e": ch.is_mongolian,
-    "\u115f": ch.is_jamo,
-    "\u1160": ch.is_jamo,
-    "\u2800": ch.is_braille,
-    "\u17b4": ch.is_khmer,
-    "\u17b5": ch.is_khmer,
+    **dict.fromkeys("\u200b\u2060", ch.is_unspaced),
+    **dict.fromkeys("\u200c\u200d\u034f", ch.is_joining),
+    **dict.fromkeys("\u115f\u1160", ch.is_jamo),
+    **dict.fromkeys("\u17b4\u17b5", ch.is_khmer),
+    **{"\u180e": ch.is_mongolian, "\u2800": ch.is_braille},
 }
 
 
@@ -242,22 +236,16 @@ def _run_findings(run: str, start: int) -> list[Finding]:
     if len(run) == 1:  # Most runs, and a text may consist of nothing else.
         kind, note = _kind_and_note(run)
         return [Finding(kind, start, start + 1, note)]
-    findings: list[Finding] = []
-    begin = 0
     if len(run) > _LONG_RUN:  # A finding per stretch would be unreadable, and without end.
-        is_uniform = all(map(_OF_KIND[_kind(run[0])].match, run))
-        note = (
-            _run_note(_kind(run[0]), run)
-            if is_uniform
-            else f"{len(run)} characters of several kinds"
-        )
-        return [Finding(_kind(run[0]), start, start + len(run), note)]
-    kinds = [_kind(character) for character in run]
-    for offset in range(1, len(run) + 1):
-        if offset == len(run) or kinds[offset] != kinds[begin]:
-            note = _run_note(kinds[begin], run[begin:offset])
-            findings.append(Finding(kinds[begin], start + begin, start + offset, note))
-            begin = offset
+        kind = _kind(run[0])
+        is_uniform = all(map(_OF_KIND[kind].match, run))
+        note = _run_note(kind, run) if is_uniform else f"{len(run)} characters of several kinds"
+        return [Finding(kind, start, start + len(run), note)]
+    findings: list[Finding] = []
+    for kind, characters in groupby(run, _kind):
+        stretch = "".join(characters)
+        findings.append(Finding(kind, start, start + len(stretch), _run_note(kind, stretch)))
+        start += len(stretch)
     return findings
 
 
@@ -344,12 +332,10 @@ def _is_usual_mixture(word: str, foreign: list[str]) -> bool:
 
 def _has_latin_passing_for_cyrillic(word: str) -> bool:
     for run in ch.LATIN_RUN.finditer(word):
-        letters = run.group()
         is_inside = run.start() > 0 and run.end() < len(word)
-        if is_inside and len(letters) <= 2 and ch.LATIN_LIKE_CYRILLIC.issuperset(letters):
-            return True
         # At an edge, capitals are an abbreviation with an ending: PHPшник.
-        if len(letters) <= 2 and ch.LOWER_LATIN_LIKE_CYRILLIC.issuperset(letters):
+        alike = ch.LATIN_LIKE_CYRILLIC if is_inside else ch.LOWER_LATIN_LIKE_CYRILLIC
+        if len(run.group()) <= 2 and alike.issuperset(run.group()):
             return True
     return False
 

@@ -164,14 +164,11 @@ def _content(path: Path) -> bytes:
 
 def _check_expressions(path: Path, pattern: Pattern) -> None:
     # Each part alone: "(a" and "b)" are invalid, but compile when joined.
-    for key, expression, is_required in (
-        ("begins", pattern.begins, True),
-        ("goes_on", pattern.goes_on, False),
-    ):
+    for key in ("begins", "goes_on"):
         try:
-            check(_expression(expression))
+            check(_expression(getattr(pattern, key)))
         except PatternError as error:
-            if is_required or str(error) != MATCHES_EMPTY_TEXT:
+            if key == "begins" or str(error) != MATCHES_EMPTY_TEXT:
                 _refuse(path, f"pattern {pattern.id}: {key}: {error}")
 
 

@@ -60,16 +60,12 @@ class LinearPatterns:
         """
         data = utf8(text) if data is None else data
         searches = [self._ascii] if text.isascii() else [self._ascii, self._other]
-        matches = [
+        matches = sorted(
             match
-            for beginnings in searches
-            if beginnings
+            for beginnings in filter(None, searches)
             for match in self._matches(beginnings, data, max_per_pattern)
-        ]
-        if not matches:
-            return []
-        matches.sort()
-        return list(_in_characters(matches, data, text))
+        )
+        return list(_in_characters(matches, data, text)) if matches else []
 
     def _matches(
         self, beginnings: Any, data: bytes, max_per_pattern: int
@@ -83,7 +79,8 @@ class LinearPatterns:
             for number in match_set(window) or ():
                 counts[number] += 1
                 if counts[number] <= max_per_pattern:
-                    yield start, start + _match_length(self._whole[number], window), number
+                    match = compiled(self._whole[number]).match(window)
+                    yield start, start + (match.end() if match else 1), number
 
 
 def utf8(text: str) -> bytes:
@@ -113,11 +110,6 @@ def _may_match_ascii(regex: str) -> bool:
 
 def _any_of(patterns: Sequence[str]) -> Any:
     return compiled("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
-
-
-def _match_length(pattern: str, window: bytes) -> int:
-    match = compiled(pattern).match(window)
-    return int(match.end()) if match else 1
 
 
 def check(pattern: str, **options: bool) -> Any:

@@ -148,7 +148,8 @@ def _result(
         secrets = ()
     if not (hidden or instructions or secrets or personal or markup):
         return ScanResult((), "clean", document.text)
-    is_mostly_secret = _secret_share(normal, secrets) > MAX_SECRET_SHARE
+    secret_words = sum(len(normal[finding.start : finding.end].split()) for finding in secrets)
+    is_mostly_secret = secret_words > MAX_SECRET_SHARE * max(1, len(normal.split()))
     if secrets:
         # A note quotes the text of its finding, but no secret.
         instructions = tuple(
@@ -178,14 +179,6 @@ def _result(
     return ScanResult(tuple(ordered), verdict, normal, shown_markup)
 
 
-def _secret_share(text: str, secrets: tuple[Finding, ...]) -> float:
-    """The share of a text's words that belongs to secrets, 0 to 1."""
-    if not secrets:
-        return 0.0
-    words = sum(len(text[finding.start : finding.end].split()) for finding in secrets)
-    return words / max(1, len(text.split()))
-
-
 def _in_original(finding: Finding, removals: tuple[Removal, ...]) -> Finding:
     # The end is that of the last character: what was hidden after it is not part of the finding.
     start, last = (original_offset(removals, at) for at in (finding.start, finding.end - 1))
@@ -194,11 +187,11 @@ def _in_original(finding: Finding, removals: tuple[Removal, ...]) -> Finding:
 
 def _decoded(text: str, hidden: tuple[Finding, ...]) -> str:
     """The text that the hidden characters of all runs encode together."""
-    kinds = ("tag_characters", "variation_selectors")
-    runs = {
-        kind: "".join(text[f.start : f.end] for f in hidden if f.kind == kind) for kind in kinds
-    }
-    return "\n".join(decoded_text(kind, run) for kind, run in runs.items())
+    decoded = []
+    for kind in ("tag_characters", "variation_selectors"):
+        run = "".join(text[f.start : f.end] for f in hidden if f.kind == kind)
+        decoded.append(decoded_text(kind, run))
+    return "\n".join(decoded)
 
 
 def _score(

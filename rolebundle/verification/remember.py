@@ -30,7 +30,7 @@ from rolebundle.contracts.facts import (
 from rolebundle.contracts.terms import DEFAULT_SCOPE, Sensitivity, level_rank
 from rolebundle.errors import AccessDenied, EmbedderError, UsageError
 from rolebundle.ingest.indexes import embed_chunks
-from rolebundle.ingest.parsed import ParsedDocument, ReadyChunk
+from rolebundle.ingest.parsed import ParsedDocument, ready_chunk
 from rolebundle.ingest.prepare import IntakeDocument, RunSettings, stored_documents
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.trust import AgentView
@@ -297,7 +297,7 @@ def _scanned(request: RememberRequest, source: _Source, author: Author, now: str
     Raises:
         UsageError: nothing is left, or it forges a state.
     """
-    chunk = ReadyChunk("", request.fact, 1, request.fact.count("\n") + 1)
+    chunk = ready_chunk("", request.fact, 1, request.fact.count("\n") + 1)
     metadata = _metadata(source, now)._replace(
         scope=_scope(request.scope, source, author), sensitivity=_sensitivity(source, author)
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
-from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
+from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
 from support.amounts import lengths, linear_time, rounds
@@ -122,8 +122,11 @@ def test_the_same_text_twice_has_two_ids():
 
 
 def test_ready_chunks_are_not_changed():
-    ready = ReadyChunk("own-id", "x" * 5000, 3, 4, "code", ("t",), ("r",), ("e",))
-    empty = ReadyChunk("empty", " \n", 5, 5)
+    ready = ready_chunk(
+        "own-id", "x" * 5000, 3, 4,
+        content_type="code", tags=("t",), applicable_roles=("r",), excluded_roles=("e",),
+    )  # fmt: skip
+    empty = ready_chunk("empty", " \n", 5, 5)
     (chunk,) = chunk_document("doc", ParsedDocument(ready=(empty, ready)), SMALL)
     assert (chunk.chunk_id, chunk.content) == ("own-id", ready.content)
     assert (chunk.tags, chunk.applicable_roles, chunk.excluded_roles) == (("t",), ("r",), ("e",))

@@ -15,7 +15,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
+from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
 from rolebundle.ingest.prepare import IntakeDocument, scan_documents
 from rolebundle.scan import instructions
 from rolebundle.scan.settings import ScanSettings
@@ -167,7 +167,7 @@ def test_ready_made_chunks_keep_their_ids_and_texts(world: World) -> None:
         {"chunk_id": "c3", "content": f"{ZERO}\n\nthree{ZERO}"},
     ]
     parsed = ParsedDocument(
-        ready=tuple(ReadyChunk(chunk["chunk_id"], chunk["content"], 1, 1) for chunk in chunks),
+        ready=tuple(ready_chunk(chunk["chunk_id"], chunk["content"], 1, 1) for chunk in chunks),
     )
     metadata = DocumentMetadata("d", "s", f"Ti{ZERO}tle", "u")
     ((after, known, scanned),) = scan_documents([IntakeDocument(parsed, metadata)], ScanSettings())

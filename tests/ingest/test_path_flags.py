@@ -15,8 +15,7 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import sync
-from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.path_flags import (
+from rolebundle.ingest.authority import (
     UNTRUSTED,
     Flags,
     FlagsByPath,
@@ -24,6 +23,7 @@ from rolebundle.ingest.path_flags import (
     flags_at,
     limits_in,
 )
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage.content.documents import all_documents
 from rolebundle.storage.opening import open_reader, open_writer

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rolebundle.errors import DocumentError, with_detail
-from rolebundle.ingest.front_matter import FrontMatter, read_front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.text.decoding import decode, split_lines
 
@@ -60,17 +59,6 @@ def open_text(data: bytes, path: str) -> TextFile:
     """
     text, notes = decode(data, path)
     return TextFile(split_lines(text), notes)
-
-
-def front_matter(
-    lines: Sequence[str], path: str, start: int = 0, stop: int | None = None
-) -> FrontMatter:
-    """The front matter at the beginning of ``lines[start:stop]``; an empty one if there is none.
-
-    Raises:
-        DocumentError: ``bad_front_matter``.
-    """
-    return read_front_matter(lines, path, start, stop) or FrontMatter({}, start + 1, start)
 
 
 def damaged(

@@ -16,7 +16,7 @@ from lxml import etree
 from rolebundle.contracts.declared import utc_text
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers.base import Reader, ReaderOptions
+from rolebundle.ingest.readers.base import Reader
 from rolebundle.ingest.readers.html_hidden import HiddenElement, hidden_elements, hiding_sheets
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.counts import counted
@@ -42,15 +42,6 @@ _SKIPPED_TAGS = "script style template nav svg button select textarea iframe obj
 _SURROUNDING_TAGS = ("header", "footer", "aside")
 _UPDATED = {"article:modified_time", "last-modified", "dcterms.modified"}
 _LINE_BREAK = re.compile("\r\n|\r|\n")
-
-
-def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
-    """One document per file.
-
-    Raises:
-        DocumentError: ``unreadable_html``, ``undecodable``.
-    """
-    yield read_page(data, path)
 
 
 def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocument:
@@ -186,7 +177,7 @@ def _hidden_parts(hidden: Sequence[HiddenElement], page: bytes) -> Iterable[Hidd
             yield part._replace(start=breaks[first - 1], end=breaks[last])
 
 
-READER = Reader("html", 5, _read)
+READER = Reader("html", 5, lambda data, path, _options: [read_page(data, path)])
 
 
 # -- html lines --

@@ -31,6 +31,7 @@ from html import unescape
 from itertools import takewhile
 from typing import NamedTuple
 
+from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import base
 from rolebundle.scan.finding import HiddenPart
@@ -493,7 +494,7 @@ def _read(
     data: bytes, path: str, _options: base.ReaderOptions, form: Format
 ) -> Iterable[ParsedDocument]:
     file = base.open_text(data, path)
-    front = base.front_matter(file.lines if form is not _RST else (), path)
+    front = front_matter(file.lines if form is not _RST else (), path)
     scanner = Scanner(file.lines, front.body_index, form)
     if form is _ORG and b"@@comment:" in data:
         for at, line in enumerate(scanner.lines):
@@ -873,12 +874,9 @@ def _iso_date(date: str) -> str:
 
 
 READERS = {
-    reader.name: reader
-    for reader in (
-        base.Reader("text", 4, read_text),
-        base.Reader("org", 1, partial(_read, form=_ORG)),
-        base.Reader("rst", 4, partial(_read, form=_RST)),
-        base.Reader("subtitles", 1, _read_subtitles),
-        base.Reader("man", 2, _read_man),
-    )
+    "text": base.Reader("text", 4, read_text),
+    "org": base.Reader("org", 1, partial(_read, form=_ORG)),
+    "rst": base.Reader("rst", 4, partial(_read, form=_RST)),
+    "subtitles": base.Reader("subtitles", 1, _read_subtitles),
+    "man": base.Reader("man", 2, _read_man),
 }

@@ -22,6 +22,7 @@ from markdown_it.common.utils import normalizeReference
 from markdown_it.token import Token
 
 from rolebundle.errors import DocumentError, with_detail
+from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers.base import (
     MAX_TITLE_CHARS,
@@ -29,7 +30,6 @@ from rolebundle.ingest.readers.base import (
     ReaderOptions,
     TextFile,
     block_of,
-    front_matter,
     is_blank,
     open_text,
     runs,
@@ -40,14 +40,10 @@ from rolebundle.text.decoding import clean, split_lines
 from rolebundle.text.strict_json import LineIndex, LocatedObject, NotStrictError, parse_located
 
 _KINDS: dict[str, BlockKind] = {
-    "paragraph_open": "paragraph",
-    "blockquote_open": "paragraph",
-    "html_block": "paragraph",
-    "bullet_list_open": "list",
-    "ordered_list_open": "list",
+    **dict.fromkeys(("paragraph_open", "blockquote_open", "html_block"), "paragraph"),
+    **dict.fromkeys(("bullet_list_open", "ordered_list_open"), "list"),
+    **dict.fromkeys(("fence", "code_block"), "code"),
     "table_open": "table",
-    "fence": "code",
-    "code_block": "code",
 }
 _MARKUP = re.compile(r"[*_`\[\]<>&\\!~]")
 _ANCHOR = re.compile(r"\s*\{#[^}]*\}\s*$")
@@ -680,10 +676,7 @@ def _string(owner: Mapping[str, Any], key: str) -> str:
 
 
 READERS = {
-    reader.name: reader
-    for reader in (
-        Reader("markdown", 3, _read),
-        Reader("separated", 3, _read_separated),
-        Reader("ipynb", 1, _read_notebook),
-    )
+    "markdown": Reader("markdown", 3, _read),
+    "separated": Reader("separated", 3, _read_separated),
+    "ipynb": Reader("ipynb", 1, _read_notebook),
 }

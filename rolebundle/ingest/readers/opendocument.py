@@ -273,9 +273,6 @@ class _OpenDocument(Walk):
 
     # Elements inside of paragraphs
 
-    def _span(self, element: Any, look: Look, parts: list[str]) -> None:
-        self.inline(element, {**look, **self._look("text", element)}, parts)
-
     def _spaces(self, element: Any, look: Look, parts: list[str]) -> None:
         count = min(archive.integer_in(element.get(f"{_TEXT}c"), 1), _MAX_REPEATED)
         parts.append("" if office.hides_all(look) else " " * count)
@@ -316,7 +313,9 @@ class _OpenDocument(Walk):
         "s": _spaces,
         "tab": office.mark("\t"),
         "line-break": office.mark("\n"),
-        "span": _span,
+        "span": lambda self, element, look, parts: self.inline(
+            element, {**look, **self._look("text", element)}, parts
+        ),
         "note": _note,
         **dict.fromkeys(("section", "hidden-text", "variable-set", "user-field-get"), _conditional),
         **dict.fromkeys(

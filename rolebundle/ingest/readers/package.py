@@ -47,13 +47,8 @@ _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
 _USUAL = rb"http://schemas.openxmlformats.org/\1/2006/\2"
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _PARSING: dict[str, Any] = {
-    "resolve_entities": False,
-    "no_network": True,
-    "load_dtd": False,
-    "huge_tree": False,
-    "remove_comments": True,
-    "remove_pis": True,
-    "collect_ids": False,
+    **dict.fromkeys(("remove_comments", "remove_pis", "no_network"), True),
+    **dict.fromkeys(("resolve_entities", "load_dtd", "huge_tree", "collect_ids"), False),
 }
 
 

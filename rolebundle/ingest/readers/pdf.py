@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from math import hypot
 from typing import Any, NamedTuple
 
@@ -91,19 +92,21 @@ def _opens_without_password(reader: pypdf.PdfReader) -> bool:
 def _metadata(reader: pypdf.PdfReader, pages: list[PageText]) -> dict[str, object]:
     """The title, and the date of the last change. What is broken is left out."""
     information: Any = None
-    title, date = "", None
-    with suppress(Exception):  # bad metadata must not prevent reading the text
+    found: dict[str, object] = {}
+    # Bad metadata must not prevent reading the text.
+    with suppress(Exception):
         information = reader.metadata
-    with suppress(Exception):
-        title = declared_title(information.title)
-    with suppress(Exception):
-        title = title or _shown_title(reader.pages[0], pages[0][0])
-    with suppress(Exception):
-        date = information.modification_date
-    with suppress(Exception):
-        date = date or information.creation_date
-    metadata = {"title": title, "updated_at": date.isoformat() if date else ""}
-    return {key: value for key, value in metadata.items() if value}
+    for key, value in (
+        ("title", lambda: declared_title(information.title)),
+        ("title", lambda: _shown_title(reader.pages[0], pages[0][0])),
+        ("updated_at", lambda: information.modification_date),
+        ("updated_at", lambda: information.creation_date),
+    ):
+        with suppress(Exception):
+            found[key] = found.get(key) or value()
+    if isinstance(date := found.get("updated_at"), datetime):
+        found["updated_at"] = date.isoformat()
+    return {key: value for key, value in found.items() if value}
 
 
 def declared_title(value: object) -> str:

@@ -14,8 +14,9 @@ from typing import Any, get_args
 from rolebundle.contracts.declared import DeclaredMetadata
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError, with_detail
-from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
+from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
 from rolebundle.ingest.readers.base import Reader, ReaderOptions, block_of, is_blank, open_text
+from rolebundle.storage.content.stored_document import StoredChunk
 from rolebundle.text import strict_json
 from rolebundle.text.counts import counted
 from rolebundle.text.decoding import clean, cleaned_note, looks_binary, split_lines, with_newlines
@@ -109,7 +110,7 @@ class _Corpus:
                 notes=self._notes + _unknown_keys(record, noted),
             )
 
-    def _chunk(self, chunk: Any, document: strict_json.LocatedObject) -> ReadyChunk:
+    def _chunk(self, chunk: Any, document: strict_json.LocatedObject) -> StoredChunk:
         if not isinstance(chunk, strict_json.LocatedObject):
             raise self._error(document.at, "a chunk must be an object")
         content = self._text(chunk, "content")
@@ -118,15 +119,14 @@ class _Corpus:
         if content_type not in _CONTENT_TYPES:
             allowed = ", ".join(_CONTENT_TYPES)
             raise self._error(chunk.at, f"`content_type` must be one of {allowed}")
-        return ReadyChunk(
-            chunk_id=self._text(chunk, "chunk_id"),
-            content=content,
-            start_line=self._index.line(first),
-            end_line=self._index.line(last),
+        keys = ("tags", "applicable_roles", "excluded_roles")
+        return ready_chunk(
+            self._text(chunk, "chunk_id"),
+            content,
+            self._index.line(first),
+            self._index.line(last),
             content_type=content_type,
-            tags=self._texts(chunk, "tags"),
-            applicable_roles=self._texts(chunk, "applicable_roles"),
-            excluded_roles=self._texts(chunk, "excluded_roles"),
+            **{key: self._texts(chunk, key) for key in keys},
         )
 
     def _text(self, owner: strict_json.LocatedObject, key: str) -> str:
@@ -237,7 +237,4 @@ def _document(line: str, number: int, noted: set[str]) -> ParsedDocument:
     )
 
 
-READERS = {
-    reader.name: reader
-    for reader in (Reader("json", 2, _read_json), Reader("jsonl", 5, _read_jsonl))
-}
+READERS = {"json": Reader("json", 2, _read_json), "jsonl": Reader("jsonl", 5, _read_jsonl)}

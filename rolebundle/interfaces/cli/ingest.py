@@ -24,9 +24,9 @@ from rolebundle.contracts.ingest import IngestResult
 from rolebundle.contracts.operation_requests import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError, RolebundleError, UsageError
+from rolebundle.ingest.authority import UNTRUSTED
 from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.path_flags import UNTRUSTED
 from rolebundle.ingest.report import ERROR_CODES, IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, Skipped
 from rolebundle.ingest.watch import WatchOptions
