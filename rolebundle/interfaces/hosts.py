@@ -171,8 +171,10 @@ class HostFile:
     def undo(self, server: str) -> None:
         """Put the file back as it was before the change. A file that was made is deleted.
 
+        What others changed since stays.
+
         Raises:
-            UsageError: ``nothing_to_undo``: there is no change, or the file has changed since.
+            UsageError: ``nothing_to_undo``: there is no change, or the entry is another one today.
             ConfigurationError, StorageError: as for :meth:`write`.
         """
         written = self._kept(self._written(server))
@@ -182,14 +184,12 @@ class HostFile:
                 f"{self.path}: rolebundle has not changed it",
                 "give the same host, --file and --name as with --write",
             )
-        if self._read().encode() != written:
-            raise UsageError(
-                "nothing_to_undo",
-                f"{self.path}: it has changed since rolebundle wrote its entry {server!r}",
-                f"edit it by hand; the file as it was is {self._backup(server)}",
-            )
-        if original := self._original(server):
-            self._replace(written.decode(), original)
+        text = self._read()
+        undone = self._original(server)
+        if text.encode() != written:
+            undone = self._without(text, server, written.decode())
+        if undone:
+            self._replace(text, undone)
         else:
             self._guarded(self.path.unlink, self.path)
         for file in (self._written(server), self._backup(server)):
@@ -239,6 +239,28 @@ class HostFile:
             return _inserted(text, servers, _member(server, entry, unit, 2), unit, 1)
         start, last = servers.spans[server]
         return text[:start] + _with_line_ends_of(text, _dumped(entry, unit, 2)) + text[last + 1 :]
+
+    def _without(self, text: str, server: str, written: str) -> str:
+        """A text that others changed since, with the entry that was there before, or none."""
+        ours = self._entries(written)[server]
+        before = self._entries(self._original(server)).get(server)
+        values, servers = self._parsed(text), {**self._entries(text)}
+        if servers.pop(server, None) != ours:
+            raise UsageError(
+                "nothing_to_undo",
+                f"{self.path}: its entry {server!r} is not the one that rolebundle wrote",
+                f"edit it by hand; the file as it was is {self._backup(server)}",
+            )
+        if self._host.is_toml:
+            table = _with_line_ends_of(text, _table(self._host.container, server, ours))
+            undone = text.replace(table, "", 1)
+            if server in self._entries(undone):
+                raise self._refused(f"the entry {server!r} was edited since")
+            return undone
+        if before is not None:
+            servers[server] = before
+        values = {**values, self._host.container: servers}
+        return json.dumps(values, indent=_indent(text), ensure_ascii=text.isascii()) + "\n"
 
     def _refused(self, problem: str) -> ConfigurationError:
         return ConfigurationError(
