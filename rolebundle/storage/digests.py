@@ -16,7 +16,7 @@ from typing import NamedTuple
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.sqlite_file import Row
-from rolebundle.storage.row_digest import row_digest
+from rolebundle.storage.seal import row_digest
 
 INDEXED_COLUMNS = "title, headings, content, tags, hints"
 UNINDEXED_COLUMNS = (

@@ -17,7 +17,7 @@ from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.indexes import vector_cache, vector_index
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.row_digest import digest_rows, row_digest
+from rolebundle.storage.seal import digest_rows, row_digest
 from support.corpora import FLAGGED, build, document, embed, file_of, put_file
 from support.fake_embedder import HashingProvider
 from support.flipped_files import POLICY, QUARANTINED

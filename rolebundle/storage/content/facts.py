@@ -19,7 +19,7 @@ from rolebundle.storage.files.sqlite_file import Binding
 from rolebundle.storage.files.stored_values import typed
 from rolebundle.storage.indexes.compartments import REMEMBERED
 from rolebundle.storage.indexes.partition import DeniedPatterns
-from rolebundle.storage.row_digest import row_digest
+from rolebundle.storage.seal import row_digest
 
 _FACTS = (
     "remembered r JOIN document d ON d.id = r.document JOIN file f ON f.id = d.file "
