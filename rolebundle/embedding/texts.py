@@ -73,7 +73,7 @@ def prefixes_for(model: str, override: tuple[str, str] | None = None) -> tuple[s
             adds them by itself.
     """
     if override is not None:
-        return (*override, "")
+        return override
     name = model.casefold().replace("_", "-")
     return next((prefixes for pattern, prefixes in _BY_NAME if re.search(pattern, name)), ("", ""))
 
