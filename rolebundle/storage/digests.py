@@ -212,16 +212,18 @@ def write(corpus: Corpus, table: str, rowids: Sequence[int] | None = None) -> No
     A chunk whose text does not match its hash gets none. Call it inside a write transaction.
     """
     rows = checked(corpus, table, rowids)
-    key = _TABLES[table].key.removeprefix("d.")
     changes = [(row.expected, row.rowid) for row in rows if row.expected and not row.is_intact]
-    corpus.run_many(f"UPDATE {table} SET digest = ? WHERE {key} = ?", changes)
+    corpus.run_many(f"UPDATE {table} SET digest = ? WHERE {_key(table)} = ?", changes)
 
 
 def remove_damaged(corpus: Corpus, table: str) -> None:
     """Delete the rows of a table that are not what was stored, inside a write transaction."""
-    key = _TABLES[table].key.removeprefix("d.")
     damaged = [(row.rowid,) for row in checked(corpus, table) if not row.is_intact]
-    corpus.run_many(f"DELETE FROM {table} WHERE {key} = ?", damaged)
+    corpus.run_many(f"DELETE FROM {table} WHERE {_key(table)} = ?", damaged)
+
+
+def _key(table: str) -> str:
+    return _TABLES[table].key.removeprefix("d.")
 
 
 def write_all(corpus: Corpus) -> None:

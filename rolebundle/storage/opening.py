@@ -264,11 +264,10 @@ def apply_migrations(corpus: Corpus) -> None:
         version = db.pragma("user_version")
         if version == 0:
             db.execute(_statements(migrated(migrations())))
+            db.execute("INSERT INTO corpus_state VALUES (1, ?, 0, 0, 0)", (uuid4().hex,))
         else:
             for entry in migrations()[version:]:
                 db.execute(entry.read_text(encoding="utf-8"))
-        if version == 0:
-            db.execute("INSERT INTO corpus_state VALUES (1, ?, 0, 0, 0)", (uuid4().hex,))
         # After all steps, because it reads and writes the newest schema.
         if version < _COMPARTMENTS:
             _fill_compartments(corpus)
