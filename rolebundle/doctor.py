@@ -39,6 +39,7 @@ from rolebundle.storage.content import store
 from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.files.file_format import check_path
 from rolebundle.storage.files.partial import COMPANIONS, stale_partials
+from rolebundle.storage.files.sqlite_file import sqlite_version
 from rolebundle.storage.indexes.vector_index import active_index, stale_reason
 from rolebundle.storage.location import (
     audit_path,
@@ -115,8 +116,6 @@ def _problem(name: str, message: str, remedy: str) -> DoctorCheck:
 
 
 def _versions() -> DoctorCheck:
-    from rolebundle.storage.files.sqlite_file import sqlite_version
-
     numbers = [f"Python {platform.python_version()}", f"SQLite {sqlite_version()}"]
     missing = []
     for name in _DISTRIBUTIONS:
