@@ -39,7 +39,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import CorpusCounts, corpus_counts
 from rolebundle.storage.damage import salvage
 from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.files.lock import FolderLock
+from rolebundle.storage.files.lock import folder_lock
 from rolebundle.storage.files.partial import (
     partial_file,
     remove_stale_partials,
@@ -376,14 +376,11 @@ def _restore(
         if not confirmed:
             return report
         moment = datetime.now(UTC).strftime(_MOMENT)
-        lock = FolderLock(path, exclusive=True)
-        try:
+        with folder_lock(path, exclusive=True):
             # First, so that the restored corpus never has an audit that is too old for it.
             if audit_state == "restored":
                 replace_file(audit_copy, audit, AUDIT_FORMAT, "replaced", moment)
             replaced = replace_file(corpus_copy, path, corpus_format(), "replaced", moment)
-        finally:
-            lock.release()
     if schema == latest_version():
         with open_reader(path) as corpus:
             Recorder(path).note(corpus, "restore", details={"documents": copied.documents})
