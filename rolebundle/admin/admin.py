@@ -24,7 +24,6 @@ from rolebundle.ingest.reading_progress import OnReading, no_reading
 from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.sync import ingest, update
 from rolebundle.ingest.watch import WatchedCorpus, Watcher, WatchOptions
-from rolebundle.repair import repair
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import true_generation
 from rolebundle.storage.records import roots
@@ -164,6 +163,8 @@ class Admin:
 
     def repair(self) -> RepairReport:
         """Replace a damaged corpus by what can be saved; see :func:`rolebundle.repair.repair`."""
+        from rolebundle.repair import repair  # With the doctor, which no other command needs.
+
         self.close()
         return repair(self.workspace.path)
 

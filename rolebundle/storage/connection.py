@@ -15,7 +15,6 @@ from math import inf
 from time import perf_counter
 
 import apsw
-import sqlite_vec
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import seal
@@ -233,6 +232,8 @@ class Corpus(SqliteFile):
         """Make sqlite-vec's functions and tables available on this connection."""
         if self._has_vectors:
             return
+        import sqlite_vec  # It imports numpy.
+
         with self._mapped_errors(), self._extensions_enabled():
             self.db.load_extension(sqlite_vec.loadable_path())
         self._has_vectors = True
