@@ -44,7 +44,7 @@ def test_a_file_opened_as_unchanging_is_opened_again_if_it_changes(
     monkeypatch.setattr(
         sqlite_file,
         "_connect_read_only",
-        lambda path, patience: (sqlite_file._connect(f"file:{path}?immutable=1", patience), True),
+        lambda path: (sqlite_file._connect(f"file:{path}?immutable=1"), True),
     )
     with open_reader(db) as corpus:
         assert corpus.is_current()
