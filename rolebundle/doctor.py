@@ -10,7 +10,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -39,6 +39,7 @@ from rolebundle.storage.content import store
 from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.files.file_format import check_path
 from rolebundle.storage.files.partial import COMPANIONS, stale_partials
+from rolebundle.storage.files.sqlite_file import sqlite_version
 from rolebundle.storage.indexes.vector_index import active_index, stale_reason
 from rolebundle.storage.location import (
     audit_path,
@@ -82,41 +83,49 @@ def examine(path: Path) -> DoctorReport:
     try:
         check_path(path, corpus_format())
     except CorpusCorrupt as error:
-        damage = _problem("content", error.message, REPAIR)
-    checks = [_versions(), _permissions(path), _space(path), *_leftovers(path)]
-    checks += [damage] if damage else _examine_content(path)
-    checks += [_audit(audit_path(path))]
-    checks += _watch(path)
-    return _report(path, checks)
-
-
-def _report(path: Path, checks: list[DoctorCheck]) -> DoctorReport:
+        damage = _problem(error.message, REPAIR)
+    checks = [
+        *_named("versions", _versions()),
+        *_named("permissions", _permissions(path)),
+        *_named("space", _space(path)),
+        *_named("leftovers", _leftovers(path)),
+        *(_named("content", damage) if damage else _examine_content(path)),
+        *_named("audit", _audit(audit_path(path))),
+        *_named("watch", _watch(path)),
+    ]
     is_sound = all(check.state != "problem" for check in checks)
     return DoctorReport(location=str(path), sound=is_sound, checks=checks)
 
 
-def _check(name: str, state: CheckState, message: str, remedy: str = "") -> DoctorCheck:
-    return DoctorCheck(name=name, state=state, message=message, remedy=remedy)
+Finding = tuple[CheckState, str, str]
+"""The state, a message, and what to do; empty if there is nothing to do."""
 
 
-def _ok(name: str, message: str) -> DoctorCheck:
-    return _check(name, "ok", message)
+def _ok(message: str) -> Finding:
+    return "ok", message, ""
 
 
-def _warning(name: str, message: str, remedy: str) -> DoctorCheck:
-    return _check(name, "warning", message, remedy)
+def _warning(message: str, remedy: str) -> Finding:
+    return "warning", message, remedy
 
 
-def _problem(name: str, message: str, remedy: str) -> DoctorCheck:
-    return _check(name, "problem", message, remedy)
+def _problem(message: str, remedy: str) -> Finding:
+    return "problem", message, remedy
+
+
+def _named(name: str, found: Finding | Iterable[Finding]) -> list[DoctorCheck]:
+    """What a check found, under its name."""
+    findings = [found] if isinstance(found, tuple) else found
+    return [
+        DoctorCheck(name=name, state=state, message=message, remedy=remedy)
+        for state, message, remedy in findings
+    ]
 
 
 # -- the machine and the files beside the corpus ---------------------------------------------------
 
 
-def _versions() -> DoctorCheck:
-    from rolebundle.storage.files.sqlite_file import sqlite_version
-
+def _versions() -> Finding:
     numbers = [f"Python {platform.python_version()}", f"SQLite {sqlite_version()}"]
     missing = []
     for name in _DISTRIBUTIONS:
@@ -127,11 +136,10 @@ def _versions() -> DoctorCheck:
     message = ", ".join(numbers) + f", schema {latest_version()}"
     if missing:
         return _warning(
-            "versions",
             f"{message}; not installed as a package: {', '.join(missing)}",
             "pip install rolebundle",
         )
-    return _ok("versions", message)
+    return _ok(message)
 
 
 def _own_files(path: Path) -> list[Path]:
@@ -149,11 +157,11 @@ def _own_files(path: Path) -> list[Path]:
     return [file for file in files if is_there(file)] + purge.backups(path)
 
 
-def _permissions(path: Path) -> DoctorCheck:
+def _permissions(path: Path) -> Finding:
     if sys.platform == "win32":
-        return _ok("permissions", "not checked on Windows")
+        return _ok("not checked on Windows")
     if not is_corpus(path):
-        return _ok("permissions", "not checked: the file cannot be recognized as a corpus")
+        return _ok("not checked: the file cannot be recognized as a corpus")
     wide = []
     for file in _own_files(path):
         try:
@@ -164,46 +172,41 @@ def _permissions(path: Path) -> DoctorCheck:
     if wide:
         names = ", ".join(file.name for file in wide)
         return _warning(
-            "permissions",
             f"other users may open {names}",
             f"chmod go= {' '.join(quote(str(file)) for file in wide)}",
         )
-    return _ok("permissions", "only the owner can open the files")
+    return _ok("only the owner can open the files")
 
 
-def _space(path: Path) -> DoctorCheck:
+def _space(path: Path) -> Finding:
     try:
         free = shutil.disk_usage(path.parent).free
         needed = 2 * path.stat().st_size + _SPARE_BYTES
     except OSError as error:
-        return _warning("space", f"cannot be read ({error.strerror})", "check the disk")
+        return _warning(f"cannot be read ({error.strerror})", "check the disk")
     message = f"{free >> 20:,} MiB free beside the corpus"
     if free < needed:
         return _warning(
-            "space",
             f"{message}; a purge or repair needs up to {needed >> 20:,} MiB",
             "free some disk space",
         )
-    return _ok("space", message)
+    return _ok(message)
 
 
-def _leftovers(path: Path) -> Iterator[DoctorCheck]:
+def _leftovers(path: Path) -> Iterator[Finding]:
     partial = stale_partials(path)
     if partial:
         names = " ".join(quote(str(file)) for file in partial)
-        yield _warning(
-            "leftovers", f"{counted(len(partial), 'file')} of killed runs", f"rm {names}"
-        )
+        yield _warning(f"{counted(len(partial), 'file')} of killed runs", f"rm {names}")
     copies = purge.backups(path)
     if copies:
         names = ", ".join(file.name for file in copies)
         yield _warning(
-            "leftovers",
             f"older copies of the corpus, which a purge does not change: {names}",
             "rolebundle corpus purge --backups, if you do not need them",
         )
     if not (partial or copies):
-        yield _ok("leftovers", "none")
+        yield _ok("none")
 
 
 # -- the content -----------------------------------------------------------------------------------
@@ -217,47 +220,44 @@ def _examine_content(path: Path) -> Iterator[DoctorCheck]:
             with Corpus.open_read_only(copy, corpus_format()) as corpus:
                 schema = schema_version(corpus)
                 problem = page_problem(corpus) if schema < latest_version() else ""
-            if problem:
-                yield _problem("content", problem, REPAIR)
-                return
             if schema < latest_version():
-                yield _warning(
-                    "content",
-                    f"schema {schema}; only the file's pages were checked",
-                    "rolebundle ingest PATH migrates it",
-                )
+                message = f"schema {schema}; only the file's pages were checked"
+                older = _warning(message, "rolebundle ingest PATH migrates it")
+                yield from _named("content", _problem(problem, REPAIR) if problem else older)
                 return
             corpus = stack.enter_context(open_writer(copy, lock=False, verify=False, replica=True))
             problems = find_problems(corpus, deny_matcher(corpus))
         except CorpusCorrupt as error:
-            yield _problem("content", error.message.removeprefix(f"{copy}: "), REPAIR)
+            message = error.message.removeprefix(f"{copy}: ")
+            yield from _named("content", _problem(message, REPAIR))
             return
         except WrongFile as error:
             raise type(error)(
                 error.code, error.message.replace(str(copy), str(path)), error.hint
             ) from error
         remedy = _remedy(corpus)
-        for found in problems[:_MAX_PROBLEMS]:
-            message = found.message.replace(str(copy), str(path))
-            yield _problem("content", f"{message} [{found.code}]", remedy)
+        messages = [
+            f"{found.message.replace(str(copy), str(path))} [{found.code}]"
+            for found in problems[:_MAX_PROBLEMS]
+        ]
         if problems[_MAX_PROBLEMS:]:
-            yield _problem("content", f"and {len(problems) - _MAX_PROBLEMS} more problems", remedy)
-        if not problems:
-            yield _ok("content", "rows, hashes and indexes agree")
-        for name, check in (
-            ("policy", _policy),
-            ("purges", _purges),
-            ("model", _model),
-            ("roots", _roots),
-        ):
+            messages.append(f"and {len(problems) - _MAX_PROBLEMS} more problems")
+        found = [_problem(message, remedy) for message in messages]
+        yield from _named("content", found or _ok("rows, hashes and indexes agree"))
+        checks: dict[str, Callable[[Corpus], Finding | Iterable[Finding]]] = {
+            "policy": _policy,
+            "purges": _purges,
+            "model": _model,
+            "roots": _roots,
+            "replica": _replica,
+            "publications": _publications,
+        }
+        for name, check in checks.items():
             try:
-                yield check(corpus)
+                yield from _named(name, check(corpus))
             except CorpusCorrupt:
-                yield _warning(name, "not checked, because the corpus is damaged", remedy)
-        try:
-            yield from _replication(corpus)
-        except CorpusCorrupt:
-            yield _warning("replica", "not checked, because the corpus is damaged", remedy)
+                unchecked = "not checked, because the corpus is damaged"
+                yield from _named(name, _warning(unchecked, remedy))
 
 
 def _remedy(corpus: Corpus) -> str:
@@ -268,61 +268,61 @@ def _remedy(corpus: Corpus) -> str:
         return REPAIR
 
 
-def _replication(corpus: Corpus) -> Iterator[DoctorCheck]:
-    """Whether a replica was renewed in time, and whether a publisher published its purges."""
+def _replica(corpus: Corpus) -> Iterator[Finding]:
+    """Whether a replica was renewed in time."""
     record = load_record(corpus)
-    if record is not None:
-        now = datetime.now(UTC)
-        message = (
-            f"of {record.publisher}, generation {record.generation}, published "
-            f"{age(record.age_hours(now))} ago"
-        )
-        if record.is_refusing(now):
-            since = f"since {record.refuses_at} it gives no answers"
-            yield _problem("replica", f"{message}; {since}", PULL)
-        elif record.is_expired(now):
-            yield _warning("replica", f"{message}; to be renewed by {record.expires_at}", PULL)
-        else:
-            yield _ok("replica", message)
+    if record is None:
+        return
+    now = datetime.now(UTC)
+    message = (
+        f"of {record.publisher}, generation {record.generation}, published "
+        f"{age(record.age_hours(now))} ago"
+    )
+    if record.is_refusing(now):
+        yield _problem(f"{message}; since {record.refuses_at} it gives no answers", PULL)
+    elif record.is_expired(now):
+        yield _warning(f"{message}; to be renewed by {record.expires_at}", PULL)
+    else:
+        yield _ok(message)
+
+
+def _publications(corpus: Corpus) -> Iterator[Finding]:
+    """Whether a publisher published its purges."""
     for publication in publications(corpus):
+        target, published_at = publication.target, publication.published_at
         if publication.is_outdated:
-            yield _warning(
-                "publications",
-                f"{publication.target}: what was purged since "
-                f"{publication.published_at or 'a publish that was not completed'} may still be "
-                "there",
-                publish_command(publication),
+            since = published_at or "a publish that was not completed"
+            message = f"{target}: what was purged since {since} may still be there"
+            yield _warning(message, publish_command(publication))
+        elif not published_at:
+            message = (
+                f"{target}: a publish was not completed; what its readers may not see any more may "
+                "still be there"
             )
-        elif not publication.published_at:
-            yield _warning(
-                "publications",
-                f"{publication.target}: a publish was not completed; what its readers may not see "
-                "any more may still be there",
-                publish_command(publication),
-            )
+            yield _warning(message, publish_command(publication))
 
 
-def _policy(corpus: Corpus) -> DoctorCheck:
+def _policy(corpus: Corpus) -> Finding:
     stored = stored_policy.load_policy(corpus)
     if stored is None:
-        return _ok("policy", "none")
+        return _ok("none")
     problem = policy_problem(stored)
     if problem:
-        return _warning("policy", f"every agent is denied: {problem}", "rolebundle policy set FILE")
-    return _ok("policy", f"in effect since {stored.set_at}")
+        return _warning(f"every agent is denied: {problem}", "rolebundle policy set FILE")
+    return _ok(f"in effect since {stored.set_at}")
 
 
-def _purges(corpus: Corpus) -> DoctorCheck:
+def _purges(corpus: Corpus) -> Finding:
     pending = len(purge.unfinished(corpus))
     if pending:
-        return _warning("purges", f"{pending} pending", "rolebundle corpus purge")
-    return _ok("purges", "none pending")
+        return _warning(f"{pending} pending", "rolebundle corpus purge")
+    return _ok("none pending")
 
 
-def _model(corpus: Corpus) -> DoctorCheck:
+def _model(corpus: Corpus) -> Finding:
     index = active_index(corpus)
     if index is None:
-        return _ok("model", "none: the corpus has no vectors, and retrieval is lexical")
+        return _ok("none: the corpus has no vectors, and retrieval is lexical")
     model = index.identity.model
     name = f"{model.provider}:{model.model}"
     try:
@@ -330,23 +330,22 @@ def _model(corpus: Corpus) -> DoctorCheck:
         spec = spec_from_json(index.connection, model, deadline_seconds=SECONDS_FOR_MODEL)
         current = provider_for(spec).identity
     except RolebundleError as error:
-        return _warning("model", f"{name}: {error.message}", error.hint)
+        return _warning(f"{name}: {error.message}", error.hint)
     if current != model:
         return _warning(
-            "model",
             f"{name} is another version than that of the index",
             f"rolebundle corpus embed --model {model.provider}:{model.model}",
         )
     stale = stale_reason(corpus, index)
     if stale:
-        return _warning("model", f"{name}: {stale}", "rolebundle corpus embed")
-    return _ok("model", f"{name}, at hand")
+        return _warning(f"{name}: {stale}", "rolebundle corpus embed")
+    return _ok(f"{name}, at hand")
 
 
-def _roots(corpus: Corpus) -> DoctorCheck:
+def _roots(corpus: Corpus) -> Finding:
     """Whether the ingested files are still there, and how many of them changed."""
     if stored_manifest(corpus):
-        return _ok("roots", "none: the files are on the publisher's machine")
+        return _ok("none: the files are on the publisher's machine")
     files = store.known_files(corpus)
     roots = {root_of(location, path) for location, (path, _, _) in files.items()}
     missing = sorted(str(root) for root in roots if not root.exists())
@@ -365,7 +364,6 @@ def _roots(corpus: Corpus) -> DoctorCheck:
         message += f", {compared} of them compared"
     if missing:
         return _warning(
-            "roots",
             f"{message}; not there: {', '.join(missing)}",
             "bring them back, or, if they were moved, `rolebundle corpus roots move OLD NEW`; "
             "their documents stay",
@@ -375,11 +373,10 @@ def _roots(corpus: Corpus) -> DoctorCheck:
         problems += [f"{unreadable} cannot be read"] if unreadable else []
         folders = " ".join(sorted(quote(str(root)) for root in roots))
         return _warning(
-            "roots",
             f"{message}; since then {' and '.join(problems)}",
             "rolebundle ingest" if root_storage.load(corpus) else f"rolebundle ingest {folders}",
         )
-    return _ok("roots", f"{message}, unchanged; new files were not looked for")
+    return _ok(f"{message}, unchanged; new files were not looked for")
 
 
 def root_of(location: str, path: str) -> Path:
@@ -390,7 +387,7 @@ def root_of(location: str, path: str) -> Path:
     return folder
 
 
-def _watch(path: Path) -> Iterator[DoctorCheck]:
+def _watch(path: Path) -> Iterator[Finding]:
     """Whether the watch that kept the corpus in step is still there."""
     watch = read_heartbeat(path)
     if watch is None:
@@ -399,33 +396,33 @@ def _watch(path: Path) -> Iterator[DoctorCheck]:
     restart_hint = "start `rolebundle watch` again, if the corpus is to follow the files"
     silent = f"{seconds_since(watch.heartbeat_at, now):.0f} s ago"
     if watch.state == "stopped" and not watch.problem:
-        yield _ok("watch", f"ended {silent}")
+        yield _ok(f"ended {silent}")
     elif watch.problem == "too_many_removed":
         many = "more than a fifth of a folder's documents disappeared at once"
-        yield _warning("watch", many, f"rolebundle ingest, if that is meant; then {restart_hint}")
+        yield _warning(many, f"rolebundle ingest, if that is meant; then {restart_hint}")
     elif watch.state == "stopped":
-        yield _warning("watch", f"ended {silent}: {watch.problem}", restart_hint)
+        yield _warning(f"ended {silent}: {watch.problem}", restart_hint)
     elif not is_alive(watch, now):
-        yield _warning("watch", f"last heard {silent}: it was killed, or hangs", restart_hint)
+        yield _warning(f"last heard {silent}: it was killed, or hangs", restart_hint)
     elif watch.problem:
-        yield _warning("watch", f"tries again after: {watch.problem}", "see its messages")
+        yield _warning(f"tries again after: {watch.problem}", "see its messages")
     else:
         waiting = seconds_since(watch.pending_since, now)
-        yield _ok("watch", f"{watch.state}, last heard {silent}, changes wait for {waiting:.0f} s")
+        yield _ok(f"{watch.state}, last heard {silent}, changes wait for {waiting:.0f} s")
 
 
 # -- the audits ------------------------------------------------------------------------------------
 
 
-def _audit(path: Path) -> DoctorCheck:
+def _audit(path: Path) -> Finding:
     if not is_there(path):
-        return _ok("audit", "none")
+        return _ok("none")
     remedy = "keep the file as evidence; see rolebundle policy audit verify"
     try:
         with private_copy(path) as copy:
             result = verify_file(copy)
     except RolebundleError as error:
-        return _problem("audit", error.message, remedy)
+        return _problem(error.message, remedy)
     if result.problem is not None:
-        return _problem("audit", f"{path}: {result.problem.message}", remedy)
-    return _ok("audit", f"{counted(result.rows, 'row')}, head {result.head}")
+        return _problem(f"{path}: {result.problem.message}", remedy)
+    return _ok(f"{counted(result.rows, 'row')}, head {result.head}")

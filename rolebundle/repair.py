@@ -34,7 +34,7 @@ from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.damage import salvage
 from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.files.file_format import check_path
-from rolebundle.storage.files.lock import FolderLock
+from rolebundle.storage.files.lock import folder_lock
 from rolebundle.storage.files.partial import partial_file, sync_file
 from rolebundle.storage.files.sqlite_file import Row, SqliteFile
 from rolebundle.storage.indexes import vector_index
@@ -64,34 +64,29 @@ def repair(path: Path) -> RepairReport:
             was changed.
     """
     path = Path(os.path.realpath(path))
-    lock = FolderLock(path, exclusive=True)
     try:
-        if _is_sound(path):
-            return RepairReport(location=str(path), repaired=False)
-        if salvage.is_replica(path):
-            raise UsageError(
-                "replica_is_read_only",
-                f"{path}: is a damaged replica; a repair would make another corpus of it",
-                f"replace it by the one that is published now: `{PULL}`",
-            )
-        report = _repair(path)
+        with folder_lock(path, exclusive=True):
+            if _is_sound(path):
+                return RepairReport(location=str(path), repaired=False)
+            if salvage.is_replica(path):
+                raise UsageError(
+                    "replica_is_read_only",
+                    f"{path}: is a damaged replica; a repair would make another corpus of it",
+                    f"replace it by the one that is published now: `{PULL}`",
+                )
+            report = _repair(path)
     except OSError as error:
         raise StorageError(
             "repair_failed",
             f"{path}: the new file cannot be written beside it ({error.strerror})",
             "make room, or give yourself write permission to the folder",
         ) from error
-    finally:
-        lock.release()
     recorder = Recorder(path)
     with open_reader(path) as corpus:
         if stored_policy.has_policy(corpus):
             recorder.begin(corpus)
-        recorder.note(
-            corpus,
-            "repair",
-            details={"kept": report.documents, "lost": len(report.lost)},
-        )
+        details = {"kept": report.documents, "lost": len(report.lost)}
+        recorder.note(corpus, "repair", details=details)
     return report
 
 

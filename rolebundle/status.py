@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rolebundle.contracts.status import (
     BetterModel,
+    CheckProblem,
     CorpusStatus,
     IndexStatus,
     PathFlags,
@@ -26,7 +27,7 @@ from rolebundle.retrieval.answer.corpus_state import corpus_state
 from rolebundle.storage.backup import private_copy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents
-from rolebundle.storage.damage.check import Problem, find_problems
+from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.indexes import approximate_index, vector_cache, vector_index
 from rolebundle.storage.indexes.approximate_index import ApproximateState
 from rolebundle.storage.indexes.vector_index import EmbeddingIndex
@@ -40,7 +41,7 @@ _CONTEXTUAL_CHUNKS_PER_SECOND = 25.0
 """The speed of all-MiniLM-L6-v2 on two cores, which is assumed for models of a server as well."""
 
 
-def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> CorpusStatus:
+def corpus_status(corpus: Corpus, problems: Sequence[CheckProblem] | None = None) -> CorpusStatus:
     """Describe what the corpus contains.
 
     Args:
@@ -84,7 +85,7 @@ def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> 
         ),
         replica=_replica_status(replica, now) if replica else None,
         checked=problems is not None,
-        problems=[{"code": p.code, "message": p.message} for p in problems or ()],
+        problems=list(problems or ()),
     )
 
 
@@ -187,5 +188,5 @@ def checked_status(workspace: Workspace) -> CorpusStatus:
         return corpus_status(corpus, _problems_of(corpus))
 
 
-def _problems_of(corpus: Corpus) -> list[Problem]:
+def _problems_of(corpus: Corpus) -> list[CheckProblem]:
     return find_problems(corpus, deny_matcher(corpus))

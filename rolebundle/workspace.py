@@ -6,9 +6,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
-from rolebundle.embedding.provider import EmbeddingProvider, Unavailable, WithSubstitutes
+from rolebundle.contracts.audit import AuditKind
+from rolebundle.embedding import registry
+from rolebundle.embedding.provider import (
+    PASSAGES_DEADLINE_SECONDS,
+    QUERY_DEADLINE_SECONDS,
+    EmbeddingProvider,
+    ProviderSpec,
+    Unavailable,
+    WithSubstitutes,
+)
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.policy.audit import Recorder
 from rolebundle.storage.connection import Corpus
@@ -16,12 +25,7 @@ from rolebundle.storage.indexes.vector_index import EmbeddingIndex, active_index
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.records.replica import refuse_expired
 
-if TYPE_CHECKING:
-    from rolebundle.contracts.audit import AuditKind
-    from rolebundle.embedding.registry import ProviderSpec
-
-
-Models: TypeAlias = "dict[ProviderSpec, EmbeddingProvider]"
+Models = dict[ProviderSpec, EmbeddingProvider]
 """Embedding models that are set up, by how to reach them."""
 
 
@@ -131,8 +135,6 @@ class Workspace:
         """
         if self._default_provider is not None:
             return self._default_provider
-        from rolebundle.embedding.provider import QUERY_DEADLINE_SECONDS
-
         indexes = all_indexes(corpus)
         active = next((index for index in indexes if index.active), None)
         provider = self._provider(active, QUERY_DEADLINE_SECONDS, self.embed_url)
@@ -151,17 +153,12 @@ class Workspace:
         """The model that embeds passages. It may take longer than for a query."""
         if self._default_provider is not None:
             return self._default_provider
-        from rolebundle.embedding.provider import PASSAGES_DEADLINE_SECONDS
-
         return self._provider(active_index(corpus), PASSAGES_DEADLINE_SECONDS, self.embed_url)
 
     def _provider(
         self, index: EmbeddingIndex | None, deadline_seconds: float, url: str = ""
     ) -> EmbeddingProvider:
-        # Delayed: the lexical lane alone needs no model.
-        from rolebundle.embedding import registry
-
-        spec = registry.ProviderSpec("static")
+        spec = ProviderSpec("static")
         if index is not None:
             spec = registry.spec_from_json(
                 index.connection,
@@ -206,6 +203,6 @@ class Workspace:
 
 def _local_first(indexes: Sequence[EmbeddingIndex]) -> list[EmbeddingIndex]:
     """The indexes, those whose models need no server first, and then the newest first."""
-    from rolebundle.embedding.registry import SERVED
-
-    return sorted(indexes, key=lambda index: (index.identity.model.provider in SERVED, -index.id))
+    return sorted(
+        indexes, key=lambda index: (index.identity.model.provider in registry.SERVED, -index.id)
+    )

@@ -22,7 +22,6 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport, OnReading, no_reading
 from rolebundle.ingest.sync import ingest, update
 from rolebundle.ingest.watch import Watcher, WatchOptions
-from rolebundle.repair import repair
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import true_generation
 from rolebundle.storage.records import roots
@@ -165,6 +164,8 @@ class Admin:
 
     def repair(self) -> RepairReport:
         """Replace a damaged corpus by what can be saved; see :func:`rolebundle.repair.repair`."""
+        from rolebundle.repair import repair  # With the doctor, which no other command needs.
+
         self.close()
         return repair(self.workspace.path)
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -35,10 +35,10 @@ from rolebundle.storage import purge
 from rolebundle.storage.audits.audit import AUDIT_FORMAT, open_audit_reader
 from rolebundle.storage.backup import copy_database, page_problem, replace_file, sha256_of
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.storage.corpus_state import CorpusCounts, corpus_counts
 from rolebundle.storage.damage import salvage
 from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.files.lock import FolderLock
+from rolebundle.storage.files.lock import folder_lock
 from rolebundle.storage.files.partial import (
     partial_file,
     remove_stale_partials,
@@ -353,7 +353,7 @@ def _restore(
         partial_file(folder / path.name) as corpus_copy,
         partial_file(folder / audit.name) as audit_copy,
     ):
-        copied = _copy_backup(backup, manifest, corpus_copy)
+        copied, schema, purges = _copy_backup(backup, manifest, corpus_copy)
         audit_state = _audit_to_use(backup, manifest, audit)
         if audit_state == "restored" and manifest is not None and manifest.audit is not None:
             _copy_verified(audit_path(backup), audit_copy, manifest.audit.sha256, backup)
@@ -369,37 +369,27 @@ def _restore(
             chunks=copied.chunks,
             replaced=None,
             audit=audit_state,
-            purges_undone=len(present - copied.purges),
+            purges_undone=len(present - purges),
             overlays_changed=_changed_overlays(manifest, overlay_folders),
         )
         if not confirmed:
             return report
         moment = datetime.now(UTC).strftime(_MOMENT)
-        lock = FolderLock(path, exclusive=True)
-        try:
+        with folder_lock(path, exclusive=True):
             # First, so that the restored corpus never has an audit that is too old for it.
             if audit_state == "restored":
                 replace_file(audit_copy, audit, AUDIT_FORMAT, "replaced", moment)
             replaced = replace_file(corpus_copy, path, corpus_format(), "replaced", moment)
-        finally:
-            lock.release()
-    if copied.schema == latest_version():
+    if schema == latest_version():
         with open_reader(path) as corpus:
             Recorder(path).note(corpus, "restore", details={"documents": copied.documents})
     return report.model_copy(update={"replaced": str(replaced) if replaced else None})
 
 
-class _Copied(NamedTuple):
-    """What the copy of a backup holds. ``purges`` are the ids of its receipts."""
-
-    documents: int
-    chunks: int
-    schema: int
-    purges: frozenset[str] = frozenset()
-
-
-def _copy_backup(backup: Path, manifest: BackupManifest | None, target: Path) -> _Copied:
-    """Copy the corpus of a backup and check it."""
+def _copy_backup(
+    backup: Path, manifest: BackupManifest | None, target: Path
+) -> tuple[CorpusCounts, int, set[str]]:
+    """Copy the corpus of a backup and check it. Return its sizes, schema and ids of purges."""
     if manifest is not None:
         _copy_verified(backup, target, manifest.corpus.sha256, backup)
     else:
@@ -409,17 +399,16 @@ def _copy_backup(backup: Path, manifest: BackupManifest | None, target: Path) ->
         except CorpusCorrupt as error:
             raise _unsound(backup, error.message) from error
     with Corpus.open_read_only(target, corpus_format()) as corpus:
-        counts = corpus_counts(corpus)
-        copied = _Copied(counts.documents, counts.chunks, schema_version(corpus))
-        if copied.schema < latest_version():
+        counts, schema = corpus_counts(corpus), schema_version(corpus)
+        if schema < latest_version():
             # The next ingest migrates it. Until then only SQLite's own check applies.
             problem = page_problem(corpus)
             if problem:
                 raise _unsound(backup, problem)
-            return copied
+            return counts, schema, set()
     try:
         with _checked(target) as copy:
-            return copied._replace(purges=frozenset(purge.purge_ids(copy)))
+            return counts, schema, purge.purge_ids(copy)
     except CorpusCorrupt as error:
         raise _unsound(backup, error.message) from error
 

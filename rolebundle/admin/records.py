@@ -18,15 +18,16 @@ from rolebundle.contracts.marks import MarkRecord
 from rolebundle.contracts.roots import RootChange
 from rolebundle.contracts.terms import MarkState
 from rolebundle.errors import UsageError
+from rolebundle.ingest import roots as ingested_roots
+from rolebundle.policy import access
 from rolebundle.scan import quarantine
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.storage.records import approvals
 from rolebundle.verification import marks, remember
 from rolebundle.verification.decisions import records
+from rolebundle.verification.gate import start as gate
+from rolebundle.verification.gate.contract import has_inline_code, load_contract, location_of
 from rolebundle.workspace import Workspace
-
-# The modules of gates, policies and ingest are imported when they are used: most commands that
-# change something need none of them.
 
 # -- marks and decisions --------------------------------------------------------------------------
 
@@ -133,8 +134,6 @@ def drop_document(workspace: Workspace, document_id: str) -> None:
 
 def move_root(workspace: Workspace, old: Path, new: Path) -> RootChange:
     """See :func:`rolebundle.ingest.roots.move_root`."""
-    from rolebundle.ingest import roots as ingested_roots
-
     with workspace.recorded_change("ingest") as (corpus, details):
         change = ingested_roots.move_root(corpus, old, new)
         details["moved"] = change.documents
@@ -143,8 +142,6 @@ def move_root(workspace: Workspace, old: Path, new: Path) -> RootChange:
 
 def remove_root(workspace: Workspace, path: Path, *, confirmed: bool = False) -> RootChange:
     """See :func:`rolebundle.ingest.roots.remove_root`."""
-    from rolebundle.ingest import roots as ingested_roots
-
     if not confirmed:
         return ingested_roots.remove_root(workspace.corpus, path, confirmed=False)
     with workspace.recorded_change("ingest") as (corpus, details):
@@ -161,9 +158,6 @@ def start_gate(workspace: Workspace, contract: Path, *, restart: bool = False) -
 
     The corpus file is created if it is missing.
     """
-    from rolebundle.verification.gate import start as gate
-    from rolebundle.verification.gate.contract import load_contract
-
     loaded = load_contract(contract)
     # Before the lock, which others would wait for: it reads all files.
     baseline = gate.make_baseline(loaded, workspace.path)
@@ -179,10 +173,8 @@ def start_gate(workspace: Workspace, contract: Path, *, restart: bool = False) -
 
 def count_blocks(workspace: Workspace, contract: Path, blocks: int) -> None:
     """See :func:`rolebundle.verification.gate.start.count_blocks`."""
-    from rolebundle.verification.gate.start import count_blocks
-
     with workspace.open_writer() as corpus:
-        count_blocks(corpus, contract, blocks)
+        gate.count_blocks(corpus, contract, blocks)
 
 
 def approve_contract(workspace: Workspace, contract: Path, *, inline_code: bool = False) -> str:
@@ -195,8 +187,6 @@ def approve_contract(workspace: Workspace, contract: Path, *, inline_code: bool 
             shell, or an interpreter with code in an argument.
         ConfigurationError: the contract is wrong.
     """
-    from rolebundle.verification.gate.contract import has_inline_code, load_contract
-
     loaded = load_contract(contract)
     for command in loaded.commands:
         if not inline_code and has_inline_code(command):
@@ -219,8 +209,6 @@ def revoke_contract(workspace: Workspace, contract: Path) -> str:
     Raises:
         UsageError: it was not approved.
     """
-    from rolebundle.verification.gate.contract import location_of
-
     location = str(location_of(contract))
     with workspace.recorded_change("trust") as (corpus, details):
         if not approvals.revoke(corpus, location):
@@ -250,11 +238,9 @@ def set_policy(workspace: Workspace, content: str, kind: str, location: str = ""
         ConfigurationError: the policy is malformed. The former policy stays in force.
         StorageError: the audit cannot be created or written. The former policy stays in force.
     """
-    from rolebundle.policy.access import set_policy
-
     now = iso_utc(datetime.now(UTC))
     with workspace.recorded_change("scopes") as (corpus, details):
-        moved = set_policy(corpus, content, kind, location, now)
+        moved = access.set_policy(corpus, content, kind, location, now)
         workspace.recorder.begin(corpus)
         details["moved"] = moved
     return moved

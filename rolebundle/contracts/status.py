@@ -93,6 +93,13 @@ class PathFlags(Contract):
     flags: list[str]
 
 
+class CheckProblem(Contract):
+    """A problem that a check of the corpus found."""
+
+    code: str
+    message: str
+
+
 class WatchStatus(Contract):
     """The last state that `watch` wrote. Times are ISO 8601 in UTC.
 
@@ -191,8 +198,7 @@ class CorpusStatus(Contract):
         replica: what it is a copy of; missing if it is not a replica.
         publications: where it was published to. Only the command lists them.
         watch: what `watch` last said; missing if it never ran. Only the command shows it.
-        checked: whether the corpus was checked. ``problems`` are the result, each with
-            its ``code`` and ``message``.
+        checked: whether the corpus was checked. ``problems`` are the result.
     """
 
     location: str
@@ -214,4 +220,4 @@ class CorpusStatus(Contract):
     publications: list[PublicationStatus] = []
     watch: WatchStatus | None = None
     checked: bool = False
-    problems: list[dict[str, str]] = []
+    problems: list[CheckProblem] = []

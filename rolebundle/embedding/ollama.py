@@ -97,8 +97,7 @@ class OllamaProvider(ServerProvider):
         """The model under its full name, with the digest that the server reports."""
         name, digest = self._listed()
         dimensions = self._card_number("embedding_length") or self._request([PROBE_TEXT]).shape[1]
-        prefixes = (self._prefixes.query, self._prefixes.passage)
-        return ModelIdentity("ollama", name, digest, dimensions, *prefixes)
+        return ModelIdentity("ollama", name, digest, dimensions, *self._prefixes)
 
     @property
     def context_length(self) -> int | None:

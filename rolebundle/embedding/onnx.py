@@ -148,17 +148,16 @@ class OnnxProvider:
             model.name,
             sha256(pinned.encode()).hexdigest()[:16],
             DIMENSIONS,
-            self._prefixes.query,
-            self._prefixes.passage,
+            *self._prefixes,
         )
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(texts, self._prefixes.passage)
+        return self._embed(texts, self._prefixes[1])
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(texts, self._prefixes.query, MAX_QUERY_WINDOWS)
+        return self._embed(texts, self._prefixes[0], MAX_QUERY_WINDOWS)
 
     def _embed(self, texts: Sequence[str], prefix: str, max_windows: int | None = None) -> Matrix:
         import numpy as np

@@ -129,9 +129,7 @@ class OpenAICompatibleProvider(ServerProvider):
         dimensions = vector.shape[1]
         digest = fingerprint(unit_vectors(vector, 1, dimensions))
         prefixes = prefixes_for(self._model, self._spec.prefixes)
-        return ModelIdentity(
-            "openai", self._model, digest, dimensions, prefixes.query, prefixes.passage
-        )
+        return ModelIdentity("openai", self._model, digest, dimensions, *prefixes)
 
     @cached_property
     def _model(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import shake_256
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.errors import EmbedderError
@@ -111,15 +111,6 @@ class EmbeddingProvider(Protocol):
         Raises:
             EmbedderError: the model could not embed them.
         """
-        ...
-
-
-@runtime_checkable
-class HasFluency(Protocol):
-    """A model that can estimate how much of a text it knows."""
-
-    def fluency(self, text: str) -> float:
-        """The fraction of a text that the model knows, from 0 to 1."""
         ...
 
 

@@ -8,19 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TypeVar
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Prefixes:
-    """The text that is put before each query and before each passage."""
-
-    query: str = ""
-    passage: str = ""
 
 
 _RETRIEVE = "Represent this sentence for searching relevant passages: "
@@ -31,34 +22,34 @@ _INSTRUCT = (
 # The first pattern that matches the name applies, so specific patterns come before general ones.
 # Names are Ollama tags, Hugging Face ids, GGUF file names and folder names. The model cards are the
 # sources.
-_BY_NAME: tuple[tuple[str, Prefixes], ...] = (
+_BY_NAME: tuple[tuple[str, tuple[str, str]], ...] = (
     # https://huggingface.co/intfloat/multilingual-e5-large-instruct: a space after "Query:"
-    (r"\be5-.*instruct", Prefixes(_INSTRUCT + " ")),
+    (r"\be5-.*instruct", (_INSTRUCT + " ", "")),
     # https://huggingface.co/intfloat/e5-base-v2
-    (r"\be5-", Prefixes("query: ", "passage: ")),
+    (r"\be5-", ("query: ", "passage: ")),
     # https://huggingface.co/nomic-ai/nomic-embed-text-v1.5 (and v1, v2-moe)
-    (r"\bnomic-embed-text\b", Prefixes("search_query: ", "search_document: ")),
+    (r"\bnomic-embed-text\b", ("search_query: ", "search_document: ")),
     # https://huggingface.co/nomic-ai/modernbert-embed-base
-    (r"\bmodernbert-embed\b", Prefixes("search_query: ", "search_document: ")),
+    (r"\bmodernbert-embed\b", ("search_query: ", "search_document: ")),
     # https://ai.google.dev/gemma/docs/embeddinggemma/model_card#prompt-instructions
-    (r"\bembeddinggemma\b", Prefixes("task: search result | query: ", "title: none | text: ")),
+    (r"\bembeddinggemma\b", ("task: search result | query: ", "title: none | text: ")),
     # https://huggingface.co/Qwen/Qwen3-Embedding-0.6B, config_sentence_transformers.json
-    (r"\bqwen3-embedding\b", Prefixes(_INSTRUCT)),
+    (r"\bqwen3-embedding\b", (_INSTRUCT, "")),
     # https://huggingface.co/mixedbread-ai/mxbai-embed-large-v1
-    (r"\bmxbai-embed-", Prefixes(_RETRIEVE)),
+    (r"\bmxbai-embed-", (_RETRIEVE, "")),
     # https://huggingface.co/Snowflake/snowflake-arctic-embed-l-v2.0; Ollama names it "…-embed2"
-    (r"\barctic-embed(2|.*-v2)", Prefixes("query: ")),
+    (r"\barctic-embed(2|.*-v2)", ("query: ", "")),
     # https://huggingface.co/Snowflake/snowflake-arctic-embed-l
-    (r"\barctic-embed\b", Prefixes(_RETRIEVE)),
+    (r"\barctic-embed\b", (_RETRIEVE, "")),
     # https://huggingface.co/BAAI/bge-m3: "no need to add instructions"
-    (r"\bbge-m3\b", Prefixes()),
+    (r"\bbge-m3\b", ("", "")),
     # https://huggingface.co/BAAI/bge-large-zh-v1.5, model list
-    (r"\bbge-.*noinstruct", Prefixes()),
-    (r"\bbge-(small|base|large)-zh\b", Prefixes("为这个句子生成表示以用于检索相关文章：")),
+    (r"\bbge-.*noinstruct", ("", "")),
+    (r"\bbge-(small|base|large)-zh\b", ("为这个句子生成表示以用于检索相关文章：", "")),
     # https://huggingface.co/BAAI/bge-large-en-v1.5
-    (r"\bbge-(small|base|large)\b", Prefixes(_RETRIEVE)),
+    (r"\bbge-(small|base|large)\b", (_RETRIEVE, "")),
     # https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2: none
-    (r"\ball-minilm\b", Prefixes()),
+    (r"\ball-minilm\b", ("", "")),
 )
 
 
@@ -73,8 +64,8 @@ def input_hash(text: str) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def prefixes_for(model: str, override: tuple[str, str] | None = None) -> Prefixes:
-    """The prefixes of a model.
+def prefixes_for(model: str, override: tuple[str, str] | None = None) -> tuple[str, str]:
+    """The texts before each query and before each passage of a model.
 
     Args:
         model: its name, as a server, a folder or a model card writes it.
@@ -82,11 +73,9 @@ def prefixes_for(model: str, override: tuple[str, str] | None = None) -> Prefixe
             adds them by itself.
     """
     if override is not None:
-        return Prefixes(*override)
+        return override
     name = model.casefold().replace("_", "-")
-    return next(
-        (prefixes for pattern, prefixes in _BY_NAME if re.search(pattern, name)), Prefixes()
-    )
+    return next((prefixes for pattern, prefixes in _BY_NAME if re.search(pattern, name)), ("", ""))
 
 
 def prepared(texts: Sequence[str], prefix: str) -> list[str]:

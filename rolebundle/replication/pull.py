@@ -21,7 +21,7 @@ from rolebundle.storage import seal
 from rolebundle.storage.backup import page_problem
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import CorpusCounts, corpus_counts
-from rolebundle.storage.files.lock import FolderLock
+from rolebundle.storage.files.lock import folder_lock
 from rolebundle.storage.files.partial import COMPANIONS, partial_file, sync_file, sync_folder
 from rolebundle.storage.files.sqlite_file import is_missing_or_empty
 from rolebundle.storage.location import expected_manifest
@@ -65,8 +65,7 @@ def pull(
     with suppress(OSError, RuntimeError):  # A loop of links is reported when it is opened.
         file = path.resolve()
     _make_folder(file)
-    lock = FolderLock(file, exclusive=True)
-    try:
+    with folder_lock(file, exclusive=True):
         at_hand = _at_hand(file)
         accepted = at_hand or _expected(file, key)
         try:
@@ -86,8 +85,6 @@ def pull(
                 raise
             note = f"; the replica at hand, generation {at_hand.generation}, stays"
             raise type(error)(error.code, f"{error.message}{note}", error.hint) from error
-    finally:
-        lock.release()
     manifest, present = signed.manifest, overlay_digests(overlay_folders)
     return PullReport(
         source=transport.target,

@@ -15,7 +15,6 @@ from rolebundle.contracts.index import ModelIdentity, Noise
 from rolebundle.contracts.request import Where
 from rolebundle.embedding.provider import (
     EmbeddingProvider,
-    HasFluency,
     WithSubstitutes,
     unit_vectors,
 )
@@ -407,4 +406,5 @@ def query_confidence(query: Query, provider: EmbeddingProvider) -> float:
     Raises:
         EmbedderError: the model cannot be used.
     """
-    return provider.fluency(query.task_text) if isinstance(provider, HasFluency) else 1.0
+    fluency = getattr(provider, "fluency", None)  # Only some models can tell.
+    return float(fluency(query.task_text)) if fluency else 1.0

@@ -8,10 +8,11 @@ one. Only of a file that SQLite cannot read, the log is already aside in one of 
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import file_digest
 from pathlib import Path
@@ -58,11 +59,12 @@ def back_up(corpus: SqliteFile, target: Path) -> None:
     try:
         with partial_file(target) as partial:
             copy_database(corpus, partial, target)
-            names = (target, *(target.with_name(f"{target.name}.{n}") for n in range(2, 1000)))
-            existing = [name for name in names if os.path.lexists(name)]
+            existing = target.parent.glob(f"{glob.escape(target.name)}*")
+            is_numbered = re.compile(rf"{re.escape(target.name)}(?:\.\d+)?").fullmatch
+            same = (file for file in existing if is_numbered(file.name) and file.is_file())
             digest = sha256_of(partial)
-            if all(not name.is_file() or sha256_of(name) != digest for name in existing):
-                partial.replace(next((name for name in names if name not in existing), target))
+            if all(sha256_of(file) != digest for file in same):
+                partial.replace(_free_name(target))
                 sync_folder(target.parent)
     except OSError as error:
         raise StorageError(
@@ -108,11 +110,12 @@ def private_copy(path: Path) -> Iterator[Path]:
     """
     with TemporaryDirectory(prefix="rolebundle-", ignore_cleanup_errors=True) as folder:
         copy = Path(folder) / "copy.db"
+        files = [Path(f"{path}{suffix}") for suffix in _CONTENT]
         try:
             for _ in range(_COPY_ATTEMPTS):
-                before = _stamps(path)
+                before = [stamp_of(file, frozen=True) for file in files]
                 _copy_files(path, copy)
-                if _stamps(path) == before:
+                if [stamp_of(file, frozen=True) for file in files] == before:
                     break
             else:
                 # Others write all the time. SQLite waits for a moment between two writes.
@@ -124,10 +127,6 @@ def private_copy(path: Path) -> Iterator[Path]:
                 "give yourself read permission, or set TMPDIR to a folder with enough room",
             ) from error
         yield copy
-
-
-def _stamps(path: Path) -> list[tuple[int, ...]]:
-    return [stamp_of(Path(f"{path}{suffix}"), frozen=True) for suffix in _CONTENT]
 
 
 def _copy_files(path: Path, copy: Path) -> None:
@@ -218,11 +217,8 @@ def replace_file(
             f"{path}: it could not be replaced ({error.strerror})",
             "give yourself write permission to its folder and run the same command again",
         ) from error
-    return (
-        kept_path
-        if any(os.path.lexists(f"{kept_path}{suffix}") for suffix in ("", *COMPANIONS))
-        else None
-    )
+    kept = (os.path.lexists(f"{kept_path}{suffix}") for suffix in ("", *COMPANIONS))
+    return kept_path if any(kept) else None
 
 
 def _kept_name(path: Path, label: str, moment: str) -> Path:
@@ -231,12 +227,13 @@ def _kept_name(path: Path, label: str, moment: str) -> Path:
         with suppress(OSError):
             if path.samefile(kept_file):
                 return kept_file
-    names = (path.with_name(f"{path.name}.{label}-{moment}{n}") for n in ("", *_numbers()))
+    return _free_name(path.with_name(f"{path.name}.{label}-{moment}"))
+
+
+def _free_name(path: Path) -> Path:
+    """The path, or one with a number if something has this name."""
+    names = (path, *(path.with_name(f"{path.name}.{number}") for number in range(2, 1000)))
     return next(name for name in names if not os.path.lexists(name))
-
-
-def _numbers() -> Sequence[str]:
-    return [f".{n}" for n in range(2, 1000)]
 
 
 def _keep(path: Path, kept_path: Path) -> None:

@@ -43,21 +43,21 @@ _EMPTY = (
     "decision",
     "decision_end",
 )
+_BY_DOCUMENT = (
+    ("scanned", "id", "document"),
+    ("remembered", "id", "document"),
+    ("supersession", "id", "newer"),
+    ("file", "file", "id"),
+    ("source", "source", "id"),
+)
+"""Tables with what belongs to documents: the column of the document, and theirs."""
 RESTRICTING_VIEWS = (
     "CREATE TEMP TABLE allowed_compartment (compartment INTEGER PRIMARY KEY)",
     "CREATE TEMP TABLE restricted_state (generation INTEGER NOT NULL)",
-    f"CREATE TEMP VIEW scanned AS SELECT * FROM main.scanned "
-    f"WHERE EXISTS (SELECT 1 FROM {_ALLOWED_DOCUMENT} AND d.id = scanned.document)",
     f"CREATE TEMP VIEW compartment AS SELECT * FROM main.compartment WHERE id IN {_ALLOWED}",
     f"CREATE TEMP VIEW document AS SELECT * FROM main.document WHERE compartment IN {_ALLOWED}",
     "CREATE TEMP VIEW chunk AS SELECT c.* FROM main.chunk c CROSS JOIN main.document d "
     "ON d.id = c.document CROSS JOIN temp.allowed_compartment v ON v.compartment = d.compartment",
-    "CREATE TEMP VIEW file AS SELECT * FROM main.file "
-    f"WHERE EXISTS (SELECT 1 FROM {_ALLOWED_DOCUMENT} AND d.file = file.id)",
-    "CREATE TEMP VIEW source AS SELECT * FROM main.source "
-    f"WHERE EXISTS (SELECT 1 FROM {_ALLOWED_DOCUMENT} AND d.source = source.id)",
-    "CREATE TEMP VIEW supersession AS SELECT * FROM main.supersession "
-    f"WHERE EXISTS (SELECT 1 FROM {_ALLOWED_DOCUMENT} AND d.id = newer)",
     "CREATE TEMP VIEW embedded AS SELECT e.* FROM main.embedded e CROSS JOIN chunk c "
     "ON c.id = e.chunk",
     "CREATE TEMP VIEW embedding_share AS SELECT * FROM main.embedding_share "
@@ -67,8 +67,11 @@ RESTRICTING_VIEWS = (
     f"{_ALLOWED_DOCUMENT} AND d.document_id = CASE mark.kind WHEN 'document' THEN mark.target ELSE "
     "(SELECT x.document_id FROM main.chunk c JOIN main.document x ON x.id = c.document "
     "WHERE c.chunk_id = mark.target) END)",
-    f"CREATE TEMP VIEW remembered AS SELECT * FROM main.remembered "
-    f"WHERE EXISTS (SELECT 1 FROM {_ALLOWED_DOCUMENT} AND d.id = remembered.document)",
+    *(
+        f"CREATE TEMP VIEW {name} AS SELECT * FROM main.{name} "
+        f"WHERE EXISTS (SELECT 1 FROM {_ALLOWED_DOCUMENT} AND d.{column} = {name}.{key})"
+        for name, column, key in _BY_DOCUMENT
+    ),
     "CREATE TEMP VIEW corpus_state AS SELECT only_row, corpus_id, "
     "(SELECT coalesce(max(generation), 0) FROM temp.restricted_state) AS generation, "
     "(SELECT coalesce(sum(documents), 0) FROM compartment) AS documents, "
@@ -88,8 +91,9 @@ class Corpus(SqliteFile):
     _bundled_extensions: set[str] = field(default_factory=set, init=False)
     _is_stopped: bool = field(default=False, init=False)
     _end: float = field(default=inf, init=False)
-    _frequencies: tuple[Row, dict[tuple[int, str], int]] = field(default=((), {}), init=False)
-    _verified: tuple[Row, set[str]] = field(default_factory=lambda: ((), set()), init=False)
+    _cached: tuple[Row, dict[tuple[int, str], int], set[str]] = field(
+        default_factory=lambda: ((), {}, set()), init=False
+    )
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -195,27 +199,27 @@ class Corpus(SqliteFile):
 
     # -- caches and extensions -----------------------------------------------------------------
 
-    def frequency_cache(self) -> dict[tuple[int, str], int]:
-        """(compartment, MATCH expression) → number of chunks; emptied when the corpus changes."""
+    def _cache(self) -> tuple[Row, dict[tuple[int, str], int], set[str]]:
         # The true generation, also if an agent is shown another one.
         state = tuple(self.rows("SELECT corpus_id, generation FROM main.corpus_state"))
-        if state != self._frequencies[0] or len(self._frequencies[1]) > MAX_CACHED_FREQUENCIES:
-            self._frequencies = (state, {})
-        return self._frequencies[1]
+        if state != self._cached[0] or len(self._cached[1]) > MAX_CACHED_FREQUENCIES:
+            self._cached = (state, {}, set())
+        return self._cached
+
+    def frequency_cache(self) -> dict[tuple[int, str], int]:
+        """(compartment, MATCH expression) → number of chunks; emptied when the corpus changes."""
+        return self._cache()[1]
 
     def verified_tables(self) -> set[str]:
         """The tables of indexes that were verified; emptied when the corpus changes."""
-        state = tuple(self.rows("SELECT corpus_id, generation FROM main.corpus_state"))
-        if state != self._verified[0]:
-            self._verified = (state, set())
-        return self._verified[1]
+        return self._cache()[2]
 
     def load_bundled_extension(self, name: str) -> bool:
         """Load an extension that ships with apsw; False if this build does not have it."""
         if name in self._bundled_extensions:
             return True
         try:
-            import apsw.sqlite_extra
+            import apsw.sqlite_extra  # Not every build has it.
 
             with self._extensions_enabled():
                 apsw.sqlite_extra.load(self.db, name)
@@ -228,7 +232,7 @@ class Corpus(SqliteFile):
         """Make sqlite-vec's functions and tables available on this connection."""
         if self._has_vectors:
             return
-        import sqlite_vec
+        import sqlite_vec  # It imports numpy.
 
         with self._mapped_errors(), self._extensions_enabled():
             self.db.load_extension(sqlite_vec.loadable_path())

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.sqlite_file import Row
-from rolebundle.storage.row_digest import row_digest
+from rolebundle.storage.seal import row_digest
 
 INDEXED_COLUMNS = "title, headings, content, tags, hints"
 UNINDEXED_COLUMNS = (
@@ -117,37 +117,25 @@ def _stored_document(row: Row) -> bytes:
     )
 
 
-class _Digested(NamedTuple):
-    """A table with a column ``digest``: its key, what the digest covers, and how to compute it."""
-
-    key: str
-    columns: str
-    compute: Callable[[Row], bytes] = row_digest
-    tables: str = ""
-    """What is read, if that is more than the table."""
-    name: str = "''"
-
-
-_TABLES = {
-    "file": _Digested("id", FILE_ROW, file_digest),
-    "scanned": _Digested("document", SCANNED_ROW),
-    "embedding_cache": _Digested("id", "model, input_hash, vector"),
-    "remembered": _Digested(
-        "document",
-        "document, fact_hash, source_document, remembered_by, count, first_at, last_at, "
-        "promoted_by",
-    ),
-    "chunk": _Digested("id", _CHUNK_ROW, _stored_chunk, name="chunk_id"),
-    "document": _Digested(
-        "d.id",
-        f"d.{_DOCUMENT_ROW.replace(', ', ', d.')}, {_BELONGING}",
-        _stored_document,
-        "document d LEFT JOIN source s ON s.id = d.source LEFT JOIN file f ON f.id = d.file "
-        "LEFT JOIN scanned ON scanned.document = d.id",
-        "document_id",
-    ),
+_DOCUMENTS = (
+    "document d LEFT JOIN source s ON s.id = d.source LEFT JOIN file f ON f.id = d.file "
+    "LEFT JOIN scanned ON scanned.document = d.id"
+)
+_REMEMBERED_ROW = (
+    "document, fact_hash, source_document, remembered_by, count, first_at, last_at, promoted_by"
+)
+_DOCUMENT_COLUMNS = f"d.{_DOCUMENT_ROW.replace(', ', ', d.')}, {_BELONGING}"
+_TABLES: dict[str, tuple[str, str, Callable[[Row], bytes], str, str]] = {
+    "file": ("id", FILE_ROW, file_digest, "file", "''"),
+    "scanned": ("document", SCANNED_ROW, row_digest, "scanned", "''"),
+    "embedding_cache": ("id", "model, input_hash, vector", row_digest, "embedding_cache", "''"),
+    "remembered": ("document", _REMEMBERED_ROW, row_digest, "remembered", "''"),
+    "chunk": ("id", _CHUNK_ROW, _stored_chunk, "chunk", "chunk_id"),
+    "document": ("d.id", _DOCUMENT_COLUMNS, _stored_document, _DOCUMENTS, "document_id"),
 }
-"""In the order in which digests are written: that of a document covers those of its findings."""
+"""Tables with a column ``digest``: key, what the digest covers, how to compute it, what is read,
+and the name of a row. In the order in which digests are written: that of a document covers those of
+its findings."""
 DIGESTED = tuple(_TABLES)
 
 
@@ -172,8 +160,8 @@ class Checked(NamedTuple):
 def checked(corpus: Corpus, table: str, rowids: Sequence[int] | None = None) -> Iterator[Checked]:
     """The digests of these rows of a table of ``DIGESTED``, or of all."""
     key, columns, compute, tables, name = _TABLES[table]
-    digest = "d.digest" if tables else "digest"
-    select = f"SELECT {key}, {name}, {digest}, {columns} FROM {tables or table}"
+    digest = "d.digest" if table == "document" else "digest"
+    select = f"SELECT {key}, {name}, {digest}, {columns} FROM {tables}"
     chosen: tuple[list[int], ...] = ()
     if rowids is not None:
         select += f" WHERE {key} IN (SELECT value FROM json_each(?))"
@@ -212,16 +200,18 @@ def write(corpus: Corpus, table: str, rowids: Sequence[int] | None = None) -> No
     A chunk whose text does not match its hash gets none. Call it inside a write transaction.
     """
     rows = checked(corpus, table, rowids)
-    key = _TABLES[table].key.removeprefix("d.")
     changes = [(row.expected, row.rowid) for row in rows if row.expected and not row.is_intact]
-    corpus.run_many(f"UPDATE {table} SET digest = ? WHERE {key} = ?", changes)
+    corpus.run_many(f"UPDATE {table} SET digest = ? WHERE {_key(table)} = ?", changes)
 
 
 def remove_damaged(corpus: Corpus, table: str) -> None:
     """Delete the rows of a table that are not what was stored, inside a write transaction."""
-    key = _TABLES[table].key.removeprefix("d.")
     damaged = [(row.rowid,) for row in checked(corpus, table) if not row.is_intact]
-    corpus.run_many(f"DELETE FROM {table} WHERE {key} = ?", damaged)
+    corpus.run_many(f"DELETE FROM {table} WHERE {_key(table)} = ?", damaged)
+
+
+def _key(table: str) -> str:
+    return _TABLES[table][0].removeprefix("d.")
 
 
 def write_all(corpus: Corpus) -> None:

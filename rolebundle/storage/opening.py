@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
@@ -21,7 +22,7 @@ from rolebundle.storage import digests, seal
 from rolebundle.storage.backup import back_up
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.file_format import FileFormat
-from rolebundle.storage.files.lock import FolderLock
+from rolebundle.storage.files.lock import folder_lock
 from rolebundle.storage.files.partial import OWNER_ONLY, remove_stale_partials
 from rolebundle.storage.files.sqlite_errors import MappedErrors
 from rolebundle.storage.files.sqlite_file import SqliteFile, busy_timeout, is_missing_or_empty
@@ -100,14 +101,11 @@ def open_writer(
     """
     if is_missing_or_empty(path):
         _create_empty(path)
-    release = FolderLock(path, exclusive=False).release if lock else None
-    try:
+    with ExitStack() as locks:
+        if lock:
+            locks.enter_context(folder_lock(path, exclusive=False))
         corpus = _open_writer(path, verify, replica)
-    except BaseException:
-        if release is not None:
-            release()
-        raise
-    corpus.on_close = release
+        corpus.on_close = locks.pop_all().close
     # Of runs that were killed, also those that created the audit or a backup beside the corpus.
     remove_stale_partials(path)
     return corpus
@@ -264,11 +262,10 @@ def apply_migrations(corpus: Corpus) -> None:
         version = db.pragma("user_version")
         if version == 0:
             db.execute(_statements(migrated(migrations())))
+            db.execute("INSERT INTO corpus_state VALUES (1, ?, 0, 0, 0)", (uuid4().hex,))
         else:
             for entry in migrations()[version:]:
                 db.execute(entry.read_text(encoding="utf-8"))
-        if version == 0:
-            db.execute("INSERT INTO corpus_state VALUES (1, ?, 0, 0, 0)", (uuid4().hex,))
         # After all steps, because it reads and writes the newest schema.
         if version < _COMPARTMENTS:
             _fill_compartments(corpus)

@@ -62,23 +62,14 @@ class Extent(NamedTuple):
     vectors: int
 
 
-class Erased(NamedTuple):
-    """The id of the receipt, and the publications that ever held something of what was erased."""
-
-    purge_id: str
-    publications: list[Publication]
-
-
 def extent(corpus: Corpus, documents: Sequence[int]) -> Extent:
     """How much is purged with these documents. Vectors of all embedding indexes count."""
-    chosen = ([*documents],)
-    chunks = corpus.value(f"SELECT count(*) FROM chunk WHERE document {_IN_LIST}", chosen)
-    vectors = corpus.value(
-        "SELECT count(*) FROM embedded e JOIN chunk c ON c.id = e.chunk "
-        f"WHERE c.document {_IN_LIST}",
-        chosen,
+    chunks = f"FROM chunk c {{}} WHERE c.document {_IN_LIST}"
+    counts = (
+        corpus.value(f"SELECT count(*) {chunks.format(joined)}", ([*documents],))
+        for joined in ("", "JOIN embedded e ON e.chunk = c.id")
     )
-    return Extent(len(documents), int(chunks), int(vectors))
+    return Extent(len(documents), *counts)
 
 
 def erase(
@@ -86,17 +77,20 @@ def erase(
     documents: Sequence[DocumentName],
     purged_at: str,
     decided: Sequence[DecisionKey] = (),
-) -> Erased:
+) -> tuple[str, list[Publication]]:
     """Delete documents with all that derives from them, and the words of decisions.
 
     Call it inside a write transaction, and :func:`finish` after it.
+
+    Returns:
+        The id of the receipt, and the publications that ever held something of what was erased.
 
     Raises:
         ConfigurationError: an approximate index has vectors that cannot be erased here.
     """
     rows = [document.row for document in documents]
     erased = extent(corpus, rows)
-    _drop_approximate_indexes(corpus, _compartments_of(corpus, rows))
+    _drop_approximate_indexes(corpus, rows)
     marks.forget_marks(corpus, [document.document_id for document in documents])
     store.remove_documents(corpus, rows)
     # The cache knows a text only by its hash. So vectors of earlier versions of these documents
@@ -112,12 +106,11 @@ def erase(
     increment_generation(corpus)
     raised = raise_purge_generations(corpus, names_of(documents, decided))
     receipt = uuid4().hex
-    corpus.run(
-        "INSERT INTO purge (id, purged_at, documents, chunks, vectors, state) "
-        "VALUES (?, ?, ?, ?, ?, 'erased')",
-        (receipt, purged_at, *erased),
+    corpus.insert(
+        "purge (id, purged_at, documents, chunks, vectors, state)",
+        [(receipt, purged_at, *erased, "erased")],
     )
-    return Erased(receipt, raised)
+    return receipt, raised
 
 
 def names_of(documents: Sequence[DocumentName], decided: Sequence[DecisionKey]) -> list[str]:
@@ -125,34 +118,22 @@ def names_of(documents: Sequence[DocumentName], decided: Sequence[DecisionKey]) 
     return [*(document.document_id for document in documents), *map(decision_name, decided)]
 
 
-def _compartments_of(corpus: Corpus, documents: Sequence[int]) -> set[int]:
-    return set(
-        corpus.column(
-            f"SELECT DISTINCT compartment FROM document WHERE id {_IN_LIST}",
-            ([*documents],),
-        )
-    )
-
-
-def _drop_approximate_indexes(corpus: Corpus, changing: set[int]) -> None:
+def _drop_approximate_indexes(corpus: Corpus, documents: Sequence[int]) -> None:
     """Drop the approximate indexes that hold, or once held, more than the vectors that stay.
 
     Their buckets are computed from the vectors that they were trained on, and a bucket of one
     vector is that vector.
     """
+    compartments_of = f"SELECT compartment FROM document WHERE id {_IN_LIST}"
+    changing = {*corpus.column(compartments_of, ([*documents],))}
     parts = [part for index in vector_index.all_indexes(corpus) for part in index.parts]
     unaffected = {
         part.approximate_table
         for part in parts
         if part.compartment not in changing and _unchanged(part)
     }
-    tables = {
-        str(name)
-        for (name,) in corpus.rows(
-            "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE fast!_%' "
-            "ESCAPE '!'"
-        )
-    }
+    virtual = "sql LIKE 'CREATE VIRTUAL TABLE fast!_%' ESCAPE '!'"
+    tables = {*corpus.column(f"SELECT name FROM sqlite_schema WHERE {virtual}")}
     affected = sorted(tables - unaffected)
     if affected and not approximate_index.is_available(corpus):
         raise ConfigurationError(
@@ -175,12 +156,11 @@ def _unchanged(part: IndexPart) -> bool:
 
 
 def _forget_files(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
-    corpus.run(
-        f"DELETE FROM file WHERE location {_IN_LIST} AND id NOT IN (SELECT file FROM document)",
-        (sorted({document.location for document in documents}),),
-    )
+    chosen = sorted({document.location for document in documents})
+    unused = "id NOT IN (SELECT file FROM document)"
+    corpus.run(f"DELETE FROM file WHERE location {_IN_LIST} AND {unused}", (chosen,))
     # The location of a root may be that of a purged file.
-    roots.forget_empty(corpus, sorted({document.location for document in documents}))
+    roots.forget_empty(corpus, chosen)
 
 
 def _forget_claims(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
@@ -206,16 +186,13 @@ def _forget_claims(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
 
 def _delete_claims(corpus: Corpus, names: set[str], chosen: tuple[list[str]]) -> None:
     for column in _CLAIMS:
-        claims = corpus.rows(
+        for row, claimed in corpus.rows(
             f"SELECT id, {column} FROM document WHERE {column} <> '[]' "
             f"AND EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {_IN_LIST})",
             chosen,
-        )
-        for row, claimed in claims:
-            remaining = tuple(name for name in json.loads(claimed) if name not in names)
-            corpus.run(
-                f"UPDATE document SET {column} = ? WHERE id = ?", (json_array(remaining), row)
-            )
+        ):
+            remaining = json_array(tuple(name for name in json.loads(claimed) if name not in names))
+            corpus.run(f"UPDATE document SET {column} = ? WHERE id = ?", (remaining, row))
     corpus.run(f"DELETE FROM supersession WHERE superseded {_IN_LIST}", chosen)
 
 
@@ -226,20 +203,12 @@ def unfinished(corpus: Corpus) -> list[Receipt]:
 
 def receipts(corpus: Corpus) -> list[Receipt]:
     """Every purge, the oldest first."""
+    names = ("id", "purged_at", "documents", "chunks", "vectors", "state")
     rows = corpus.rows(
-        "SELECT id, purged_at, documents, chunks, vectors, state FROM purge ORDER BY purged_at, id"
+        "SELECT id, purged_at, documents, chunks, vectors, iif(state = 'done', 'done', 'pending') "
+        "FROM purge ORDER BY purged_at, id"
     )
-    return [
-        Receipt(
-            id=receipt,
-            purged_at=purged_at,
-            documents=documents,
-            chunks=chunks,
-            vectors=vectors,
-            state="done" if state == "done" else "pending",
-        )
-        for receipt, purged_at, documents, chunks, vectors, state in rows
-    ]
+    return [Receipt(**dict(zip(names, row, strict=True))) for row in rows]
 
 
 def purge_ids(corpus: Corpus) -> set[str]:
@@ -277,7 +246,9 @@ def _finish(corpus: Corpus, patience_ms: int | None) -> Obstacle:
         corpus.run("VACUUM")
         _advance(corpus, erased, "rewritten")
     rewritten = _in_state(corpus, "rewritten")
-    if not _log_emptied(corpus):
+    # The log is folded into the file and truncated, unless somebody still reads from it.
+    [(busy, *_)] = corpus.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    if busy:
         return "reader"
     try:
         staging.erase_outdated(corpus, patience_ms)
@@ -287,12 +258,6 @@ def _finish(corpus: Corpus, patience_ms: int | None) -> Obstacle:
         return "staging"
     _advance(corpus, rewritten, "done")
     return ""
-
-
-def _log_emptied(corpus: Corpus) -> bool:
-    """Fold the log into the file and truncate it; False if somebody still reads from it."""
-    [(busy, *_)] = corpus.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-    return not busy
 
 
 def _in_state(corpus: Corpus, *states: str) -> list[str]:

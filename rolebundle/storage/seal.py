@@ -6,13 +6,14 @@ ends with writing those that changed.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from hashlib import blake2b
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage.files.sqlite_file import Row, SqliteFile
 from rolebundle.storage.files.stored_values import DAMAGE_HINT
-from rolebundle.storage.row_digest import row_digest
 
 TABLES = (
     "corpus_state",
@@ -41,6 +42,39 @@ _SCHEMA = (
 )
 _VIRTUAL = re.compile(r"CREATE VIRTUAL TABLE (\w+) USING (fts5|vec0|vec1)\b")
 _RECORDS = {"fts5": ("config",), "vec0": ("info",), "vec1": ("config", "model", "meta")}
+
+
+_encode = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), check_circular=False, default=bytes.hex
+).encode
+
+
+def row_digest(values: Sequence[object]) -> bytes:
+    """BLAKE2b, 16 bytes, of the values as a JSON array; bytes as hexadecimal.
+
+    Raises:
+        TypeError: a value is no text, number, bytes, list or ``None``.
+    """
+    return blake2b(_encode(values).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def digest_rows(digest: blake2b, rows: Sequence[Row]) -> None:
+    """Add rows to a digest: as one JSON array with the lengths of bytes, and then these bytes.
+
+    Bytes as hexadecimal would take most of the time for rows with large ones.
+    """
+    blobs: list[bytes] = []
+
+    def length(blob: bytes) -> dict[str, int]:
+        blobs.append(blob)
+        return {"bytes": len(blob)}
+
+    encode = json.JSONEncoder(
+        ensure_ascii=False, separators=(",", ":"), check_circular=False, default=length
+    ).encode
+    digest.update(encode(rows).encode("utf-8", "surrogatepass"))
+    for blob in blobs:
+        digest.update(blob)
 
 
 def broken(file: SqliteFile) -> set[str]:

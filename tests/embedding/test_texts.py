@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rolebundle.embedding.texts import Prefixes, prefixes_for
+from rolebundle.embedding.texts import prefixes_for
 
 RETRIEVE = "Represent this sentence for searching relevant passages: "
 INSTRUCT = (
@@ -35,9 +35,9 @@ INSTRUCT = (
     ],
 )
 def test_a_model_has_the_prefixes_of_its_name(model: str, query: str, passage: str):
-    assert prefixes_for(model) == Prefixes(query, passage)
+    assert prefixes_for(model) == (query, passage)
 
 
 def test_an_override_replaces_the_table():
-    assert prefixes_for("nomic-embed-text", ("", "")) == Prefixes()
-    assert prefixes_for("unknown", ("q> ", "p> ")) == Prefixes("q> ", "p> ")
+    assert prefixes_for("nomic-embed-text", ("", "")) == ("", "")
+    assert prefixes_for("unknown", ("q> ", "p> ")) == ("q> ", "p> ")

@@ -15,7 +15,7 @@ from rolebundle.storage.content.stored_document import StoredFile
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.damage.check import find_problems
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.row_digest import row_digest
+from rolebundle.storage.seal import row_digest
 from support.corpora import FLAGGED, build, document, embed, file_of, put_file
 from support.fake_embedder import HashingProvider
 from support.flipped_files import POLICY, QUARANTINED

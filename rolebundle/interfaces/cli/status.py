@@ -65,7 +65,7 @@ def status(call: Call, check: bool) -> None:
     else:
         click.echo(_text(status, call.style), color=call.style.color)
     if status.problems:
-        codes = ", ".join(sorted({problem["code"] for problem in status.problems}))
+        codes = ", ".join(sorted({problem.code for problem in status.problems}))
         raise CorpusCorrupt(
             "check_failed",
             f"{status.location}: the check found {codes}",

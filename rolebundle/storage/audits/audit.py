@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic, monotonic_ns, sleep
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from rolebundle.contracts.audit import AuditEntry, AuditRow, AuditSettings
@@ -189,8 +189,7 @@ AUDIT_FORMAT = FileFormat(
 # -- the chain ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """Where the chain ends, and the settings for the next row."""
 
     log_id: str
@@ -247,23 +246,17 @@ def seal(entry: AuditEntry, head: Head, time: str) -> AuditRow:
     if entry.query and head.query != "off":
         is_text = head.query == "text"
         query = bounded_text(entry.query) if is_text else query_digest(head.log_id, entry.query)
-    row = AuditRow(
-        seq=head.rows + 1,
-        time=time,
-        kind=entry.kind,
-        agent=bounded_text(entry.agent),
-        role=bounded_text(entry.role),
-        action=bounded_text(entry.action),
-        query=query,
-        bundle_digest=entry.bundle_digest,
-        allowed=entry.allowed,
-        blocked=dict(entry.blocked),
-        details=bounded_details(entry.details),
-        previous=head.hash,
-        hash="",
-    )
+    values: dict[str, Any] = entry.model_dump() | {
+        **{name: bounded_text(getattr(entry, name)) for name in ("agent", "role", "action")},
+        "seq": head.rows + 1,
+        "time": time,
+        "query": query,
+        "details": bounded_details(entry.details),
+        "previous": head.hash,
+        "hash": "",
+    }
     # Through JSON and back, so that the hashed values are those that will be read.
-    row = AuditRow(**json.loads(canonical(row.model_dump())))
+    row = AuditRow(**json.loads(canonical(values)))
     return AuditRow(**(row.model_dump() | {"hash": row_hash(row)}))
 
 
@@ -301,9 +294,18 @@ def append(log: SqliteFile, entry: AuditEntry, clock: Clock) -> Appended:
     with log.writing():
         head = read_head(log)
         last = log.rows("SELECT seq, hash FROM entry ORDER BY seq DESC LIMIT 1")
-        row = seal(entry, head, clock())
-        _insert(log, row)
+        row = _add(log, entry, head, clock)
     return Appended(row, last == [(head.rows, head.hash)])
+
+
+def _add(log: SqliteFile, entry: AuditEntry, head: Head, clock: Clock) -> AuditRow:
+    """Write the next row of the chain, and the new head."""
+    row = seal(entry, head, clock())
+    values = row.model_dump()
+    values |= {name: canonical(values[name]) for name in ("blocked", "details")}
+    log.insert(f"entry ({COLUMNS})", [tuple(values[name] for name in COLUMNS.split(", "))])
+    log.run("UPDATE head SET rows = ?, hash = ?", (row.seq, row.hash))
+    return row
 
 
 def configure(
@@ -325,19 +327,7 @@ def _configure(
     # The details are cut without the settings, which verification compares.
     bounded = bounded_details(details, MAX_CHARACTERS // 2)
     entry = AuditEntry(kind="settings", details=bounded | settings.model_dump())
-    row = seal(entry, read_head(log), clock())
-    _insert(log, row)
-    return row
-
-
-def _insert(log: SqliteFile, row: AuditRow) -> None:
-    values = row.model_dump()
-    values |= {name: canonical(values[name]) for name in ("blocked", "details")}
-    log.run(
-        f"INSERT INTO entry ({COLUMNS}) VALUES ({', '.join('?' * len(_TYPES))})",
-        [values[name] for name in COLUMNS.split(", ")],
-    )
-    log.run("UPDATE head SET rows = ?, hash = ?", (row.seq, row.hash))
+    return _add(log, entry, read_head(log), clock)
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -349,10 +339,11 @@ def read_head(log: SqliteFile) -> Head:
     Raises:
         CorpusCorrupt: there is not exactly one, or it is not what was written.
     """
-    rows = log.rows("SELECT log_id, rows, hash, mode, query FROM head")
-    if len(rows) != 1 or tuple(map(type, rows[0])) != (str, int, str, str, str):
-        raise tampered(log.path, "it has no head")
-    return Head(*rows[0])
+    try:
+        [head] = log.select(Head, "head")
+    except (CorpusCorrupt, ValueError) as error:
+        raise tampered(log.path, "it has no head") from error
+    return head
 
 
 def reaches(log: SqliteFile, log_id: str, rows: int, last_hash: str) -> bool:
@@ -412,12 +403,8 @@ def nth_row_of_agent(log: SqliteFile, agent: str, number: int) -> AuditRow | Non
 
 def count_agent_rows(log: SqliteFile, agent: str, after: int, until: int) -> int:
     """How many rows an agent has with numbers in ``(after, until]``."""
-    return int(
-        log.value(
-            "SELECT count(*) FROM entry WHERE agent = ? AND seq > ? AND seq <= ?",
-            (agent, after, until),
-        )
-    )
+    counted = "SELECT count(*) FROM entry WHERE agent = ? AND seq > ? AND seq <= ?"
+    return int(log.value(counted, (agent, after, until)))
 
 
 def count_rows(log: SqliteFile) -> int:

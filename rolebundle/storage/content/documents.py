@@ -278,18 +278,15 @@ def documents_with(
     answers: dict[Row, bool] = {}
     rowids = set()
     for rowid, *row in corpus.rows(f"SELECT d.id, {columns} FROM {tables}"):
-        # Many documents have the same values.
         values = tuple(row)
-        answer = answers.get(values)
-        if answer is None:
+        if values not in answers:  # Many documents have the same ones.
             [read] = typed([values], *types)
             if field == "tags":
-                read = read[0]
+                [read] = read
             elif field == "attributes":
                 read = attribute_lines(read[0])
-            answer = holds(read)
-            answers[values] = answer
-        if answer:
+            answers[values] = holds(read)
+        if answers[values]:
             rowids.add(rowid)
     return rowids
 

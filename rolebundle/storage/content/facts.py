@@ -19,7 +19,7 @@ from rolebundle.storage.files.sqlite_file import Binding
 from rolebundle.storage.files.stored_values import typed
 from rolebundle.storage.indexes.compartments import REMEMBERED
 from rolebundle.storage.indexes.partition import DeniedPatterns
-from rolebundle.storage.row_digest import row_digest
+from rolebundle.storage.seal import row_digest
 
 _FACTS = (
     "remembered r JOIN document d ON d.id = r.document JOIN file f ON f.id = d.file "
@@ -112,14 +112,14 @@ def document_from(corpus: Corpus, address: str) -> str | None:
     return None if found is None else str(found)
 
 
+_FILE_OF = "file f JOIN document d ON d.file = f.id"
+
+
 def location_of(corpus: Corpus, chunk: int) -> str:
     """The location of the file of a chunk."""
-    location = corpus.value(
-        "SELECT f.location FROM chunk c JOIN document d ON d.id = c.document "
-        "JOIN file f ON f.id = d.file WHERE c.id = ?",
-        (chunk,),
-    )
-    return typed([(location,)], str)[0][0]  # type: ignore[no-any-return]
+    of_chunk = f"{_FILE_OF} JOIN chunk c ON c.document = d.id WHERE c.id = ?"
+    [(location,)] = typed(corpus.rows(f"SELECT f.location FROM {of_chunk}", (chunk,)), str)
+    return str(location)
 
 
 def put_fact(
@@ -145,10 +145,8 @@ def put_fact(
     [problem] = store.put_files(corpus, [(file, [document])], denied)
     if problem is not None:
         raise problem
-    [(row,)] = corpus.rows(
-        "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location = ?",
-        (file.location,),
-    )
+    of_file = f"SELECT d.id FROM {_FILE_OF} WHERE f.location = ?"
+    row = int(corpus.value(of_file, (file.location,)))
     _put_record(corpus, row, record)
     increment_generation(corpus)
     [fact] = _facts(corpus, "WHERE d.id = ?", row)
@@ -187,10 +185,8 @@ def _changed(corpus: Corpus, fact: Fact, record: Record, columns: Mapping[str, s
 
 def forget(corpus: Corpus, fact: Fact) -> None:
     """Remove a fact. Call it inside a write transaction."""
-    rows = corpus.rows(
-        "SELECT f.location FROM document d JOIN file f ON f.id = d.file WHERE d.id = ?", (fact.row,)
-    )
-    store.remove_files(corpus, [location for (location,) in rows])
+    of_fact = f"SELECT f.location FROM {_FILE_OF} WHERE d.id = ?"
+    store.remove_files(corpus, corpus.column(of_fact, (fact.row,)))
     store.drop_unused(corpus)
     increment_generation(corpus)
 
@@ -203,23 +199,16 @@ def citing(corpus: Corpus, document_ids: Sequence[str]) -> set[int]:
 
 def missing_sources(corpus: Corpus) -> set[str]:
     """The ids of documents that facts cite and that the corpus has no more."""
-    return set(
-        corpus.column(
-            "SELECT DISTINCT source_document FROM remembered WHERE source_document <> '' "
-            "AND source_document NOT IN (SELECT document_id FROM document)"
-        )
-    )
+    missing = "source_document NOT IN (SELECT document_id FROM document)"
+    cited = "SELECT source_document FROM remembered WHERE source_document <> ''"
+    return set(corpus.column(f"{cited} AND {missing}"))
 
 
 def without_record(corpus: Corpus) -> set[int]:
     """The rows of documents that are facts, and of which nothing else is known."""
-    return set(
-        corpus.column(
-            "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location LIKE ? "
-            "AND d.id NOT IN (SELECT document FROM remembered)",
-            (f"{REMEMBERED}%",),
-        )
-    )
+    facts = "f.location LIKE ? AND d.id NOT IN (SELECT document FROM remembered)"
+    rows = corpus.column(f"SELECT d.id FROM {_FILE_OF} WHERE {facts}", (f"{REMEMBERED}%",))
+    return set(rows)
 
 
 def _put_record(corpus: Corpus, row: int, record: Record) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, get_type_hints
 
-from rolebundle.contracts.document import DocumentMetadata, Passage
+from rolebundle.contracts.document import Passage
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.documents import METADATA, PLACED, check_moments
+from rolebundle.storage.content.documents import METADATA, PLACED, metadata_of
 from rolebundle.storage.content.supersession import superseders
 from rolebundle.storage.files.sqlite_file import Binding
 from rolebundle.storage.files.stored_values import typed
@@ -22,8 +22,6 @@ _CHUNK = {name: f"c.{name}" for name in _TYPES} | {
     "path": "f.path",
     "flags": _FINDINGS,
 }
-_DOCUMENT_TYPES = get_type_hints(DocumentMetadata)
-_ALL_TYPES = (*_TYPES.values(), int, *_DOCUMENT_TYPES.values())
 _ROW = {"rowid": "id"}  # A view has no rowid.
 _AMONG = "IN (SELECT value FROM json_each(?))"
 
@@ -39,13 +37,15 @@ def passages_sql(condition: str) -> str:
 
 def _passages(corpus: Corpus, condition: str, *bindings: Binding) -> list[Passage]:
     """The passages that meet a condition, by document and in order."""
-    rows = typed(corpus.rows(passages_sql(condition), bindings), *_ALL_TYPES)
+    rows = corpus.rows(passages_sql(condition), bindings)
     width = len(_TYPES)
-    documents = {row[width]: DocumentMetadata(*row[width + 1 :]) for row in rows}
-    check_moments(documents.values())
-    newer, ignored = superseders(corpus, documents)
-    chunks = [dict(zip(_TYPES, row[:width], strict=True)) for row in rows]
     owners = [row[width] for row in rows]
+    # Many passages have the same document.
+    columns = {row[width]: row[width + 1 :] for row in rows}
+    documents = dict(zip(columns, metadata_of(columns.values()), strict=True))
+    read = typed((row[:width] for row in rows), *_TYPES.values())
+    chunks = [dict(zip(_TYPES, values, strict=True)) for values in read]
+    newer, ignored = superseders(corpus, documents)
     named = [
         (chunk["chunk_id"], chunk["content_hash"], documents[number].document_id)
         for chunk, number in zip(chunks, owners, strict=True)

@@ -107,12 +107,8 @@ def release(corpus: Corpus, document: Flagged) -> None:
     [(current, scope, sensitivity)] = corpus.rows(
         "SELECT compartment, scope, sensitivity FROM document WHERE id = ?", (document.row,)
     )
-    denied = next(
-        compartment.denied
-        for compartment in compartments.visible_compartments(corpus)
-        if compartment.id == current
-    )
-    target = partition.find_or_create(corpus, scope, sensitivity, denied)
+    places = {place.id: place for place in compartments.visible_compartments(corpus)}
+    target = partition.find_or_create(corpus, scope, sensitivity, places[current].denied)
     with digests.renewing(corpus, [document.row]):
         partition.move_documents(corpus, [document.row], current, target)
         corpus.run("UPDATE scanned SET verdict = 'released' WHERE document = ?", (document.row,))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import DocumentError
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import identifiers, quarantine
+from rolebundle.storage.content import quarantine
 from rolebundle.storage.content.chunks import (
     assignments,
     chunk_columns,
@@ -17,7 +17,6 @@ from rolebundle.storage.content.chunks import (
     remove_chunks,
     update_chunks,
 )
-from rolebundle.storage.content.identifiers import Files
 from rolebundle.storage.content.stored_document import (
     FileIdentity,
     StoredDocument,
@@ -35,7 +34,9 @@ from rolebundle.storage.files.stored_values import json_array, json_object, type
 from rolebundle.storage.indexes import compartments, partition
 from rolebundle.storage.indexes.compartments import REMEMBERED
 from rolebundle.storage.indexes.partition import DeniedPatterns, no_denied_patterns
-from rolebundle.storage.row_digest import row_digest
+from rolebundle.storage.seal import row_digest
+
+Files = Sequence[tuple[StoredFile, Sequence[StoredDocument]]]
 
 
 def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
@@ -71,7 +72,7 @@ def put_files(
     batch = _Batch(corpus, files, denied)
     refused: dict[str, str] = {}
     if batch.has_contested_ids(files):
-        refused, removed = identifiers.contested(corpus, files)
+        refused, removed = contested(corpus, files)
         remove_files(corpus, removed)
         if displaced is not None:
             displaced += [(path, _taken(name)) for path, name in removed.values()]
@@ -333,3 +334,72 @@ def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
         compartments.add_to_counts(corpus, compartment, documents=-count)
     corpus.run(f"DELETE FROM document WHERE id {among}", chosen)
     corpus.run("UPDATE corpus_state SET documents = documents - ?", (len(document_rows),))
+
+
+# -- who keeps an id that two files claim ----------------------------------------------------------
+#
+# By right a document has the id that is made of its source and path, and one that its owner gives
+# it; and the ids of chunks that begin with its own. An id that a document declares for itself gives
+# way, whoever was stored first. Of two such claims the first one is kept.
+
+
+def contested(corpus: Corpus, files: Files) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+    """The files that declare an id which a document of ``files`` has by right.
+
+    Returns:
+        Of ``files``: location → id. Of the stored files: location → path and id.
+    """
+    by_right = {
+        name: file.location
+        for file, documents in files
+        for name, is_right in _claimed(file, documents)
+        if is_right
+    }
+    refused = {
+        file.location: name
+        for file, documents in files
+        for name, is_right in _claimed(file, documents)
+        if not is_right and by_right.get(name, file.location) != file.location
+    }
+    displaced = {
+        location: (path, name)
+        for name, location, path, is_right in _stored_ids(corpus, sorted(by_right))
+        if not is_right and by_right[name] != location
+    }
+    return refused, displaced
+
+
+def _claimed(file: StoredFile, documents: Sequence[StoredDocument]) -> Iterator[tuple[str, bool]]:
+    """Each id of the documents and chunks, with whether it is theirs by right."""
+    for document in documents:
+        metadata = document.metadata
+        name, declared = metadata.document_id, metadata.self_declared
+        is_right = not _is_claim(declared, name, metadata.source_id, file.path)
+        yield name, is_right
+        for chunk in document.chunks:
+            yield chunk.chunk_id, is_right and chunk.chunk_id.startswith(f"{name}#")
+
+
+def _stored_ids(corpus: Corpus, names: Sequence[str]) -> Iterator[tuple[str, str, str, bool]]:
+    """Each of these ids that is stored, the location and path of its file, and whose right."""
+    owner = (
+        "f.location, f.path, d.document_id, s.source_id, d.self_declared FROM document d "
+        "JOIN file f ON f.id = d.file JOIN source s ON s.id = d.source"
+    )
+    chunks = f"chunk_id, {owner} JOIN chunk c ON c.document = d.id"
+    for name, location, path, document_id, source_id, declared in [
+        *_among(corpus, "document_id", f"document_id, {owner}", names),
+        *_among(corpus, "chunk_id", chunks, names),
+    ]:
+        [(own,)] = typed([(declared,)], tuple[str, ...])
+        is_right = not _is_claim(own, document_id, source_id, path)
+        is_own = name == document_id or name.startswith(f"{document_id}#")
+        yield name, location, path, is_right and is_own
+
+
+def _is_claim(declared: Sequence[str], document_id: str, source_id: str, path: str) -> bool:
+    # The source is a part of the id, and may contain a slash.
+    if "source_id" in declared:
+        return True
+    is_own = f"{document_id}#".startswith(f"{source_id}/{path}#")
+    return "document_id" in declared and not is_own

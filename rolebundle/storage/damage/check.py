@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from rolebundle.contracts.status import CheckProblem
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import digests, seal
 from rolebundle.storage.connection import Corpus
@@ -17,16 +17,11 @@ from rolebundle.storage.indexes.approximate_index import ApproximateState, Index
 from rolebundle.storage.indexes.compartments import visible_compartments
 from rolebundle.storage.indexes.partition import DeniedPatterns, labels_of
 
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A problem of the corpus: a stable code and a message."""
-
-    code: str
-    message: str
+Found = Iterable[tuple[str, str]]
+"""Problems, each a stable code and a message."""
 
 
-def find_problems(corpus: Corpus, denied: DeniedPatterns | None = None) -> list[Problem]:
+def find_problems(corpus: Corpus, denied: DeniedPatterns | None = None) -> list[CheckProblem]:
     """Compare everything in the file that can be compared.
 
     Args:
@@ -34,7 +29,7 @@ def find_problems(corpus: Corpus, denied: DeniedPatterns | None = None) -> list[
         denied: the deny patterns of the policy that match a file; ``None`` if they are not known,
             and not compared.
     """
-    checks: Sequence[Callable[[Corpus], Iterable[Problem]]] = (
+    checks: Sequence[Callable[[Corpus], Found]] = (
         _file_problems,
         _seal_problems,
         _count_problems,
@@ -43,34 +38,34 @@ def find_problems(corpus: Corpus, denied: DeniedPatterns | None = None) -> list[
         _lexical_problems,
         _vector_problems,
     )
-    problems: list[Problem] = []
+    problems: list[tuple[str, str]] = []
     for check in checks:
         try:
             problems += check(corpus)
         except CorpusCorrupt as error:
             # Damage that ends one check is a finding; the other checks still run.
-            problems.append(Problem("unreadable", error.message))
+            problems.append(("unreadable", error.message))
         except (AttributeError, TypeError, ValueError, struct.error) as error:
             # A damaged page may return any type.
-            problems.append(Problem("unreadable", f"a value cannot be what was stored ({error})"))
-        if {problem.code for problem in problems} & {"file_damaged", "orphan", "schema_changed"}:
+            problems.append(("unreadable", f"a value cannot be what was stored ({error})"))
+        if {code for code, _ in problems} & {"file_damaged", "orphan", "schema_changed"}:
             # The other checks rely on sound pages and on the tables' form.
             break
-    return problems
+    return [CheckProblem(code=code, message=message) for code, message in problems]
 
 
-def _file_problems(corpus: Corpus) -> Iterator[Problem]:
+def _file_problems(corpus: Corpus) -> Found:
     for (message,) in corpus.rows("PRAGMA integrity_check(20)"):
         if message != "ok":
-            yield Problem("file_damaged", message)
+            yield "file_damaged", message
     for table, rowid, parent, _ in corpus.rows("PRAGMA foreign_key_check"):
-        yield Problem("orphan", f"row {rowid} of {table} points to a missing {parent}")
+        yield "orphan", f"row {rowid} of {table} points to a missing {parent}"
 
 
-def _seal_problems(corpus: Corpus) -> Iterator[Problem]:
+def _seal_problems(corpus: Corpus) -> Found:
     for name in sorted(seal.broken(corpus)):
         code = "schema_changed" if name == "sqlite_schema" else "seal_broken"
-        yield Problem(code, f"the records in {name} are not what was stored")
+        yield code, f"the records in {name} are not what was stored"
 
 
 _COUNTS = (
@@ -83,29 +78,27 @@ _COUNTS = (
 )
 
 
-def _count_problems(corpus: Corpus) -> Iterator[Problem]:
+def _count_problems(corpus: Corpus) -> Found:
     for name, *counts in corpus.rows(_COUNTS):
         recorded, actual = counts[:2], counts[2:]
         if recorded != actual:
-            yield Problem(
-                "miscounted",
-                f"{name} records {recorded} documents and chunks, and has {actual}",
-            )
+            message = f"{name} records {recorded} documents and chunks, and has {actual}"
+            yield "miscounted", message
 
 
-def _row_problems(corpus: Corpus) -> Iterator[Problem]:
+def _row_problems(corpus: Corpus) -> Found:
     for table in digests.DIGESTED:
         for row in digests.checked(corpus, table):
             if not row.is_intact:
                 is_text = table == "chunk" and row.expected is None
                 code, digest = ("content_damaged", "hash") if is_text else ("row_damaged", "digest")
                 name = row.name or f"row {row.rowid}"
-                yield Problem(code, f"{name} of {table} does not match its {digest}")
+                yield code, f"{name} of {table} does not match its {digest}"
     for number in facts.without_record(corpus):
-        yield Problem("row_damaged", f"row {number} of document is a fact without its record")
+        yield "row_damaged", f"row {number} of document is a fact without its record"
 
 
-def _placement_problems(corpus: Corpus, denied: DeniedPatterns | None) -> Iterator[Problem]:
+def _placement_problems(corpus: Corpus, denied: DeniedPatterns | None) -> Found:
     """Documents that are not in the compartment that decides who may see them."""
     compartments = {compartment.id: compartment for compartment in visible_compartments(corpus)}
     for document_id, scope, sensitivity, number, path, location, verdict in corpus.iterate(
@@ -120,24 +113,23 @@ def _placement_problems(corpus: Corpus, denied: DeniedPatterns | None) -> Iterat
             or compartment.quarantined != (verdict == "quarantine")
             or (denied is not None and compartment.denied != labels_of(denied, path, location))
         ):
-            yield Problem(
-                "misplaced", f"the document {document_id} is not in the compartment it belongs to"
-            )
+            message = f"the document {document_id} is not in the compartment it belongs to"
+            yield "misplaced", message
 
 
-def _lexical_problems(corpus: Corpus) -> Iterator[Problem]:
+def _lexical_problems(corpus: Corpus) -> Found:
     for compartment in visible_compartments(corpus):
         try:
             lexical_index.check(corpus, compartment.id)
         except CorpusCorrupt as error:
-            yield Problem(
-                "lexical_drift", f"the lexical index differs from the chunks ({error.message})"
-            )
+            message = f"the lexical index differs from the chunks ({error.message})"
+            yield "lexical_drift", message
 
 
-def _vector_problems(corpus: Corpus) -> Iterator[Problem]:
+def _vector_problems(corpus: Corpus) -> Found:
     for part in (part for index in vector_index.all_indexes(corpus) for part in index.parts):
-        stored = corpus.value(f"SELECT count(*) FROM {part.table}_rowids")
+        table, fast = part.table, part.approximate_table
+        stored = corpus.value(f"SELECT count(*) FROM {table}_rowids")
         recorded = corpus.value(
             "SELECT count(*) FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk "
             "CROSS JOIN document d ON d.id = c.document "
@@ -145,25 +137,19 @@ def _vector_problems(corpus: Corpus) -> Iterator[Problem]:
             (part.index_id, part.compartment),
         )
         if not stored == recorded == part.vectors:
-            yield Problem(
-                "vectors_miscounted",
-                f"{part.table}: {stored} vectors, {recorded} records, {part.vectors} counted",
-            )
+            counts = f"{stored} vectors, {recorded} records, {part.vectors} counted"
+            yield "vectors_miscounted", f"{table}: {counts}"
         # Its blocks are read as they are stored: sqlite-vec 0.1.9 does not check their form, and a
         # scan of damaged ones can end the process.
         blocks = corpus.iterate(
             "SELECT c.chunk_id, c.size, c.validity, c.rowids, v.vectors "
-            f"FROM {part.table}_chunks c LEFT JOIN {part.table}_vector_chunks00 v "
-            "ON v.rowid = c.chunk_id"
+            f"FROM {table}_chunks c LEFT JOIN {table}_vector_chunks00 v ON v.rowid = c.chunk_id"
         )
-        counts = [_intact_vectors(corpus, part, *block) for block in blocks]
-        if None in counts or sum(filter(None, counts)) != stored:
-            yield Problem("vectors_damaged", f"{part.table}: it is not what was stored")
+        intact = [_intact_vectors(corpus, part, *block) for block in blocks]
+        if None in intact or sum(filter(None, intact)) != stored:
+            yield "vectors_damaged", f"{table}: it is not what was stored"
         if part.approximate and _is_approximate_damaged(corpus, part):
-            yield Problem(
-                "approximate_index_damaged",
-                f"{part.approximate_table}: it does not have the vectors of {part.table}",
-            )
+            yield "approximate_index_damaged", f"{fast}: it does not have the vectors of {table}"
 
 
 def _intact_vectors(
@@ -216,22 +202,18 @@ def _is_approximate_damaged(corpus: Corpus, part: IndexPart) -> bool:
     """Whether vec1's table does not have exactly the vectors of a part."""
     if not approximate_index.is_available(corpus):
         return False
-    count = 0
-    for is_same in corpus.iterate(
-        f"SELECT f.vec = e.vector FROM {part.approximate_table} f "
+    table = part.approximate_table
+    same = corpus.column(
+        f"SELECT f.vec = e.vector FROM {table} f "
         "LEFT JOIN embedded e ON e.index_id = ? AND e.chunk = f.rowid",
         (part.index_id,),
-    ):
-        if not is_same[0]:
-            return True
-        count += 1
-    values = f"{part.approximate_table}_idx"
-    if corpus.value(f"SELECT count(*) FROM {values} WHERE typeof(val) <> 'blob'"):
-        return True
-    stored = corpus.value(f"SELECT count(*) FROM {part.approximate_table}_base")
-    if not count == stored == part.vectors:
-        return True
-    return _has_damaged_buckets(corpus, part, count)
+    )
+    return (
+        not all(same)
+        or corpus.value(f"SELECT count(*) FROM {table}_idx WHERE typeof(val) <> 'blob'") > 0
+        or not len(same) == corpus.value(f"SELECT count(*) FROM {table}_base") == part.vectors
+        or _has_damaged_buckets(corpus, part, len(same))
+    )
 
 
 def _has_damaged_buckets(corpus: Corpus, part: IndexPart, count: int) -> bool:

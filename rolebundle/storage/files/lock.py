@@ -39,8 +39,9 @@ def try_lock(path: Path) -> Iterator[bool]:
             os.close(descriptor)
 
 
-class FolderLock:
-    """The lock of one process, until :meth:`release`.
+@contextmanager
+def folder_lock(corpus: Path, *, exclusive: bool, patience_ms: int | None = None) -> Iterator[None]:
+    """A block with the lock of a corpus's folder.
 
     Some file systems have no locks; there it does nothing.
 
@@ -53,18 +54,14 @@ class FolderLock:
     Raises:
         CorpusBusy: another process kept it for that time.
     """
-
-    def __init__(self, corpus: Path, *, exclusive: bool, patience_ms: int | None = None) -> None:
-        self._descriptor = -1
-        if sys.platform != "win32":  # An open file cannot be replaced there.
-            with suppress(OSError):
-                folder = Path(os.path.realpath(corpus)).parent
-                self._descriptor = os.open(folder, os.O_RDONLY)
-        patience = busy_timeout() if patience_ms is None else patience_ms
-        deadline = monotonic() + patience / 1000
-        while self._descriptor >= 0 and not _is_locked(self._descriptor, exclusive=exclusive):
+    descriptor = -1
+    if sys.platform != "win32":  # An open file cannot be replaced there.
+        with suppress(OSError):
+            descriptor = os.open(Path(os.path.realpath(corpus)).parent, os.O_RDONLY)
+    deadline = monotonic() + (busy_timeout() if patience_ms is None else patience_ms) / 1000
+    try:
+        while descriptor >= 0 and not _is_locked(descriptor, exclusive=exclusive):
             if monotonic() >= deadline:
-                self.release()
                 raise CorpusBusy(
                     "corpus_busy",
                     f"{corpus}: another process "
@@ -72,10 +69,8 @@ class FolderLock:
                     "wait for it to end and run the same command again",
                 )
             sleep(_PAUSE_SECONDS)
-
-    def release(self) -> None:
-        """Let others have it."""
-        descriptor, self._descriptor = self._descriptor, -1
+        yield
+    finally:
         if descriptor >= 0:
             os.close(descriptor)
 

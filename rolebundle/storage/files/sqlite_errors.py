@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import disk_usage
 
 import apsw
 
@@ -146,9 +147,6 @@ def _has_no_room(error: apsw.Error, path: Path) -> bool:
         return True
     if not isinstance(error, apsw.SQLError):
         return False
-    # Imported here, with its archives: no one-shot answer needs it.
-    from shutil import disk_usage
-
     temporary = os.environ.get("SQLITE_TMPDIR") or os.environ.get("TMPDIR") or "/var/tmp"
     for folder in (path.parent, temporary):
         with suppress(OSError):

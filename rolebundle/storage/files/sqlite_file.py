@@ -59,19 +59,12 @@ class SqliteFile:
     on_close: Callable[[], None] | None = field(default=None, kw_only=True)
 
     @classmethod
-    def open_read_only(
-        cls,
-        path: Path,
-        file_format: FileFormat,
-        *,
-        patience_ms: int | None = None,
-    ) -> Self:
+    def open_read_only(cls, path: Path, file_format: FileFormat) -> Self:
         """Open a file for reading. It takes no write lock and works on a read-only file.
 
         Args:
             path: the file.
             file_format: what the file must be.
-            patience_ms: how long to wait for a lock; ``None`` means the usual time.
 
         Raises:
             UsageError: there is no file.
@@ -81,7 +74,7 @@ class SqliteFile:
         with MappedErrors(path, file_format):
             # The stamp is taken first: a change during opening is noticed the next time.
             identity, content = stamp_of(path), stamp_of(path, frozen=True)
-            db, is_frozen = _connect_read_only(path, patience_ms)
+            db, is_frozen = _connect_read_only(path)
             try:
                 harden(db)
                 # Temporary tables of this connection are never written to a file.
@@ -383,25 +376,25 @@ def _log_of(path: Path) -> Path:
     return Path(f"{path}-wal")
 
 
-def _connect_read_only(path: Path, patience_ms: int | None) -> tuple[apsw.Connection, bool]:
+def _connect_read_only(path: Path) -> tuple[apsw.Connection, bool]:
     """The connection, and whether it assumes that the file never changes."""
     try:
-        return _connect(str(path.absolute()), patience_ms), False
+        return _connect(str(path.absolute())), False
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError) as error:
         # A file in WAL mode needs a shared-memory file beside it, which a read-only folder or a
         # full disk does not allow. Whoever writes has one, so nobody writes.
         if isinstance(error, apsw.IOError) and error_detail(error) not in _NO_SHARED_MEMORY:
             raise
-        return _connect_frozen(path, patience_ms), True
+        return _connect_frozen(path), True
 
 
-def _connect_frozen(path: Path, patience_ms: int | None) -> apsw.Connection:
+def _connect_frozen(path: Path) -> apsw.Connection:
     """A connection that takes no lock and creates no file, for a file that nobody writes."""
     name = f"file:{quote(str(path.absolute()))}?mode=ro"
     log = _log_of(path)
     if not log.exists() or log.stat().st_size == 0:
         # Without a log the file alone is complete.
-        return _connect(f"{name}&immutable=1", patience_ms)
+        return _connect(f"{name}&immutable=1")
     if _WITHOUT_LOCKS not in apsw.vfs_names():
         raise StorageError(
             "log_unreadable",
@@ -410,16 +403,16 @@ def _connect_frozen(path: Path, patience_ms: int | None) -> apsw.Connection:
             "`rolebundle status`",
         )
     # The index of the log is then in this process's memory.
-    return _connect(f"{name}&vfs={_WITHOUT_LOCKS}", patience_ms, exclusive=True)
+    return _connect(f"{name}&vfs={_WITHOUT_LOCKS}", exclusive=True)
 
 
-def _connect(name: str, patience_ms: int | None, *, exclusive: bool = False) -> apsw.Connection:
+def _connect(name: str, *, exclusive: bool = False) -> apsw.Connection:
     db = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
         if exclusive:
             db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             db.pragma("locking_mode", "exclusive")
-        db.set_busy_timeout(busy_timeout() if patience_ms is None else patience_ms)
+        db.set_busy_timeout(busy_timeout())
         db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     except BaseException:
         db.close()

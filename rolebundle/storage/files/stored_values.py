@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from json.encoder import encode_basestring
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from rolebundle.contracts.document import Attributes
 from rolebundle.errors import CorpusCorrupt
@@ -55,7 +55,7 @@ def typed(rows: Iterable[Sequence[object]], *annotations: object) -> list[tuple[
         CorpusCorrupt: a row holds something else.
     """
     columns = [_column(annotation) for annotation in annotations]
-    conversions = [(n, column.convert) for n, column in enumerate(columns) if column.convert]
+    conversions = [(n, convert) for n, (_, convert) in enumerate(columns) if convert]
     # Most rows have the same types, so they are looked at once.
     accepted: set[tuple[type, ...]] = set()
     result = []
@@ -63,8 +63,8 @@ def typed(rows: Iterable[Sequence[object]], *annotations: object) -> list[tuple[
         for row in rows:
             found = tuple(map(type, row))
             if found not in accepted:
-                for kind, column in zip(found, columns, strict=True):
-                    if kind not in column.types:
+                for kind, (kinds, _) in zip(found, columns, strict=True):
+                    if kind not in kinds:
                         raise TypeError(kind.__name__)
                 accepted.add(found)
             values = list(row)
@@ -76,11 +76,8 @@ def typed(rows: Iterable[Sequence[object]], *annotations: object) -> list[tuple[
     return result
 
 
-class _Column(NamedTuple):
-    """The types that a column has in SQLite, and how its values are converted, if they are."""
-
-    types: tuple[type, ...]
-    convert: Callable[[Any], Any] | None = None
+_Column = tuple[tuple[type, ...], Callable[[Any], Any] | None]
+"""The types that a column has in SQLite, and how its values are converted, if they are."""
 
 
 def _is_record(annotation: object) -> bool:
@@ -126,21 +123,17 @@ def _build(kind: type[Any], values: Iterator[object]) -> Any:
 def _column(annotation: Any) -> _Column:
     origin, inner = get_origin(annotation), get_args(annotation)
     if annotation == Attributes:
-        return _Column((str,), _attributes)
+        return (str,), _attributes
     if origin is tuple:
-        return _Column((str,), _strings if inner[0] is str else _numbers)
+        return (str,), _strings if inner[0] is str else _numbers
     if origin is Literal:
-        return _Column((str,), {word: word for word in inner}.__getitem__)
+        return (str,), {word: word for word in inner}.__getitem__
     if origin is not None:  # or None
-        [column] = [_column(other) for other in inner if other is not type(None)]
-        convert = column.convert
+        [(types, convert)] = [_column(other) for other in inner if other is not type(None)]
         either = (lambda value: None if value is None else convert(value)) if convert else None
-        return _Column((*column.types, type(None)), either)
-    return (
-        _Column((int,), {0: False, 1: True}.__getitem__)
-        if annotation is bool
-        else _Column((annotation,))
-    )
+        return (*types, type(None)), either
+    is_flag = annotation is bool
+    return ((int,), {0: False, 1: True}.__getitem__) if is_flag else ((annotation,), None)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

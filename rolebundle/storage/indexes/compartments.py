@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.stored_values import records
 
 REMEMBERED = "remembered:"
 """How the location of a remembered fact begins. No file of a machine has such an absolute path."""
@@ -72,21 +71,17 @@ def has_quarantined(corpus: Corpus) -> bool:
 
 
 def _read(corpus: Corpus, table: str) -> list[Compartment]:
-    rows = corpus.rows(
-        "SELECT id, scope, sensitivity, denied, quarantined, documents, chunks "
-        f"FROM {table} ORDER BY id"
-    )
-    return records(Compartment, rows)
+    return corpus.select(Compartment, f"{table} ORDER BY id")
 
 
 def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, list[int]]:
     """Compartment → those of these chunks that are in it, ordered by rowid."""
-    by_compartment: dict[int, list[int]] = {}
-    for rowid, compartment in corpus.rows(
+    places = (
         "SELECT c.id, d.compartment FROM chunk c JOIN document d ON d.id = c.document "
-        "WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id",
-        ([*rowids],),
-    ):
+        "WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id"
+    )
+    by_compartment: dict[int, list[int]] = {}
+    for rowid, compartment in corpus.rows(places, ([*rowids],)):
         by_compartment.setdefault(compartment, []).append(rowid)
     return by_compartment
 

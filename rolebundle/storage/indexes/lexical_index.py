@@ -6,7 +6,6 @@ may not see would reveal them (docs/decisions/0011).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import zip_longest
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.sqlite_file import Row
+from rolebundle.storage.files.sqlite_file import Binding, Row
 from rolebundle.storage.files.stored_values import damaged
 from rolebundle.storage.indexes.ties import first_by_score, search_with_ties
 
@@ -75,12 +74,15 @@ def create(corpus: Corpus, compartment: int) -> None:
     """Create the empty index of a compartment. Call it inside a write transaction."""
     view, sql = content_view(compartment)
     corpus.run(sql)
-    corpus.run(
-        f"CREATE VIRTUAL TABLE {table_name(compartment)} USING fts5 ({_COLUMNS}, "
-        f"content = '{view}', content_rowid = 'id', tokenize = '{TOKENIZER}')"
-    )
+    content = f"content = '{view}', content_rowid = 'id'"
+    _create_table(corpus, table_name(compartment), content)
     for setting, value in _SETTINGS.items():
         _command(corpus, compartment, setting, value)
+
+
+def _create_table(corpus: Corpus, name: str, content: str) -> None:
+    columns = f"{_COLUMNS}, {content}, tokenize = '{TOKENIZER}'"
+    corpus.run(f"CREATE VIRTUAL TABLE {name} USING fts5 ({columns})")
 
 
 def drop(corpus: Corpus, compartment: int) -> None:
@@ -151,9 +153,7 @@ def search(
         limit: how many.
         within: rowids of the documents to search in.
     """
-    bindings: list[str | int] = [match]
-    if within is not None:
-        bindings.append(json.dumps(list(within)))
+    bindings = (match,) if within is None else (match, [*within])
     sql = search_sql(compartment, within=within is not None)
     best = search_with_ties(lambda most: dict(corpus.rows(sql, (*bindings, most))), limit)
     return list(first_by_score(corpus, best, limit).items())
@@ -172,14 +172,12 @@ def search_among(
     Returns:
         The ``limit`` best, best first; and the scores of the chunks ``also``, if they match.
     """
-    also_json = json.dumps(list(also))
+    sql, others = search_among_sql(compartment), [*also]
     rows: list[Row] = []
 
     def search_once(most: int) -> dict[int, float]:
         nonlocal rows
-        rows = corpus.rows(
-            search_among_sql(compartment), (among, match, also_json, most, also_json)
-        )
+        rows = corpus.rows(sql, (among, match, others, most, others))
         return {rowid: score for rowid, score, is_best in rows if is_best}
 
     best = search_with_ties(search_once, limit)
@@ -189,21 +187,18 @@ def search_among(
 
 def frequencies(corpus: Corpus, compartment: int, matches: Sequence[str]) -> list[int]:
     """How many chunks each expression matches. Cached until the corpus changes."""
-    known = corpus.frequency_cache()
+    known, name = corpus.frequency_cache(), table_name(compartment)
     missing = [match for match in matches if (compartment, match) not in known]
     if missing:
-        name = table_name(compartment)
-        counted = corpus.rows(
-            f"SELECT key, (SELECT count(*) FROM {name} WHERE {name} MATCH value) FROM json_each(?)",
-            (json.dumps(missing),),
-        )
+        count = f"(SELECT count(*) FROM {name} WHERE {name} MATCH value)"
+        counted = corpus.rows(f"SELECT key, {count} FROM json_each(?)", (missing,))
         known |= {(compartment, missing[number]): count for number, count in counted}
     return [known[compartment, match] for match in matches]
 
 
 def score(corpus: Corpus, compartment: int, match: str, rowids: Sequence[int]) -> dict[int, float]:
     """Rowid → BM25, for those of ``rowids`` that the expression matches."""
-    return dict(corpus.rows(score_sql(compartment), (match, json.dumps(list(rowids)))))
+    return dict(corpus.rows(score_sql(compartment), (match, [*rowids])))
 
 
 def occurrences(
@@ -217,10 +212,8 @@ def occurrences(
     """
     corpus.register_occurrences(COLUMN_WEIGHTS)
     name = table_name(compartment)
-    rows = corpus.rows(
-        f"SELECT rowid, occurrences({name}) FROM {name} WHERE {name} MATCH ?{_ROWID_IN_LIST}",
-        (match, json.dumps(list(rowids))),
-    )
+    sql = f"SELECT rowid, occurrences({name}) FROM {name} WHERE {name} MATCH ?{_ROWID_IN_LIST}"
+    rows = corpus.rows(sql, (match, [*rowids]))
     return {rowid: tuple(memoryview(packed).cast("d")) for rowid, packed in rows}
 
 
@@ -260,37 +253,41 @@ def matching(
         "SELECT expression.key, chunk.value FROM json_each(?) expression "
         "CROSS JOIN json_each(?) chunk WHERE EXISTS (SELECT 1 FROM "
         f"{name} WHERE {name} MATCH expression.value AND rowid = chunk.value)",
-        (json.dumps(list(matches)), json.dumps(list(rowids))),
+        ([*matches], [*rowids]),
     )
 
 
 def add_range(corpus: Corpus, compartment: int, first_rowid: int, last_rowid: int) -> None:
     """Index those chunks of the range, ends included, that belong to the compartment."""
-    corpus.run(
-        f"INSERT INTO {table_name(compartment)} (rowid, {_COLUMNS}) "
-        f"SELECT c.id, {_columns('c')} FROM chunk c CROSS JOIN document d ON d.id = c.document "
-        "WHERE c.id BETWEEN ? AND ? AND d.compartment = ?",
+    _add(
+        corpus,
+        compartment,
+        "c.id BETWEEN ? AND ? AND d.compartment = ?",
         (first_rowid, last_rowid, compartment),
+    )
+
+
+def _add(corpus: Corpus, compartment: int, chosen: str, bindings: Sequence[Binding]) -> None:
+    columns = ", ".join(f"c.{column}" for column in _COLUMNS.split(", "))
+    corpus.run(
+        f"INSERT INTO {table_name(compartment)} (rowid, {_COLUMNS}) SELECT c.id, {columns} "
+        f"FROM chunk c CROSS JOIN document d ON d.id = c.document WHERE {chosen}",
+        bindings,
     )
 
 
 def add_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
     """Index these chunks."""
-    corpus.run(
-        f"INSERT INTO {table_name(compartment)} (rowid, {_COLUMNS}) "
-        f"SELECT id, {_COLUMNS} FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(rowids)),),
-    )
+    _add(corpus, compartment, "c.id IN (SELECT value FROM json_each(?))", ([*rowids],))
 
 
 def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
     """Remove chunks from the index. Call it while their rows still have the indexed text."""
     name = table_name(compartment)
     corpus.run(
-        f"INSERT INTO {name} ({name}, rowid, {_COLUMNS}) "
-        f"SELECT 'delete', id, {_COLUMNS} FROM chunk "
-        "WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(rowids)),),
+        f"INSERT INTO {name} ({name}, rowid, {_COLUMNS}) SELECT 'delete', id, {_COLUMNS} "
+        "FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+        ([*rowids],),
     )
 
 
@@ -348,41 +345,28 @@ def _has_same_words(corpus: Corpus, compartment: int) -> bool:
     """Whether a new index of the chunks has the same words, as often and at the same places."""
     view, _ = content_view(compartment)
     name = table_name(compartment)
-    temporary = ("temp.expected", "temp.expected_words", "temp.actual_words")
+    new, new_words, words = ("temp.expected", "temp.expected_words", "temp.actual_words")
     try:
         with corpus.allow_own_views():
-            corpus.run(
-                f"CREATE VIRTUAL TABLE temp.expected USING fts5 ({_COLUMNS}, content = '', "
-                f"tokenize = '{TOKENIZER}')"
-            )
-            corpus.run(
-                f"INSERT INTO temp.expected (rowid, {_COLUMNS}) SELECT id, {_COLUMNS} FROM {view}"
-            )
-        corpus.run(
-            "CREATE VIRTUAL TABLE temp.expected_words USING fts5vocab (temp, expected, instance)"
-        )
-        corpus.run(
-            f"CREATE VIRTUAL TABLE temp.actual_words USING fts5vocab (main, {name}, instance)"
-        )
-        words = zip_longest(*(corpus.iterate(_PLACES.format(name)) for name in temporary[1:]))
+            _create_table(corpus, new, "content = ''")
+            corpus.run(f"INSERT INTO {new} (rowid, {_COLUMNS}) SELECT id, {_COLUMNS} FROM {view}")
+        for table, of in ((new_words, "temp, expected"), (words, f"main, {name}")):
+            corpus.run(f"CREATE VIRTUAL TABLE {table} USING fts5vocab ({of}, instance)")
+        both = (corpus.iterate(_PLACES.format(table)) for table in (new_words, words))
         # To the end, because SQLite drops no table that is still being read.
-        if sum(bool(expected != actual) for expected, actual in words):
+        if sum(bool(expected != actual) for expected, actual in zip_longest(*both)):
             return False
         # FTS5 would write its averages only when the transaction is committed.
-        corpus.run("INSERT INTO temp.expected (expected) VALUES ('flush')")
+        corpus.run(f"INSERT INTO {new} (expected) VALUES ('flush')")
         expected, actual = (
             _varints(corpus.value(f"SELECT block FROM {table}_data WHERE id = 1"))
-            for table in ("temp.expected", f"main.{name}")
+            for table in (new, f"main.{name}")
         )
         # Without chunks, there may be no numbers or zeroes.
         return expected == actual or not any(expected + actual)
     finally:
-        for table in reversed(temporary):
+        for table in (words, new_words, new):
             corpus.run(f"DROP TABLE IF EXISTS {table}")
-
-
-def _columns(alias: str) -> str:
-    return ", ".join(f"{alias}.{column}" for column in _COLUMNS.split(", "))
 
 
 def tokens(text: str) -> list[Token]:

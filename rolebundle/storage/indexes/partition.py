@@ -59,18 +59,18 @@ def assign_compartments(corpus: Corpus, denied: DeniedPatterns) -> int:
 
 def separate_facts(corpus: Corpus) -> None:
     """Move facts from the compartments of documents to their own, inside a write transaction."""
-    for compartment in compartments.visible_compartments(corpus):
-        rows = corpus.rows(
-            "SELECT d.id FROM document d JOIN file f ON f.id = d.file "
-            "WHERE d.compartment = ? AND f.location LIKE ?",
-            (compartment.id, f"{compartments.REMEMBERED}%"),
-        )
-        if rows and not compartment.has_facts:
-            labels = (*compartment.denied, compartments.FACTS)
+    facts = (
+        "SELECT d.id FROM document d JOIN file f ON f.id = d.file "
+        "WHERE d.compartment = ? AND f.location LIKE ?"
+    )
+    for place in compartments.visible_compartments(corpus):
+        rows = corpus.column(facts, (place.id, f"{compartments.REMEMBERED}%"))
+        if rows and not place.has_facts:
+            labels = (*place.denied, compartments.FACTS)
             target = find_or_create(
-                corpus, compartment.scope, compartment.sensitivity, labels, compartment.quarantined
+                corpus, place.scope, place.sensitivity, labels, place.quarantined
             )
-            move_documents(corpus, [row for (row,) in rows], compartment.id, target)
+            move_documents(corpus, rows, place.id, target)
     remove_empty(corpus)
 
 
@@ -91,18 +91,12 @@ def find_or_create(
         quarantined: whether the intake scan put them into quarantine.
     """
     key = (scope, sensitivity, json.dumps(sorted(denied)), int(quarantined))
-    existing = corpus.value(
-        "SELECT id FROM compartment "
-        "WHERE scope = ? AND sensitivity = ? AND denied = ? AND quarantined = ?",
-        key,
-    )
+    same = "scope = ? AND sensitivity = ? AND denied = ? AND quarantined = ?"
+    existing = corpus.value(f"SELECT id FROM compartment WHERE {same}", key)
     if existing is not None:
         return int(existing)
-    corpus.run(
-        "INSERT INTO compartment (scope, sensitivity, denied, quarantined, documents, chunks) "
-        "VALUES (?, ?, ?, ?, 0, 0)",
-        key,
-    )
+    columns = "scope, sensitivity, denied, quarantined, documents, chunks"
+    corpus.insert(f"compartment ({columns})", [(*key, 0, 0)])
     compartment = corpus.last_rowid()
     lexical_index.create(corpus, compartment)
     return compartment
@@ -110,30 +104,19 @@ def find_or_create(
 
 def move_documents(corpus: Corpus, rows: Sequence[int], source: int, target: int) -> None:
     """Move documents with their chunks and vectors; compartment 0 has no indexes."""
+    among = "IN (SELECT value FROM json_each(?))"
     with digests.renewing(corpus, rows):
-        _move(corpus, rows, source, target)
-
-
-def _move(corpus: Corpus, rows: Sequence[int], source: int, target: int) -> None:
-    chosen = [*rows]
-    chunks = [
-        row
-        for (row,) in corpus.rows(
-            "SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?)) ORDER BY id",
-            (chosen,),
-        )
-    ]
-    if source:
-        lexical_index.remove_chunks(corpus, source, chunks)
-        compartments.add_to_counts(corpus, source, documents=-len(rows), chunks=-len(chunks))
-    corpus.run(
-        "UPDATE document SET compartment = ? WHERE id IN (SELECT value FROM json_each(?))",
-        (target, chosen),
-    )
-    lexical_index.add_chunks(corpus, target, chunks)
-    compartments.add_to_counts(corpus, target, documents=len(rows), chunks=len(chunks))
-    for index in vector_index.all_indexes(corpus):
-        vector_index.move(corpus, index, chunks, source, target)
+        of_documents = f"SELECT id FROM chunk WHERE document {among} ORDER BY id"
+        chunks = corpus.column(of_documents, ([*rows],))
+        if source:
+            lexical_index.remove_chunks(corpus, source, chunks)
+            compartments.add_to_counts(corpus, source, documents=-len(rows), chunks=-len(chunks))
+        moved = f"UPDATE document SET compartment = ? WHERE id {among}"
+        corpus.run(moved, (target, [*rows]))
+        lexical_index.add_chunks(corpus, target, chunks)
+        compartments.add_to_counts(corpus, target, documents=len(rows), chunks=len(chunks))
+        for index in vector_index.all_indexes(corpus):
+            vector_index.move(corpus, index, chunks, source, target)
 
 
 def remove_empty(corpus: Corpus) -> None:

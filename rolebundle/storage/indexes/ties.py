@@ -7,7 +7,6 @@ are read only if there is a tie at the edge.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 
 from rolebundle.storage.connection import Corpus
@@ -53,11 +52,7 @@ def first_by_score(corpus: Corpus, scores: Mapping[int, float], number: int) -> 
         edge = scores[ordered[number]]
         above = [rowid for rowid in ordered if scores[rowid] > edge]
         tied = [rowid for rowid in ordered if scores[rowid] == edge]
-        chunk_ids: dict[int, str] = dict(
-            corpus.rows(
-                "SELECT id, chunk_id FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
-                (json.dumps(tied),),
-            )
-        )
+        names = "SELECT id, chunk_id FROM chunk WHERE id IN (SELECT value FROM json_each(?))"
+        chunk_ids: dict[int, str] = dict(corpus.rows(names, (tied,)))
         ordered = above + sorted(tied, key=lambda rowid: chunk_ids.get(rowid, ""))
     return {rowid: scores[rowid] for rowid in ordered[:number]}

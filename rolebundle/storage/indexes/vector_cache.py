@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.row_digest import row_digest
+from rolebundle.storage.seal import row_digest
 
 MAX_CACHE_BYTES = 50 * 1024 * 1024
 """Maximum size of the cache in bytes. The oldest vectors are deleted first."""

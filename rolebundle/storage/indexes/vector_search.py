@@ -5,7 +5,6 @@ sqlite-vec measures the L2 distance d. All vectors have unit length, so cosine =
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from rolebundle.errors import CorpusCorrupt
@@ -50,13 +49,11 @@ def search(
     """
     corpus.load_vectors()
     k = min(limit, MAX_NEIGHBOURS)
-    searched = {
-        compartment.id
-        for compartment in compartments.searchable_compartments(corpus, facts=True)
-        if compartment.has_facts is facts
-    }
-    if within is not None and _are_few(corpus, within):
-        bindings = (vector, index.id, json.dumps(list(within)), json.dumps(sorted(searched)))
+    searchable = compartments.searchable_compartments(corpus, facts=True)
+    searched = {place.id for place in searchable if place.has_facts is facts}
+    documents = sum(place.documents for place in searchable if not place.has_facts)
+    if within is not None and len(within) < _MAX_FEW_SHARE * documents:
+        bindings = (vector, index.id, [*within], sorted(searched))
         neighbours = search_with_ties(
             lambda most: _cosines(corpus.rows(NEAREST_OF_FEW_SQL, (*bindings, most))), k
         )
@@ -85,13 +82,6 @@ _MAX_FEW_SHARE = 0.5
 two ways take 8 and 95 ms for 1% of the documents, 45 and 178 ms for 10%, 330 and 235 ms for 90%."""
 
 
-def _are_few(corpus: Corpus, documents: Sequence[int]) -> bool:
-    total = sum(
-        compartment.documents for compartment in compartments.searchable_compartments(corpus)
-    )
-    return len(documents) < _MAX_FEW_SHARE * total
-
-
 def _nearest(
     corpus: Corpus,
     index: EmbeddingIndex,
@@ -116,24 +106,21 @@ def _nearest(
         if len(scored) >= min(k, part.vectors):
             return scored
     sql = search_sql(part, within=within is not None)
-    chosen = () if within is None else (json.dumps(list(within)),)
+    chosen = () if within is None else ([*within],)
     return search_with_ties(
         lambda most: _cosines(corpus.rows(sql, (vector, most, *chosen))), k, MAX_NEIGHBOURS
     )
 
 
 def _cosines(rows: Iterable[Row]) -> dict[int, float]:
-    return {rowid: _cosine(distance) for rowid, distance in rows}
+    return {rowid: 1.0 - distance * distance / 2.0 for rowid, distance in rows}
 
 
 def exact_neighbours(
     corpus: Corpus, part: IndexPart, vector: bytes, limit: int
 ) -> list[tuple[int, float]]:
     """The ``limit`` nearest (rowid, cosine) of one part, by its vec0 table alone."""
-    return [
-        (rowid, _cosine(distance))
-        for rowid, distance in corpus.rows(search_sql(part), (vector, limit))
-    ]
+    return [*_cosines(corpus.rows(search_sql(part), (vector, limit))).items()]
 
 
 def score(
@@ -144,10 +131,6 @@ def score(
     rows = corpus.rows(
         "SELECT chunk, vec_distance_L2(vector, ?) FROM embedded WHERE index_id = ? "
         "AND chunk IN (SELECT value FROM json_each(?))",
-        (vector, index.id, json.dumps(list(rowids))),
+        (vector, index.id, [*rowids]),
     )
     return _cosines(rows)
-
-
-def _cosine(distance: float) -> float:
-    return 1.0 - distance * distance / 2.0

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.files.stored_values import damaged
 from rolebundle.storage.records.decisions import DecisionKey
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _HASH_SIZE = 8
 
@@ -95,19 +91,15 @@ def with_carried(publication: Publication, corpus_id: str, names: Iterable[str])
         corpus_id: identity of the publisher's corpus.
         names: ids of documents, and names of decisions (:func:`decision_name`).
     """
-    import numpy as np
-
-    carried = np.union1d(_hashes(publication), _hash_all(corpus_id, names))
-    return publication._replace(carried=_bytes_of(carried))
+    carried = _hashes(publication) | _hash_all(corpus_id, names)
+    return publication._replace(carried=b"".join(sorted(carried)))
 
 
 def carrying(corpus: Corpus, names: Collection[str]) -> list[Publication]:
     """The publications that ever held one of these names, ordered by target."""
     present = publications(corpus)
-    if not present:
-        return []
-    hashes = _hash_all(corpus_counts(corpus).corpus_id, names)
-    return [publication for publication in present if _places(_hashes(publication), hashes).size]
+    hashes = _hash_all(corpus_counts(corpus).corpus_id, names) if present else set()
+    return [publication for publication in present if _hashes(publication) & hashes]
 
 
 def raise_purge_generations(corpus: Corpus, names: Collection[str]) -> list[Publication]:
@@ -123,55 +115,27 @@ def raise_purge_generations(corpus: Corpus, names: Collection[str]) -> list[Publ
     Returns:
         The publications that were raised, ordered by target.
     """
-    affected = carrying(corpus, names)
-    if not affected:
-        return []
-    import numpy as np
-
     purged = _hash_all(corpus_counts(corpus).corpus_id, names)
     raised = []
-    for publication in affected:
-        carried = _hashes(publication)
-        remaining = np.delete(carried, _places(carried, purged))
-        raised.append(
-            publication._replace(
-                purge_generation=publication.purge_generation + 1, carried=_bytes_of(remaining)
-            )
-        )
+    for publication in carrying(corpus, names):
+        remaining = b"".join(sorted(_hashes(publication) - purged))
+        generation = publication.purge_generation + 1
+        raised.append(publication._replace(purge_generation=generation, carried=remaining))
         save_publication(corpus, raised[-1])
     return raised
 
 
-def _hashes(publication: Publication) -> NDArray[np.uint64]:
-    """The hashes in ``carried``, as numbers.
+def _hashes(publication: Publication) -> set[bytes]:
+    """The hashes in ``carried``, where they are sorted.
 
     Raises:
         CorpusCorrupt: it is damaged.
     """
-    if len(publication.carried) % _HASH_SIZE:
+    carried = publication.carried
+    if len(carried) % _HASH_SIZE:
         raise damaged("a publication")
-    return _numbers_in(publication.carried)
+    return {carried[at : at + _HASH_SIZE] for at in range(0, len(carried), _HASH_SIZE)}
 
 
-def _places(carried: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """The places of those of the hashes that are in ``carried``, which is sorted."""
-    places = carried.searchsorted(hashes)
-    is_within = places < len(carried)
-    places, hashes = places[is_within], hashes[is_within]
-    found: NDArray[np.intp] = places[carried[places] == hashes]
-    return found
-
-
-def _hash_all(corpus_id: str, names: Iterable[str]) -> NDArray[np.uint64]:
-    return _numbers_in(b"".join(carried_hash(corpus_id, name) for name in names))
-
-
-# As big-endian numbers the hashes have the order of their bytes.
-def _numbers_in(hashes: bytes) -> NDArray[np.uint64]:
-    import numpy as np
-
-    return np.frombuffer(hashes, dtype=">u8").astype(np.uint64)
-
-
-def _bytes_of(numbers: NDArray[np.uint64]) -> bytes:
-    return numbers.astype(">u8").tobytes()
+def _hash_all(corpus_id: str, names: Iterable[str]) -> set[bytes]:
+    return {carried_hash(corpus_id, name) for name in names}

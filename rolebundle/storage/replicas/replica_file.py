@@ -8,7 +8,7 @@ from itertools import islice
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.files.sqlite_file import SqliteFile
 from rolebundle.storage.indexes import compartments, lexical_index
-from rolebundle.storage.row_digest import digest_rows, row_digest
+from rolebundle.storage.seal import digest_rows, row_digest
 
 _NOT_COVERED = ("replica", "seal", "corpus_state")
 """Tables that depend on the manifest. The manifest has the values of ``corpus_state``."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from rolebundle.errors import CorpusBusy, StorageError
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.lock import FolderLock
+from rolebundle.storage.files.lock import folder_lock
 from rolebundle.storage.files.partial import partials, sync_folder
 from rolebundle.storage.location import REPLICA, published_folder, staged_replica
 from rolebundle.storage.records.publications import publications
@@ -39,19 +39,18 @@ def staging(corpus: Path, patience_ms: int | None = None) -> Iterator[Path]:
     """
     folder = published_folder(corpus)
     make_private_folder(folder)
-    try:
+    with ExitStack() as locks:
         # The lock is on the folder of the path that it is given.
-        lock = FolderLock(folder / REPLICA, exclusive=True, patience_ms=patience_ms)
-    except CorpusBusy as error:
-        raise CorpusBusy(
-            "publish_busy",
-            f"{corpus}: another process publishes it",
-            "wait for it to end and run the same command again",
-        ) from error
-    try:
+        lock = folder_lock(folder / REPLICA, exclusive=True, patience_ms=patience_ms)
+        try:
+            locks.enter_context(lock)
+        except CorpusBusy as error:
+            raise CorpusBusy(
+                "publish_busy",
+                f"{corpus}: another process publishes it",
+                "wait for it to end and run the same command again",
+            ) from error
         yield folder
-    finally:
-        lock.release()
 
 
 def make_private_folder(folder: Path) -> None:

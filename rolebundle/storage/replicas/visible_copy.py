@@ -78,7 +78,7 @@ def copy_visible(
         pseudonym: replaces locations and deny patterns.
         decision_scopes: the scopes whose decisions are copied; ``None`` for every scope.
     """
-    rows = [row for (row,) in source.rows("SELECT id FROM document ORDER BY document_id")]
+    rows = source.column("SELECT id FROM document ORDER BY document_id")
     for start in range(0, len(rows), _DOCUMENTS_PER_STEP):
         _copy_documents(source, replica, pseudonym, rows[start : start + _DOCUMENTS_PER_STEP])
     replica.run("UPDATE corpus_state SET documents = ?", (len(rows),))
@@ -90,12 +90,12 @@ def copy_visible(
         _copy_index(source, replica, index)
     marks = source.rows(f"SELECT {_MARK_COLUMNS} FROM mark ORDER BY kind, target")
     replica.insert(f"mark ({_MARK_COLUMNS})", marks)
-    chosen = (None if decision_scopes is None else json.dumps(sorted(decision_scopes)),)
+    scopes = (None if decision_scopes is None else sorted(decision_scopes),)
     for table, select in (
         ("decision", decisions.ROWS_OF_SCOPES),
         ("decision_end", decisions.ENDS_OF_SCOPES),
     ):
-        replica.insert(table, source.rows(f"{select} ORDER BY scope, number", chosen))
+        replica.insert(table, source.rows(f"{select} ORDER BY scope, number", scopes))
     # That of a document covers those of its findings.
     for table in ("file", "scanned", "remembered", "document"):
         digests.write(replica, table)
@@ -105,7 +105,7 @@ def _copy_documents(
     source: Corpus, replica: Corpus, pseudonym: Pseudonym, rows: Sequence[int]
 ) -> None:
     """Copy these documents of the source with their chunks."""
-    listed = (json.dumps(rows),)
+    listed = ([*rows],)
     chunks: dict[int, list[Row]] = {}
     for document, *columns in source.iterate(
         f"SELECT document, {_CHUNK_COLUMNS} FROM chunk WHERE document {_IN_LIST} "
@@ -120,9 +120,9 @@ def _copy_documents(
     insert_chunks(replica, copied)
 
 
-def _copy_document(replica: Corpus, pseudonym: Pseudonym, columns: Sequence[Any]) -> int:
+def _copy_document(replica: Corpus, pseudonym: Pseudonym, values: Sequence[Any]) -> int:
     """Write a row of ``_DOCUMENTS`` without its number. Return its number in the replica."""
-    document_id, source_id, path, location, scope, sensitivity, denied, *own = columns
+    document_id, source_id, path, location, scope, sensitivity, denied, *own = values
     *own, claims, scanned, remembered = own
     patterns = set(json.loads(denied))
     labels = {pseudonym(denied)} if patterns - {FACTS} else set()
@@ -143,20 +143,14 @@ def _copy_document(replica: Corpus, pseudonym: Pseudonym, columns: Sequence[Any]
     )
     row = replica.last_rowid()
     compartments.add_to_counts(replica, compartment, documents=1)
-    replica.insert(
-        "supersession (newer, superseded, reach)",
-        [(row, *claim) for claim in json.loads(claims)],
-    )
+    claimed = [(row, *claim) for claim in json.loads(claims)]
+    replica.insert("supersession (newer, superseded, reach)", claimed)
     if scanned:
-        replica.insert(
-            f"scanned (document, {_SCANNED_COLUMNS}, content_hash, findings, original)",
-            [(row, *json.loads(scanned), "", "[]", "")],
-        )
+        columns = f"document, {_SCANNED_COLUMNS}, content_hash, findings, original"
+        replica.insert(f"scanned ({columns})", [(row, *json.loads(scanned), "", "[]", "")])
     if remembered:
-        replica.insert(
-            f"remembered (document, {_REMEMBERED_COLUMNS}, digest)",
-            [(row, *json.loads(remembered), b"")],
-        )
+        columns = f"document, {_REMEMBERED_COLUMNS}, digest"
+        replica.insert(f"remembered ({columns})", [(row, *json.loads(remembered), b"")])
     return row
 
 
