@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Self
 
-from rolebundle.retrieval.candidate import LexicalHit, Query, Term
+from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.retrieval.evidence import TaskWords
 from rolebundle.retrieval.query import words_of
 from rolebundle.storage.connection import Corpus
@@ -72,11 +72,8 @@ class LexicalProposals(NamedTuple):
     further: Mapping[int, float] = MappingProxyType({})
 
 
-class _Scored(NamedTuple):
-    """Rowid → BM25: the best chunks, and further chunks that were scored in the same pass."""
-
-    best: Mapping[int, float]
-    further: Mapping[int, float]
+Scored = tuple[Mapping[int, float], Mapping[int, float]]
+"""Rowid → BM25: the best chunks, and further chunks that were scored in the same pass."""
 
 
 # -- the lane ------------------------------------------------------------------------------------
@@ -115,34 +112,27 @@ def propose(
     """
     visible = compartments.searchable_compartments(corpus, facts=facts)
     searched = [compartment for compartment in visible if compartment.has_facts is facts]
-    lane = _Lane(corpus, visible, searched, within)
-    having = [rowid for words in exact for rowid in lane.best([Term(words)], EXACT_PROPOSED).best]
-    task = lane.best(query.task_terms, depth, [*also, *having])
-    role = lane.best(query.expansion_terms, depth)
-    known = {**task.further, **task.best}
+    having = [
+        rowid
+        for words in exact
+        for rowid in _best(corpus, visible, searched, [Term(words)], EXACT_PROPOSED, within)[0]
+    ]
+    task, further = _best(
+        corpus, visible, searched, query.task_terms, depth, within, [*also, *having]
+    )
+    role, _ = _best(corpus, visible, searched, query.expansion_terms, depth, within)
+    known = {**further, **task}
     by_exact = _completed(corpus, visible, query.task_terms, known, having)
-    by_task = {**{rowid: by_exact.get(rowid, 0.0) for rowid in having}, **task.best}
-    return LexicalProposals(by_task, dict(role.best), dict(task.further))
+    by_task = {**{rowid: by_exact.get(rowid, 0.0) for rowid in having}, **task}
+    return LexicalProposals(by_task, role, further)
 
 
-class ExactWords(NamedTuple):
-    """The exact words and phrases of a task.
-
-    Attributes:
-        exact: those that some visible chunks have, and at most ``RARE``.
-        absent_exact: those that none has.
-    """
-
-    exact: Sequence[str]
-    absent_exact: Sequence[str]
-
-
-def exact_words(corpus: Corpus, query: Query) -> ExactWords:
-    """Which exact words and phrases of the task are rare, and which occur nowhere."""
+def exact_words(corpus: Corpus, query: Query) -> tuple[list[str], list[str]]:
+    """The exact words and phrases of a task that are rare, and those that occur nowhere."""
     visible = compartments.searchable_compartments(corpus)
     counts = _frequencies(corpus, visible, [_literal(Term(words)) for words in query.exact])
     counted = list(zip(query.exact, counts, strict=True))
-    return ExactWords(
+    return (
         [words for words, count in counted if 0 < count <= RARE],
         [words for words, count in counted if not count],
     )
@@ -190,7 +180,7 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
 
 def _is_written(corpus: Corpus, visible: Sequence[Compartment], word: str) -> bool:
     """Whether one of the best chunks for a word has it; the index may only know another form."""
-    best = _Lane(corpus, visible, visible).best([Term(word)], EXACT_PROPOSED).best
+    best, _ = _best(corpus, visible, visible, [Term(word)], EXACT_PROPOSED)
     passages = passages_by_rowid(corpus, list(best)).values()
     return any(
         word in words_of(f"{passage.document.title} {passage.content}") for passage in passages
@@ -219,20 +209,16 @@ def score(
     rowids: Sequence[int],
     *,
     facts: bool = False,
-) -> list[LexicalHit]:
-    """The true scores of chunks, whichever lane proposed them; only of chunks that match."""
+) -> dict[int, tuple[float, float]]:
+    """Rowid → the BM25 against the task's terms and against the role's; only of what matches."""
     visible = compartments.searchable_compartments(corpus, facts=facts)
     if not visible:
-        return []
+        return {}
     known = {**proposals.further, **proposals.task}
     task = _completed(corpus, visible, query.task_terms, known, rowids)
     role = _completed(corpus, visible, query.expansion_terms, proposals.role, rowids)
-    proposed = proposals.task.keys() | proposals.role.keys()
-    return [
-        LexicalHit(rowid, task.get(rowid, 0.0), role.get(rowid, 0.0), rowid in proposed)
-        for rowid in sorted(task.keys() | role.keys())
-        if task.get(rowid) or role.get(rowid)
-    ]
+    scores = {rowid: (task.get(rowid, 0.0), role.get(rowid, 0.0)) for rowid in rowids}
+    return {rowid: score for rowid, score in scores.items() if any(score)}
 
 
 def task_words(
@@ -284,43 +270,45 @@ def _completed(
     return {**known, **_scores(corpus, visible, terms, missing)}
 
 
-class _Lane(NamedTuple):
-    """A search.
+def _best(
+    corpus: Corpus,
+    visible: Sequence[Compartment],
+    searched: Sequence[Compartment],
+    terms: Sequence[Term],
+    depth: int,
+    within: Sequence[int] | None = None,
+    also: Sequence[int] = (),
+) -> Scored:
+    """The best chunks for some terms, scored with the statistics of all visible compartments.
 
-    Attributes:
+    Args:
         corpus: an open corpus.
         visible: the compartments whose statistics count.
         searched: those of them in which it searches.
+        terms: what is searched for.
+        depth: how many chunks.
         within: rowids of the documents to search in; ``None`` for all.
+        also: rowids of chunks to score in the same pass.
     """
-
-    corpus: Corpus
-    visible: Sequence[Compartment]
-    searched: Sequence[Compartment]
-    within: Sequence[int] | None = None
-
-    def best(self, terms: Sequence[Term], depth: int, also: Sequence[int] = ()) -> _Scored:
-        """The best chunks, scored with the statistics of all visible compartments."""
-        corpus, visible, searched, within = self
-        if not terms or not searched:
-            return _Scored({}, {})
-        if len(visible) == 1:
-            return _best_of_compartment(corpus, visible[0], terms, depth, within, also)
-        terms = _occurring(corpus, visible, terms)
-        if not terms:
-            return _Scored({}, {})
-        overall = _statistics(corpus, visible, terms)
-        estimates: dict[int, float] = {}
-        for compartment in searched:
-            best = _best_of_compartment(corpus, compartment, terms, depth, within).best
-            if best:
-                own = _statistics(corpus, [compartment], terms)
-                scale = overall.total_weight / own.total_weight
-                estimates |= {rowid: bm25 * scale for rowid, bm25 in best.items()}
-        # Twice as many as needed, since the scores of single compartments are only approximate.
-        likely = first_by_score(corpus, estimates, 2 * depth)
-        scores = _scores(corpus, visible, terms, list(likely))
-        return _Scored(first_by_score(corpus, scores, depth), {})
+    if not terms or not searched:
+        return {}, {}
+    if len(visible) == 1:
+        return _best_of_compartment(corpus, visible[0], terms, depth, within, also)
+    terms = _occurring(corpus, visible, terms)
+    if not terms:
+        return {}, {}
+    overall = _statistics(corpus, visible, terms)
+    estimates: dict[int, float] = {}
+    for compartment in searched:
+        best, _ = _best_of_compartment(corpus, compartment, terms, depth, within)
+        if best:
+            own = _statistics(corpus, [compartment], terms)
+            scale = overall.total_weight / own.total_weight
+            estimates |= {rowid: bm25 * scale for rowid, bm25 in best.items()}
+    # Twice as many as needed, since the scores of single compartments are only approximate.
+    likely = first_by_score(corpus, estimates, 2 * depth)
+    scores = _scores(corpus, visible, terms, list(likely))
+    return first_by_score(corpus, scores, depth), {}
 
 
 def _scores(
@@ -380,12 +368,12 @@ def _best_of_compartment(
     depth: int,
     within: Sequence[int] | None,
     also: Sequence[int] = (),
-) -> _Scored:
+) -> Scored:
     """The best chunks of one compartment, scored with its own statistics."""
     match = match_expression(terms)
     if within is not None or compartment.chunks <= SCORE_ALL_UP_TO:
         every = lexical_index.search(corpus, compartment.id, match, depth, within=within)
-        return _Scored(dict(every), {})
+        return dict(every), {}
     frequencies = _frequencies(corpus, [compartment], map(_literal, terms))
     counted = list(zip(terms, frequencies, strict=True))
     rarest = sorted((pair for pair in counted if pair[1]), key=lambda pair: (pair[1], pair[0].text))
@@ -406,9 +394,9 @@ def _best_of_compartment(
         threshold = list(best.values())[min(EXACT_BEST, depth) - 1] if len(best) == depth else 0.0
         needed = essential(rarest, compartment.chunks, threshold)
         if needed <= end:
-            return _Scored(best, dict.fromkeys(also, 0.0) | further)
+            return best, dict.fromkeys(also, 0.0) | further
         tried, end = end, needed
-    return _Scored(dict(lexical_index.search(corpus, compartment.id, match, depth)), {})
+    return dict(lexical_index.search(corpus, compartment.id, match, depth)), {}
 
 
 def _any_of(terms: Iterable[tuple[Term, int]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage, attribute_lines, iso_utc
@@ -81,8 +82,6 @@ def with_suggestion(condition: Condition, present: Sequence[str]) -> str:
         condition: the condition.
         present: the values that documents have in its field.
     """
-    from difflib import get_close_matches
-
     folded = {name.casefold(): name for name in present}
     for value in condition.values:
         if condition.key == "path":
@@ -97,8 +96,6 @@ def with_suggestion(condition: Condition, present: Sequence[str]) -> str:
 
 def _respelled(glob: str, paths: Sequence[str]) -> str:
     """The glob in the most similar first folder, if it matches one of the paths there."""
-    from difflib import get_close_matches
-
     folder, slash, rest = glob.partition("/")
     folders = sorted({path.partition("/")[0] for path in paths if "/" in path})
     for near in get_close_matches(folder, folders, n=1) if slash else ():

@@ -16,6 +16,7 @@ from rolebundle.contracts.bundle import (
     ScoreWeights,
     SelectedChunk,
 )
+from rolebundle.contracts.codes import WARNINGS
 from rolebundle.contracts.terms import LANES, Lane, RejectionCode
 from rolebundle.interfaces.matches import Terms
 from rolebundle.interfaces.pages import words
@@ -23,10 +24,11 @@ from rolebundle.interfaces.pages.marked import marked_text
 from rolebundle.interfaces.pages.page import render
 from rolebundle.interfaces.pages.site import FILE, Site
 from rolebundle.interfaces.render import query_terms, replica_note
-from rolebundle.retrieval.answer.packet import WARNINGS_OF_PASSAGES
 from rolebundle.retrieval.answer.passage_text import limited_use
 
 MAX_NOTES = 3
+_OF_PASSAGES = ("NO_HIGH_TRUST_MATCH", "ONLY_SHARED_CORPUS", "STALE_DOMINANT")
+"""Warnings that say nothing about an empty answer."""
 
 
 class ScorePart(NamedTuple):
@@ -207,8 +209,8 @@ def _warnings(bundle: RetrievalBundle) -> list[tuple[str, str, str]]:
         (
             warning.code,
             "" if warning.message == lead else warning.message,
-            words.WARNING_ADVICE.get(warning.code, ""),
+            WARNINGS[warning.code].advice,
         )
         for warning in bundle.warnings
-        if bundle.selected or warning.code not in WARNINGS_OF_PASSAGES
+        if bundle.selected or warning.code not in _OF_PASSAGES
     ]

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from rolebundle.contracts.bundle import BundleWarning, Fallback, SelectedChunk
-from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.codes import REJECTIONS, WARNINGS, Limitation
 from rolebundle.contracts.terms import (
     FALLBACK_ACTIONS,
     FALLBACK_STATES,
     REJECTION_CODES,
     EmptyReason,
-    FallbackAction,
-    FallbackState,
     FreshnessPosture,
-    RejectionCode,
-    WarningCode,
 )
-from rolebundle.retrieval.answer.posture import freshness_posture
-from rolebundle.retrieval.answer.warnings import narrowed_by
-from rolebundle.retrieval.candidate import RejectedCandidate
-from rolebundle.retrieval.outcome import Retrieval, SemanticReport
+from rolebundle.retrieval.answer.warnings import freshness_posture, narrowed_by
+from rolebundle.retrieval.candidate import Candidate, Retrieval
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.text.counts import counted
 
@@ -33,23 +26,8 @@ _EVIDENCE_OF_AGE: dict[FreshnessPosture, str] = {
 }
 
 
-class Limitation(NamedTuple):
-    """One thing that limits the use of an answer.
-
-    Attributes:
-        state: the state that holds; ``None`` if the limitation is no state of its own.
-        action: what the caller should do because of it.
-        sentence: the reason, for the message; empty if it needs none.
-    """
-
-    state: FallbackState | None
-    action: FallbackAction
-    sentence: str = ""
-
-
 def decide_fallback(
     selected: Sequence[SelectedChunk],
-    rejected: Sequence[RejectedCandidate],
     warnings: Sequence[BundleWarning],
     request: ResolvedRequest,
     retrieval: Retrieval,
@@ -58,24 +36,24 @@ def decide_fallback(
 
     Args:
         selected: the passages of the answer.
-        rejected: all other candidates, those that were scored in the order of their score.
         warnings: the bundle's.
         request: what was asked.
         retrieval: how it was searched.
     """
     messages = {warning.code: warning.message for warning in warnings}
-    limitations = _limitations(messages, request.overlay, retrieval.semantic)
+    meanings = [row.limitation for code, row in WARNINGS.items() if code in messages]
+    limitations = [limitation for limitation in meanings if limitation]
+    if request.overlay is None:
+        limitations.append(Limitation("no_overlay", "continue"))
+    if retrieval.semantic.degraded:
+        limitations.append(Limitation(None, "degrade", "the semantic lane did not run"))
+    if caution := messages.get("WEAK_EVIDENCE"):
+        limitations.append(Limitation(None, "warn", caution))
     if selected:
         sound = sound_evidence(freshness_posture(selected), is_trusted=retrieval.has_trusted)
         return fallback_of([*limitations, Limitation(None, "continue", sound)])
-    semantic = retrieval.semantic
-    verdict = empty_verdict(
-        rejected,
-        retrieval.corpus.chunks,
-        is_incomplete=bool(semantic.degraded or semantic.waiting),
-        is_unmatched=bool(retrieval.unmatched),
-        is_withheld=bool(retrieval.withheld),
-    )
+    rejected = retrieval.rejected
+    verdict = empty_verdict(rejected, retrieval)
     # The reason is enough: the other sentences are about the passages of an answer.
     limitations = [
         Limitation("no_strong_match", "block", _why_empty(verdict, rejected, request, retrieval)),
@@ -125,68 +103,19 @@ def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None =
     )
 
 
-def _limitations(
-    warnings: Mapping[WarningCode, str],
-    overlay: Overlay | None,
-    semantic: SemanticReport,
-) -> list[Limitation]:
-    """What limits the use of the selected passages, in the order of the states."""
-    limitations = []
-    if "NO_HIGH_TRUST_MATCH" in warnings:
-        sentence = "no authoritative or preferred source matched; treat the passages as hints"
-        limitations.append(Limitation("no_strong_match", "degrade", sentence))
-    if "FORBIDDEN_SOURCE_HIT" in warnings:
-        sentence = "a source that is forbidden to the role would have answered, and was left out"
-        limitations.append(Limitation("forbidden_hit", "continue", sentence))
-    if "CONFLICTING_EVIDENCE" in warnings:
-        sentence = "documents of equal trust disagree; say so, and name both"
-        limitations.append(Limitation("conflicting", "warn", sentence))
-    if "STALE_DOMINANT" in warnings:
-        sentence = "most of the evidence is older than it should be; check before relying on it"
-        limitations.append(Limitation("stale_dominant", "warn", sentence))
-    if "REPLICA_STALE" in warnings:
-        limitations.append(Limitation(None, "warn", "the replica was not renewed in time"))
-    if overlay is None:
-        limitations.append(Limitation("no_overlay", "continue"))
-    if semantic.degraded:
-        limitations.append(Limitation(None, "degrade", "the semantic lane did not run"))
-    if caution := warnings.get("WEAK_EVIDENCE"):
-        limitations.append(Limitation(None, "warn", caution))
-    return limitations
-
-
 # -- the verdict of an empty answer --------------------------------------------------------------
 
-# A copy is rejected together with its original, which was scored.
-_SCORED_TOO_LOW: frozenset[RejectionCode] = frozenset({"low_score", "duplicate"})
-_VERDICT_OF: dict[RejectionCode, EmptyReason] = {
-    "forbidden_source": "all_forbidden",
-    "taint_blocked": "all_taint_blocked",
-    "stale": "all_stale",
-    "conflict_downrank": "all_superseded",
-    "already_seen": "all_seen",
-}
-_BY_PURPOSE: frozenset[RejectionCode] = frozenset({"taint_blocked", "requires_approval"})
-_BY_TIME: frozenset[RejectionCode] = frozenset({"not_yet_valid", "expired"})
-_IN_SCORE_ORDER: frozenset[RejectionCode] = frozenset({"low_score", "budget_cut"})
-_CODES_OF: dict[EmptyReason, frozenset[RejectionCode]] = {
-    "over_budget": frozenset({"budget_cut"}),
-    "nothing_found": frozenset({"low_score"}),
-    "no_evidence": frozenset(),  # Their notes only repeat the verdict.
-    "all_below_floor": frozenset({"low_score"}),
-    "approval_needed": frozenset({"requires_approval"}),
-    "none_valid": _BY_TIME,
-    "rejected_by_policy": frozenset(REJECTION_CODES) - _SCORED_TOO_LOW - {"already_seen"},
-    **{verdict: frozenset({code}) for code, verdict in _VERDICT_OF.items()},
-}
-_OF_THE_UNSEEN: frozenset[EmptyReason] = frozenset(
-    {"approval_needed", "none_valid", "rejected_by_policy", *_VERDICT_OF.values()} - {"all_seen"}
-)
+_BY_SCORE = ("over_budget", "nothing_found", "all_below_floor")
+"""Verdicts about candidates in the order of their score."""
 # What happened, and the next step.
 _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
     "over_budget": (
         "passages would answer, and none fits the token budget",
         "raise token_budget",
+    ),
+    "nothing_found": (
+        "nothing in {scope} has the task's words or is near enough in meaning",
+        "ask in other words; the answer may be in no document",
     ),
     "no_evidence": (
         "{scope} has too little for this task",
@@ -231,14 +160,7 @@ _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
 }
 
 
-def empty_verdict(
-    rejected: Sequence[RejectedCandidate],
-    chunks: int,
-    *,
-    is_incomplete: bool,
-    is_unmatched: bool = False,
-    is_withheld: bool = False,
-) -> EmptyReason:
+def empty_verdict(rejected: Sequence[Candidate], retrieval: Retrieval) -> EmptyReason:
     """Why nothing was selected: the first rule that applies.
 
     1. ``corpus_empty``: there is no chunk to find.
@@ -266,65 +188,69 @@ def empty_verdict(
        - another code, or several: ``rejected_by_policy``.
 
     Args:
-        rejected: all candidates.
-        chunks: how many the corpus has.
-        is_incomplete: a lane that was asked for could not search everything.
-        is_unmatched: ``where`` excludes every document.
-        is_withheld: nothing has the task, or too little has it and evidence is required.
+        rejected: all candidates, those that were scored in the order of their score.
+        retrieval: how it was searched.
     """
-    if chunks == 0:
+    if retrieval.corpus.chunks == 0:
         return "corpus_empty"
-    if is_unmatched:
+    if retrieval.unmatched:
         return "nothing_matches_where"
-    if any(rejection.code == "budget_cut" for rejection in rejected):
+    if any(row.code == "budget_cut" for row in rejected):
         return "over_budget"
-    if is_incomplete:
+    if retrieval.semantic.degraded or retrieval.semantic.waiting:
         return "lane_down"
-    if is_withheld and rejected:
+    if retrieval.withheld and rejected:
         return "no_evidence"
     relevant = _relevant(rejected)
     if not relevant:
         return "nothing_found"
-    codes = {rejection.code for rejection in relevant} - _SCORED_TOO_LOW
-    if not codes:
+    verdicts = {_verdict(row) for row in relevant} - {"all_below_floor"}
+    if not verdicts:
         return "all_below_floor"
-    if len(codes) > 1:
-        codes -= {"already_seen"}
-    if "requires_approval" in codes and codes <= _BY_PURPOSE:
+    if len(verdicts) > 1:
+        verdicts -= {"all_seen"}
+    if verdicts == {"approval_needed", "all_taint_blocked"}:
         return "approval_needed"
-    if codes <= _BY_TIME:
-        return "none_valid"
-    if len(codes) > 1:
-        return "rejected_by_policy"
-    return _VERDICT_OF.get(codes.pop(), "rejected_by_policy")
+    return verdicts.pop() if len(verdicts) == 1 else "rejected_by_policy"
 
 
-def _relevant(rejected: Sequence[RejectedCandidate]) -> list[RejectedCandidate]:
-    with_words = [rejection for rejection in rejected if rejection.candidate.bm25]
-    if with_words:
-        return with_words
-    return [
-        rejection
-        for rejection in rejected
-        if rejection.candidate.cosine is not None and rejection.code not in _SCORED_TOO_LOW
-    ]
+def _verdict(row: Candidate) -> EmptyReason:
+    """The verdict if what rejected a candidate rejected everything relevant."""
+    assert row.code is not None
+    return REJECTIONS[row.code].verdict
+
+
+def _relevant(rejected: Sequence[Candidate]) -> list[Candidate]:
+    with_words = [row for row in rejected if row.bm25]
+    neighbours = [row for row in rejected if row.cosine is not None]
+    return with_words or [row for row in neighbours if _verdict(row) != "all_below_floor"]
 
 
 def _why_empty(
     verdict: EmptyReason,
-    rejected: Sequence[RejectedCandidate],
+    rejected: Sequence[Candidate],
     request: ResolvedRequest,
     retrieval: Retrieval,
 ) -> str:
     """The verdict in words: what happened, the counts of the codes, and the next step."""
+    semantic = retrieval.semantic
+    codes = Counter(row.code for row in rejected)
+    reasons = ", ".join(f"{codes[code]} {code}" for code in REJECTION_CODES if codes[code])
+    counts = f"candidates rejected: {reasons}" if reasons else "no candidates"
     if verdict == "nothing_matches_where":
         return f"no document matches {retrieval.unmatched}; correct `where`, or ask without it"
     if verdict == "corpus_empty":
         reason = _why_no_documents(request)
     elif verdict == "lane_down":
-        reason = _why_incomplete(rejected, retrieval)
+        problem = f"the semantic lane did not run: {semantic.degraded}"
+        if not semantic.degraded:
+            chunks = counted(retrieval.corpus.chunks, "chunk")
+            problem = (
+                f"{semantic.waiting} of {chunks} without a vector; run `rolebundle corpus embed`"
+            )
+        reason = f"the search was incomplete ({counts}); {problem}"
     else:
-        reason = _why_none_selected(verdict, rejected, request)
+        reason = _why_none_selected(verdict, rejected, request, counts)
     return reason + narrowed_by(request.where)
 
 
@@ -343,58 +269,31 @@ def _why_no_documents(request: ResolvedRequest) -> str:
     return "the corpus is empty: run `rolebundle ingest PATH`"
 
 
-def _why_incomplete(rejected: Sequence[RejectedCandidate], retrieval: Retrieval) -> str:
-    semantic = retrieval.semantic
-    problem = f"the semantic lane did not run: {semantic.degraded}"
-    if not semantic.degraded:
-        problem = (
-            f"{semantic.waiting} of {counted(retrieval.corpus.chunks, 'chunk')} without a vector; "
-            "run `rolebundle corpus embed`"
-        )
-    return f"the search was incomplete ({_counts(rejected)}); {problem}"
-
-
 def _why_none_selected(
-    verdict: EmptyReason, rejected: Sequence[RejectedCandidate], request: ResolvedRequest
+    verdict: EmptyReason, rejected: Sequence[Candidate], request: ResolvedRequest, counts: str
 ) -> str:
-    overlay = request.overlay
-    role = overlay.role_id if overlay else "(no role)"
-    policy = f"the policy of the role {role}" if overlay else "policy"
-    if verdict == "nothing_found":
-        reason, step = _nothing_found(rejected)
-    else:
-        reason, step = _EXPLANATIONS[verdict]
+    role = request.role_id or "(no role)"
+    policy = f"the policy of the role {role}" if request.overlay else "policy"
     scope = "the corpus" if request.where is None else "what matches `where`"
+    reason, step = _EXPLANATIONS[verdict]
+    if verdict == "nothing_found" and all(row.cosine is None for row in rejected):
+        reason = "nothing in {scope} has the task's words, and meanings were not searched"
+        step = "ask in other words, or without lexical_only"
     reason = reason.format(role=role, policy=policy, scope=scope)
-    has_seen = any(rejection.code == "already_seen" for rejection in _relevant(rejected))
-    if has_seen and verdict in _OF_THE_UNSEEN:
+    relevant = _relevant(rejected)
+    has_seen = any(row.code == "already_seen" for row in relevant)
+    if has_seen and verdict not in (*_BY_SCORE, "no_evidence", "all_seen"):
         reason = f"apart from what is in `seen`, {reason}"
-    return f"{reason} ({_counts(rejected)}{_example(verdict, rejected)}); {step}"
-
-
-def _nothing_found(rejected: Sequence[RejectedCandidate]) -> tuple[str, str]:
-    if any(rejection.candidate.cosine is not None for rejection in rejected):
-        return (
-            "nothing in {scope} has the task's words or is near enough in meaning",
-            "ask in other words; the answer may be in no document",
-        )
-    return (
-        "nothing in {scope} has the task's words, and meanings were not searched",
-        "ask in other words, or without lexical_only",
+    # The note of one rejected candidate has the figures, or names the rule.
+    ignored = {"all_below_floor", "all_seen"}
+    notes = (
+        row.note
+        for row in relevant or rejected
+        if _verdict(row) == verdict
+        or (verdict == "rejected_by_policy" and _verdict(row) not in ignored)
+        or (verdict == "nothing_found" and row.code == "low_score")
     )
-
-
-def _counts(rejected: Sequence[RejectedCandidate]) -> str:
-    codes = Counter(rejection.code for rejection in rejected)
-    reasons = ", ".join(f"{codes[code]} {code}" for code in REJECTION_CODES if codes[code])
-    return f"candidates rejected: {reasons}" if reasons else "no candidates"
-
-
-def _example(verdict: EmptyReason, rejected: Sequence[RejectedCandidate]) -> str:
-    """The note of one rejected candidate, which has the figures or names the rule."""
-    codes = _CODES_OF[verdict]
-    candidates = _relevant(rejected) or rejected
-    notes = (rejection.note for rejection in candidates if rejection.code in codes)
     note = next(notes, "")
-    which = "the best" if codes <= _IN_SCORE_ORDER else "for one"
-    return f"; {which}: {note}" if note else ""
+    which = "the best" if verdict in _BY_SCORE else "for one"
+    example = f"; {which}: {note}" if note else ""
+    return f"{reason} ({counts}{example}); {step}"

@@ -19,14 +19,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
+from rolebundle.contracts.codes import WARNINGS, shown_as
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.terms import RANKED_LOWER, WarningCode
+from rolebundle.contracts.terms import RANKED_LOWER
 from rolebundle.retrieval.answer.passage_text import (
     DATA,
     FILE_DATE,
-    FOR_OWNERS,
-    NOTES,
     Values,
     caution,
     constraint_line,
@@ -56,33 +55,6 @@ _MIN_CUT_CHARS = 100
 _NOTE_CHARS = 100
 """A note about what was left out is shorter."""
 
-ADVICE: Mapping[WarningCode, str] = {
-    "WEAK_EVIDENCE": "Say so, and state no more than the passages do.",
-    "WORDS_MISSING": "If the task is about them, say that the documents do not mention them.",
-    "ACTION_RESTRICTED": "Do not act on what they may say; ask a person.",
-    "APPROVAL_REFUSED": "Do not act before a person approves.",
-    "FORBIDDEN_SOURCE_HIT": "Do not guess what they say, and do not ask with another role.",
-    "CONFLICTING_EVIDENCE": "Name both sides and their dates, and do not choose silently.",
-    "STALE_DOMINANT": "Give the dates, and say that it may no longer hold.",
-    "REPLICA_STALE": "Say how old it is: documents may have been changed or withdrawn since.",
-    "NO_HIGH_TRUST_MATCH": "Say so, and have it confirmed before anyone acts on it.",
-    "EVIDENCE_KIND_MISSING": "Say that it is missing, and do not fill it in from other knowledge.",
-    "SUPERSEDE_IGNORED": "Treat neither document as replaced, and name both.",
-    "SOURCE_CHANGED": "Read the file before you rely on its passage.",
-    "SOURCE_UNCHECKED": "The files may have changed.",
-    "SEMANTIC_LANE_DEGRADED": "Relevant passages in other words may be missing.",
-    "INDEX_STALE": "Relevant passages may be missing.",
-    "LOW_DIVERSITY": "Say that the answer rests on one source.",
-    "ONLY_SHARED_CORPUS": "Do not present the answer as the view of a role.",
-    "WORDS_CORRECTED": "",
-    "SEEN_UNKNOWN": "Passages that you have may be here again.",
-    "RERANK_DEGRADED": "The best passage may not be the first.",
-}
-"""What to do about each warning, the most important first."""
-WARNINGS_OF_PASSAGES: frozenset[WarningCode] = frozenset(
-    {"NO_HIGH_TRUST_MATCH", "ONLY_SHARED_CORPUS", "STALE_DOMINANT"}
-)
-"""Warnings that say nothing about an empty answer."""
 _CITE: Mapping[str, str] = {
     "inline": "Cite them as [1].",
     "footnote": "Cite each statement by a footnote, such as [^1], and end with one line for each: "
@@ -237,12 +209,15 @@ def _before(bundle: RetrievalBundle) -> Iterator[str]:
         found = f"No passage was found{f' ({verdict})' if verdict else ''}."
         yield f"{found} Do not claim anything about these documents."
     if line := caution(bundle):
-        codes = {warning.code for warning in bundle.warnings} - FOR_OWNERS - NOTES
-        advice = [] if is_empty else [ADVICE[code] for code in ADVICE if code in codes][:1]
+        codes = {warning.code for warning in bundle.warnings} - shown_as("owner", "note")
+        advice = (
+            [] if is_empty else [WARNINGS[code].advice for code in WARNINGS if code in codes][:1]
+        )
         yield " ".join([line, *advice])
     for warning in bundle.warnings:
-        if warning.code in NOTES and not is_empty:
-            yield f"Note: {warning.message}. {ADVICE[warning.code]}"
+        meaning = WARNINGS[warning.code]
+        if meaning.shown == "note" and not is_empty:
+            yield f"Note: {warning.message}. {meaning.advice}"
     for constraint in bundle.constraints or ():
         line = constraint_line(constraint.model_dump())
         yield f"Decision about this task (call check before you act): {line}"

@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.terms import ACTIONS, WarningCode
+from rolebundle.contracts.codes import shown_as
+from rolebundle.contracts.terms import ACTIONS
 from rolebundle.text.counts import first_of
 
 Values = Mapping[str, Any]
@@ -19,16 +20,6 @@ UNDECLARED_TRUST = "general"
 """The tier of a document of which nobody declared any trust."""
 FILE_DATE = "file of "
 """Before a date that nobody declared."""
-FOR_OWNERS: frozenset[WarningCode] = frozenset(
-    {"ONLY_SHARED_CORPUS", "LOW_DIVERSITY", "RERANK_DEGRADED"}
-)
-NOTES: frozenset[WarningCode] = frozenset({"EVIDENCE_KIND_MISSING"})
-"""Warnings of answers that are sound in all else."""
-_IN_THE_MESSAGE: frozenset[WarningCode] = frozenset(
-    {"NO_HIGH_TRUST_MATCH", "STALE_DOMINANT", "WEAK_EVIDENCE"}
-)
-"""Warnings that add nothing to the fallback's message."""
-
 _SNIPPET_CHARS = 220
 _LOCATOR_CHARS = 1_000
 _PLACE_CHARS = 300
@@ -217,7 +208,7 @@ def caution(bundle: RetrievalBundle) -> str:
     parts += [
         warning.message or warning.code
         for warning in bundle.warnings
-        if warning.code not in FOR_OWNERS | NOTES | _IN_THE_MESSAGE | named
+        if warning.code not in shown_as("owner", "note", "message") | named
     ]
     return f"Caution: {one_line('; '.join(parts), _CAUTION_CHARS)}." if parts else ""
 

@@ -6,20 +6,25 @@ Each warning has a function that returns its message, which is empty if the warn
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from rolebundle.contracts.bundle import BundleWarning, ReplicaState, SelectedChunk
+from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import Where
-from rolebundle.contracts.terms import RejectionCode, WarningCode
+from rolebundle.contracts.terms import (
+    FreshnessPosture,
+    RejectionCode,
+    TrustPosture,
+    WarningCode,
+)
 from rolebundle.retrieval.answer.passage_text import one_line
-from rolebundle.retrieval.answer.posture import trust_posture
-from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.conflicts import Conflict
-from rolebundle.retrieval.outcome import Retrieval, SemanticReport
+from rolebundle.retrieval.candidate import Candidate, Retrieval
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.select import conflicts
 from rolebundle.text.common_words import is_ordinary
 from rolebundle.text.counts import age, counted, first_of, words_found
 
@@ -39,21 +44,40 @@ LOW_DIVERSITY_FROM = 3
 """If at least so many passages are selected, all of one source, there may be a warning."""
 
 
+def trust_posture(selected: Sequence[SelectedChunk], *, is_declared: bool = True) -> TrustPosture:
+    """Strong with any authoritative passage, mixed with any preferred one, else weak.
+
+    For the answer, of the passages that are evidence for the task. ``undeclared`` if nobody
+    declared any trust for what is visible.
+    """
+    if not is_declared:
+        return "undeclared"
+    tiers = {chunk.metadata.trust_tier for chunk in selected}
+    if "authoritative" in tiers:
+        return "strong"
+    return "mixed" if "preferred" in tiers else "weak"
+
+
+def freshness_posture(selected: Sequence[SelectedChunk]) -> FreshnessPosture:
+    """Fresh with fresh and no stale passages, stale with stale and no fresh ones, else mixed."""
+    statuses = {chunk.metadata.freshness.status for chunk in selected}
+    if "fresh" in statuses and "stale" not in statuses:
+        return "fresh"
+    return "stale" if "stale" in statuses and "fresh" not in statuses else "mixed"
+
+
 def warnings_for(
-    selected: Sequence[SelectedChunk],
-    codes: Mapping[RejectionCode, int],
-    request: ResolvedRequest,
-    retrieval: Retrieval,
+    selected: Sequence[SelectedChunk], request: ResolvedRequest, retrieval: Retrieval
 ) -> list[BundleWarning]:
     """What the reader of the bundle should know, in a fixed order.
 
     Args:
         selected: the passages of the answer.
-        codes: how many candidates each code rejected.
         request: what was asked.
         retrieval: how it was searched.
     """
     overlay, semantic = request.overlay, retrieval.semantic
+    codes = Counter(row.code for row in retrieval.rejected if row.code)
     found: list[tuple[WarningCode, str]] = [
         ("WEAK_EVIDENCE", _weak_evidence(retrieval, request)),
         ("NO_HIGH_TRUST_MATCH", _no_high_trust_match(selected, retrieval)),
@@ -62,16 +86,19 @@ def warnings_for(
         ("FORBIDDEN_SOURCE_HIT", _forbidden_source_hit(retrieval.forbidden_hits)),
         ("ACTION_RESTRICTED", _action_restricted(codes)),
         ("LOW_DIVERSITY", _low_diversity(selected, request, retrieval.candidates)),
-        ("CONFLICTING_EVIDENCE", _conflicting_evidence(retrieval.selection.conflicts)),
-        ("SUPERSEDE_IGNORED", _supersede_ignored(retrieval.selection.selected)),
+        (
+            "CONFLICTING_EVIDENCE",
+            _conflicting_evidence(conflicts(retrieval.ranked, request.limit)),
+        ),
+        ("SUPERSEDE_IGNORED", _supersede_ignored(retrieval.selected)),
         ("EVIDENCE_KIND_MISSING", _evidence_kind_missing(selected, overlay)),
         ("SEMANTIC_LANE_DEGRADED", semantic.degraded or semantic.substitute),
-        ("INDEX_STALE", _chunks_without_vector(semantic)),
-        ("INDEX_STALE", _unused_approximate_index(semantic)),
+        ("INDEX_STALE", _waiting(semantic.waiting)),
+        ("INDEX_STALE", _unused_approximate_index(semantic.doubt)),
         ("WORDS_MISSING", _words_missing(retrieval)),
-        ("WORDS_CORRECTED", _words_corrected(retrieval)),
+        ("WORDS_CORRECTED", _words_corrected(retrieval.query.corrected)),
         ("REPLICA_STALE", _replica_stale(retrieval.corpus.replica, request.now)),
-        ("SEEN_UNKNOWN", _seen_unknown(request, retrieval)),
+        ("SEEN_UNKNOWN", "" if retrieval.seen else _seen_unknown(len(request.seen))),
         *(retrieval.rerank.warnings if retrieval.rerank else ()),
     ]
     return [
@@ -93,7 +120,7 @@ def narrowed_by(where: Where | None) -> str:
 def _weak_evidence(retrieval: Retrieval, request: ResolvedRequest) -> str:
     """What of the task the first passages have, if it is little. An empty answer has its reason."""
     evidence = retrieval.evidence
-    if not retrieval.selection.selected or evidence.task == "supported":
+    if not retrieval.selected or evidence.task == "supported":
         return ""
     best = evidence.best
     lacking = _named(retrieval, evidence.missing(retrieval.judged))
@@ -189,13 +216,16 @@ def _low_diversity(
     return f"every passage comes from {source}" if others else ""
 
 
-def _conflicting_evidence(conflicts: Sequence[Conflict]) -> str:
+def _conflicting_evidence(conflicts: Iterable[tuple[Passage, Passage]]) -> str:
     """A sentence for each pair of documents, the best first."""
-    pairs: dict[frozenset[str], Conflict] = {}
-    for conflict in conflicts:
-        documents = conflict.first.document.document_id, conflict.second.document.document_id
-        pairs.setdefault(frozenset(documents), conflict)
-    sentences = [conflict.sentence for conflict in pairs.values()]
+    pairs: dict[frozenset[str], str] = {}
+    for first, second in conflicts:
+        documents = frozenset((first.document.document_id, second.document.document_id))
+        sentence = (
+            f"{first.chunk_id} and {second.chunk_id} disagree, as one of their documents declares"
+        )
+        pairs.setdefault(documents, sentence)
+    sentences = [*pairs.values()]
     more = len(sentences) - MAX_NAMED_CONFLICTS
     if more > 0:
         sentences[MAX_NAMED_CONFLICTS:] = [f"so do {more} further pairs of documents"]
@@ -223,16 +253,18 @@ def _evidence_kind_missing(selected: Sequence[SelectedChunk], overlay: Overlay |
     return f"no passage shows what the role requires: {missing}" if missing else ""
 
 
-def _chunks_without_vector(semantic: SemanticReport) -> str:
-    if not semantic.waiting:
-        return ""
-    return f"{counted(semantic.waiting, 'chunk')} without a vector; run `rolebundle corpus embed`"
+def _waiting(chunks: int) -> str:
+    remedy = "run `rolebundle corpus embed`"
+    return f"{counted(chunks, 'chunk')} without a vector; {remedy}" if chunks else ""
 
 
-def _unused_approximate_index(semantic: SemanticReport) -> str:
-    if not semantic.doubt:
-        return ""
-    return f"exact search answers: {semantic.doubt}; run `rolebundle corpus embed --optimize`"
+def _unused_approximate_index(doubt: str) -> str:
+    remedy = "run `rolebundle corpus embed --optimize`"
+    return f"exact search answers: {doubt}; {remedy}" if doubt else ""
+
+
+def _seen_unknown(ids: int) -> str:
+    return f"`seen` has no passage of the corpus: {counted(ids, 'id')}" if ids else ""
 
 
 def _words_missing(retrieval: Retrieval) -> str:
@@ -244,14 +276,12 @@ def _words_missing(retrieval: Retrieval) -> str:
         if retrieval.query.content_words[place][0].text not in corrected
     ]
     named = _named(retrieval, missing)
-    return f"no passage mentions: {named}" if named and retrieval.selection.selected else ""
+    return f"no passage mentions: {named}" if named and retrieval.selected else ""
 
 
-def _words_corrected(retrieval: Retrieval) -> str:
-    if not retrieval.query.corrected:
-        return ""
-    pairs = (f"{other} for {word}" for word, other in retrieval.query.corrected.items())
-    return f"also searched for likely spellings: {', '.join(pairs)}"
+def _words_corrected(corrected: Mapping[str, str]) -> str:
+    pairs = ", ".join(f"{other} for {word}" for word, other in corrected.items())
+    return f"also searched for likely spellings: {pairs}" if pairs else ""
 
 
 def _named(retrieval: Retrieval, positions: Sequence[int]) -> str:
@@ -280,9 +310,3 @@ def _replica_stale(replica: ReplicaState | None, now: datetime) -> str:
         f"the replica of {replica.publisher} was published {age(replica.age_hours)} ago and was to "
         f"be renewed by {replica.expires_at}; run `rolebundle replica pull`"
     )
-
-
-def _seen_unknown(request: ResolvedRequest, retrieval: Retrieval) -> str:
-    if not request.seen or retrieval.seen:
-        return ""
-    return f"`seen` has no passage of the corpus: {counted(len(request.seen), 'id')}"

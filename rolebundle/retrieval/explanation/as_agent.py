@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from rolebundle.contracts.codes import REJECTIONS
 from rolebundle.contracts.policy import AgentRule
 from rolebundle.contracts.terms import HidingRule, level_rank
 from rolebundle.contracts.why import Hidden, Why, WhyAsAgent
@@ -23,17 +24,6 @@ from rolebundle.storage.indexes.compartments import Compartment
 
 MAX_COUNTED = 100
 """Of each compartment at most so many passages are counted: what a lane proposes at first."""
-RULES: dict[str, HidingRule] = {
-    "forbidden_source": "role",
-    "role_mismatch": "role",
-    "rejected_by_mark": "mark",
-    "taint_blocked": "trust",
-    "requires_approval": "trust",
-    "not_yet_valid": "validity",
-    "expired": "validity",
-    "stale": "validity",
-}
-"""The rules that reject what an agent sees, by the code of the rejection."""
 _NEXT: dict[HidingRule, str] = {
     "role": "`rolebundle overlay show ROLE`; change the overlay, or ask in another role",
     "mark": "`rolebundle mark list`",
@@ -75,9 +65,8 @@ def with_answer(why: WhyAsAgent, answer: Why | AccessDenied) -> WhyAsAgent:
         hidden = [Hidden(rule="role", note=answer.message, next=answer.hint)]
         return why.model_copy(update={"hidden": hidden})
     hidden = []
-    if answer.code in RULES:
+    if answer.code and (rule := REJECTIONS[answer.code].rule):
         note = f"{answer.code}: {answer.notes}"
-        rule = RULES[answer.code]
         hidden = [Hidden(rule=rule, note=note, next=_NEXT[rule])]
     update = {"hidden": hidden, "locator": answer.locator, "why": answer}
     return why.model_copy(update=update)

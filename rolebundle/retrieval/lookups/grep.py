@@ -11,7 +11,7 @@ from rolebundle.contracts.document import Passage
 from rolebundle.contracts.lookup import FoundLine, FoundLines
 from rolebundle.contracts.operation_requests import DEFAULT_LINES, GrepRequest
 from rolebundle.errors import Interrupted, UsageError
-from rolebundle.retrieval.answer.selected_chunk import passage_mark
+from rolebundle.retrieval.bundle import passage_mark
 from rolebundle.retrieval.lookups.line_pattern import LinePattern
 from rolebundle.retrieval.lookups.listing import READ_AT_ONCE, documents_below
 from rolebundle.retrieval.lookups.lookup import ReferenceScope, has_lines_of_file

@@ -9,8 +9,8 @@ from rolebundle.contracts.document import Passage
 from rolebundle.contracts.lookup import FoundDocument, FoundPassage, Lookup, LookupKind
 from rolebundle.contracts.replay import Whereabouts
 from rolebundle.errors import AccessDenied, UsageError
-from rolebundle.retrieval.answer.selected_chunk import passage_mark
 from rolebundle.retrieval.answer.source_files import source_warnings
+from rolebundle.retrieval.bundle import passage_mark
 from rolebundle.retrieval.lookups.outline import outline_of, section_of
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents
