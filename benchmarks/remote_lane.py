@@ -174,12 +174,12 @@ def _compared(times: Times, label: str, ours: str, theirs: str) -> Row:
 
 
 def _differences(ours: Pool, theirs: Pool) -> list[float]:
-    lexical_hits = ours.lexical.keys() & theirs.lexical.keys()
-    semantic = ours.semantic.keys() & theirs.semantic.keys()
-    return [
-        *(abs(ours.lexical[rowid].bm25 - theirs.lexical[rowid].bm25) for rowid in lexical_hits),
-        *(abs(ours.semantic[rowid].cosine - theirs.semantic[rowid].cosine) for rowid in semantic),
+    pairs = [(hit, theirs.hits[rowid]) for rowid, hit in ours.hits.items() if rowid in theirs.hits]
+    scores = [
+        *((one.bm25, other.bm25) for one, other in pairs),
+        *((one.cosine, other.cosine) for one, other in pairs),
     ]
+    return [abs(one - other) for one, other in scores if one is not None and other is not None]
 
 
 def compare_answers(
