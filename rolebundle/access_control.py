@@ -280,7 +280,7 @@ class AccessControl:
             yield
         except UsageError as error:
             if error.code == "not_found" and self.is_owner(agent):
-                from rolebundle.retrieval.lookups.kept_back import quarantined_error
+                from rolebundle.retrieval.explanation.as_agent import quarantined_error
 
                 scope = self.reference_scope(UNRESTRICTED_VIEW)
                 if quarantined := quarantined_error(self.workspace.corpus, reference, scope):

@@ -131,7 +131,7 @@ class Answering:
         bundle = self._with_source_files(bundle, files, shows_paths=shows_paths)
         if not quarantined or not self.access.is_owner(request.agent):
             return bundle
-        from rolebundle.retrieval.lookups.kept_back import kept_back
+        from rolebundle.retrieval.explanation.as_agent import kept_back
 
         documents = kept_back(self._workspace.corpus, request.task)
         return bundle.model_copy(update={"kept_back": documents or None})

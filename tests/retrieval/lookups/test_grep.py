@@ -15,8 +15,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import CorpusCorrupt, Interrupted, UsageError
 from rolebundle.policy.audit import AuditLog
 from rolebundle.retrieval.lookups import grep
-from rolebundle.retrieval.lookups.grep import find_lines
-from rolebundle.retrieval.lookups.line_pattern import MAX_SHOWN, LinePattern
+from rolebundle.retrieval.lookups.grep import MAX_SHOWN, LinePattern, find_lines
 from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
