@@ -156,7 +156,7 @@ class Answering:
         Raises:
             CorpusBusy: the role's overlay was written in this moment.
         """
-        from rolebundle.retrieval.answer.packet import packet
+        from rolebundle.retrieval.answer.passage_text import packet
         from rolebundle.retrieval.select import CHARACTERS_PER_TOKEN
 
         if overlay is None and request.role is not None:

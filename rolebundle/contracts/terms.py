@@ -116,7 +116,7 @@ EmptyReason = Literal[
     "all_seen",
     "rejected_by_policy",
 ]
-"""Why nothing was selected; see :func:`rolebundle.retrieval.answer.fallback.empty_verdict`."""
+"""Why nothing was selected; see :func:`rolebundle.retrieval.answer.warnings.empty_verdict`."""
 
 TRUST_TIERS: tuple[TrustTier, ...] = get_args(TrustTier)
 TRUSTED_TIERS: frozenset[TrustTier] = frozenset({"authoritative", "preferred"})

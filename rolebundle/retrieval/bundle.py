@@ -29,8 +29,8 @@ from rolebundle.contracts.codes import REJECTIONS
 from rolebundle.contracts.document import REMEMBERED_KIND, Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import REJECTION_CODES, TRUST_TIERS, RejectionCode
-from rolebundle.retrieval.answer.fallback import decide_fallback
 from rolebundle.retrieval.answer.warnings import (
+    decide_fallback,
     freshness_posture,
     trust_posture,
     warnings_for,

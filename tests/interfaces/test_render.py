@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import Fallback, RetrievalBundle
 from rolebundle.interfaces import render
-from rolebundle.retrieval.answer.packet import packet
+from rolebundle.retrieval.answer.passage_text import packet
 from support.corpora import ask, built, document, overlay, scratch_folder
 
 hostile = st.one_of(

@@ -25,7 +25,7 @@ from rolebundle.interfaces.model_text import answer_text, lookups_text
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.interfaces.shape_lookup import shaped_lookup
-from rolebundle.retrieval.answer.packet import packet
+from rolebundle.retrieval.answer.passage_text import packet
 from rolebundle.retrieval.explanation.compare import compare_roles
 from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up

@@ -19,7 +19,7 @@ from rolebundle.interfaces import render
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView, TrustTable, purpose_of
-from rolebundle.retrieval.answer.packet import packet
+from rolebundle.retrieval.answer.passage_text import packet
 from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lookups.lookup import ReferenceScope

@@ -17,8 +17,8 @@ from rolebundle.contracts.terms import EmptyReason
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces import render
-from rolebundle.retrieval.answer.fallback import empty_verdict
-from rolebundle.retrieval.answer.packet import packet
+from rolebundle.retrieval.answer.passage_text import packet
+from rolebundle.retrieval.answer.warnings import empty_verdict
 from rolebundle.retrieval.candidate import SemanticReport
 from rolebundle.storage.content.stored_document import StoredDocument
 from support.amounts import few_examples

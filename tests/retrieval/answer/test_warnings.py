@@ -10,8 +10,7 @@ import pytest
 from rolebundle.contracts.bundle import SelectedChunk
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.retrieval.answer.fallback import decide_fallback
-from rolebundle.retrieval.answer.warnings import warnings_for
+from rolebundle.retrieval.answer.warnings import decide_fallback, warnings_for
 from rolebundle.retrieval.candidate import SemanticReport
 from rolebundle.retrieval.evidence import Evidence
 from support.corpora import overlay, resolved

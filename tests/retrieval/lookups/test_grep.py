@@ -115,15 +115,16 @@ def test_a_pattern_that_cannot_be_searched_for_is_refused(
 def test_of_a_long_line_the_part_around_the_match_is_shown(place: int) -> None:
     line = "ä" * place + "needle" + "ö" * (10_000 - place)
     [match] = LinePattern("needle", is_regex=False).find(f"\n{line}\n")
-    assert match.number == 1
-    assert len(match.shown) <= MAX_SHOWN + 2
-    assert "needle" in match.shown and match.shown.strip("…") in line
+    number, shown = match
+    assert number == 1
+    assert len(shown) <= MAX_SHOWN + 2
+    assert "needle" in shown and shown.strip("…") in line
 
 
 def test_every_character_of_a_line_is_counted_once() -> None:
     text = "\n".join(["x é", "", "é x x", "ﬁ", "x"])
     matches = LinePattern("x", is_regex=False).find(text)
-    assert [(match.number, match.shown) for match in matches] == [
+    assert [*matches] == [
         (0, "x é"),
         (2, "é x x"),
         (4, "x"),
