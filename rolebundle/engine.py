@@ -295,14 +295,14 @@ class Engine:
             AccessDenied: the agent may see nothing of this corpus, or none of its roles may read
                 what the reference names.
         """
-        from rolebundle.retrieval.lookups.lookup import Part, look_up
+        from rolebundle.retrieval.lookups.lookup import look_up
 
         with self.access.call(agent):
             with (
                 self.access.naming_quarantined(reference, agent),
                 self.access.open_lookup(agent) as (corpus, scope),
             ):
-                lookup = look_up(corpus, reference, scope, Part(outline, section))
+                lookup = look_up(corpus, reference, scope, outline=outline, section=section)
             self._record("get", agent, allowed=len(lookup.passages))
             return lookup
 
@@ -351,11 +351,10 @@ class Engine:
             AccessDenied: the agent may see nothing of this corpus.
         """
         from rolebundle.retrieval.lookups.listing import look_up_all
-        from rolebundle.retrieval.lookups.lookup import Part
 
         with self.access.call(agent):
             with self.access.open_lookup(agent) as (corpus, scope):
-                answer = look_up_all(corpus, references, scope, Part(outline, section))
+                answer = look_up_all(corpus, references, scope, outline=outline, section=section)
             for failure in answer.failures:
                 if failure.code == "role_denied":
                     self.access.record_refusal(agent, None, failure.code)

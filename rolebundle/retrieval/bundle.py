@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rolebundle.contracts.bundle import (
     Approval,
@@ -41,6 +42,10 @@ from rolebundle.retrieval.filter import is_for_other_roles, labels_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.text.counts import words_found
 
+_METADATA_COLUMNS = (
+    *("trust_tier", "document_type", "domain", "language", "sensitivity", "origin", "scope"),
+    *("valid_from", "valid_until"),
+)
 _KIND_ATTRIBUTE = "evidence_kind"
 _WORD = re.compile(r"[^\W_]+")
 _SHORT = 3
@@ -213,16 +218,11 @@ def selected_chunk(
     kinds = overlay.synthesis_policy.required_evidence_kinds if overlay else ()
     anchor = f", {passage.anchor}" if passage.anchor else ""
     return SelectedChunk.model_construct(
+        **columns(document, "document_id", "source_id", "title", "uri"),
+        **columns(passage, "chunk_id", "content", "content_type"),
         rank=rank,
-        chunk_id=passage.chunk_id,
-        document_id=document.document_id,
-        source_id=document.source_id,
         source_type=document.source_kind,
-        title=document.title,
-        uri=document.uri,
         headings=list(passage.headings),
-        content=passage.content,
-        content_type=passage.content_type,
         lanes=list(row.lanes),
         scores=scores_of(row),
         raw=raw_scores_of(row, support),
@@ -237,27 +237,18 @@ def selected_chunk(
         ],
         same_in=list(copies) or None,
         metadata=ChunkMetadata.model_construct(
-            trust_tier=document.trust_tier,
+            **columns(document, *_METADATA_COLUMNS),
             freshness=Freshness.model_construct(
+                **columns(document, "updated_at", "inferred_at"),
                 status=row.freshness,
-                updated_at=document.updated_at,
-                inferred_at=document.inferred_at,
                 max_age_days=request.max_age_days,
             ),
             tags=list(passage.tags),
             applicable_roles=list(passage.applicable_roles) or None,
             excluded_roles=list(passage.excluded_roles) or None,
-            document_type=document.document_type,
-            domain=document.domain,
-            language=document.language,
-            sensitivity=document.sensitivity,
-            origin=document.origin,
             flags=list(passage.flags) or None,
             mark=passage_mark(passage),
             remembered_from=document.uri if document.source_kind == REMEMBERED_KIND else None,
-            valid_from=document.valid_from,
-            valid_until=document.valid_until,
-            scope=document.scope,
         ),
         citation=Citation.model_construct(
             reference=f"{document.title} [{document.source_id}]{anchor}",
@@ -306,27 +297,16 @@ def _reasons(row: Candidate, support: Support) -> Iterator[str]:
 
 def scores_of(row: Candidate) -> Scores:
     """The terms of a candidate's final score, rounded to six decimals."""
-    return Scores.model_construct(
-        lexical=rounded(row.lexical),
-        semantic=rounded(row.semantic),
-        metadata=rounded(row.metadata),
-        rerank=rounded(row.vocabulary),
-        final=rounded(row.final),
-        diversity_penalty=rounded(row.diversity_penalty),
-        lift=rounded(row.lift),
-    )
+    terms = ("lexical", "semantic", "metadata", "final", "diversity_penalty", "lift")
+    return Scores.model_construct(**_rounded(row, *terms), rerank=rounded(row.vocabulary))
 
 
 def raw_scores_of(row: Candidate, support: Support) -> RawScores:
     """The scores of a candidate before they were normalized, rounded to six decimals."""
     return RawScores.model_construct(
-        bm25=rounded_if_any(row.bm25),
-        bm25_expansion=rounded_if_any(row.bm25_expansion),
-        cosine=rounded_if_any(row.cosine),
+        **_rounded(row, "bm25", "bm25_expansion", "cosine", "contextual"),
+        **_rounded(support, "coverage", "closeness"),
         matched_words=support.matched,
-        coverage=rounded(support.coverage),
-        closeness=rounded_if_any(support.closeness),
-        contextual=rounded_if_any(row.contextual),
         metadata=rounded(row.metadata_score),
     )
 
@@ -334,11 +314,17 @@ def raw_scores_of(row: Candidate, support: Support) -> RawScores:
 def score_weights(weights: Weights) -> ScoreWeights:
     """The weights of the score's terms, rounded to six decimals."""
     return ScoreWeights.model_construct(
-        lexical=rounded(weights.lexical),
-        semantic=rounded(weights.semantic),
-        metadata=rounded(weights.metadata),
-        rerank=rounded(weights.vocabulary),
+        **_rounded(weights, "lexical", "semantic", "metadata"), rerank=rounded(weights.vocabulary)
     )
+
+
+def columns(row: object, *names: str) -> dict[str, Any]:
+    """The fields of a row that a contract has under the same names."""
+    return {name: getattr(row, name) for name in names}
+
+
+def _rounded(row: object, *names: str) -> dict[str, Any]:
+    return {name: rounded_if_any(value) for name, value in columns(row, *names).items()}
 
 
 def rounded(score: float) -> float:

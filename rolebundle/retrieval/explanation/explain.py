@@ -28,6 +28,7 @@ from rolebundle.contracts.why import (
 )
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.retrieval.bundle import (
+    columns,
     overlay_ref,
     passage_mark,
     raw_scores_of,
@@ -95,7 +96,6 @@ def explain(
         passage = as_valid(passage, execution.request)
         trace = _trace(execution, passage, unmet_conditions)
     document, retrieval = passage.document, execution.retrieval
-    may_read = scope.may_read is None or scope.may_read(passage)
     return Why(
         reference=reference,
         kind=named.kind,
@@ -103,14 +103,12 @@ def explain(
         role_id=request.role_id,
         task=request.task,
         chunk_id=passage.chunk_id,
-        document_id=document.document_id,
-        source_id=document.source_id,
-        title=document.title,
+        **columns(document, "document_id", "source_id", "title"),
         locator=passage.locator,
         anchor=passage.anchor or None,
         flags=list(passage.flags) or None,
         # The reason of a mark can tell what the passage says.
-        mark=passage_mark(passage) if may_read else None,
+        mark=passage_mark(passage) if scope.reads(passage) else None,
         ignored_claims=list(passage.ignored_claims) or None,
         refused_claims=list(document.refused_claims) or None,
         pool=PoolTrace(

@@ -137,7 +137,7 @@ def _readable_texts(
     if scope.may_read is None:
         return texts
     passages = passages_of_documents(corpus, documents)
-    readable = {passage.rowid for passage in passages if scope.may_read(passage)}
+    readable = {passage.rowid for passage in filter(scope.reads, passages)}
     return {
         document: [text for text in placed if text.rowid in readable]
         for document, placed in texts.items()

@@ -11,7 +11,7 @@ from rolebundle.contracts.lookup import FoundDocument, FoundPassage, Heading, Lo
 from rolebundle.contracts.replay import Whereabouts
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.answer.source_files import source_warnings
-from rolebundle.retrieval.bundle import passage_mark
+from rolebundle.retrieval.bundle import columns, passage_mark
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents
 from rolebundle.storage.content.documents import DocumentName, source_files
@@ -30,6 +30,10 @@ from rolebundle.text.references import Lines, Passages, may_be_stored
 
 _MAX_NAMED = 5
 """So many documents are named in an error."""
+_DOCUMENT_COLUMNS = (
+    *("document_id", "source_id", "title", "uri", "document_type", "domain", "trust_tier"),
+    *("updated_at", "inferred_at", "valid_from", "valid_until"),
+)
 _MAX_HEADINGS = 12
 _MARKDOWN = (".md", ".markdown", ".mdx", ".qmd", ".rmd")
 _UNDERLINED = (*_MARKDOWN, ".rst", ".txt")
@@ -54,6 +58,10 @@ class ReferenceScope(NamedTuple):
     folder: str | None = None
     may_read: Callable[[Passage], bool] | None = None
 
+    def reads(self, passage: Passage) -> bool:
+        """Whether a passage may be read."""
+        return self.may_read is None or self.may_read(passage)
+
     def locations(self, path: str) -> list[str]:
         """The locations of files that a path may mean."""
         return locations(path, self.folder) if self.absolute else []
@@ -73,18 +81,13 @@ class Named(NamedTuple):
     lines: tuple[int, int] | None = None
 
 
-class Part(NamedTuple):
-    """Which part of a document is looked up: its headings, the text below one, or all of it."""
-
-    outline: bool = False
-    section: str | None = None
-
-
 def look_up(
     corpus: Corpus,
     reference: str,
     scope: ReferenceScope,
-    part: Part = Part(),  # noqa: B008
+    *,
+    outline: bool = False,
+    section: str | None = None,
 ) -> Lookup:
     """Look up the chunk, the document, the passages or the lines that a reference names.
 
@@ -94,7 +97,8 @@ def look_up(
             inclusive, where an id may stand for the path; or ``#document_id:from:count`` with
             passages from 1.
         scope: what it may name. Passages that no role may read are left out.
-        part: which part of the document that has them is looked up instead.
+        outline: whether only the headings of the document that has them are given.
+        section: the heading of that document whose text is looked up instead.
 
     Raises:
         UsageError: nothing has this reference, it names several documents, or the document has no
@@ -105,13 +109,13 @@ def look_up(
     named = resolve_reference(corpus, reference, scope)
     passages = readable_passages(reference, named.passages, scope)
     headings = None
-    if part != Part():
+    if outline or section is not None:
         document = passages[0].document.document_id
         passages = readable_passages(reference, passages_of_document(corpus, document), scope)
         headings = outline_of(passages)
         named = Named("document", passages)
-    if headings is not None and part.section is not None:
-        heading = section_of(headings, document, part.section)
+    if headings is not None and section is not None:
+        heading = section_of(headings, document, section)
         lines = heading.start_line, heading.end_line
         passages = [
             passage
@@ -138,11 +142,7 @@ def _chunk_id_of(corpus: Corpus, reference: str, scope: ReferenceScope) -> str |
         named = find_reference(corpus, reference, scope)
     except UsageError:
         return None
-    found = [
-        passage
-        for passage in (named.passages if named else ())
-        if scope.may_read is None or scope.may_read(passage)
-    ]
+    found = [*filter(scope.reads, named.passages if named else ())]
     # Another passage may share a line of the locator.
     found = [passage for passage in found if passage.locator == reference] or found
     return found[0].chunk_id if len(found) == 1 else None
@@ -156,9 +156,7 @@ def readable_passages(
     Raises:
         AccessDenied: ``role_denied``: no role may read any.
     """
-    if scope.may_read is None:
-        return passages
-    readable = [passage for passage in passages if scope.may_read(passage)]
+    readable = [*filter(scope.reads, passages)]
     if not readable:
         raise AccessDenied(
             "role_denied",
@@ -303,7 +301,7 @@ def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[
     found: list[str] = []
     for document_id in near[:_MAX_TRIED]:
         passages = passages_of_documents(corpus, [rows[document_id]])
-        if scope.may_read is None or any(map(scope.may_read, passages)):
+        if scope.may_read is None or any(map(scope.reads, passages)):
             found.append(f"{document_id}{end}")
         if len(found) == references.MAX_SUGGESTIONS:
             break
@@ -328,18 +326,8 @@ def _lookup(corpus: Corpus, reference: str, named: Named) -> Lookup:
         reference=reference,
         kind=named.kind,
         document=FoundDocument(
-            document_id=document.document_id,
-            source_id=document.source_id,
-            title=document.title,
-            uri=document.uri,
-            document_type=document.document_type,
-            domain=document.domain,
-            trust_tier=document.trust_tier,
-            updated_at=document.updated_at,
-            inferred_at=document.inferred_at,
+            **columns(document, *_DOCUMENT_COLUMNS),
             attributes={key: list(texts) for key, texts in document.attributes} or None,
-            valid_from=document.valid_from,
-            valid_until=document.valid_until,
             superseded_by=[newer.document_id for newer in first.superseded_by],
         ),
         passages=[
