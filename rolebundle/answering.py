@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -32,7 +32,7 @@ from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.select import CHARACTERS_PER_TOKEN
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.documents import SourceFile, source_files
+from rolebundle.storage.content.documents import source_files
 from rolebundle.storage.records.decisions import has_decisions
 
 
@@ -116,37 +116,23 @@ class Answering:
     def _bundle(
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None
     ) -> RetrievalBundle:
+        update: dict[str, object] = {}
         with self.inputs(request, overlay) as inputs:
-            bundle = pipeline.retrieve(
-                inputs.corpus, inputs.request, inputs.provider, inputs.reranker
-            )
-            if has_decisions(inputs.corpus):
+            corpus, resolved, view = inputs.corpus, inputs.request, inputs.view
+            bundle = pipeline.retrieve(corpus, resolved, inputs.provider, inputs.reranker)
+            if has_decisions(corpus):
                 from rolebundle.verification.decisions.check import constraints_on
 
-                constraints = constraints_on(
-                    inputs.corpus, inputs.request, inputs.view, inputs.provider
-                )
-                bundle = bundle.model_copy(update={"constraints": constraints or None})
-            files = source_files(inputs.corpus, [chunk.chunk_id for chunk in bundle.selected])
-            shows_paths, quarantined = inputs.view.show_paths, inputs.request.quarantined
+                constraints = constraints_on(corpus, resolved, view, inputs.provider)
+                update["constraints"] = constraints or None
+            files = source_files(corpus, [chunk.chunk_id for chunk in bundle.selected])
         # After the snapshot, because it may take a second.
-        bundle = self._with_source_files(bundle, files, shows_paths=shows_paths)
-        if not quarantined or not self.access.is_owner(request.agent):
-            return bundle
-
-        documents = kept_back(self._workspace.corpus, request.task)
-        return bundle.model_copy(update={"kept_back": documents or None})
-
-    def _with_source_files(
-        self, bundle: RetrievalBundle, files: Sequence[SourceFile], *, shows_paths: bool
-    ) -> RetrievalBundle:
-        if not files:
-            return bundle
-
-        if shows_paths:
-            bundle = with_paths(bundle, files)
-        warnings = [*bundle.warnings, *source_warnings(files)]
-        return bundle.model_copy(update={"warnings": warnings})
+        if view.show_paths:
+            update["selected"] = with_paths(bundle.selected, files)
+        update["warnings"] = [*bundle.warnings, *source_warnings(files)]
+        if resolved.quarantined and self.access.is_owner(request.agent):
+            update["kept_back"] = kept_back(self._workspace.corpus, request.task) or None
+        return bundle.model_copy(update=update)
 
     def _with_packet(
         self, bundle: RetrievalBundle, request: RetrievalRequest, overlay: ResolvedOverlay | None

@@ -14,7 +14,7 @@ from hashlib import sha256
 from threading import Thread
 from typing import Literal
 
-from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
+from rolebundle.contracts.bundle import BundleWarning, SelectedChunk
 from rolebundle.contracts.terms import WarningCode
 from rolebundle.storage.content.documents import SourceFile
 from rolebundle.text.counts import counted, first_of
@@ -116,17 +116,20 @@ def shown_path(location: str, path: str) -> str | None:
     return location
 
 
-def with_paths(bundle: RetrievalBundle, files: Sequence[SourceFile]) -> RetrievalBundle:
-    """The bundle, in which each citation has the absolute path of its file."""
-    locations = {file.chunk_id: shown_path(file.location, file.path) for file in files}
-    selected = []
-    for passage in bundle.selected:
-        if passage.chunk_id in locations:
-            place = {"absolute_path": locations[passage.chunk_id]}
-            citation = passage.citation.model_copy(update=place)
-            passage = passage.model_copy(update={"citation": citation})  # noqa: PLW2901
-        selected.append(passage)
-    return bundle.model_copy(update={"selected": selected})
+def with_paths(
+    selected: Sequence[SelectedChunk], files: Sequence[SourceFile]
+) -> list[SelectedChunk]:
+    """The passages, in whose citations are the absolute paths of their files."""
+    places = {file.chunk_id: shown_path(file.location, file.path) for file in files}
+    return [
+        _with_path(chunk, places[chunk.chunk_id]) if chunk.chunk_id in places else chunk
+        for chunk in selected
+    ]
+
+
+def _with_path(chunk: SelectedChunk, path: str | None) -> SelectedChunk:
+    citation = chunk.citation.model_copy(update={"absolute_path": path})
+    return chunk.model_copy(update={"citation": citation})
 
 
 def source_warnings(
