@@ -196,7 +196,7 @@ def compare_answers(
             lanes = open_lanes(corpus, build_query(task, overlay.overlay), provider)
             source = PostgresSource(connection, visible, exact=True)
             answers = [
-                [candidate.chunk_id for candidate in pipeline.run(of, request).selection.selected]
+                [candidate.chunk_id for candidate in pipeline.run(of, request).selected]
                 for of in (lanes, with_source(lanes, source))
             ]
         same += answers[0] == answers[1]
