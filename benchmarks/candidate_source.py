@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple, Protocol
 
 from rolebundle.contracts.document import Passage
-from rolebundle.retrieval.candidate import LexicalHit, Pool, SemanticHit, Term
+from rolebundle.contracts.terms import Lane
+from rolebundle.retrieval.candidate import Hit, Pool, Term
 from rolebundle.retrieval.lanes import Lanes
 from rolebundle.retrieval.lexical import Statistics
 from rolebundle.storage.indexes.lexical_index import tokens
@@ -135,28 +136,37 @@ class RemoteLanes(Lanes):
         role = rank(self.source, self.query.expansion_terms, depth, document_ids)
         phrases = [*dict.fromkeys((*task.phrases, *role.phrases))]
         proposed = {*task.rowids, *role.rowids}
-        rowids = sorted({*nearest, *proposed, *pool.lexical, *pool.semantic})
-        lexical: dict[int, LexicalHit] = {}
+        # What an earlier search found keeps its hit, so that it keeps its score.
+        rowids = sorted({*nearest, *proposed} - pool.hits.keys())
+        scores: dict[int, tuple[float, float]] = {}
         for rowid, (length, *counts) in self.source.occurrences(phrases, rowids).items():
             occurrences = dict(zip(phrases, counts, strict=True))
-            by_task, by_role = task.bm25(occurrences, length), role.bm25(occurrences, length)
-            lexical[rowid] = LexicalHit(rowid, by_task, by_role, rowid in proposed)
-        semantic = {
-            rowid: SemanticHit(rowid, cosine, rowid in {*nearest})
-            for rowid, cosine in sorted(self.source.cosines(self.vector, rowids).items())
-        }
+            scores[rowid] = task.bm25(occurrences, length), role.bm25(occurrences, length)
+        cosines = self.source.cosines(self.vector, rowids)
         refills = pool.refills + (pool.depth > 0)
-        unread = [rowid for rowid in rowids if rowid not in pool.passages]
+        lanes: tuple[tuple[Lane, Collection[int]], ...] = (
+            ("lexical", proposed),
+            ("semantic", nearest),
+        )
+        hits = {
+            rowid: Hit(
+                passage,
+                tuple(lane for lane, found in lanes if rowid in found),
+                refills,
+                bm25,
+                bm25_expansion,
+                cosines.get(rowid),
+            )
+            for rowid, passage in self.source.passages(rowids).items()
+            for bm25, bm25_expansion in [scores.get(rowid, (None, None))]
+        }
+        found = {**pool.hits, **hits}
         return Pool(
-            # What an earlier search found keeps its hits, so that it keeps its score.
-            lexical={**lexical, **pool.lexical},
-            semantic={**semantic, **pool.semantic},
-            passages={**pool.passages, **self.source.passages(unread)},
-            rounds={**pool.rounds, **dict.fromkeys(unread, refills)} if refills else {},
-            by_task={**pool.by_task, **{rowid: lexical[rowid].bm25 for rowid in task.rowids}},
+            hits=found,
+            by_task={**pool.by_task, **{rowid: found[rowid].bm25 or 0.0 for rowid in task.rowids}},
             by_role={
                 **pool.by_role,
-                **{rowid: lexical[rowid].bm25_expansion for rowid in role.rowids},
+                **{rowid: found[rowid].bm25_expansion or 0.0 for rowid in role.rowids},
             },
             confidence=self.confidence,
             depth=depth,

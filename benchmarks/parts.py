@@ -53,9 +53,9 @@ PARTS: Mapping[str, tuple[str, Any]] = {
     "correction of words": ("rolebundle.retrieval.lexical.MAX_CORRECTED", 0),
     "lift of exact words": ("rolebundle.retrieval.rank.EXACT_FIRST", sys.maxsize),
     "lift of the best without a role": ("rolebundle.retrieval.rank.KEPT_FIRST", sys.maxsize),
-    "copies": ("rolebundle.retrieval.rank.mark_duplicates", list),
+    "copies": ("rolebundle.retrieval.rank.mark_duplicates", lambda ranked: None),
     "source diversity": ("rolebundle.retrieval.rank.DIVERSITY_STEP", 0.0),
-    "the role's vocabulary": ("rolebundle.retrieval.score.VOCABULARY_FACTOR", 0.0),
+    "the role's vocabulary": ("rolebundle.retrieval.candidate.VOCABULARY_FACTOR", 0.0),
     "the role": ("rolebundle.retrieval.pipeline.role_share", lambda policy, specificity: 0.0),
 }
 """Part → what is replaced, and with what. "nothing" replaces a constant with its own value."""

@@ -174,12 +174,12 @@ def _compared(times: Times, label: str, ours: str, theirs: str) -> Row:
 
 
 def _differences(ours: Pool, theirs: Pool) -> list[float]:
-    lexical_hits = ours.lexical.keys() & theirs.lexical.keys()
-    semantic = ours.semantic.keys() & theirs.semantic.keys()
-    return [
-        *(abs(ours.lexical[rowid].bm25 - theirs.lexical[rowid].bm25) for rowid in lexical_hits),
-        *(abs(ours.semantic[rowid].cosine - theirs.semantic[rowid].cosine) for rowid in semantic),
+    pairs = [(hit, theirs.hits[rowid]) for rowid, hit in ours.hits.items() if rowid in theirs.hits]
+    scores = [
+        *((one.bm25, other.bm25) for one, other in pairs),
+        *((one.cosine, other.cosine) for one, other in pairs),
     ]
+    return [abs(one - other) for one, other in scores if one is not None and other is not None]
 
 
 def compare_answers(
@@ -196,7 +196,7 @@ def compare_answers(
             lanes = open_lanes(corpus, build_query(task, overlay.overlay), provider)
             source = PostgresSource(connection, visible, exact=True)
             answers = [
-                [candidate.chunk_id for candidate in pipeline.run(of, request).selection.selected]
+                [candidate.chunk_id for candidate in pipeline.run(of, request).selected]
                 for of in (lanes, with_source(lanes, source))
             ]
         same += answers[0] == answers[1]

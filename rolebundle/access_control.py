@@ -6,12 +6,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from rolebundle.contracts.document import Passage
 from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.terms import WriteKind
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
+from rolebundle.policy.access import access_denied, check_agent, restrict_to_agent, role_denied
 from rolebundle.policy.overlays import load_role
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
+from rolebundle.retrieval.explanation.as_agent import quarantined_error
+from rolebundle.retrieval.filter import is_readable
+from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.indexes import compartments
@@ -19,12 +25,6 @@ from rolebundle.storage.records import stored_policy
 from rolebundle.storage.records.replica import stored_manifest
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
-
-# A one-shot `retrieve` of the owner needs none of these.
-if TYPE_CHECKING:
-    from rolebundle.contracts.document import Passage
-    from rolebundle.contracts.terms import WriteKind
-    from rolebundle.retrieval.lookups.lookup import ReferenceScope
 
 
 class Writing(NamedTuple):
@@ -67,8 +67,6 @@ class AccessControl:
         folder: str | None,
     ) -> None:
         if agent is not None:
-            from rolebundle.policy.access import check_agent
-
             check_agent(agent)
         self.workspace = workspace
         self.overlay_folders = overlay_folders
@@ -83,7 +81,6 @@ class AccessControl:
         """
         if self.agent is None or agent in (None, self.agent):
             return self.agent or agent
-        from rolebundle.policy.access import access_denied
 
         raise access_denied()
 
@@ -144,7 +141,6 @@ class AccessControl:
                     )
                 yield corpus, UNRESTRICTED_VIEW
             return
-        from rolebundle.policy.access import restrict_to_agent
 
         restricted = self.workspace.restricted_corpus
         with restricted.reading():
@@ -173,7 +169,6 @@ class AccessControl:
         """
         if view.allows_role(role) and not (has_own_overlay and view.roles is not None):
             return
-        from rolebundle.policy.access import role_denied
 
         raise role_denied(view)
 
@@ -220,7 +215,6 @@ class AccessControl:
         """
         if view.roles is None or not view.role_required:
             return None
-        from rolebundle.retrieval.filter import is_readable
 
         request, now = RetrievalRequest(task="read"), datetime.now(UTC)
         roles = [
@@ -231,8 +225,6 @@ class AccessControl:
 
     def reference_scope(self, view: AgentView) -> ReferenceScope:
         """What the references of somebody with this view may name."""
-        from rolebundle.retrieval.lookups.lookup import ReferenceScope
-
         return ReferenceScope(view.show_paths, self.folder, self.may_read(view))
 
     @contextmanager
@@ -280,8 +272,6 @@ class AccessControl:
             yield
         except UsageError as error:
             if error.code == "not_found" and self.is_owner(agent):
-                from rolebundle.retrieval.lookups.kept_back import quarantined_error
-
                 scope = self.reference_scope(UNRESTRICTED_VIEW)
                 if quarantined := quarantined_error(self.workspace.corpus, reference, scope):
                     raise quarantined from None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rolebundle.access_control import AccessControl
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.embedding.registry import ProviderSpec, parse_rerank_spec
 from rolebundle.errors import CorpusBusy
 from rolebundle.policy.approvals import (
     NOT_FROM_REQUESTS,
@@ -23,15 +24,16 @@ from rolebundle.policy.approvals import (
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval import pipeline
+from rolebundle.retrieval.answer.passage_text import packet
+from rolebundle.retrieval.answer.source_files import source_warnings, with_paths
+from rolebundle.retrieval.explanation.as_agent import kept_back
+from rolebundle.retrieval.lookups.lookup import chunk_ids_of
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
+from rolebundle.retrieval.rerank import Reranker
+from rolebundle.retrieval.select import CHARACTERS_PER_TOKEN
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.documents import SourceFile, source_files
+from rolebundle.storage.content.documents import source_files
 from rolebundle.storage.records.decisions import has_decisions
-
-# A one-shot `retrieve` imports only what it runs.
-if TYPE_CHECKING:
-    from rolebundle.embedding.registry import ProviderSpec
-    from rolebundle.retrieval.rerank import Reranker
 
 
 class Inputs(NamedTuple):
@@ -114,39 +116,23 @@ class Answering:
     def _bundle(
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None
     ) -> RetrievalBundle:
+        update: dict[str, object] = {}
         with self.inputs(request, overlay) as inputs:
-            bundle = pipeline.retrieve(
-                inputs.corpus, inputs.request, inputs.provider, inputs.reranker
-            )
-            if has_decisions(inputs.corpus):
+            corpus, resolved, view = inputs.corpus, inputs.request, inputs.view
+            bundle = pipeline.retrieve(corpus, resolved, inputs.provider, inputs.reranker)
+            if has_decisions(corpus):
                 from rolebundle.verification.decisions.check import constraints_on
 
-                constraints = constraints_on(
-                    inputs.corpus, inputs.request, inputs.view, inputs.provider
-                )
-                bundle = bundle.model_copy(update={"constraints": constraints or None})
-            files = source_files(inputs.corpus, [chunk.chunk_id for chunk in bundle.selected])
-            shows_paths, quarantined = inputs.view.show_paths, inputs.request.quarantined
+                constraints = constraints_on(corpus, resolved, view, inputs.provider)
+                update["constraints"] = constraints or None
+            files = source_files(corpus, [chunk.chunk_id for chunk in bundle.selected])
         # After the snapshot, because it may take a second.
-        bundle = self._with_source_files(bundle, files, shows_paths=shows_paths)
-        if not quarantined or not self.access.is_owner(request.agent):
-            return bundle
-        from rolebundle.retrieval.lookups.kept_back import kept_back
-
-        documents = kept_back(self._workspace.corpus, request.task)
-        return bundle.model_copy(update={"kept_back": documents or None})
-
-    def _with_source_files(
-        self, bundle: RetrievalBundle, files: Sequence[SourceFile], *, shows_paths: bool
-    ) -> RetrievalBundle:
-        if not files:
-            return bundle
-        from rolebundle.retrieval.answer.source_files import source_warnings, with_paths
-
-        if shows_paths:
-            bundle = with_paths(bundle, files)
-        warnings = [*bundle.warnings, *source_warnings(files)]
-        return bundle.model_copy(update={"warnings": warnings})
+        if view.show_paths:
+            update["selected"] = with_paths(bundle.selected, files)
+        update["warnings"] = [*bundle.warnings, *source_warnings(files)]
+        if resolved.quarantined and self.access.is_owner(request.agent):
+            update["kept_back"] = kept_back(self._workspace.corpus, request.task) or None
+        return bundle.model_copy(update=update)
 
     def _with_packet(
         self, bundle: RetrievalBundle, request: RetrievalRequest, overlay: ResolvedOverlay | None
@@ -156,9 +142,6 @@ class Answering:
         Raises:
             CorpusBusy: the role's overlay was written in this moment.
         """
-        from rolebundle.retrieval.answer.packet import packet
-        from rolebundle.retrieval.select import CHARACTERS_PER_TOKEN
-
         if overlay is None and request.role is not None:
             overlay = load_role(request.role, self.access.overlay_folders)
         if overlay and (bundle.overlay is None or bundle.overlay.digest != overlay.digest):
@@ -186,8 +169,6 @@ class Answering:
         with self.access.open_view(request.agent) as (corpus, view):
             self.access.check_role(view, request.role, has_own_overlay=overlay is not None)
             if request.seen:
-                from rolebundle.retrieval.lookups.lookup import chunk_ids_of
-
                 seen = chunk_ids_of(corpus, request.seen, self.access.reference_scope(view))
                 request = request.model_copy(update={"seen": seen})
             if overlay is None and request.role is not None:
@@ -218,14 +199,11 @@ class Answering:
     ) -> Reranker | None:
         if request.rerank is None:
             return None
-        from rolebundle.retrieval.rerank import Reranker
 
         spec = self._rerank_spec(request.rerank)
         return Reranker(spec, request.task, corpus.raise_if_interrupted, deadline)
 
     def _rerank_spec(self, model: str) -> ProviderSpec:
-        from rolebundle.embedding.registry import parse_rerank_spec
-
         return parse_rerank_spec(model, self._rerank_url, self._workspace.allow_host)
 
 

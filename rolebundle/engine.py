@@ -14,28 +14,37 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rolebundle.access_control import AccessControl
 from rolebundle.answering import Answering, request_time
+from rolebundle.contracts.audit import AuditKind
 from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.comparison import Comparison
+from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, DecisionRecord
+from rolebundle.contracts.facts import RememberedFact, RememberRequest
+from rolebundle.contracts.gate import GateReport
+from rolebundle.contracts.lookup import FoundLines, Listing, Lookup, Lookups
+from rolebundle.contracts.marks import MarkRecord, MarkRequest
+from rolebundle.contracts.operation_requests import GrepRequest, ListRequest
+from rolebundle.contracts.replay import Replay
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
+from rolebundle.contracts.status import CorpusStatus
+from rolebundle.contracts.verification import Verification, VerifyRequest
+from rolebundle.contracts.why import Why, WhyAsAgent
 from rolebundle.errors import AccessDenied, CorpusCorrupt
+from rolebundle.policy.access import access_denied, check_agent
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import ResolvedOverlay
+from rolebundle.retrieval.explanation.as_agent import hidden_candidates, why_hidden, with_answer
+from rolebundle.retrieval.explanation.compare import compare_roles
+from rolebundle.retrieval.explanation.explain import explain
+from rolebundle.retrieval.explanation.replay import compare_bundles, request_of
+from rolebundle.retrieval.lookups.grep import find_lines
+from rolebundle.retrieval.lookups.inspection import DocumentInspection, inspect_document
+from rolebundle.retrieval.lookups.listing import list_documents, look_up_all
+from rolebundle.retrieval.lookups.lookup import ReferenceScope, chunk_ids_of, look_up, whereabouts
+from rolebundle.status import corpus_status
 from rolebundle.workspace import Workspace
 
-# A one-shot `retrieve` imports only what it runs. The other methods import their step themselves.
+# Only a judge of drafts needs it.
 if TYPE_CHECKING:
-    from rolebundle.contracts.audit import AuditKind
-    from rolebundle.contracts.comparison import Comparison
-    from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, DecisionRecord
-    from rolebundle.contracts.facts import RememberedFact, RememberRequest
-    from rolebundle.contracts.gate import GateReport
-    from rolebundle.contracts.lookup import FoundLines, Listing, Lookup, Lookups
-    from rolebundle.contracts.marks import MarkRecord, MarkRequest
-    from rolebundle.contracts.operation_requests import GrepRequest, ListRequest
-    from rolebundle.contracts.replay import Replay
-    from rolebundle.contracts.status import CorpusStatus
-    from rolebundle.contracts.verification import Verification, VerifyRequest
-    from rolebundle.contracts.why import Why, WhyAsAgent
-    from rolebundle.retrieval.lookups.inspection import DocumentInspection
     from rolebundle.verification.draft.judge import Judge
 
 
@@ -131,8 +140,6 @@ class Engine:
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
-        from rolebundle.retrieval.explanation.explain import explain
-
         with self.access.call(request.agent, request.role):
             if self.answering.approvals.source != "request":
                 request = request.model_copy(update={"approval": None})
@@ -165,11 +172,6 @@ class Engine:
             AccessDenied: this engine answers for an agent.
             UsageError: nothing in the whole corpus has this reference, or no agent was named.
         """
-        from rolebundle.policy.access import access_denied, check_agent
-        from rolebundle.retrieval.explanation.as_agent import why_hidden, with_answer
-        from rolebundle.retrieval.explanation.explain import explain
-        from rolebundle.retrieval.lookups.lookup import ReferenceScope
-
         agent = request.agent or ""
         if self.agent is not None:
             raise access_denied()
@@ -208,13 +210,8 @@ class Engine:
             AccessDenied: as for :meth:`retrieve`, or the bundle is of another agent.
             OverlayError: its role has no valid overlay today.
         """
-        from rolebundle.retrieval.explanation.replay import compare_bundles, request_of
-        from rolebundle.retrieval.lookups.lookup import whereabouts
-
         request = request_of(bundle)
         if agent is not None and request.agent not in (None, agent):
-            from rolebundle.policy.access import access_denied
-
             with self.access.call(agent, request.role):
                 raise access_denied()
         # The engine's default model may have changed since.
@@ -239,8 +236,6 @@ class Engine:
             UsageError: no role was named.
             AccessDenied: as for :meth:`retrieve`.
         """
-        from rolebundle.retrieval.explanation.compare import compare_roles
-
         return compare_roles(self.retrieve_for_roles(request, roles))
 
     def retrieve_for_roles(
@@ -295,14 +290,12 @@ class Engine:
             AccessDenied: the agent may see nothing of this corpus, or none of its roles may read
                 what the reference names.
         """
-        from rolebundle.retrieval.lookups.lookup import Part, look_up
-
         with self.access.call(agent):
             with (
                 self.access.naming_quarantined(reference, agent),
                 self.access.open_lookup(agent) as (corpus, scope),
             ):
-                lookup = look_up(corpus, reference, scope, Part(outline, section))
+                lookup = look_up(corpus, reference, scope, outline=outline, section=section)
             self._record("get", agent, allowed=len(lookup.passages))
             return lookup
 
@@ -320,8 +313,6 @@ class Engine:
         Raises:
             UsageError, AccessDenied: as for :meth:`get`.
         """
-        from rolebundle.retrieval.lookups.inspection import inspect_document
-
         with self.access.call(agent):
             with (
                 self.access.naming_quarantined(reference, agent),
@@ -350,12 +341,9 @@ class Engine:
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.retrieval.lookups.listing import look_up_all
-        from rolebundle.retrieval.lookups.lookup import Part
-
         with self.access.call(agent):
             with self.access.open_lookup(agent) as (corpus, scope):
-                answer = look_up_all(corpus, references, scope, Part(outline, section))
+                answer = look_up_all(corpus, references, scope, outline=outline, section=section)
             for failure in answer.failures:
                 if failure.code == "role_denied":
                     self.access.record_refusal(agent, None, failure.code)
@@ -374,9 +362,6 @@ class Engine:
             UsageError: no document has this prefix, or the agent may not see it.
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.contracts.operation_requests import ListRequest
-        from rolebundle.retrieval.lookups.listing import list_documents
-
         request = request or ListRequest()
         with self.access.call(request.agent):
             with self.access.open_lookup(request.agent) as (corpus, scope):
@@ -392,8 +377,6 @@ class Engine:
             AccessDenied: the agent may see nothing of this corpus.
             Interrupted: ``search_too_long``.
         """
-        from rolebundle.retrieval.lookups.grep import find_lines
-
         with self.access.call(request.agent):
             with self.access.open_lookup(request.agent) as (corpus, scope):
                 found = find_lines(corpus, request, scope)
@@ -531,7 +514,6 @@ class Engine:
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
-        from rolebundle.retrieval.lookups.lookup import chunk_ids_of
         from rolebundle.verification.draft.evidence import role_of_bundle
         from rolebundle.verification.draft.verify import verify
 
@@ -584,8 +566,6 @@ class Engine:
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.status import corpus_status
-
         with (
             self.access.call(agent),
             self.access.open_view(agent, even_expired=True) as (corpus, _),
@@ -602,8 +582,6 @@ class Engine:
         corpus = self.workspace.corpus
 
         def hidden() -> dict[str, int]:
-            from rolebundle.retrieval.explanation.as_agent import hidden_candidates
-
             return hidden_candidates(corpus, agent, request.task)
 
         self.workspace.recorder.answer(corpus, bundle, agent, request.action, hidden)

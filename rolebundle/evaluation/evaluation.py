@@ -52,8 +52,8 @@ from rolebundle.evaluation.questions import (
 )
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval.answer.corpus_state import corpus_state
+from rolebundle.retrieval.candidate import Retrieval
 from rolebundle.retrieval.lanes import open_lanes
-from rolebundle.retrieval.outcome import Retrieval
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import resolve_request
@@ -344,15 +344,17 @@ class Runner:
         """The ranking of every system but the governed one, and why a lane did not run, if so."""
         weighted = self._run(question, "weighted")
         degraded_reason = weighted.semantic.degraded or weighted.semantic.substitute
+        hits = weighted.pool.hits
         lexical = {
-            hit.rowid: hit.bm25
-            for hit in weighted.pool.lexical.values()
-            if hit.proposed and hit.bm25 > 0
+            rowid: hit.bm25 for rowid, hit in hits.items() if hit.bm25 and "lexical" in hit.lanes
         }
         rankings: Rankings = {"lexical": self._lane(question, weighted, lexical)}
         if not self._lexical_only and not degraded_reason:
-            hits = weighted.pool.semantic.values()
-            semantic = {hit.rowid: hit.cosine for hit in hits if hit.proposed}
+            semantic = {
+                rowid: hit.cosine
+                for rowid, hit in hits.items()
+                if hit.cosine is not None and "semantic" in hit.lanes
+            }
             rankings["semantic"] = self._lane(question, weighted, semantic)
             rankings["weighted"] = self._ranked(question, weighted)
             rankings["rrf"] = self._ranked(question, self._run(question, "rrf"))
@@ -405,8 +407,8 @@ class Runner:
         with corpus.reading():
             lanes = open_lanes(corpus, build_query(resolved.task, resolved.overlay), provider)
             result = run(lanes, resolved)
-        for passage in result.pool.passages.values():
-            self._documents[passage.chunk_id] = passage.document.document_id
+        for row in result.candidates:
+            self._documents[row.chunk_id] = row.passage.document.document_id
         return result
 
     def _lane(
@@ -414,18 +416,16 @@ class Runner:
     ) -> list[str]:
         """The ranking by the scores of a lane, which are by rowid."""
         chunks = {
-            passage.chunk_id: scores[rowid]
-            for rowid, passage in result.pool.passages.items()
-            if rowid in scores
+            row.chunk_id: scores[row.passage.rowid]
+            for row in result.candidates
+            if row.passage.rowid in scores
         }
         best_first = sorted(chunks, key=lambda chunk: (-chunks[chunk], chunk))
         return self._judged_ids(question, best_first)
 
     def _ranked(self, question: Question, result: Retrieval) -> list[str]:
         # Without an overlay metadata and vocabulary are equal for all, so only the lanes decide.
-        return self._judged_ids(
-            question, (candidate.passage.chunk_id for candidate in result.ranked)
-        )
+        return self._judged_ids(question, (row.chunk_id for row in result.ranked))
 
     def _judged_ids(self, question: Question, chunks: Iterable[str]) -> list[str]:
         """The ids of the documents or passages that are judged, each at its first rank."""

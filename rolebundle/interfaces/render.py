@@ -6,14 +6,18 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from shlex import quote
 
-from rolebundle.contracts.bundle import Citation, Fallback, RetrievalBundle, SelectedChunk
+from rolebundle.contracts.bundle import (
+    Citation,
+    Fallback,
+    RetrievalBundle,
+    SelectedChunk,
+)
+from rolebundle.contracts.codes import shown_as
 from rolebundle.contracts.terms import RANKED_LOWER, RejectionCode
 from rolebundle.interfaces.excerpt import EXCERPT_CHARS, Terms, covered, excerpt
 from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, copyable, cut, spans, wrapped
 from rolebundle.interfaces.style import PLAIN, Kind, Style
 from rolebundle.retrieval.answer.passage_text import (
-    FOR_OWNERS,
-    NOTES,
     bridge_note,
     caution,
     constraint_line,
@@ -193,7 +197,7 @@ def _warnings(bundle: RetrievalBundle, width: int, *, verbose: bool) -> Iterator
     # Without a role, the state `no_overlay` says the same.
     has_role = bool(bundle.role_id)
     warnings = [w for w in bundle.warnings if has_role or w.code != "ONLY_SHARED_CORPUS"]
-    has_message = {warning.code for warning in warnings if verbose} | FOR_OWNERS | NOTES
+    has_message = {w.code for w in warnings if verbose} | shown_as("owner", "note")
     codes = [warning.code for warning in warnings if warning.code not in has_message]
     if codes:
         yield from wrapped(f"! {', '.join(codes)}", width)

@@ -2,115 +2,115 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rolebundle.contracts.bundle import (
     Approval,
+    ChunkMetadata,
+    Citation,
     Diagnostics,
+    Freshness,
     OverlayRef,
+    PassageMark,
     Provenance,
     QueryTrace,
+    RawScores,
     Rejection,
     RetrievalBundle,
+    Scores,
+    ScoreWeights,
     SelectedChunk,
     Summary,
     TaskEvidence,
 )
-from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.codes import REJECTIONS
+from rolebundle.contracts.document import REMEMBERED_KIND, Passage, iso_utc
+from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import REJECTION_CODES, TRUST_TIERS, RejectionCode
-from rolebundle.retrieval.answer.fallback import decide_fallback
-from rolebundle.retrieval.answer.posture import freshness_posture, trust_posture
-from rolebundle.retrieval.answer.selected_chunk import rounded, score_weights, selected_chunk
-from rolebundle.retrieval.answer.warnings import warnings_for
-from rolebundle.retrieval.candidate import Candidate, RejectedCandidate
-from rolebundle.retrieval.duplicates import copies_of
-from rolebundle.retrieval.filter import labels_of
-from rolebundle.retrieval.outcome import Retrieval
+from rolebundle.retrieval.answer.warnings import (
+    decide_fallback,
+    freshness_posture,
+    trust_posture,
+    warnings_for,
+)
+from rolebundle.retrieval.candidate import Candidate, Retrieval, Weights, code_order
+from rolebundle.retrieval.evidence import IS_CLOSE, Support
+from rolebundle.retrieval.filter import is_for_other_roles, labels_of
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.text.counts import words_found
+
+_METADATA_COLUMNS = (
+    *("trust_tier", "document_type", "domain", "language", "sensitivity", "origin", "scope"),
+    *("valid_from", "valid_until"),
+)
+_KIND_ATTRIBUTE = "evidence_kind"
+_WORD = re.compile(r"[^\W_]+")
+_SHORT = 3
+"""Words of so many letters have no plural here: ``gas`` and ``bus`` end in s."""
 
 
 def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> RetrievalBundle:
     """The bundle of a retrieval that took so many seconds."""
-    documents = _selected_chunks(1, request, retrieval)
-    supports = [
-        retrieval.evidence.support(candidate.passage.rowid)
-        for candidate in retrieval.selection.selected
+    parts = [retrieval, retrieval.facts] if retrieval.facts is not None else [retrieval]
+    rows = [(part, row) for part in parts for row in part.selected]
+    selected = [
+        selected_chunk(
+            rank,
+            row,
+            request,
+            part.evidence.support(row.passage.rowid),
+            [one.passage.path for one in part.ranked if one.duplicate_of == row.chunk_id],
+        )
+        for rank, (part, row) in enumerate(rows, start=1)
     ]
-    rejected = _by_code(retrieval)
-    document_codes = Counter(rejection.code for rejection in rejected)
     # What agents filed changes no verdict about documents: these come first.
-    warnings = warnings_for(documents, document_codes, request, retrieval)
-    fallback = decide_fallback(documents, rejected, warnings, request, retrieval)
-    found, selected = [retrieval], documents
-    if retrieval.facts is not None:
-        found.append(retrieval.facts)
-        selected = [*documents, *_selected_chunks(len(documents) + 1, request, retrieval.facts)]
-        rejected = sorted([*rejected, *_by_code(retrieval.facts)], key=_code_order)
-    ranked = {rejected.candidate.chunk_id for part in found for rejected in part.selection.rejected}
-    codes = Counter(rejection.code for rejection in rejected)
+    documents = selected[: len(retrieval.selected)]
+    warnings = warnings_for(documents, request, retrieval)
+    rejected = sorted((row for part in parts for row in part.rejected), key=code_order)
+    codes = Counter(row.code for row in rejected if row.code)
+    # Quarantined documents are no candidates: they are counted, but not listed in `rejected`.
+    counts = codes + Counter[RejectionCode]({"quarantined": request.quarantined})
+    evidence, weights = retrieval.evidence, retrieval.weights
+    for_task = [
+        chunk
+        for chunk, (_, row) in zip(documents, rows, strict=False)
+        if evidence.support(row.passage.rowid).is_for_task
+    ]
     return RetrievalBundle.model_construct(
         version="1.0",
         role_id=request.role_id,
         query=_query_trace(request, retrieval),
-        summary=_summary(selected, codes, request, found),
+        summary=_summary(selected, codes, request, parts),
         selected=selected,
-        rejected=[
-            _rejection(rejection, is_ranked=rejection.candidate.chunk_id in ranked)
-            for rejection in rejected
-        ],
-        rejected_summary=_rejected_summary(codes, request.quarantined),
-        approvals=_approvals(
-            [chosen for part in found for chosen in part.selection.selected], request
-        ),
+        rejected=[_rejection(row) for row in rejected],
+        rejected_summary={code: counts[code] for code in REJECTION_CODES if counts[code]},
+        approvals=_approvals([row for _, row in rows], request),
         provenance=Provenance.model_construct(
             source_ids=list(dict.fromkeys(chunk.source_id for chunk in selected)),
             document_ids=list(dict.fromkeys(chunk.document_id for chunk in selected)),
-            trust_posture=trust_posture(
-                [
-                    chunk
-                    for chunk, support in zip(documents, supports, strict=True)
-                    if support.is_for_task
-                ],
-                is_declared=retrieval.declares_trust,
-            ),
+            trust_posture=trust_posture(for_task, is_declared=retrieval.declares_trust),
             freshness_posture=freshness_posture(documents),
         ),
         warnings=warnings,
-        fallback=fallback,
+        fallback=decide_fallback(documents, warnings, request, retrieval),
         request=request.echo,
         overlay=overlay_ref(request),
         corpus=retrieval.corpus,
-        evidence=_task_evidence(retrieval),
-        weights=score_weights(retrieval.weights),
+        evidence=TaskEvidence.model_construct(
+            support=evidence.task,
+            coverage=rounded(evidence.best.coverage),
+            words=len(evidence.words.frequencies),
+            specificity=rounded(evidence.specificity),
+            role_share=rounded(weights.metadata + weights.vocabulary),
+        ),
+        weights=score_weights(weights),
         fusion=request.fusion,
         rerank=retrieval.rerank.state if retrieval.rerank else None,
-        diagnostics=_diagnostics(codes, found, seconds),
+        diagnostics=_diagnostics(codes, parts, seconds),
     )
-
-
-def _selected_chunks(
-    first_rank: int, request: ResolvedRequest, retrieval: Retrieval
-) -> list[SelectedChunk]:
-    return [
-        selected_chunk(
-            rank,
-            candidate,
-            request,
-            retrieval.evidence.support(candidate.passage.rowid),
-            copies_of(candidate.chunk_id, retrieval.ranked),
-        )
-        for rank, candidate in enumerate(retrieval.selection.selected, start=first_rank)
-    ]
-
-
-def _by_code(retrieval: Retrieval) -> list[RejectedCandidate]:
-    """By code. Within a code in the order of the step that rejected: the nearest miss is first."""
-    return sorted((*retrieval.rejected, *retrieval.selection.rejected), key=_code_order)
-
-
-def _code_order(rejection: RejectedCandidate) -> int:
-    return REJECTION_CODES.index(rejection.code)
 
 
 def overlay_ref(request: ResolvedRequest) -> OverlayRef | None:
@@ -122,25 +122,14 @@ def overlay_ref(request: ResolvedRequest) -> OverlayRef | None:
     )
 
 
-def _rejection(rejected: RejectedCandidate, *, is_ranked: bool) -> Rejection:
-    candidate = rejected.candidate
+def _rejection(row: Candidate) -> Rejection:
+    assert row.code is not None
     return Rejection.model_construct(
-        chunk_id=candidate.chunk_id,
-        reason=rejected.code,
-        notes=rejected.note,
-        lanes=list(candidate.lanes),
-        final=rounded(candidate.score.final) if is_ranked else None,
-    )
-
-
-def _task_evidence(retrieval: Retrieval) -> TaskEvidence:
-    evidence, weights = retrieval.evidence, retrieval.weights
-    return TaskEvidence.model_construct(
-        support=evidence.task,
-        coverage=rounded(evidence.best.coverage),
-        words=len(evidence.words.frequencies),
-        specificity=rounded(evidence.specificity),
-        role_share=rounded(weights.metadata + weights.vocabulary),
+        chunk_id=row.chunk_id,
+        reason=row.code,
+        notes=row.note,
+        lanes=list(row.lanes),
+        final=rounded(row.final) if REJECTIONS[row.code].step == "cut" else None,
     )
 
 
@@ -181,18 +170,10 @@ def _summary(
     )
 
 
-def _rejected_summary(codes: Counter[RejectionCode], quarantined: int) -> dict[RejectionCode, int]:
-    # Quarantined documents are no candidates: they are counted, but not listed in `rejected`.
-    counts = codes + Counter[RejectionCode]({"quarantined": quarantined})
-    return {code: counts[code] for code in REJECTION_CODES if counts[code]}
-
-
 def _approvals(selected: Sequence[Candidate], request: ResolvedRequest) -> list[Approval] | None:
     purpose = request.purpose
     chunk_ids = [
-        candidate.chunk_id
-        for candidate in selected
-        if purpose.is_allowed_by_approval(labels_of(candidate.passage))
+        row.chunk_id for row in selected if purpose.is_allowed_by_approval(labels_of(row.passage))
     ]
     if not chunk_ids:
         return None
@@ -219,3 +200,176 @@ def _diagnostics(
         refills=pool.refills,
         rerank_ms=rerank.milliseconds if rerank else None,
     )
+
+
+# -- a selected passage --------------------------------------------------------------------------
+
+
+def selected_chunk(
+    rank: int,
+    row: Candidate,
+    request: ResolvedRequest,
+    support: Support,
+    copies: Sequence[str] = (),
+) -> SelectedChunk:
+    """The selected passage of this rank, with what it has of the task, and its copies' paths."""
+    passage, document = row.passage, row.passage.document
+    overlay = request.overlay
+    kinds = overlay.synthesis_policy.required_evidence_kinds if overlay else ()
+    anchor = f", {passage.anchor}" if passage.anchor else ""
+    return SelectedChunk.model_construct(
+        **columns(document, "document_id", "source_id", "title", "uri"),
+        **columns(passage, "chunk_id", "content", "content_type"),
+        rank=rank,
+        source_type=document.source_kind,
+        headings=list(passage.headings),
+        lanes=list(row.lanes),
+        scores=scores_of(row),
+        raw=raw_scores_of(row, support),
+        evidence="task" if support.is_for_task or not request.ranks_by_role else "role",
+        evidence_kinds=shown_kinds(kinds, passage) or None,
+        bridge_role=_bridge_role(passage, overlay),
+        reasons_selected=[*_reasons(row, support)],
+        overlay_hits=[
+            *row.metadata_hits,
+            *row.vocabulary_hits,
+            *([row.mark_hit] if row.mark_hit else ()),
+        ],
+        same_in=list(copies) or None,
+        metadata=ChunkMetadata.model_construct(
+            **columns(document, *_METADATA_COLUMNS),
+            freshness=Freshness.model_construct(
+                **columns(document, "updated_at", "inferred_at"),
+                status=row.freshness,
+                max_age_days=request.max_age_days,
+            ),
+            tags=list(passage.tags),
+            applicable_roles=list(passage.applicable_roles) or None,
+            excluded_roles=list(passage.excluded_roles) or None,
+            flags=list(passage.flags) or None,
+            mark=passage_mark(passage),
+            remembered_from=document.uri if document.source_kind == REMEMBERED_KIND else None,
+        ),
+        citation=Citation.model_construct(
+            reference=f"{document.title} [{document.source_id}]{anchor}",
+            locator=passage.locator,
+            anchor=passage.anchor or None,
+        ),
+        allowed_actions=request.purpose.allowed_actions(labels_of(passage)),
+    )
+
+
+def _bridge_role(passage: Passage, overlay: Overlay | None) -> str | None:
+    if overlay is None or not is_for_other_roles(passage, overlay.role_id):
+        return None
+    return next((role for role in overlay.bridge_roles if role in passage.applicable_roles), None)
+
+
+def passage_mark(passage: Passage) -> PassageMark | None:
+    """The mark of a passage, or ``None``."""
+    return PassageMark.model_construct(**passage.mark._asdict()) if passage.mark else None
+
+
+def _reasons(row: Candidate, support: Support) -> Iterator[str]:
+    if support.matched:
+        yield f"has {words_found(support.matched, support.words)}"
+    elif row.bm25_expansion:
+        yield "has the role's words"
+    if row.cosine is not None and support.closeness:
+        figures = f"cosine {row.cosine:.2f}, closeness {support.closeness:.2f}"
+        yield f"close in meaning: {figures}" if support.closeness >= IS_CLOSE else figures
+    if row.contextual is not None:
+        yield f"reranked: score {row.contextual:.2f}"
+    document = row.passage.document
+    by = " by the date of its file" if document.inferred_at and not document.updated_at else ""
+    yield f"{document.trust_tier} trust, {row.freshness}{by}"
+    if row.metadata_hits:
+        yield f"policy: {', '.join(row.metadata_hits)}"
+    if row.vocabulary_hits:
+        yield f"role vocabulary: {', '.join(row.vocabulary_hits)}"
+    if mark := row.passage.mark:
+        yield f"{mark.state.replace('_', ' ')} by {mark.marked_by}: {mark.reason}"
+    if row.diversity_penalty:
+        yield f"source diversity −{row.diversity_penalty:.2f}"
+    if row.lifted_for:
+        yield f"lifted: {row.lifted_for[0]}"
+
+
+def scores_of(row: Candidate) -> Scores:
+    """The terms of a candidate's final score, rounded to six decimals."""
+    terms = ("lexical", "semantic", "metadata", "final", "diversity_penalty", "lift")
+    return Scores.model_construct(**_rounded(row, *terms), rerank=rounded(row.vocabulary))
+
+
+def raw_scores_of(row: Candidate, support: Support) -> RawScores:
+    """The scores of a candidate before they were normalized, rounded to six decimals."""
+    return RawScores.model_construct(
+        **_rounded(row, "bm25", "bm25_expansion", "cosine", "contextual"),
+        **_rounded(support, "coverage", "closeness"),
+        matched_words=support.matched,
+        metadata=rounded(row.metadata_score),
+    )
+
+
+def score_weights(weights: Weights) -> ScoreWeights:
+    """The weights of the score's terms, rounded to six decimals."""
+    return ScoreWeights.model_construct(
+        **_rounded(weights, "lexical", "semantic", "metadata"), rerank=rounded(weights.vocabulary)
+    )
+
+
+def columns(row: object, *names: str) -> dict[str, Any]:
+    """The fields of a row that a contract has under the same names."""
+    return {name: getattr(row, name) for name in names}
+
+
+def _rounded(row: object, *names: str) -> dict[str, Any]:
+    return {name: rounded_if_any(value) for name, value in columns(row, *names).items()}
+
+
+def rounded(score: float) -> float:
+    """A score, rounded to six decimals as in every answer."""
+    return round(score, 6)
+
+
+def rounded_if_any(score: float | None) -> float | None:
+    """:func:`rounded`, or ``None`` if there is no score."""
+    return None if score is None else rounded(score)
+
+
+# -- evidence kinds ------------------------------------------------------------------------------
+
+
+def shown_kinds(kinds: Sequence[str], passage: Passage) -> list[str]:
+    """Those of the evidence kinds that a passage shows, in their order.
+
+    A passage shows a kind if the kind's words stand together, in their order, in its document type,
+    in one of its tags, in a value of its document's attribute ``evidence_kind``, or in one of the
+    headings above it. Case and punctuation do not count, and an English plural counts as its
+    singular. So ``decision-record`` is shown by the document type ``decision-record``, the tag
+    ``Decision Record`` and the heading "Decision records in force".
+    """
+    texts = [_normalized(text) for text in _kind_texts(passage)]
+    return [
+        kind for kind in dict.fromkeys(kinds) if any(_normalized(kind) in text for text in texts)
+    ]
+
+
+def _kind_texts(passage: Passage) -> Iterator[str]:
+    yield passage.document.document_type
+    yield from passage.tags
+    yield from passage.headings
+    for key, values in passage.document.attributes:
+        if key == _KIND_ATTRIBUTE:
+            yield from values
+
+
+def _normalized(text: str) -> str:
+    """The words with a space before and after each, so that a part of a word is not found."""
+    return f" {' '.join(map(_singular, _WORD.findall(text.casefold())))} "
+
+
+def _singular(word: str) -> str:
+    if len(word) <= _SHORT or not word.endswith("s") or word.endswith("ss"):
+        return word
+    return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]

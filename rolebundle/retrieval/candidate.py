@@ -1,20 +1,29 @@
 """The values that pass between the steps of retrieval.
 
-query ─▶ Query ─▶ lanes ─▶ Pool ─▶ merge ─▶ Candidate ─▶ filter ─▶ rank ─▶ select
+query ─▶ Query ─▶ lanes ─▶ Pool ─▶ merge ─▶ Candidates ─▶ filter ─▶ rank ─▶ select ─▶ Retrieval
 
-They are named tuples and not frozen dataclasses, because each request makes thousands of them, and
-a named tuple is made four times as quickly. So is its class, which shortens a cold start; without
-postponed annotations, because a named tuple compiles each of these.
+Named tuples without postponed annotations, because each request makes thousands of hits, a named
+tuple is made quickly, and it compiles each annotation that is a text.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from rolebundle.contracts.bundle import AppliedFilter
+from rolebundle.contracts.bundle import AppliedFilter, CorpusState, RerankState
+from rolebundle.contracts.codes import REJECTIONS
 from rolebundle.contracts.document import Passage
-from rolebundle.contracts.terms import FreshnessStatus, Lane, RejectionCode
-from rolebundle.retrieval.score import Score, Weights
+from rolebundle.contracts.overlay import RetrievalPolicy
+from rolebundle.contracts.terms import (
+    REJECTION_CODES,
+    FreshnessStatus,
+    Fusion,
+    Lane,
+    RejectionCode,
+    WarningCode,
+)
+from rolebundle.retrieval.evidence import Evidence
 
 # -- the query and the hits of the lanes ---------------------------------------------------------
 
@@ -72,37 +81,33 @@ class Query(NamedTuple):
     corrected: Mapping[str, str] = MappingProxyType({})
 
 
-class LexicalHit(NamedTuple):
-    """A chunk's BM25 against the task's terms and against the role's; at least 0.
+class Hit(NamedTuple):
+    """What the lanes say of a chunk: the first columns of its row in the score sheet.
 
-    ``proposed`` is False if the lane only scored what the other lane proposed.
+    Attributes:
+        passage: the passage.
+        lanes: the lanes that proposed it.
+        round: the search that found it: 0, or the number of a deeper one.
+        bm25: against the task's terms, at least 0; ``None`` if the lexical lane did not score it.
+        bm25_expansion: the same against the role's terms.
+        cosine: with the query, in [−1, 1]; ``None`` if the semantic lane did not score it.
     """
 
-    rowid: int
-    bm25: float
-    bm25_expansion: float
-    proposed: bool = True
-
-
-class SemanticHit(NamedTuple):
-    """A chunk's cosine with the query, in [−1, 1]; ``proposed`` as in :class:`LexicalHit`."""
-
-    rowid: int
-    cosine: float
-    proposed: bool = True
+    passage: Passage
+    lanes: tuple[Lane, ...] = ()
+    round: int = 0
+    bm25: float | None = None
+    bm25_expansion: float | None = None
+    cosine: float | None = None
 
 
 class Pool(NamedTuple):
-    """All hits of the lanes for one query, keyed by the chunk's rowid.
+    """All hits of the lanes for one query.
 
     Attributes:
-        lexical: the lexical hits, proposed or only scored.
-        semantic: the semantic hits, proposed or only scored.
-        passages: the chunks.
-        rounds: rowid → the search that found the chunk first, for those of deeper searches; the
-            first search is 0.
-        by_task: the BM25 of what the lexical lane proposed for the task's terms.
-        by_role: the BM25 of what the lexical lane proposed for the role's terms.
+        hits: by the chunk's rowid.
+        by_task: rowid → BM25 of what the lexical lane proposed for the task's terms.
+        by_role: rowid → BM25 of what the lexical lane proposed for the role's terms.
         confidence: how well the embedding model reads the query, in (0, 1].
         depth: how many chunks each lane was last asked for.
         yielded: the most chunks that one lane returned last; less than ``depth`` means that the
@@ -112,10 +117,7 @@ class Pool(NamedTuple):
         semantic_seconds: the time that the semantic lane took.
     """
 
-    lexical: Mapping[int, LexicalHit] = MappingProxyType({})
-    semantic: Mapping[int, SemanticHit] = MappingProxyType({})
-    passages: Mapping[int, Passage] = MappingProxyType({})
-    rounds: Mapping[int, int] = MappingProxyType({})
+    hits: Mapping[int, Hit] = MappingProxyType({})
     by_task: Mapping[int, float] = MappingProxyType({})
     by_role: Mapping[int, float] = MappingProxyType({})
     confidence: float = 1.0
@@ -126,44 +128,147 @@ class Pool(NamedTuple):
     semantic_seconds: float = 0.0
 
 
-# -- candidates ----------------------------------------------------------------------------------
+# -- the score sheet -----------------------------------------------------------------------------
+
+MAX_ROLE_SHARE = 0.65
+"""The most that the role's terms may weigh together, so that the task always counts."""
+VAGUE_FACTOR = 2.2
+"""A role's share is multiplied with this for a task whose words choose no passage."""
+HALF_SPECIFIC = 3.65
+"""The specificity in nats at which it is half of that."""
+STEEPNESS = 12
+"""How quickly it falls there."""
+VOCABULARY_FACTOR = 0.15
+"""The vocabulary's weight against the metadata's is multiplied with this: a phrase may occur by
+chance, also in a text of another team, and metadata was declared."""
 
 
-class Candidate(NamedTuple):
-    """A passage that a lane proposed, with the results of the steps so far.
+def role_share(policy: RetrievalPolicy, specificity: float) -> float:
+    """The share of the role's terms in the final score, in [0, 1].
+
+    It is the policy's share, times 2.2 for a vague task and less for a specific one:
+    ``2.2 / (1 + (s / 3.65)¹²)`` for a specificity of ``s`` nats. If many passages have the task's
+    words equally, the task cannot choose among them, and the role does; if one stands out, the task
+    decides. It is at most ``MAX_ROLE_SHARE``; all, if the policy gives the lanes nothing.
+    """
+    lanes = policy.lexical_weight + policy.semantic_weight
+    role = policy.metadata_weight + policy.rerank_weight
+    factor = VAGUE_FACTOR / (1 + (specificity / HALF_SPECIFIC) ** STEEPNESS)
+    share = min(MAX_ROLE_SHARE, factor * role / (lanes + role))
+    return 1.0 if not lanes and share else share
+
+
+class Weights(NamedTuple):
+    """What each term of the final score is multiplied with. They sum to 1."""
+
+    lexical: float
+    semantic: float
+    metadata: float
+    vocabulary: float
+    fusion: Fusion
+
+    @classmethod
+    def of(
+        cls,
+        policy: RetrievalPolicy,
+        fusion: Fusion,
+        *,
+        has_semantic: bool,
+        role_share: float,
+    ) -> "Weights":
+        """The weights for one request.
+
+        Metadata and vocabulary divide the role's share as the policy's weights say, the
+        vocabulary's times ``VOCABULARY_FACTOR``. The lanes divide the rest as the policy says. If
+        there is only the lexical lane, it has all of that. With ``rrf`` both lanes have the same
+        weight.
+
+        Args:
+            policy: the role's policy.
+            fusion: how the lanes are joined.
+            has_semantic: whether there is a semantic term.
+            role_share: the share of the role's terms; 0 without a role.
+        """
+        lexical, semantic = policy.lexical_weight, policy.semantic_weight
+        metadata = policy.metadata_weight
+        vocabulary = VOCABULARY_FACTOR * policy.rerank_weight
+        if not has_semantic:
+            lexical, semantic = 1.0, 0.0
+        elif fusion == "rrf" or not lexical + semantic:
+            lexical = semantic = 0.5
+        lanes, role = lexical + semantic, (metadata + vocabulary) or 1.0
+        return cls(
+            lexical=(1 - role_share) * (lexical / lanes),
+            semantic=(1 - role_share) * (semantic / lanes),
+            metadata=role_share * (metadata / role),
+            vocabulary=role_share * (vocabulary / role),
+            fusion=fusion,
+        )
+
+    def lane_score(self, row: "Candidate") -> float:
+        """The lanes' part of the final score of a candidate."""
+        if self.fusion == "rrf":
+            # As one product, so that equal ranks in either lane give the very same score.
+            return self.lexical * (row.lexical + row.semantic)
+        return self.lexical * row.lexical + self.semantic * row.semantic
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A passage that a lane proposed: a row of the score sheet. Each step writes its columns.
+
+    ``final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity_penalty + lift``.
+    The four terms are in [0, 1]; those of the role up to 1.25 if the passage is marked as verified.
 
     Attributes:
-        passage: the passage.
-        lanes: the lanes that proposed it.
-        round: the search that found it: 0, or the number of a deeper one.
-        bm25: against the task's terms, at least 0; ``None`` if the lexical lane did not score it.
-        bm25_expansion: the same against the role's terms.
+        passage: the passage; it and the next five are those of the :class:`Hit`.
+        lexical: the term of the lexical lane.
+        semantic: the term of the semantic lane, with what the reranking model says.
         expansion: ``bm25_expansion`` divided by the highest of the pool, in [0, 1].
-        cosine: with the query, in [−1, 1]; ``None`` if the semantic lane did not score it.
-        score: the score so far.
+        contextual: the score by the reranking model; ``None`` if it was not scored again.
         metadata_score: the filter's product, in [0.01, 10].
-        metadata_hits: the rules that made it up.
         freshness: by the date of its document.
-        contextual: the cosine by the reranking model; ``None`` if it was not scored again.
+        metadata: the term of the role's metadata rules.
+        vocabulary: the term of the role's words.
+        diversity_penalty: what is taken from it for the diversity of sources.
+        lift: what is added to keep it among the first.
+        final: the score so far.
+        metadata_hits: the rules that made up the metadata score.
+        vocabulary_hits: the phrases of the role that the passage has.
+        mark_hit: what its mark multiplies the role's terms with.
+        lifted_for: why it was lifted.
         duplicate_of: the chunk id of the candidate that stands for it, if it is a copy.
         is_kept: it is the best for the task, or for an exact word of it; a hard limit of its source
             does not leave it out.
+        code: why it was rejected; ``None`` if it was not.
+        note: the reason in words.
     """
 
     passage: Passage
-    lanes: tuple[Lane, ...]
-    bm25: float | None
-    bm25_expansion: float | None
-    cosine: float | None
-    score: Score
+    lanes: tuple[Lane, ...] = ()
     round: int = 0
+    bm25: float | None = None
+    bm25_expansion: float | None = None
+    cosine: float | None = None
+    lexical: float = 0.0
+    semantic: float = 0.0
     expansion: float = 0.0
-    metadata_score: float = 0.5
-    metadata_hits: tuple[str, ...] = ()
-    freshness: FreshnessStatus = "undated"
     contextual: float | None = None
+    metadata_score: float = 0.5
+    freshness: FreshnessStatus = "undated"
+    metadata: float = 0.0
+    vocabulary: float = 0.0
+    diversity_penalty: float = 0.0
+    lift: float = 0.0
+    final: float = 0.0
+    metadata_hits: tuple[str, ...] = ()
+    vocabulary_hits: tuple[str, ...] = ()
+    mark_hit: str = ""
+    lifted_for: tuple[str, ...] = ()
     duplicate_of: str | None = None
     is_kept: bool = False
+    code: RejectionCode | None = None
+    note: str = ""
 
     @property
     def chunk_id(self) -> str:
@@ -171,30 +276,121 @@ class Candidate(NamedTuple):
         return self.passage.chunk_id
 
     @property
-    def is_superseded(self) -> bool:
-        """Whether another document replaces this one's; such a candidate is never selected."""
-        return bool(self.passage.superseded_by)
+    def takes_place(self) -> bool:
+        """Whether it can be selected: it is no copy, and no other document replaces its own."""
+        return self.duplicate_of is None and not self.passage.superseded_by
 
-    def with_score(self, score: Score) -> "Candidate":
-        """The candidate with another score."""
-        return self._replace(score=score)
+    @property
+    def before_diversity(self) -> float:
+        """The final score without the diversity penalty and the lift."""
+        return self.final + self.diversity_penalty - self.lift
 
-
-def best_by_lanes(
-    candidates: Sequence[Candidate], weights: Weights, number: int
-) -> list[Candidate]:
-    """The best candidates by the lanes' part of their score, best first, ties by chunk id."""
-
-    def order(candidate: Candidate) -> tuple[float, str]:
-        score = candidate.score
-        return -weights.lane_score(score.lexical, score.semantic), candidate.chunk_id
-
-    return sorted(candidates, key=order)[:number]
+    def weigh(self, weights: Weights) -> None:
+        """Write the sum of the four terms."""
+        self.final = (
+            weights.lane_score(self)
+            + weights.metadata * self.metadata
+            + weights.vocabulary * self.vocabulary
+        )
 
 
-class RejectedCandidate(NamedTuple):
-    """A candidate that was not selected, with the code and the note of its rejection."""
+# -- what all steps return -----------------------------------------------------------------------
 
-    candidate: Candidate
-    code: RejectionCode
-    note: str
+
+class SemanticReport(NamedTuple):
+    """How the semantic lane ran.
+
+    Attributes:
+        degraded: why it could not run; empty if it ran or was not requested.
+        substitute: which index answered instead of the active one, and why; empty if it did not.
+        waiting: how many chunks have no vector yet.
+        doubt: why the approximate index is not used; empty if it is or there is none.
+        applied_rules: the lane's rules for the query trace.
+    """
+
+    degraded: str = ""
+    substitute: str = ""
+    waiting: int = 0
+    doubt: str = ""
+    applied_rules: tuple[str, ...] = ()
+
+
+class RerankReport(NamedTuple):
+    """How the reranking model ran; the fields are those of the bundle's diagnostics."""
+
+    state: RerankState | None
+    warnings: Sequence[tuple[WarningCode, str]]
+    milliseconds: float
+
+
+class Retrieval(NamedTuple):
+    """The score sheet of one request, and what the steps know besides it.
+
+    Attributes:
+        query: the built query.
+        evidence: what the visible corpus has of the task, and the selected passages.
+        weights: of the terms of the final score.
+        corpus: the corpus that answered, and its state.
+        pool: the hits of the lanes.
+        candidates: a row for each hit, ordered by chunk id.
+        ranked: those that the filter allowed, in the order of the ranking.
+        withheld: why nothing was selected although there are candidates; empty if something was.
+        judged: the rowids of the first passages, which decide about the evidence.
+        semantic: how the semantic lane ran.
+        rerank: how the reranking model ran; ``None`` if it was not requested.
+        absent_exact: the exact words and phrases of the task that no visible passage has.
+        unmatched: the keys of ``where`` that exclude every document; empty if one matches.
+        seen: the hashes of the texts that the agent has, and the ids of its passages.
+        forbidden_hits: the rejected candidates that would be selected if they were not forbidden.
+        has_trusted: whether a visible document is preferred or authoritative.
+        facts: the same for remembered facts; ``None`` if there are none.
+    """
+
+    query: Query
+    evidence: Evidence
+    weights: Weights
+    corpus: CorpusState
+    pool: Pool
+    candidates: Sequence[Candidate]
+    ranked: Sequence[Candidate]
+    withheld: str = ""
+    judged: Sequence[int] = ()
+    semantic: SemanticReport = SemanticReport()
+    rerank: RerankReport | None = None
+    absent_exact: Sequence[str] = ()
+    unmatched: str = ""
+    seen: Mapping[str, Sequence[str]] = MappingProxyType({})
+    forbidden_hits: Sequence[Candidate] = ()
+    has_trusted: bool = True
+    facts: "Retrieval | None" = None
+
+    @property
+    def selected(self) -> list[Candidate]:
+        """The candidates without a code, in the order of the ranking."""
+        return [row for row in self.ranked if row.code is None]
+
+    @property
+    def filtered(self) -> list[Candidate]:
+        """What the filter rejected, by chunk id."""
+        return [
+            row for row in self.candidates if row.code and REJECTIONS[row.code].step == "filter"
+        ]
+
+    @property
+    def rejected(self) -> list[Candidate]:
+        """By code. Within a code in the order of the step that rejected: the nearest miss first."""
+        rejected = [*self.filtered, *(row for row in self.ranked if row.code)]
+        return sorted(rejected, key=code_order)
+
+    @property
+    def declares_trust(self) -> bool:
+        """Whether somebody declared trust for what is visible."""
+        return self.has_trusted or any(
+            row.passage.document.trust_tier == "untrusted" for row in self.candidates
+        )
+
+
+def code_order(row: Candidate) -> int:
+    """The place of a rejected candidate's code."""
+    assert row.code is not None
+    return REJECTION_CODES.index(row.code)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from rolebundle.contracts.document import DocumentMetadata, Mark, Passage, Superseder
 from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
 from rolebundle.policy.source_rules import rule_matches, rule_subject
 from rolebundle.policy.trust import Labels
-from rolebundle.retrieval.candidate import Candidate, RejectedCandidate
+from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.request import ResolvedRequest
 
 BASE_SCORE = 0.5
@@ -27,30 +28,29 @@ def filter_candidates(
     candidates: Iterable[Candidate],
     request: ResolvedRequest,
     seen: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> tuple[list[Candidate], list[RejectedCandidate]]:
-    """Separate the candidates that may be selected, with their metadata score, from the others.
+    supposed: Container[int] = (),
+) -> list[Candidate]:
+    """The candidates that may be selected, with their metadata score; the others get a code.
 
     Args:
         candidates: the candidates.
         request: the resolved request.
         seen: the hashes of the texts that the agent has, and the ids of its passages.
+        supposed: rowids of what counts as allowed, whatever policy says.
 
     Returns:
-        The allowed and the rejected candidates, each in the order they came in.
+        The allowed candidates, in the order they came in.
     """
-    allowed: list[Candidate] = []
-    rejected: list[RejectedCandidate] = []
-    for proposed in candidates:
-        passage = as_valid(proposed.passage, request)
-        candidate = proposed
-        if passage is not proposed.passage:
-            candidate = proposed._replace(passage=passage)
-        rejection = first_rejection(passage, request) or seen_rejection(passage, seen)
-        if rejection is None:
-            allowed.append(with_metadata(candidate, request))
+    allowed = []
+    for row in candidates:
+        row.passage = as_valid(row.passage, request)
+        rejection = first_rejection(row.passage, request) or seen_rejection(row.passage, seen)
+        if rejection is None or row.passage.rowid in supposed:
+            add_metadata(row, request)
+            allowed.append(row)
         else:
-            rejected.append(RejectedCandidate(candidate, *rejection))
-    return allowed, rejected
+            row.code, row.note = rejection
+    return allowed
 
 
 def as_valid(passage: Passage, request: ResolvedRequest) -> Passage:
@@ -213,26 +213,21 @@ def is_for_other_roles(governed: Governed, role_id: str) -> bool:
     return bool(governed.applicable_roles) and role_id not in governed.applicable_roles
 
 
-def with_metadata(candidate: Candidate, request: ResolvedRequest) -> Candidate:
-    """The candidate with its freshness, its metadata score, and the rules that made it up.
+def add_metadata(row: Candidate, request: ResolvedRequest) -> None:
+    """Write the freshness, the metadata score, and the rules that made it up.
 
     The score is the product of 0.5 and the factors of the policy, clamped to [0.01, 10]. A penalty
     of 1 rejects and is no factor, so the score is also right for a candidate that policy rejects
     and that is only supposed to be allowed.
     """
-    score = BASE_SCORE
-    hits: tuple[str, ...] = ()
-    if request.overlay is not None:
-        factors = _factors(candidate.passage, request.overlay, request.now)
-        for factor, _ in factors:
-            score *= factor
-        hits = tuple(hit for _, hit in factors)
-    metadata_score = min(MAX_METADATA_SCORE, max(MIN_METADATA_SCORE, score))
-    return candidate._replace(
-        metadata_score=metadata_score,
-        metadata_hits=hits,
-        freshness=freshness_of(candidate.passage, request),
-    )
+    row.freshness = freshness_of(row.passage, request)
+    if request.overlay is None:
+        return
+    factors = _factors(row.passage, request.overlay, request.now)
+    score = math.prod([factor for factor, _ in factors], start=BASE_SCORE)
+    row.metadata_score = min(MAX_METADATA_SCORE, max(MIN_METADATA_SCORE, score))
+    if request.ranks_by_role:
+        row.metadata_hits = tuple(hit for _, hit in factors)
 
 
 def freshness_of(passage: Passage, request: ResolvedRequest) -> FreshnessStatus:
@@ -289,22 +284,19 @@ def _factors(passage: Passage, overlay: Overlay, now: datetime) -> list[tuple[fl
     penalty = limits.role_mismatch_penalty
     if penalty < 1 and is_for_other_roles(passage, overlay.role_id):
         factors.append((1 - penalty, f"penalty:role-mismatch(-{penalty:g})"))
-    max_age, age, penalty = (
-        limits.freshness_max_age_days,
-        age_days(document, now),
-        limits.stale_penalty,
+    max_age, age = limits.freshness_max_age_days, age_days(document, now)
+    if limits.stale_penalty < 1 and max_age is not None and age is not None and age > max_age:
+        factors.append((1 - limits.stale_penalty, f"penalty:stale({age:.0f}d > {max_age:g}d)"))
+    boosts: tuple[tuple[str, str, Mapping[Any, float]], ...] = (
+        ("trust-tier", document.trust_tier, policy.trust_tier_boosts),
+        ("doc-type", document.document_type, policy.document_type_boosts),
+        ("domain", document.domain, policy.domain_boosts),
     )
-    if penalty < 1 and max_age is not None and age is not None and age > max_age:
-        factors.append((1 - penalty, f"penalty:stale({age:.0f}d > {max_age:g}d)"))
-    boost = policy.trust_tier_boosts.get(document.trust_tier)
-    if boost is not None:
-        factors.append((boost, f"boost:trust-tier({document.trust_tier}×{boost:g})"))
-    boost = policy.document_type_boosts.get(document.document_type)
-    if boost is not None:
-        factors.append((boost, f"boost:doc-type({document.document_type}×{boost:g})"))
-    boost = policy.domain_boosts.get(document.domain)
-    if boost is not None:
-        factors.append((boost, f"boost:domain({document.domain}×{boost:g})"))
+    factors += [
+        (by_value[value], f"boost:{name}({value}×{by_value[value]:g})")
+        for name, value, by_value in boosts
+        if value in by_value
+    ]
     preferred = _first_match(policy.preferred_sources, passage)
     if preferred is not None:
         boost = PREFERRED_SOURCE_BOOST if preferred.boost is None else preferred.boost

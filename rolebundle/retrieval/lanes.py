@@ -5,14 +5,15 @@ The semantic lane computes the cosine with the task's vector. The lexical lane i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.index import ModelIdentity, Noise
 from rolebundle.contracts.request import Where
+from rolebundle.contracts.terms import Lane
+from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import (
     EmbeddingProvider,
     WithSubstitutes,
@@ -20,7 +21,7 @@ from rolebundle.embedding.provider import (
 )
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
-from rolebundle.retrieval.candidate import LexicalHit, Pool, Query, SemanticHit
+from rolebundle.retrieval.candidate import Hit, Pool, Query, SemanticReport
 from rolebundle.retrieval.evidence import Evidence, best_by_words, weigh_evidence
 from rolebundle.retrieval.filter import (
     first_rejection,
@@ -28,8 +29,8 @@ from rolebundle.retrieval.filter import (
     rejects_by_age,
     rejects_other_roles,
 )
-from rolebundle.retrieval.outcome import SemanticReport
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.where import conditions, with_suggestion
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents
 from rolebundle.storage.content.passages import content_hashes, passages_by_rowid
@@ -42,18 +43,6 @@ POOL_DEPTH = 100
 """How many chunks each lane proposes at first."""
 MAX_DEPTH = vector_search.MAX_NEIGHBOURS
 """The bound of law 2: a lane is not asked for more than this many chunks at once."""
-
-
-class Matching(NamedTuple):
-    """The documents that ``where`` matches.
-
-    Attributes:
-        rowids: their rowids, sorted.
-        problem: the keys that exclude every document, with their values; empty if one matches.
-    """
-
-    rowids: Sequence[int]
-    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,39 +84,50 @@ class Lanes:
             within: rowids of the documents to search in; ``None`` for all.
         """
         started = perf_counter()
-        nearest = self._nearest(depth, within)
+        nearest: dict[int, float] = {}
+        if self.index is not None:
+            found = vector_search.search(
+                self.corpus, self.index, self.vector, depth, within, facts=self.facts
+            )
+            nearest = dict(sorted(found))
         semantic_seconds = perf_counter() - started
 
         started = perf_counter()
-        # What an earlier search found keeps its hits, so that it keeps its score.
-        semantic = {**{hit.rowid: hit for hit in nearest}, **pool.semantic}
         proposals = lexical.propose(
-            self.corpus,
-            self.query,
-            depth,
-            within,
-            [hit.rowid for hit in nearest],
-            self.exact,
-            facts=self.facts,
+            self.corpus, self.query, depth, within, [*nearest], self.exact, facts=self.facts
         )
-        rowids = sorted(
-            proposals.task.keys() | proposals.role.keys() | semantic.keys() | pool.lexical.keys()
-        )
-        scored = lexical.score(self.corpus, self.query, proposals, rowids, facts=self.facts)
-        lexical_hits = {**{hit.rowid: hit for hit in scored}, **pool.lexical}
+        proposed = proposals.task.keys() | proposals.role.keys()
+        # What an earlier search found keeps its hit, so that it keeps its score.
+        new = sorted((proposed | nearest.keys()) - pool.hits.keys())
+        scores = lexical.score(self.corpus, self.query, proposals, new, facts=self.facts)
         lexical_seconds = perf_counter() - started
 
         started = perf_counter()
-        unscored = sorted(lexical_hits.keys() - semantic.keys())
-        semantic |= {hit.rowid: hit for hit in self._cosines(unscored)}
+        cosines = self._cosines([rowid for rowid in new if rowid not in nearest]) | nearest
         semantic_seconds += perf_counter() - started
-        unread = sorted((lexical_hits.keys() | semantic.keys()) - pool.passages.keys())
+        found_rowids = [rowid for rowid in new if rowid in scores or rowid in nearest]
+        passages = passages_by_rowid(self.corpus, found_rowids)
+        if len(passages) < len(found_rowids):
+            raise damaged("a passage that the index names")
         refills = pool.refills + (pool.depth > 0)
+        lanes: tuple[tuple[Lane, Container[int]], ...] = (
+            ("lexical", proposed & scores.keys()),
+            ("semantic", nearest),
+        )
+        hits = {
+            rowid: Hit(
+                passages[rowid],
+                tuple(lane for lane, found in lanes if rowid in found),
+                refills,
+                bm25,
+                bm25_expansion,
+                cosines.get(rowid),
+            )
+            for rowid in found_rowids
+            for bm25, bm25_expansion in [scores.get(rowid, (None, None))]
+        }
         return Pool(
-            lexical=lexical_hits,
-            semantic=semantic,
-            passages={**pool.passages, **self._read(unread)},
-            rounds={**pool.rounds, **dict.fromkeys(unread, refills)} if refills else {},
+            hits={**pool.hits, **hits},
             by_task={**pool.by_task, **proposals.task},
             by_role={**pool.by_role, **proposals.role},
             confidence=self.confidence,
@@ -138,23 +138,28 @@ class Lanes:
             semantic_seconds=pool.semantic_seconds + semantic_seconds,
         )
 
-    def measure(
-        self, passages: Sequence[Passage]
-    ) -> tuple[dict[int, LexicalHit], dict[int, SemanticHit]]:
-        """The true scores of passages that no lane proposed, by rowid. Some may have no score."""
+    def measure(self, passages: Sequence[Passage]) -> dict[int, Hit]:
+        """Rowid → the hit of a passage that no lane proposed, as if all lanes that know it had."""
         rowids = [passage.rowid for passage in passages]
-        no_proposals = lexical.LexicalProposals()
-        hits = lexical.score(self.corpus, self.query, no_proposals, rowids, facts=self.facts)
-        return {hit.rowid: hit for hit in hits}, {hit.rowid: hit for hit in self._cosines(rowids)}
+        nothing = lexical.LexicalProposals()
+        scores = lexical.score(self.corpus, self.query, nothing, rowids, facts=self.facts)
+        cosines = self._cosines(rowids)
+        return {
+            passage.rowid: Hit(
+                passage,
+                ("lexical", "semantic") if passage.rowid in cosines else ("lexical",),
+                0,
+                *scores.get(passage.rowid, (0.0, 0.0)),
+                cosines.get(passage.rowid),
+            )
+            for passage in passages
+        }
 
     def weigh_evidence(self, pool: Pool) -> Evidence:
         """What everything visible has of the task's words, before the passages are ranked."""
-        ordered = sorted(pool.passages, key=lambda rowid: pool.passages[rowid].chunk_id)
-        hits = ((rowid, pool.lexical.get(rowid)) for rowid in ordered)
-        bm25 = {rowid: hit.bm25 for rowid, hit in hits if hit is not None and hit.bm25 > 0}
-        cosines = {
-            rowid: pool.semantic[rowid].cosine for rowid in ordered if rowid in pool.semantic
-        }
+        hits = sorted(pool.hits.values(), key=lambda hit: hit.passage.chunk_id)
+        bm25 = {hit.passage.rowid: hit.bm25 for hit in hits if hit.bm25}
+        cosines = {hit.passage.rowid: hit.cosine for hit in hits if hit.cosine is not None}
         words = lexical.task_words(self.corpus, self.query, best_by_words(bm25), facts=self.facts)
         return weigh_evidence(bm25, cosines, words, self.noise)
 
@@ -169,36 +174,35 @@ class Lanes:
             words=evidence.words._replace(matches={**known, **matches}),
         )
 
-    def matching_documents(self, where: Where | None) -> Matching | None:
-        """The documents that ``where`` matches; ``None`` if it has no condition."""
-        if where is None:
-            return None
-        # Imported here: most requests have no `where`.
-        from rolebundle.retrieval.where import conditions, with_suggestion
+    def matching_documents(self, where: Where | None) -> tuple[list[int] | None, str]:
+        """The documents that ``where`` matches.
 
+        Returns:
+            Their rowids, sorted, or ``None`` if it has no condition; and the keys that exclude
+            every document, with their values, which is empty if one matches.
+        """
         met = [
             (condition, documents.documents_with(self.corpus, condition.field, condition.holds))
-            for condition in conditions(where)
+            for condition in (conditions(where) if where else ())
         ]
         if not met:
-            return None
+            return None, ""
         rowids = sorted(set.intersection(*(matching for _, matching in met)))
         if rowids:
-            return Matching(rowids)
+            return rowids, ""
         alone = [
             with_suggestion(condition, documents.values_of(self.corpus, condition.field))
             for condition, matching in met
             if not matching
         ]
         together = " and ".join(condition.wanted for condition, _ in met)
-        return Matching(rowids, " or ".join(alone) or f"{together} together")
+        return rowids, " or ".join(alone) or f"{together} together"
 
     def seen_texts(self, chunk_ids: Sequence[str]) -> dict[str, list[str]]:
         """The hashes of the texts of passages, and those of the ids that have them."""
         ids: dict[str, list[str]] = {}
-        if chunk_ids:
-            for chunk_id, text in content_hashes(self.corpus, chunk_ids).items():
-                ids.setdefault(text, []).append(chunk_id)
+        for chunk_id, text in content_hashes(self.corpus, chunk_ids).items():
+            ids.setdefault(text, []).append(chunk_id)
         return ids
 
     def allowed_documents(
@@ -230,41 +234,19 @@ class Lanes:
         rules: tuple[str, ...] = ()
         if self.confidence < 1 and request.fusion == "weighted":
             rules = (f"semantic:confidence({self.confidence:.2f})",)
+        model = self.index.identity.model
+        name = f"{model.provider}:{model.model}"
         return SemanticReport(
-            substitute=self._substitute,
+            substitute=f"the index of {name} answers: {self.degraded}" if self.degraded else "",
             waiting=_waiting(self.corpus, self.index, facts=self.facts),
             doubt=vector_index.stale_reason(self.corpus, self.index),
             applied_rules=rules,
         )
 
-    @property
-    def _substitute(self) -> str:
-        if self.index is None or not self.degraded:
-            return ""
-        model = self.index.identity.model
-        return f"the index of {model.provider}:{model.model} answers: {self.degraded}"
-
-    def _nearest(self, depth: int, within: Sequence[int] | None) -> list[SemanticHit]:
-        if self.index is None:
-            return []
-        nearest = vector_search.search(
-            self.corpus, self.index, self.vector, depth, within, facts=self.facts
-        )
-        return [SemanticHit(rowid, cosine) for rowid, cosine in sorted(nearest)]
-
-    def _read(self, rowids: Sequence[int]) -> dict[int, Passage]:
-        passages = passages_by_rowid(self.corpus, rowids)
-        if len(passages) < len(rowids):
-            raise damaged("a passage that the index names")
-        return passages
-
-    def _cosines(self, rowids: Sequence[int]) -> list[SemanticHit]:
+    def _cosines(self, rowids: Sequence[int]) -> dict[int, float]:
         if self.index is None or not rowids:
-            return []
-        cosines = vector_search.score(self.corpus, self.index, self.vector, rowids)
-        return [
-            SemanticHit(rowid, cosine, proposed=False) for rowid, cosine in sorted(cosines.items())
-        ]
+            return {}
+        return vector_search.score(self.corpus, self.index, self.vector, rowids)
 
 
 def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None) -> Lanes:
@@ -277,7 +259,8 @@ def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None)
     """
     verify_lexical_indexes(corpus)
     query = lexical.with_corrections(corpus, query)
-    words_only = Lanes(corpus, query, **lexical.exact_words(corpus, query)._asdict())
+    exact, absent = lexical.exact_words(corpus, query)
+    words_only = Lanes(corpus, query, exact=exact, absent_exact=absent)
     if provider is None:
         return words_only
     try:
@@ -322,9 +305,6 @@ def noise_for(index: EmbeddingIndex | None, provider: EmbeddingProvider) -> Nois
     """
     if index is not None and index.noise and index.identity.model == provider.identity:
         return index.noise
-    # Imported here: the index has it, unless it was not measured yet.
-    from rolebundle.embedding.noise import noise_of
-
     return noise_of(provider)
 
 

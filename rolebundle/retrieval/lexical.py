@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Self
 
-from rolebundle.retrieval.candidate import LexicalHit, Query, Term
+from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.retrieval.evidence import TaskWords
 from rolebundle.retrieval.query import words_of
 from rolebundle.storage.connection import Corpus
@@ -72,11 +72,8 @@ class LexicalProposals(NamedTuple):
     further: Mapping[int, float] = MappingProxyType({})
 
 
-class _Scored(NamedTuple):
-    """Rowid → BM25: the best chunks, and further chunks that were scored in the same pass."""
-
-    best: Mapping[int, float]
-    further: Mapping[int, float]
+Scored = tuple[Mapping[int, float], Mapping[int, float]]
+"""Rowid → BM25: the best chunks, and further chunks that were scored in the same pass."""
 
 
 # -- the lane ------------------------------------------------------------------------------------
@@ -113,36 +110,22 @@ def propose(
         exact: words and phrases; the best chunks with each are proposed, too.
         facts: propose remembered facts, by the statistics of documents and facts.
     """
-    visible = compartments.searchable_compartments(corpus, facts=facts)
-    searched = [compartment for compartment in visible if compartment.has_facts is facts]
-    lane = _Lane(corpus, visible, searched, within)
-    having = [rowid for words in exact for rowid in lane.best([Term(words)], EXACT_PROPOSED).best]
-    task = lane.best(query.task_terms, depth, [*also, *having])
-    role = lane.best(query.expansion_terms, depth)
-    known = {**task.further, **task.best}
-    by_exact = _completed(corpus, visible, query.task_terms, known, having)
-    by_task = {**{rowid: by_exact.get(rowid, 0.0) for rowid in having}, **task.best}
-    return LexicalProposals(by_task, dict(role.best), dict(task.further))
+    index = _index(corpus, facts=facts)
+    having = [
+        rowid for words in exact for rowid in index.best([Term(words)], EXACT_PROPOSED, within)[0]
+    ]
+    task, further = index.best(query.task_terms, depth, within, [*also, *having])
+    role, _ = index.best(query.expansion_terms, depth, within)
+    by_exact = index.completed(query.task_terms, {**further, **task}, having)
+    by_task = {**{rowid: by_exact.get(rowid, 0.0) for rowid in having}, **task}
+    return LexicalProposals(by_task, role, further)
 
 
-class ExactWords(NamedTuple):
-    """The exact words and phrases of a task.
-
-    Attributes:
-        exact: those that some visible chunks have, and at most ``RARE``.
-        absent_exact: those that none has.
-    """
-
-    exact: Sequence[str]
-    absent_exact: Sequence[str]
-
-
-def exact_words(corpus: Corpus, query: Query) -> ExactWords:
-    """Which exact words and phrases of the task are rare, and which occur nowhere."""
-    visible = compartments.searchable_compartments(corpus)
-    counts = _frequencies(corpus, visible, [_literal(Term(words)) for words in query.exact])
+def exact_words(corpus: Corpus, query: Query) -> tuple[list[str], list[str]]:
+    """The exact words and phrases of a task that are rare, and those that occur nowhere."""
+    counts = _index(corpus).frequencies([_literal(Term(words)) for words in query.exact])
     counted = list(zip(query.exact, counts, strict=True))
-    return ExactWords(
+    return (
         [words for words, count in counted if 0 < count <= RARE],
         [words for words, count in counted if not count],
     )
@@ -155,28 +138,26 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     a letter turns it into a word that at least ``OFTEN`` of them have. Of several, function words
     come first, then English words, then the more frequent. Names are as they are.
     """
-    visible = compartments.searchable_compartments(corpus)
+    index = _index(corpus)
     own = sorted(query.wordings[0] - query.names)
     places = [place for place in own if _may_be_misspelled(query.content_words[place][0].text)]
-    if not visible or not places:
+    if not index.visible or not places:
         return query
-    counts = _frequencies(
-        corpus, visible, [match_expression(query.content_words[place]) for place in places]
-    )
+    counts = index.frequencies([match_expression(query.content_words[place]) for place in places])
     content_words = list(query.content_words)
     corrected: dict[str, str] = {}
     unknown = [place for place, count in zip(places, counts, strict=True) if not count]
     for place in unknown[:MAX_CORRECTED]:
         word = content_words[place][0].text
         changed = one_change_away(word)
-        known = _frequencies(corpus, visible, [_literal(Term(other)) for other in changed])
+        known = index.frequencies([_literal(Term(other)) for other in changed])
         often = [
             (other in ENGLISH, is_english(other), count, other)
             for count, other in zip(known, changed, strict=True)
             if count >= OFTEN
         ]
         for _, is_known, _, other in sorted(often, reverse=True)[:MAX_CORRECTED]:
-            if is_known or _is_written(corpus, visible, other):
+            if is_known or _is_written(index, other):
                 corrected[word] = other
                 content_words[place] = (*content_words[place], Term(other))
                 break
@@ -188,10 +169,10 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     )
 
 
-def _is_written(corpus: Corpus, visible: Sequence[Compartment], word: str) -> bool:
+def _is_written(index: _Index, word: str) -> bool:
     """Whether one of the best chunks for a word has it; the index may only know another form."""
-    best = _Lane(corpus, visible, visible).best([Term(word)], EXACT_PROPOSED).best
-    passages = passages_by_rowid(corpus, list(best)).values()
+    best, _ = index.best([Term(word)], EXACT_PROPOSED)
+    passages = passages_by_rowid(index.corpus, list(best)).values()
     return any(
         word in words_of(f"{passage.document.title} {passage.content}") for passage in passages
     )
@@ -219,30 +200,25 @@ def score(
     rowids: Sequence[int],
     *,
     facts: bool = False,
-) -> list[LexicalHit]:
-    """The true scores of chunks, whichever lane proposed them; only of chunks that match."""
-    visible = compartments.searchable_compartments(corpus, facts=facts)
-    if not visible:
-        return []
-    known = {**proposals.further, **proposals.task}
-    task = _completed(corpus, visible, query.task_terms, known, rowids)
-    role = _completed(corpus, visible, query.expansion_terms, proposals.role, rowids)
-    proposed = proposals.task.keys() | proposals.role.keys()
-    return [
-        LexicalHit(rowid, task.get(rowid, 0.0), role.get(rowid, 0.0), rowid in proposed)
-        for rowid in sorted(task.keys() | role.keys())
-        if task.get(rowid) or role.get(rowid)
-    ]
+) -> dict[int, tuple[float, float]]:
+    """Rowid → the BM25 against the task's terms and against the role's; only of what matches."""
+    index = _index(corpus, facts=facts)
+    if not index.visible:
+        return {}
+    task = index.completed(query.task_terms, {**proposals.further, **proposals.task}, rowids)
+    role = index.completed(query.expansion_terms, proposals.role, rowids)
+    scores = {rowid: (task.get(rowid, 0.0), role.get(rowid, 0.0)) for rowid in rowids}
+    return {rowid: score for rowid, score in scores.items() if any(score)}
 
 
 def task_words(
     corpus: Corpus, query: Query, rowids: Sequence[int], *, facts: bool = False
 ) -> TaskWords:
     """The task's content words in everything that is visible, and which of these chunks have."""
-    visible = compartments.searchable_compartments(corpus, facts=facts)
+    index = _index(corpus, facts=facts)
     return TaskWords(
-        frequencies=_frequencies(corpus, visible, map(match_expression, query.content_words)),
-        chunks=sum(compartment.chunks for compartment in visible),
+        frequencies=index.frequencies(map(match_expression, query.content_words)),
+        chunks=sum(compartment.chunks for compartment in index.visible),
         matches=matching_words(corpus, query.content_words, rowids),
         wordings=query.wordings,
         rarities=[rarity(word.text) for word, *_ in query.content_words],
@@ -271,123 +247,120 @@ def _literal(term: Term) -> str:
     return '"' + text.replace("\x00", " ").replace('"', '""') + '"'
 
 
-def _completed(
-    corpus: Corpus,
-    visible: Sequence[Compartment],
-    terms: Sequence[Term],
-    known: Mapping[int, float],
-    rowids: Sequence[int],
-) -> Mapping[int, float]:
-    missing = [rowid for rowid in rowids if rowid not in known]
-    if not terms or not missing:
-        return known
-    return {**known, **_scores(corpus, visible, terms, missing)}
+def _index(corpus: Corpus, *, facts: bool = False) -> _Index:
+    visible = compartments.searchable_compartments(corpus, facts=facts)
+    return _Index(corpus, visible, [part for part in visible if part.has_facts is facts])
 
 
-class _Lane(NamedTuple):
-    """A search.
+class _Index(NamedTuple):
+    """The index of everything that is visible.
 
     Attributes:
         corpus: an open corpus.
         visible: the compartments whose statistics count.
         searched: those of them in which it searches.
-        within: rowids of the documents to search in; ``None`` for all.
     """
 
     corpus: Corpus
     visible: Sequence[Compartment]
     searched: Sequence[Compartment]
-    within: Sequence[int] | None = None
 
-    def best(self, terms: Sequence[Term], depth: int, also: Sequence[int] = ()) -> _Scored:
-        """The best chunks, scored with the statistics of all visible compartments."""
-        corpus, visible, searched, within = self
-        if not terms or not searched:
-            return _Scored({}, {})
-        if len(visible) == 1:
-            return _best_of_compartment(corpus, visible[0], terms, depth, within, also)
-        terms = _occurring(corpus, visible, terms)
+    def best(
+        self,
+        terms: Sequence[Term],
+        depth: int,
+        within: Sequence[int] | None = None,
+        also: Sequence[int] = (),
+    ) -> Scored:
+        """The best chunks for some terms, scored with the statistics of all compartments.
+
+        Args:
+            terms: what is searched for.
+            depth: how many chunks.
+            within: rowids of the documents to search in; ``None`` for all.
+            also: rowids of chunks to score in the same pass.
+        """
+        if len(self.visible) == 1 and terms and self.searched:
+            return _best_of_compartment(self, terms, depth, within, also)
+        terms = self.occurring(terms) if self.searched else ()
         if not terms:
-            return _Scored({}, {})
-        overall = _statistics(corpus, visible, terms)
+            return {}, {}
+        overall = self.statistics(terms)
         estimates: dict[int, float] = {}
-        for compartment in searched:
-            best = _best_of_compartment(corpus, compartment, terms, depth, within).best
+        for compartment in self.searched:
+            part = _Index(self.corpus, [compartment], [compartment])
+            best, _ = _best_of_compartment(part, terms, depth, within)
             if best:
-                own = _statistics(corpus, [compartment], terms)
-                scale = overall.total_weight / own.total_weight
+                scale = overall.total_weight / part.statistics(terms).total_weight
                 estimates |= {rowid: bm25 * scale for rowid, bm25 in best.items()}
         # Twice as many as needed, since the scores of single compartments are only approximate.
-        likely = first_by_score(corpus, estimates, 2 * depth)
-        scores = _scores(corpus, visible, terms, list(likely))
-        return _Scored(first_by_score(corpus, scores, depth), {})
+        likely = first_by_score(self.corpus, estimates, 2 * depth)
+        return first_by_score(self.corpus, self.scores(terms, list(likely)), depth), {}
 
+    def completed(
+        self, terms: Sequence[Term], known: Mapping[int, float], rowids: Sequence[int]
+    ) -> Mapping[int, float]:
+        """The known scores, and those of the other chunks that match."""
+        missing = [rowid for rowid in rowids if rowid not in known]
+        return {**known, **self.scores(terms, missing)} if terms and missing else known
 
-def _scores(
-    corpus: Corpus, visible: Sequence[Compartment], terms: Sequence[Term], rowids: Sequence[int]
-) -> dict[int, float]:
-    """The BM25 of those chunks that match, with the statistics of all compartments."""
-    if len(visible) == 1:
-        return lexical_index.score(corpus, visible[0].id, match_expression(terms), rowids)
-    terms = _occurring(corpus, visible, terms)
-    if not terms:
-        return {}
-    overall = _statistics(corpus, visible, terms)
-    unweighted = " OR ".join(_literal(term) for term in terms)
-    return {
-        rowid: overall.bm25(tokens, occurrences)
-        for compartment, chunks in compartments.chunks_by_compartment(corpus, rowids).items()
-        for rowid, (tokens, *occurrences) in lexical_index.occurrences(
-            corpus, compartment, unweighted, chunks
-        ).items()
-    }
+    def scores(self, terms: Sequence[Term], rowids: Sequence[int]) -> dict[int, float]:
+        """The BM25 of those chunks that match, with the statistics of all compartments."""
+        if len(self.visible) == 1:
+            match = match_expression(terms)
+            return lexical_index.score(self.corpus, self.visible[0].id, match, rowids)
+        terms = self.occurring(terms)
+        if not terms:
+            return {}
+        overall = self.statistics(terms)
+        unweighted = " OR ".join(map(_literal, terms))
+        parts = compartments.chunks_by_compartment(self.corpus, rowids)
+        return {
+            rowid: overall.bm25(tokens, occurrences)
+            for compartment, chunks in parts.items()
+            for rowid, (tokens, *occurrences) in lexical_index.occurrences(
+                self.corpus, compartment, unweighted, chunks
+            ).items()
+        }
 
+    def occurring(self, terms: Sequence[Term]) -> list[Term]:
+        """The terms that occur in at least one chunk."""
+        counts = self.frequencies(map(_literal, terms))
+        return [term for term, count in zip(terms, counts, strict=True) if count]
 
-def _occurring(corpus: Corpus, visible: Sequence[Compartment], terms: Sequence[Term]) -> list[Term]:
-    """The terms that occur in at least one chunk."""
-    counts = _frequencies(corpus, visible, map(_literal, terms))
-    return [term for term, count in zip(terms, counts, strict=True) if count]
+    def frequencies(self, matches: Iterable[str]) -> list[int]:
+        """For each expression, how many chunks of all compartments match it."""
+        matches = list(matches)
+        counted = (
+            lexical_index.frequencies(self.corpus, part.id, matches) for part in self.visible
+        )
+        return [sum(counts) for counts in zip(*counted, strict=True)] or [0] * len(matches)
 
-
-def _frequencies(
-    corpus: Corpus, visible: Sequence[Compartment], matches: Iterable[str]
-) -> list[int]:
-    """For each expression, how many chunks of all compartments match it."""
-    matches = list(matches)
-    counted = (
-        lexical_index.frequencies(corpus, compartment.id, matches) for compartment in visible
-    )
-    return [sum(counts) for counts in zip(*counted, strict=True)] or [0] * len(matches)
-
-
-def _statistics(
-    corpus: Corpus, visible: Sequence[Compartment], terms: Sequence[Term]
-) -> Statistics:
-    extents = [lexical_index.extent(corpus, compartment.id) for compartment in visible]
-    frequencies = _frequencies(corpus, visible, map(_literal, terms))
-    return Statistics.of(
-        sum(extent.chunks for extent in extents),
-        sum(extent.tokens for extent in extents),
-        frequencies,
-        [term.weight for term in terms],
-    )
+    def statistics(self, terms: Sequence[Term]) -> Statistics:
+        """The statistics of all compartments for these terms."""
+        extents = [lexical_index.extent(self.corpus, part.id) for part in self.visible]
+        return Statistics.of(
+            sum(extent.chunks for extent in extents),
+            sum(extent.tokens for extent in extents),
+            self.frequencies(map(_literal, terms)),
+            [term.weight for term in terms],
+        )
 
 
 def _best_of_compartment(
-    corpus: Corpus,
-    compartment: Compartment,
+    index: _Index,
     terms: Sequence[Term],
     depth: int,
     within: Sequence[int] | None,
     also: Sequence[int] = (),
-) -> _Scored:
-    """The best chunks of one compartment, scored with its own statistics."""
+) -> Scored:
+    """The best chunks of an index of one compartment, scored with its own statistics."""
+    corpus, [compartment], _ = index
     match = match_expression(terms)
     if within is not None or compartment.chunks <= SCORE_ALL_UP_TO:
         every = lexical_index.search(corpus, compartment.id, match, depth, within=within)
-        return _Scored(dict(every), {})
-    frequencies = _frequencies(corpus, [compartment], map(_literal, terms))
-    counted = list(zip(terms, frequencies, strict=True))
+        return dict(every), {}
+    counted = list(zip(terms, index.frequencies(map(_literal, terms)), strict=True))
     rarest = sorted((pair for pair in counted if pair[1]), key=lambda pair: (pair[1], pair[0].text))
     tried, end = 0, _first_attempt([frequency for _, frequency in rarest])
     best: dict[int, float] = {}
@@ -406,9 +379,9 @@ def _best_of_compartment(
         threshold = list(best.values())[min(EXACT_BEST, depth) - 1] if len(best) == depth else 0.0
         needed = essential(rarest, compartment.chunks, threshold)
         if needed <= end:
-            return _Scored(best, dict.fromkeys(also, 0.0) | further)
+            return best, dict.fromkeys(also, 0.0) | further
         tried, end = end, needed
-    return _Scored(dict(lexical_index.search(corpus, compartment.id, match, depth)), {})
+    return dict(lexical_index.search(corpus, compartment.id, match, depth)), {}
 
 
 def _any_of(terms: Iterable[tuple[Term, int]]) -> str:

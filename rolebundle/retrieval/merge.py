@@ -1,25 +1,20 @@
-"""Step 2: the lanes' hits become one list of candidates with comparable scores. Pure.
+"""Step 2: the lanes' hits become the rows of the score sheet, with comparable scores. Pure.
 
-``weighted`` needs the true scores of both lanes for every candidate. So the pool has a hit of each
-lane for every chunk that the lane can score, no matter which lane proposed it.
+``weighted`` needs the true scores of both lanes for every candidate. So each hit has the score of
+each lane that can score it, no matter which lane proposed it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-from typing import TypeVar
+from collections.abc import Iterable, Mapping
 
-from rolebundle.contracts.terms import Lane
-from rolebundle.retrieval.candidate import Candidate, LexicalHit, Pool, SemanticHit
-from rolebundle.retrieval.score import Score, Weights
+from rolebundle.retrieval.candidate import Candidate, Pool, Weights
 
 RRF_K = 10
 
-_Key = TypeVar("_Key", int, str)
-
 
 def merge(pool: Pool, weights: Weights) -> list[Candidate]:
-    """One candidate for each chunk, ordered by chunk id.
+    """One candidate for each hit, ordered by chunk id.
 
     The lanes' scores are normalized to [0, 1]:
 
@@ -32,55 +27,49 @@ def merge(pool: Pool, weights: Weights) -> list[Candidate]:
     Neither deeper searches nor what only the role's terms proposed change these scores.
 
     Only what a candidate has of the task counts here. The role's terms count in ``rank``.
-
-    Args:
-        pool: the hits and their passages. A hit without a passage is ignored.
-        weights: of the score's terms.
     """
-    passages = pool.passages
-    lexical_hits = {rowid: hit for rowid, hit in pool.lexical.items() if rowid in passages}
-    semantic_hits = {rowid: hit for rowid, hit in pool.semantic.items() if rowid in passages}
-    lexical = _divide_by_maximum(
-        {rowid: hit.bm25 for rowid, hit in lexical_hits.items()}, without=pool.rounds
-    )
-    expansion = _divide_by_maximum(
-        {rowid: hit.bm25_expansion for rowid, hit in lexical_hits.items()}, without=pool.rounds
-    )
-    cosines = {rowid: hit.cosine for rowid, hit in semantic_hits.items()}
+    rows = sorted((Candidate(*hit) for hit in pool.hits.values()), key=lambda row: row.chunk_id)
+    first = [row for row in rows if row.round == 0]
+    best = max((row.bm25 or 0.0 for row in first), default=0.0)
+    best_of_role = max((row.bm25_expansion or 0.0 for row in first), default=0.0)
+    for row in rows:
+        row.lexical = _share(row.bm25, best)
+        row.expansion = _share(row.bm25_expansion, best_of_role)
+    cosines = {row.chunk_id: row.cosine for row in rows if row.cosine is not None}
     if weights.fusion == "rrf":
-        chunk_ids = {rowid: passage.chunk_id for rowid, passage in passages.items()}
-        lexical = _reciprocal_ranks(lexical, _proposed(lexical_hits), pool.rounds, chunk_ids)
-        semantic = _reciprocal_ranks(cosines, _proposed(semantic_hits), pool.rounds, chunk_ids)
+        by_words = {row.chunk_id: row.lexical for row in rows}
+        lexical = _reciprocal_ranks(by_words, [row for row in rows if "lexical" in row.lanes])
+        for row in rows:
+            row.lexical = lexical.get(row.chunk_id, 0.0)
+        semantic = _reciprocal_ranks(cosines, [row for row in rows if "semantic" in row.lanes])
     else:
-        scaled = scale_by_range(cosines, without=pool.rounds.keys() | _for_role_only(pool))
-        semantic = {rowid: pool.confidence * score for rowid, score in scaled.items()}
-    candidates = []
-    for rowid in lexical_hits.keys() | semantic_hits.keys():
-        lexical_hit, semantic_hit = lexical_hits.get(rowid), semantic_hits.get(rowid)
-        candidates.append(
-            Candidate(
-                passage=passages[rowid],
-                lanes=_lanes(lexical_hit, semantic_hit),
-                bm25=lexical_hit.bm25 if lexical_hit else None,
-                bm25_expansion=lexical_hit.bm25_expansion if lexical_hit else None,
-                cosine=semantic_hit.cosine if semantic_hit else None,
-                score=Score.of_lanes(lexical.get(rowid, 0.0), semantic.get(rowid, 0.0), weights),
-                round=pool.rounds.get(rowid, 0),
-                expansion=expansion.get(rowid, 0.0),
-            )
-        )
-    return sorted(candidates, key=lambda candidate: candidate.passage.chunk_id)
+        # What neither the task's terms nor its meaning proposed does not move the scale.
+        of_role = pool.by_role.keys() - pool.by_task.keys()
+        measured = [
+            row.chunk_id
+            for row in first
+            if row.passage.rowid not in of_role or "semantic" in row.lanes
+        ]
+        scaled = scale_by_range(cosines, measured)
+        semantic = {chunk_id: pool.confidence * score for chunk_id, score in scaled.items()}
+    for row in rows:
+        row.semantic = semantic.get(row.chunk_id, 0.0)
+        row.weigh(weights)
+    return rows
 
 
 def scale_by_range(
-    scores: Mapping[_Key, float], without: Container[_Key] = ()
-) -> dict[_Key, float]:
+    scores: Mapping[str, float], measured: Iterable[str] | None = None
+) -> dict[str, float]:
     """Scores scaled by their minimum and maximum to [0, 1]; if all are equal, they become 1.
 
-    The minimum and the maximum are those of the scores other than ``without``.
+    Args:
+        scores: the scores.
+        measured: whose minimum and maximum count; ``None`` for all.
     """
-    measured = [score for key, score in scores.items() if key not in without]
-    lowest, highest = min(measured, default=0.0), max(measured, default=0.0)
+    keys = scores.keys() if measured is None else measured
+    values = [scores[key] for key in keys if key in scores]
+    lowest, highest = min(values, default=0.0), max(values, default=0.0)
     width = highest - lowest
     return {
         key: min(1.0, max(0.0, (score - lowest) / width)) if width > 0 else 1.0
@@ -88,41 +77,13 @@ def scale_by_range(
     }
 
 
-def _divide_by_maximum(scores: Mapping[int, float], without: Container[int]) -> dict[int, float]:
-    measured = (score for rowid, score in scores.items() if rowid not in without)
-    highest = max(measured, default=0.0)
-    return {
-        rowid: min(1.0, max(0.0, score) / highest) if highest > 0 else 0.0
-        for rowid, score in scores.items()
-    }
-
-
-def _for_role_only(pool: Pool) -> set[int]:
-    """What neither the task's terms nor its meaning proposed."""
-    by_role = pool.by_role.keys() - pool.by_task.keys()
-    return {rowid for rowid in by_role if not (hit := pool.semantic.get(rowid)) or not hit.proposed}
-
-
-def _proposed(hits: Mapping[int, LexicalHit] | Mapping[int, SemanticHit]) -> list[int]:
-    return [rowid for rowid, hit in hits.items() if hit.proposed]
+def _share(score: float | None, highest: float) -> float:
+    """A score divided by the highest one of the first search, in [0, 1]."""
+    return min(1.0, max(0.0, score or 0.0) / highest) if highest > 0 else 0.0
 
 
 def _reciprocal_ranks(
-    scores: Mapping[int, float],
-    proposed: list[int],
-    rounds: Mapping[int, int],
-    chunk_ids: Mapping[int, str],
-) -> dict[int, float]:
-    ordered = sorted(
-        proposed, key=lambda rowid: (rounds.get(rowid, 0), -scores[rowid], chunk_ids[rowid])
-    )
-    return {rowid: (RRF_K + 1) / (RRF_K + rank) for rank, rowid in enumerate(ordered, start=1)}
-
-
-def _lanes(lexical: LexicalHit | None, semantic: SemanticHit | None) -> tuple[Lane, ...]:
-    lanes: list[Lane] = []
-    if lexical is not None and lexical.proposed:
-        lanes.append("lexical")
-    if semantic is not None and semantic.proposed:
-        lanes.append("semantic")
-    return tuple(lanes)
+    scores: Mapping[str, float], proposed: Iterable[Candidate]
+) -> dict[str, float]:
+    ranked = sorted(proposed, key=lambda row: (row.round, -scores[row.chunk_id], row.chunk_id))
+    return {row.chunk_id: (RRF_K + 1) / (RRF_K + rank) for rank, row in enumerate(ranked, start=1)}

@@ -14,22 +14,31 @@ final scores that are equal at the floor are ordered by what they were before th
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy, Vocabulary
-from rolebundle.contracts.terms import MarkState
-from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.duplicates import mark_duplicates
+from rolebundle.contracts.terms import TRUST_TIERS, MarkState
+from rolebundle.retrieval.candidate import Candidate, Weights
+from rolebundle.retrieval.merge import scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.score import Weights
 
-if TYPE_CHECKING:
-    from rolebundle.retrieval.rerank import Scores
+Scores = Callable[[Sequence[Passage]], Mapping[str, float]]
+"""The scores of passages for the task, by chunk id; a passage may be missing."""
+
+MAX_RERANKED = 50
+"""How many candidates, the best by their lanes, are read by the model: this bounds the cost."""
+RERANKED_SHARE = 0.85
+"""The model's share of the semantic term."""
+
+_COPY_PATH = re.compile(
+    r"(?:^|[/ _.(-])(?:copy|kopie|backup|bak|old|archived?|previous|deprecated)(?=$|[/ _.)-])",
+    re.IGNORECASE,
+)
 
 BOOST_PHRASE = 0.15
 PREFERRED_TERM = 0.08
@@ -70,24 +79,46 @@ def rank(
         exact: the rare exact words and phrases of the task.
         scores: asks the reranking model for the scores of the best passages.
     """
-    first = [candidate for candidate in allowed if candidate.round == 0]
-    later = [candidate for candidate in allowed if candidate.round > 0]
+    first = [row for row in allowed if row.round == 0]
     if scores is not None:
-        # Imported here: most answers are not reranked.
-        from rolebundle.retrieval.rerank import rerank
-
-        first = rerank(first, scores, weights)
-    candidates = [with_role(candidate, request, weights) for candidate in (*first, *later)]
-    candidates.sort(key=ranking_order)
-    candidates = penalize_sources(mark_duplicates(candidates), request)
-    candidates.sort(key=ranking_order)
+        rerank(first, scores, weights)
+    for row in allowed:
+        add_role(row, request)
+        row.weigh(weights)
+    ranked = sorted(allowed, key=ranking_order)
+    mark_duplicates(ranked)
+    penalize_sources(ranked, request)
+    ranked.sort(key=ranking_order)
     for words in exact:
-        having = (candidate for candidate in candidates if has_words(candidate.passage, words))
-        candidates = _lift(candidates, next(having, None), EXACT_FIRST, f"exact:{words}")
+        having = (row for row in ranked if has_words(row.passage, words))
+        _lift(ranked, next(having, None), EXACT_FIRST, f"exact:{words}")
     if request.overlay is not None:
-        best = _best_without_role(plain or first, candidates, request)
-        candidates = _lift(candidates, best, KEPT_FIRST, "first without a role")
-    return candidates
+        best = _best_without_role(plain or first, ranked, request)
+        _lift(ranked, best, KEPT_FIRST, "first without a role")
+    return ranked
+
+
+def best_by_lanes(rows: Iterable[Candidate], weights: Weights, number: int) -> list[Candidate]:
+    """The best candidates by the lanes' part of their score, best first, ties by chunk id."""
+    return sorted(rows, key=lambda row: (-weights.lane_score(row), row.chunk_id))[:number]
+
+
+def rerank(rows: Sequence[Candidate], scores: Scores, weights: Weights) -> None:
+    """Mix the reranking model's scores into the semantic term.
+
+    ``semantic = 0.15 · semantic + 0.85 · score``, where ``score`` is scaled by minimum and maximum
+    among the best 50, and 0 for all others. A passage that the model could not read keeps its term,
+    and so do all if there is no score.
+    """
+    best = best_by_lanes(rows, weights, MAX_RERANKED)
+    found = scores([row.passage for row in best])
+    scaled = scale_by_range(found)
+    unread = {row.chunk_id for row in best} - scaled.keys()
+    for row in rows if found else ():
+        if row.chunk_id not in unread:
+            term = RERANKED_SHARE * scaled.get(row.chunk_id, 0.0)
+            row.semantic = (1 - RERANKED_SHARE) * row.semantic + term
+            row.contextual = found.get(row.chunk_id)
 
 
 def has_words(passage: Passage, words: str) -> bool:
@@ -101,68 +132,73 @@ def _best_without_role(
 ) -> Candidate | None:
     """The ranked candidate that would be first without a role."""
     # Whether meanings count does not depend on the role's weights.
-    has_semantic = any(
-        candidate.cosine is not None or candidate.contextual is not None for candidate in plain
-    )
-    weights = Weights.of(
-        RetrievalPolicy(),
-        request.echo.fusion or "weighted",
-        has_semantic=has_semantic,
-        role_share=0.0,
-    )
-
-    def order(candidate: Candidate) -> tuple[float, str]:
-        score = candidate.score
-        return -weights.lane_score(score.lexical, score.semantic), candidate.chunk_id
-
+    has_semantic = any(row.cosine is not None or row.contextual is not None for row in plain)
+    fusion = request.echo.fusion or "weighted"
+    weights = Weights.of(RetrievalPolicy(), fusion, has_semantic=has_semantic, role_share=0.0)
     by_id = {
-        candidate.chunk_id: candidate
-        for candidate in ranked
-        if not candidate.is_superseded and candidate.round == 0
+        row.chunk_id: row for row in ranked if not row.passage.superseded_by and row.round == 0
     }
-    best = min(
-        (candidate for candidate in plain if candidate.chunk_id in by_id), key=order, default=None
-    )
-    return by_id[best.chunk_id] if best else None
+    best = best_by_lanes((row for row in plain if row.chunk_id in by_id), weights, 1)
+    return by_id[best[0].chunk_id] if best else None
 
 
-def _lift(
-    candidates: Sequence[Candidate], lifted: Candidate | None, place: int, reason: str
-) -> list[Candidate]:
-    """The candidates, in which one is among the first so many, and kept by a hard limit.
+def _lift(ranked: list[Candidate], lifted: Candidate | None, place: int, reason: str) -> None:
+    """Move a candidate among the first so many, and keep it from a hard limit.
 
     A copy is lifted by lifting the passage that stands for it. What is not selected anyway, because
     it is superseded or a copy, takes no place.
     """
-    if lifted is None or lifted.is_superseded:
-        return list(candidates)
+    if lifted is None or lifted.passage.superseded_by:
+        return
     chunk_id = lifted.duplicate_of or lifted.chunk_id
-    before = [
-        candidate
-        for candidate in candidates
-        if candidate.duplicate_of is None and not candidate.is_superseded
-    ]
-    names = [candidate.chunk_id for candidate in before]
-    if chunk_id not in names:
-        return list(candidates)
-    final = 0.0
-    if names.index(chunk_id) >= place:
-        # Just above the one whose place it takes.
-        final = math.nextafter(before[place - 1].score.final, math.inf)
-    moved = [
-        candidate._replace(is_kept=True, score=candidate.score.lifted_to(final, reason))
-        if candidate.chunk_id == chunk_id
-        else candidate
-        for candidate in candidates
-    ]
-    return sorted(moved, key=ranking_order)
+    before = [row for row in ranked if row.takes_place]
+    for number, row in enumerate(before):
+        if row.chunk_id == chunk_id:
+            row.is_kept = True
+            # Just above the one whose place it takes.
+            final = math.nextafter(before[place - 1].final, math.inf) if number >= place else 0.0
+            if final > row.final:
+                row.lift += final - row.final
+                row.lifted_for = (*row.lifted_for, reason)
+                row.final = final
+    ranked.sort(key=ranking_order)
+
+
+def mark_duplicates(ranked: Sequence[Candidate]) -> None:
+    """Write the chunk id of the passage that stands for each copy.
+
+    Copies are passages with the same headings and the same text, whitespace aside. They are one
+    place in an answer. The one that stands for the others has the higher trust, then a path that
+    does not name it a copy or an old version, then the later date, then the shorter path.
+
+    Superseded candidates are not compared: a newer version of a document may have the same text,
+    and must not be rejected as a copy of the old one.
+    """
+    groups: defaultdict[tuple[str, ...], list[Candidate]] = defaultdict(list)
+    for row in ranked:
+        if not row.passage.superseded_by:
+            texts = (*row.passage.headings, row.passage.content)
+            groups[tuple(" ".join(text.split()) for text in texts)].append(row)
+    for copies in groups.values():
+        first = min(copies, key=_copy_order)
+        for row in copies:
+            row.duplicate_of = None if row is first else first.chunk_id
+
+
+def _copy_order(row: Candidate) -> tuple[int, bool, str, int, str]:
+    document, path = row.passage.document, row.passage.path
+    # Dates are ISO 8601 in UTC: complemented, so that the latest comes first.
+    date = "".join(chr(0x10FFFF - ord(sign)) for sign in document.updated_at or "")
+    is_old = bool(_COPY_PATH.search(path))
+    tier = TRUST_TIERS.index(document.trust_tier)
+    return tier, is_old, date or chr(0x10FFFF), len(path), row.chunk_id
 
 
 # -- the role's part -----------------------------------------------------------------------------
 
 
-def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) -> Candidate:
-    """The candidate with the role's terms in its score; without a role, the candidate itself.
+def add_role(row: Candidate, request: ResolvedRequest) -> None:
+    """Write the role's terms; without a role there are none.
 
     Both terms saturate, so that a passage of the role's ground is not pushed further by every rule
     that it matches, and the task decides among such passages:
@@ -174,20 +210,19 @@ def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) 
     A mark then multiplies both with :func:`mark_factor`.
     """
     if not request.ranks_by_role:
-        return candidate
-    passage = candidate.passage
-    phrases, hits = vocabulary_score(passage.content, passage.tags, request.vocabulary)
-    by_expansion = request.policy.expansion_weight
-    vocabulary = (1 - by_expansion) * min(1.0, phrases / PREFERRED_TERM)
-    vocabulary += by_expansion * candidate.expansion
-    metadata = normalize_metadata(candidate.metadata_score)
-    score = candidate.score.with_role(
-        (metadata, candidate.metadata_hits), (vocabulary, hits), weights
+        return
+    passage = row.passage
+    phrases, row.vocabulary_hits = vocabulary_score(
+        passage.content, passage.tags, request.vocabulary
     )
+    by_expansion = request.policy.expansion_weight
+    row.vocabulary = (1 - by_expansion) * min(1.0, phrases / PREFERRED_TERM)
+    row.vocabulary += by_expansion * row.expansion
+    row.metadata = normalize_metadata(row.metadata_score)
     if passage.mark is not None and passage.mark.ruling is not None:
         factor = mark_factor(passage.mark.ruling)
-        score = score.with_mark(factor, f"mark:{passage.mark.state}(×{factor:g})", weights)
-    return candidate.with_score(score)
+        row.metadata, row.vocabulary = factor * row.metadata, factor * row.vocabulary
+        row.mark_hit = f"mark:{passage.mark.state}(×{factor:g})"
 
 
 def mark_factor(state: MarkState) -> float:
@@ -203,15 +238,14 @@ def normalize_metadata(score: float) -> float:
     return min(1.0, score / SATURATED_METADATA)
 
 
-def ranking_order(candidate: Candidate) -> tuple[int, float, float, str]:
+def ranking_order(row: Candidate) -> tuple[int, float, float, str]:
     """The sort key of the ranking: the highest final score first.
 
     What a deeper search found comes after what the searches before it found, whatever its score. So
     the first passages do not depend on how many are asked for. Ties are broken by the score before
     the diversity penalty, and then by chunk id.
     """
-    score = candidate.score
-    return candidate.round, -score.final, -score.before_diversity, candidate.passage.chunk_id
+    return row.round, -row.final, -row.before_diversity, row.chunk_id
 
 
 # -- vocabulary ----------------------------------------------------------------------------------
@@ -290,7 +324,7 @@ def _contains(text: str, phrase: str) -> bool:
 # -- source diversity ----------------------------------------------------------------------------
 
 
-def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> list[Candidate]:
+def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> None:
     """Take 0.15 · (n − max) from the n-th candidate of a source, if the role requires diversity.
 
     The first passage of a document loses 0.15 at most: it may be the only answer, and other
@@ -300,22 +334,21 @@ def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> l
     not be selected, so they do not count.
     """
     if not request.policy.require_source_diversity:
-        return list(ranked)
+        return
     numbers: Counter[str] = Counter()
     documents: set[str] = set()
-    penalized: list[Candidate] = []
-    for candidate in ranked:
-        if candidate.duplicate_of is None and not candidate.is_superseded:
-            document = candidate.passage.document
-            numbers[document.source_id] += 1
-            excess = numbers[document.source_id] - request.policy.max_chunks_per_source
-            if document.document_id not in documents:
-                documents.add(document.document_id)
-                excess = min(excess, 1)
-            if excess > 0:
-                score = candidate.score.with_diversity_penalty(
-                    DIVERSITY_STEP * excess, request.min_score
-                )
-                candidate = candidate.with_score(score)  # noqa: PLW2901
-        penalized.append(candidate)
-    return penalized
+    for row in ranked:
+        if not row.takes_place:
+            continue
+        document = row.passage.document
+        numbers[document.source_id] += 1
+        excess = numbers[document.source_id] - request.policy.max_chunks_per_source
+        if document.document_id not in documents:
+            documents.add(document.document_id)
+            excess = min(excess, 1)
+        if excess > 0:
+            final, least = row.final - DIVERSITY_STEP * excess, min(row.final, request.min_score)
+            row.diversity_penalty = DIVERSITY_STEP * excess
+            if final < least:
+                final, row.diversity_penalty = least, row.final - least
+            row.final = final

@@ -89,6 +89,10 @@ def resolve_request(
     policy = overlay.retrieval_policy if overlay else RetrievalPolicy()
     fusion = request.fusion or policy.fusion
     max_age = policy.freshness_max_age_days
+    # The echo has the field names of the request.
+    echo = {name: getattr(request, name) for name in RequestEcho.model_fields}
+    # Only if it holds, so that ordinary answers are not longer.
+    echo["packet"] = request.packet or None
     return ResolvedRequest(
         task=request.task,
         also=request.also or (),
@@ -111,21 +115,5 @@ def resolve_request(
         requires_evidence="required" in (request.evidence, policy.evidence),
         quarantined=view.quarantined,
         has_policy=view.access_level is not None,
-        echo=RequestEcho.model_construct(
-            agent=request.agent,
-            action=request.action,
-            approval=request.approval,
-            where=request.where,
-            seen=request.seen,
-            limit=request.limit,
-            token_budget=request.token_budget,
-            lexical_only=request.lexical_only,
-            fusion=request.fusion,
-            rerank=request.rerank,
-            # Only if they hold, so that ordinary answers are not longer.
-            packet=request.packet or None,
-            evidence=request.evidence,
-            also=request.also,
-            as_of=request.as_of,
-        ),
+        echo=RequestEcho.model_construct(**echo),
     )

@@ -18,49 +18,14 @@ from rolebundle.embedding.registry import (
 )
 from rolebundle.embedding.texts import batches, embedding_text
 from rolebundle.errors import EmbedderError
-from rolebundle.retrieval.candidate import Candidate, best_by_lanes
-from rolebundle.retrieval.merge import scale_by_range
-from rolebundle.retrieval.outcome import RerankReport
-from rolebundle.retrieval.score import Weights
+from rolebundle.retrieval.candidate import Candidate, RerankReport
 from rolebundle.storage.content.chunks import indexed_title
 
 if TYPE_CHECKING:
     from rolebundle.embedding.rerank_server import RerankServer
 
-MAX_RERANKED = 50
-"""How many candidates, the best by their lanes, are read by the model: this bounds the cost."""
-RERANKED_SHARE = 0.85
-"""The model's share of the semantic term."""
 DEADLINE_SHARE = 0.3
 """The part of a request's deadline in which the server is asked; an answer may take as long."""
-
-Scores = Callable[[Sequence[Passage]], Mapping[str, float]]
-"""The scores of passages for the task, by chunk id; a passage may be missing."""
-
-
-def rerank(candidates: Sequence[Candidate], scores: Scores, weights: Weights) -> list[Candidate]:
-    """Mix the model's scores into the semantic term; return the candidates in the same order.
-
-    ``semantic = 0.15 · semantic + 0.85 · score``, where ``score`` is scaled by minimum and maximum
-    among the best 50, and 0 for all others. A passage that the model could not read keeps its term,
-    and so do all if there is no score.
-    """
-    best = best_by_lanes(candidates, weights, MAX_RERANKED)
-    found = scores([candidate.passage for candidate in best])
-    if not found:
-        return list(candidates)
-    scaled = scale_by_range(found)
-    unread = {candidate.chunk_id for candidate in best} - scaled.keys()
-
-    def reranked(candidate: Candidate) -> Candidate:
-        chunk_id, own = candidate.chunk_id, candidate.score
-        if chunk_id in unread:
-            return candidate
-        term = (1 - RERANKED_SHARE) * own.semantic + RERANKED_SHARE * scaled.get(chunk_id, 0.0)
-        score = own.with_lanes("rerank", own.lexical, term, weights)
-        return candidate._replace(score=score, contextual=found.get(chunk_id))
-
-    return [reranked(candidate) for candidate in candidates]
 
 
 class Reranker:

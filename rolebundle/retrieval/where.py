@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
+from operator import ge, lt
 from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage, attribute_lines, iso_utc
@@ -56,22 +58,13 @@ def conditions(where: Where) -> Iterator[Condition]:
             _described("attributes", [line for names in lines for line in names]),
         )
     # Times in the corpus are in UTC and of one form, so that their order is that of the texts.
-    if where.updated_after is not None:
-        first = iso_utc(where.updated_after)
-        yield Condition(
-            "updated_after",
-            "updated_at",
-            lambda dates: any(date >= first for date in dates),
-            _described("updated_after", [first]),
-        )
-    if where.updated_before is not None:
-        end = iso_utc(where.updated_before)
-        yield Condition(
-            "updated_before",
-            "updated_at",
-            lambda dates: any(date < end for date in dates),
-            _described("updated_before", [end]),
-        )
+    for key, bound, is_met in (
+        ("updated_after", where.updated_after, ge),
+        ("updated_before", where.updated_before, lt),
+    ):
+        if bound is not None:
+            date = iso_utc(bound)
+            yield Condition(key, "updated_at", _is_dated(is_met, date), _described(key, [date]))
 
 
 def with_suggestion(condition: Condition, present: Sequence[str]) -> str:
@@ -81,8 +74,6 @@ def with_suggestion(condition: Condition, present: Sequence[str]) -> str:
         condition: the condition.
         present: the values that documents have in its field.
     """
-    from difflib import get_close_matches
-
     folded = {name.casefold(): name for name in present}
     for value in condition.values:
         if condition.key == "path":
@@ -97,8 +88,6 @@ def with_suggestion(condition: Condition, present: Sequence[str]) -> str:
 
 def _respelled(glob: str, paths: Sequence[str]) -> str:
     """The glob in the most similar first folder, if it matches one of the paths there."""
-    from difflib import get_close_matches
-
     folder, slash, rest = glob.partition("/")
     folders = sorted({path.partition("/")[0] for path in paths if "/" in path})
     for near in get_close_matches(folder, folders, n=1) if slash else ():
@@ -110,6 +99,10 @@ def _respelled(glob: str, paths: Sequence[str]) -> str:
 
 def _matches_glob(globs: Sequence[str]) -> Callable[[Values], bool]:
     return lambda paths: any(matches(glob, path) for path in paths for glob in globs)
+
+
+def _is_dated(is_met: Callable[[str, str], bool], bound: str) -> Callable[[Values], bool]:
+    return lambda dates: any(is_met(date, bound) for date in dates)
 
 
 def _is_named(names: Sequence[str]) -> Callable[[Values], bool]:

@@ -13,7 +13,7 @@ from rolebundle.interfaces.cli.explain import text as why_text
 from rolebundle.interfaces.model_text import answer_text, lookups_text
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup
-from rolebundle.retrieval.answer.packet import packet
+from rolebundle.retrieval.answer.passage_text import packet
 from rolebundle.retrieval.explanation.compare import compare_roles
 from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up

@@ -206,9 +206,7 @@ def _completed(
     corpus: Corpus, expanded: Query, rows: Sequence[int]
 ) -> dict[int, tuple[float, float]]:
     """The true scores of chunks that no lane proposed."""
-    hits = lexical.score(corpus, expanded, LexicalProposals(), rows)
-    assert not any(hit.proposed for hit in hits)
-    return {hit.rowid: (hit.bm25, hit.bm25_expansion) for hit in hits}
+    return lexical.score(corpus, expanded, LexicalProposals(), rows)
 
 
 @few_examples

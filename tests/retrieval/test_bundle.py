@@ -8,9 +8,8 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.retrieval.bundle import assemble
-from rolebundle.retrieval.candidate import RejectedCandidate
+from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.evidence import Evidence
-from rolebundle.retrieval.outcome import Selection
 from support.corpora import overlay, resolved
 from support.values import SUPPORTED, evidence, passage, ranked, rejected, retrieval
 
@@ -18,8 +17,8 @@ ROLE = overlay(vocabulary={"preferred_terms": ["rotation"]})
 
 
 def bundle_of(
-    selection: Selection,
-    before: tuple[RejectedCandidate, ...] = (),
+    selection: list[Candidate],
+    before: tuple[Candidate, ...] = (),
     role: Any = None,
     fusion: Any = None,
     of_evidence: Evidence = SUPPORTED,
@@ -30,15 +29,11 @@ def bundle_of(
 
 class TestBundle:
     def test_rejections_are_ordered_by_code_and_then_by_step_order(self) -> None:
-        selection = Selection(
-            (),
-            (
-                rejected("budget_cut", passage("z")),
-                rejected("duplicate", passage("y")),
-                rejected("low_score", passage("x")),
-            ),
-            (),
-        )
+        selection = [
+            rejected("budget_cut", passage("z")),
+            rejected("duplicate", passage("y")),
+            rejected("low_score", passage("x")),
+        ]
         before = (rejected("stale", passage("b")), rejected("stale", passage("a")))
         bundle = bundle_of(selection, before)
         assert [(rejection.reason, rejection.chunk_id) for rejection in bundle.rejected] == [
@@ -57,15 +52,11 @@ class TestBundle:
         assert bundle.summary.total_candidates == 5
 
     def test_the_summary_counts(self) -> None:
-        selection = Selection(
-            (
-                ranked(passage("a", trust_tier="authoritative", source_id="w"), freshness="stale"),
-                ranked(passage("b", source_id="v"), freshness="fresh"),
-                ranked(passage("c", source_id="w"), freshness="undated"),
-            ),
-            (),
-            (),
-        )
+        selection = [
+            ranked(passage("a", trust_tier="authoritative", source_id="w"), freshness="stale"),
+            ranked(passage("b", source_id="v"), freshness="fresh"),
+            ranked(passage("c", source_id="w"), freshness="undated"),
+        ]
         before = (rejected("stale", passage("d")), rejected("forbidden_source", passage("e")))
         summary = bundle_of(selection, before).summary
         assert summary.selected_count == 3
@@ -83,15 +74,9 @@ class TestBundle:
 ROW = {name: row for row, name in enumerate("abc", start=1)}
 
 
-def chosen(**tiers: str) -> Selection:
+def chosen(**tiers: str) -> list[Candidate]:
     """Selected passages with these trust tiers."""
-    return Selection(
-        tuple(
-            ranked(passage(name, rowid=ROW[name], trust_tier=tier)) for name, tier in tiers.items()
-        ),
-        (),
-        (),
-    )
+    return [ranked(passage(name, rowid=ROW[name], trust_tier=tier)) for name, tier in tiers.items()]
 
 
 class TestEvidence:

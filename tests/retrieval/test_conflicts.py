@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.terms import TRUST_TIERS
-from rolebundle.retrieval.conflicts import Conflict
-from rolebundle.retrieval.outcome import Selection
-from rolebundle.retrieval.select import ALWAYS_COMPARED, select
+from rolebundle.retrieval.candidate import Candidate
+from rolebundle.retrieval.select import ALWAYS_COMPARED, conflicts, select
 from support.corpora import resolved
 from support.values import passage, ranked
 
 
-def chosen(*passages: Passage, **fields: Any) -> Selection:
+def chosen(*passages: Passage, limit: int = 9) -> list[Candidate]:
     ordered = [ranked(chosen_passage, 0.9 - n / 100) for n, chosen_passage in enumerate(passages)]
-    return select(ordered, resolved(**{"limit": 9, **fields}))
+    select(ordered, resolved(limit=limit))
+    return ordered
 
 
-def found(*passages: Passage) -> tuple[Conflict, ...]:
-    return chosen(*passages).conflicts
+def found(*passages: Passage, limit: int = 9) -> list[tuple[str, str]]:
+    pairs = conflicts(chosen(*passages, limit=limit), limit)
+    return [(first.chunk_id, second.chunk_id) for first, second in pairs]
 
 
 def test_a_declared_contradiction_is_a_conflict_of_any_texts() -> None:
     claim = passage("b", "other", contradicts=("doc-a",))
-    message = "{} and {} disagree, as one of their documents declares"
-    [conflict] = found(passage("a"), claim)
-    assert conflict.sentence == message.format("a", "b")
-    [conflict] = found(claim, passage("a"))
-    assert conflict.sentence == message.format("b", "a")
+    assert found(passage("a"), claim) == [("a", "b")]
+    assert found(claim, passage("a")) == [("b", "a")]
     by_path = passage("c", contradicts=("notes/old.md",), path="c.md")
-    [conflict] = found(passage("a", path="notes/old.md"), by_path)
-    assert (conflict.first.chunk_id, conflict.second.chunk_id) == ("a", "c")
+    assert found(passage("a", path="notes/old.md"), by_path) == [("a", "c")]
 
 
 def test_texts_are_not_compared() -> None:
     first, second = (passage(name, f"Tapes are kept for {name} days.") for name in ("30", "90"))
-    assert found(first, second) == ()
+    assert found(first, second) == []
 
 
 @pytest.mark.parametrize("limit", [1, 3])
@@ -48,11 +43,10 @@ def test_a_small_limit_hides_no_disagreement(limit: int) -> None:
     first, second = passage("a"), passage("b", contradicts=("doc-a",))
     others = [passage(f"other{n}", f"Text {n} of the page.") for n in range(ALWAYS_COMPARED)]
     for between in (limit - 1, ALWAYS_COMPARED - 2):
-        selection = chosen(first, *others[:between], second, limit=limit)
-        assert selection.rejected[-1].code == "budget_cut"
-        [conflict] = selection.conflicts
-        assert (conflict.first.chunk_id, conflict.second.chunk_id) == ("a", "b")
-    assert chosen(first, *others[: ALWAYS_COMPARED - 1], second, limit=limit).conflicts == ()
+        passages = (first, *others[:between], second)
+        assert chosen(*passages, limit=limit)[-1].code == "budget_cut"
+        assert found(*passages, limit=limit) == [("a", "b")]
+    assert found(first, *others[: ALWAYS_COMPARED - 1], second, limit=limit) == []
 
 
 drawn_passages = st.lists(
@@ -76,6 +70,6 @@ def test_every_declared_pair_of_equal_trust_is_found(drawn: list[Passage]) -> No
         and first.document.document_id != second.document.document_id
         and second.document.document_id in first.document.contradicts
     }
-    pairs = [frozenset((c.first.chunk_id, c.second.chunk_id)) for c in found(*drawn)]
+    pairs = [frozenset(pair) for pair in found(*drawn)]
     assert len(pairs) == len(set(pairs))
     assert set(pairs) == expected

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rolebundle.retrieval.duplicates import mark_duplicates
+from rolebundle.retrieval.rank import mark_duplicates
 from support.amounts import EXAMPLES
 from support.corpora import ask, built, document, overlay
 from support.values import passage, ranked
@@ -27,7 +27,8 @@ def copies(*of: dict[str, Any]) -> list[str | None]:
         ranked(passage(f"{n}", fields.pop("text", RULES), **fields))
         for n, fields in enumerate(map(dict, of))
     ]
-    return [candidate.duplicate_of for candidate in mark_duplicates(candidates)]
+    mark_duplicates(candidates)
+    return [candidate.duplicate_of for candidate in candidates]
 
 
 @given(

@@ -31,9 +31,8 @@ def resolve(role: Overlay | None, purpose: Purpose = READ_PURPOSE) -> ResolvedRe
 
 
 def allowed(of: Passage, role: Overlay | None) -> Candidate:
-    passed, rejected = filter_candidates([candidate(of)], resolve(role))
-    assert rejected == []
-    return passed[0]
+    [passed] = filter_candidates([candidate(of)], resolve(role))
+    return passed
 
 
 def score(role: Overlay | None, **fields: Any) -> float:
@@ -43,9 +42,9 @@ def score(role: Overlay | None, **fields: Any) -> float:
 def rejection(
     of: Passage, role: Overlay | None, purpose: Purpose = READ_PURPOSE
 ) -> tuple[str, str]:
-    passed, rejected = filter_candidates([candidate(of)], resolve(role, purpose))
-    assert passed == []
-    return rejected[0].code, rejected[0].note
+    row = candidate(of)
+    assert filter_candidates([row], resolve(role, purpose)) == []
+    return row.code or "", row.note
 
 
 def forbids(pattern: str, reason: str = "") -> Overlay:

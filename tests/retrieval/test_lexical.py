@@ -30,14 +30,14 @@ def corpus(tmp_path: Path) -> Iterator[Corpus]:
         yield opened
 
 
-def by_id(corpus: Corpus, hits: list[lexical.LexicalHit]) -> dict[str, tuple[bool, bool]]:
-    names = passages_by_rowid(corpus, [hit.rowid for hit in hits])
-    return {names[hit.rowid].chunk_id: (hit.bm25 > 0, hit.bm25_expansion > 0) for hit in hits}
+def by_id(corpus: Corpus, hits: dict[int, tuple[float, float]]) -> dict[str, tuple[bool, bool]]:
+    names = passages_by_rowid(corpus, [*hits])
+    return {names[rowid].chunk_id: (task > 0, role > 0) for rowid, (task, role) in hits.items()}
 
 
 def searched(
     corpus: Corpus, searched_query: Query, depth: int, within: list[int] | None = None
-) -> list[lexical.LexicalHit]:
+) -> dict[int, tuple[float, float]]:
     """The hits of the lane, with their true scores."""
     found = lexical.propose(corpus, searched_query, depth, within)
     return lexical.score(

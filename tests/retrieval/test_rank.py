@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -18,14 +19,15 @@ from rolebundle.retrieval.rank import (
     vocabulary_score,
 )
 from support.corpora import overlay, resolved
-from support.values import allowed, passage, weights
+from support.values import candidate as allowed
+from support.values import passage, weights
 
 
 def rerank(
     candidates: list[Candidate], role: Overlay | None, fusion: Fusion | None = None
 ) -> list[Candidate]:
     request = resolved(role, fusion=fusion)
-    return rank(candidates, request, weights(role, request.fusion))
+    return rank([*map(replace, candidates)], request, weights(role, request.fusion))
 
 
 def order(ranked: list[Candidate]) -> list[str]:
@@ -68,11 +70,11 @@ class TestFinal:
     VOCABULARY: ClassVar[dict[str, Any]] = {"boost_phrases": ["threat"]}
 
     def test_the_default_weights(self) -> None:
-        candidate = allowed(passage("c", "a threat"), 5.0, lexical=0.8, semantic=0.4)
+        candidate = allowed(passage("c", "a threat"), metadata_score=5.0, lexical=0.8, semantic=0.4)
         (ranked,) = rerank([candidate], overlay(vocabulary=self.VOCABULARY))
         # 0.8 · 0.36 + 0.4 · 0.24 for the lanes. The role's 0.4 as 0.2 to 0.15 · 0.2, for 1.0 and 0.8.
-        assert ranked.score.final == pytest.approx(0.384 + 0.4 * (1.0 * 0.2 + 0.8 * 0.03) / 0.23)
-        assert (ranked.score.metadata, ranked.score.vocabulary) == (1.0, 0.8)
+        assert ranked.final == pytest.approx(0.384 + 0.4 * (1.0 * 0.2 + 0.8 * 0.03) / 0.23)
+        assert (ranked.metadata, ranked.vocabulary) == (1.0, 0.8)
 
     def test_the_overlays_weights(self) -> None:
         role = overlay(
@@ -84,16 +86,16 @@ class TestFinal:
                 "rerank_weight": 0.3,
             },
         )
-        candidate = allowed(passage("c", "a threat"), 5.0, lexical=0.8, semantic=0.4)
+        candidate = allowed(passage("c", "a threat"), metadata_score=5.0, lexical=0.8, semantic=0.4)
         # 0.6 · (0.8 · 0.4 + 0.4 · 0.6) for the lanes. The role's 0.4 as 0.2 to 0.15 · 0.3.
         final = 0.336 + 0.4 * (1.0 * 0.2 + 0.8 * 0.045) / 0.245
-        assert rerank([candidate], role)[0].score.final == pytest.approx(final)
+        assert rerank([candidate], role)[0].final == pytest.approx(final)
 
     def test_the_words_of_the_role_have_the_expansions_weight_in_the_vocabulary(self) -> None:
         role = overlay(vocabulary=self.VOCABULARY, retrieval_policy={"expansion_weight": 0.5})
         (ranked,) = rerank([allowed(passage("c", "a threat"), expansion=0.6)], role)
         # 0.5 · min(1, 0.15 / 0.08) + 0.5 · 0.6
-        assert ranked.score.vocabulary == pytest.approx(0.8)
+        assert ranked.vocabulary == pytest.approx(0.8)
 
     def test_one_preferred_term_is_the_most_that_counts(self) -> None:
         role = overlay(
@@ -103,7 +105,7 @@ class TestFinal:
         texts = {"a1": 1.0, "a1 a2 b1 b2": 1.0, "b1 b2": 1.0, "b1": 1.0, "c": 0.0}
         for text, vocabulary in texts.items():
             (ranked,) = rerank([allowed(passage("c", text))], role)
-            assert ranked.score.vocabulary == pytest.approx(vocabulary), text
+            assert ranked.vocabulary == pytest.approx(vocabulary), text
 
     @pytest.mark.parametrize(
         ("score", "normalized"),
@@ -122,37 +124,20 @@ class TestFinal:
             }
         )
         candidate = allowed(
-            passage(), 5.0, lexical=11 / 11, semantic=11 / 12, of_weights=weights(role, "rrf")
+            passage(),
+            metadata_score=5.0,
+            lexical=11 / 11,
+            semantic=11 / 12,
+            of_weights=weights(role, "rrf"),
         )
         # (0.5 + 0.1) / 2 · (1 + 0.916667); of the role's 0.4, metadata has 0.2 to 0.15 · 0.2.
         (ranked,) = rerank([candidate], role, "rrf")
-        assert ranked.score.final == pytest.approx(0.3 * (1 + 11 / 12) + 0.4 * 0.2 / 0.23)
+        assert ranked.final == pytest.approx(0.3 * (1 + 11 / 12) + 0.4 * 0.2 / 0.23)
 
     def test_without_a_role_only_the_lanes_count(self) -> None:
         (ranked,) = rerank([allowed(lexical=1.0, semantic=0.4, metadata_score=5.0)], None)
-        assert ranked.score.final == pytest.approx(0.76)
-        assert (ranked.score.metadata, ranked.score.vocabulary) == (0.0, 0.0)
-        assert [part.step for part in ranked.score.contributions] == ["lexical", "semantic"]
-
-    def test_the_contributions_add_up_to_it(self) -> None:
-        role = overlay(
-            vocabulary=self.VOCABULARY,
-            retrieval_policy={"require_source_diversity": True, "max_chunks_per_source": 1},
-        )
-        candidates = [
-            allowed(passage(name, f"a threat {name}"), 5.0, lexical=0.8, of_weights=weights(role))
-            for name in "ab"
-        ]
-        for ranked in rerank(candidates, role):
-            parts = ranked.score.contributions
-            total = sum(part.value * part.weight for part in parts)
-            assert ranked.score.final == pytest.approx(total, abs=1e-12)
-            assert [part.step for part in parts][:4] == [
-                "lexical",
-                "semantic",
-                "metadata",
-                "vocabulary",
-            ]
+        assert ranked.final == pytest.approx(0.76)
+        assert (ranked.metadata, ranked.vocabulary) == (0.0, 0.0)
 
 
 class TestOrder:
@@ -174,16 +159,16 @@ class TestDiversity:
 
     def test_the_nth_past_the_maximum_loses_0_15_times_n_minus_max(self) -> None:
         candidates = [
-            candidate.with_score(candidate.score._replace(lexical=candidate.score.lexical + 2))
+            replace(candidate, lexical=candidate.lexical + 2)
             for candidate in self.of_sources("w", "w", "w", "w", "w")
         ]
         without = overlay(retrieval_policy={"max_chunks_per_source": 2})
         ranked, plain = by_id(rerank(candidates, self.ROLE)), by_id(rerank(candidates, without))
-        assert [ranked[f"c{n}"].score.diversity_penalty for n in range(1, 6)] == pytest.approx(
+        assert [ranked[f"c{n}"].diversity_penalty for n in range(1, 6)] == pytest.approx(
             [0, 0, 0.15, 0.30, 0.45]
         )
-        assert ranked["c5"].score.final == pytest.approx(plain["c5"].score.final - 0.45)
-        assert ranked["c5"].score.before_diversity == pytest.approx(plain["c5"].score.final)
+        assert ranked["c5"].final == pytest.approx(plain["c5"].final - 0.45)
+        assert ranked["c5"].before_diversity == pytest.approx(plain["c5"].final)
 
     def test_the_first_passage_of_a_document_loses_0_15_at_most(self) -> None:
         # "favourite" takes the whole share of source w and more; "other" may be the only answer.
@@ -193,9 +178,9 @@ class TestDiversity:
             for n, document in enumerate(documents, start=1)
         ]
         ranked = by_id(rerank(candidates, self.ROLE))
-        assert ranked["c5"].score.diversity_penalty == pytest.approx(0.45)
-        assert ranked["c6"].score.diversity_penalty == pytest.approx(0.15)
-        assert ranked["c7"].score.diversity_penalty == pytest.approx(0.75)
+        assert ranked["c5"].diversity_penalty == pytest.approx(0.45)
+        assert ranked["c6"].diversity_penalty == pytest.approx(0.15)
+        assert ranked["c7"].diversity_penalty == pytest.approx(0.75)
 
     @given(
         st.lists(st.tuples(st.floats(0, 1), st.sampled_from("vw")), max_size=9),
@@ -214,14 +199,9 @@ class TestDiversity:
             candidates, overlay(retrieval_policy=policy | {"require_source_diversity": True})
         )
         for candidate in ranked:
-            before = plain[candidate.chunk_id].score.final
-            assert (candidate.score.final >= floor) == (before >= floor)
-            assert (
-                0
-                <= candidate.score.final
-                <= before
-                == pytest.approx(candidate.score.before_diversity)
-            )
+            before = plain[candidate.chunk_id].final
+            assert (candidate.final >= floor) == (before >= floor)
+            assert 0 <= candidate.final <= before == pytest.approx(candidate.before_diversity)
         # Within a document, the order is as before.
         for source in "vw":
             names = [
@@ -229,7 +209,7 @@ class TestDiversity:
                 for candidate in ranked
                 if candidate.passage.document.source_id == source
             ]
-            scores = [plain[name].score.final for name in names]
+            scores = [plain[name].final for name in names]
             assert scores == pytest.approx(sorted(scores, reverse=True))
 
     def test_the_order_is_by_what_is_left(self) -> None:
@@ -243,7 +223,7 @@ class TestDiversity:
 
     def test_no_penalty_if_diversity_is_not_required(self) -> None:
         assert all(
-            not candidate.score.diversity_penalty
+            not candidate.diversity_penalty
             for candidate in rerank(self.of_sources(*"wwwww"), overlay())
         )
 
@@ -259,5 +239,5 @@ class TestDiversity:
             allowed(passage("e", source_id="w"), lexical=0.5),
         ]
         ranked = by_id(rerank(candidates, self.ROLE))
-        assert ranked["d"].score.diversity_penalty == 0
-        assert ranked["e"].score.diversity_penalty == 0.15
+        assert ranked["d"].diversity_penalty == 0
+        assert ranked["e"].diversity_penalty == 0.15

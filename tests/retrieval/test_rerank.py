@@ -14,7 +14,8 @@ from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.rerank import MAX_RERANKED, Reranker, rerank
+from rolebundle.retrieval.rank import MAX_RERANKED, rerank
+from rolebundle.retrieval.rerank import Reranker
 from rolebundle.workspace import Workspace
 from support.commands import invoke
 from support.corpora import NOW, build, document, overlay, set_policy
@@ -68,9 +69,10 @@ class TestTheMix:
     def test_a_worked_example(self) -> None:
         pool = [make_candidate("a", 1.0), make_candidate("b", 0.8), make_candidate("c", 0.6)]
         scores = {"a": 0.2, "b": 0.7, "c": 0.45}
-        found = rerank(pool, lambda _: scores, weights(None, "weighted"))
+        found = pool
+        rerank(pool, lambda _: scores, weights(None, "weighted"))
         # By minimum and maximum a has 0, b 1 and c 0.5: 0.15 · own + 0.85 · score.
-        assert [one.score.semantic for one in found] == pytest.approx([0.15, 0.97, 0.515])
+        assert [one.semantic for one in found] == pytest.approx([0.15, 0.97, 0.515])
         assert [one.contextual for one in found] == [0.2, 0.7, 0.45]
 
     def test_what_was_not_read_keeps_its_term_and_what_was_not_asked_counts_as_the_last(
@@ -78,10 +80,11 @@ class TestTheMix:
     ) -> None:
         pool = [make_candidate(f"{n:02}", 1 - n / 100) for n in range(MAX_RERANKED + 1)]
         scores = {one.chunk_id: 1 - n / 100 for n, one in enumerate(pool[:-1]) if n != 3}
-        found = rerank(pool, lambda _: scores, weights(None, "weighted"))
-        assert found[3] == pool[3]
-        assert found[-1].score.semantic == pytest.approx(0.15 * 0.5)
-        assert rerank(pool, lambda _: {}, weights(None, "weighted")) == pool
+        rerank(pool, lambda _: {}, weights(None, "weighted"))
+        assert pool[-1].semantic == 0.5
+        rerank(pool, lambda _: scores, weights(None, "weighted"))
+        assert (pool[3].semantic, pool[3].contextual) == (0.97, None)
+        assert pool[-1].semantic == pytest.approx(0.15 * 0.5)
 
     def test_logits_are_brought_between_0_and_1(self) -> None:
         reranker = Reranker(ProviderSpec("rerank"), TASK)

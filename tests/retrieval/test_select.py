@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.outcome import Selection
 from rolebundle.retrieval.select import estimated_tokens, select
 from support.corpora import resolved
 from support.values import passage, ranked
@@ -15,20 +14,18 @@ from support.values import passage, ranked
 
 def cut(
     candidates: list[Candidate], limit: int, min_score: float, token_budget: int | None = None
-) -> Selection:
+) -> list[Candidate]:
     request = resolved(limit=limit, token_budget=token_budget)
-    return select(candidates, request._replace(min_score=min_score))
+    select(candidates, request._replace(min_score=min_score))
+    return candidates
 
 
-def ids(candidates: tuple[Any, ...]) -> list[str]:
-    return [candidate.chunk_id for candidate in candidates]
+def ids(candidates: list[Candidate]) -> list[str]:
+    return [candidate.chunk_id for candidate in candidates if candidate.code is None]
 
 
-def rejections(selection: Selection) -> dict[str, tuple[str, str]]:
-    return {
-        rejection.candidate.chunk_id: (rejection.code, rejection.note)
-        for rejection in selection.rejected
-    }
+def rejections(candidates: list[Candidate]) -> dict[str, tuple[str, str]]:
+    return {row.chunk_id: (row.code, row.note) for row in candidates if row.code}
 
 
 def of_length(chunk_id: str, characters: int, **fields: Any) -> Candidate:
@@ -38,7 +35,7 @@ def of_length(chunk_id: str, characters: int, **fields: Any) -> Candidate:
 class TestFloor:
     def test_a_score_below_the_minimum_is_a_low_score(self) -> None:
         selection = cut([ranked(passage("a"), 0.1), ranked(passage("b"), 0.0999)], 9, 0.1)
-        assert ids(selection.selected) == ["a"]
+        assert ids(selection) == ["a"]
         assert rejections(selection) == {
             "b": ("low_score", "score 0.100 is under the floor of 0.1")
         }
@@ -59,7 +56,7 @@ class TestDuplicates:
             2,
             0.0,
         )
-        assert ids(selection.selected) == ["a", "c"]
+        assert ids(selection) == ["a", "c"]
         assert rejections(selection) == {"b": ("duplicate", "the same text as a")}
 
 
@@ -77,16 +74,16 @@ class TestTokenBudget:
             0.0,
             30,
         )
-        assert ids(selection.selected) == ["a", "b", "d"]
+        assert ids(selection) == ["a", "b", "d"]
         assert rejections(selection) == {
             "c": ("budget_cut", "about 10 tokens do not fit: 25 of token_budget 30 are used")
         }
 
     def test_an_exact_fit_fits(self) -> None:
-        assert ids(cut([of_length("a", 40), of_length("b", 40)], 9, 0.0, 20).selected) == ["a", "b"]
+        assert ids(cut([of_length("a", 40), of_length("b", 40)], 9, 0.0, 20)) == ["a", "b"]
 
     def test_nothing_fits(self) -> None:
-        assert cut([of_length("a", 40)], 9, 0.0, 9).selected == ()
+        assert ids(cut([of_length("a", 40)], 9, 0.0, 9)) == []
 
     def test_the_limit_also_applies(self) -> None:
         selection = cut([of_length("a", 4), of_length("b", 4)], 1, 0.0, 100)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.contracts.terms import Fusion
+from rolebundle.retrieval.candidate import MAX_ROLE_SHARE, VAGUE_FACTOR, Weights, role_share
 from rolebundle.retrieval.pipeline import weights_for
-from rolebundle.retrieval.score import MAX_ROLE_SHARE, VAGUE_FACTOR, Weights, role_share
 from support.corpora import overlay, resolved
 from support.values import SUPPORTED
 

@@ -15,14 +15,12 @@ from rolebundle.contracts.bundle import (
 from rolebundle.contracts.document import DocumentMetadata, Passage
 from rolebundle.contracts.index import Noise
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
-from rolebundle.contracts.terms import FreshnessStatus, Fusion, RejectionCode
-from rolebundle.retrieval.candidate import Candidate, Pool, Query, RejectedCandidate
+from rolebundle.contracts.terms import Fusion, RejectionCode
+from rolebundle.retrieval.candidate import Candidate, Pool, Query, Retrieval, Weights
 from rolebundle.retrieval.evidence import Evidence, TaskWords, weigh_evidence
-from rolebundle.retrieval.outcome import Retrieval, Selection, SemanticReport
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import normalize_metadata
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.score import Score, Weights
 from rolebundle.storage.digests import content_hash
 
 WORDS = (
@@ -79,43 +77,17 @@ def candidate(
     **fields: Any,
 ) -> Candidate:
     """A candidate as ``merge`` returns it."""
-    settings: dict[str, Any] = {
-        "lanes": ("lexical",),
-        "bm25": 1.0,
-        "bm25_expansion": 0.0,
-        "cosine": None,
-    }
-    score = Score.of_lanes(lexical, semantic, of_weights or weights())
-    return Candidate(passage=of or passage(), score=score, **(settings | fields))
+    settings: dict[str, Any] = {"lanes": ("lexical",), "bm25": 1.0, "bm25_expansion": 0.0}
+    row = Candidate(of or passage(), lexical=lexical, semantic=semantic, **(settings | fields))
+    row.weigh(of_weights or weights())
+    return row
 
 
-def allowed(
-    of: Passage | None = None,
-    metadata_score: float = 0.5,
-    freshness: FreshnessStatus = "undated",
-    metadata_hits: tuple[str, ...] = (),
-    **fields: Any,
-) -> Candidate:
-    """A candidate as ``filter`` returns it."""
-    return candidate(of, **fields)._replace(
-        metadata_score=metadata_score, metadata_hits=metadata_hits, freshness=freshness
-    )
-
-
-def ranked(
-    of: Passage | None = None,
-    final: float = 0.5,
-    diversity_penalty: float = 0.0,
-    vocabulary_hits: tuple[str, ...] = (),
-    duplicate_of: str | None = None,
-    **fields: Any,
-) -> Candidate:
+def ranked(of: Passage | None = None, final: float = 0.5, **fields: Any) -> Candidate:
     """A candidate as ``rank`` returns it, with this final score."""
-    filtered = allowed(of, **fields)
-    metadata = normalize_metadata(filtered.metadata_score), filtered.metadata_hits
-    score = filtered.score.with_role(metadata, (0.0, vocabulary_hits), weights())
-    score = score._replace(final=final, diversity_penalty=diversity_penalty)
-    return filtered._replace(score=score, duplicate_of=duplicate_of)
+    row = candidate(of, **fields)
+    row.metadata, row.final = normalize_metadata(row.metadata_score), final
+    return row
 
 
 NOISE = Noise(floor=0.2, related=0.6)
@@ -148,8 +120,8 @@ def evidence(
 
 def rejected(
     code: RejectionCode, of: Passage | None = None, note: str = "so", **fields: Any
-) -> RejectedCandidate:
-    return RejectedCandidate(candidate(of or passage("rejected"), **fields), code, note)
+) -> Candidate:
+    return candidate(of or passage("rejected"), code=code, note=note, **fields)
 
 
 def query(task: str = "token rotation", role: Overlay | None = None) -> Query:
@@ -164,25 +136,19 @@ SUPPORTED = evidence({1: {0, 1}})
 
 def retrieval(
     request: ResolvedRequest,
-    selection: Selection | None = None,
-    filtered: Sequence[RejectedCandidate] = (),
+    ranked: Sequence[Candidate] = (),
+    filtered: Sequence[Candidate] = (),
     **fields: Any,
 ) -> Retrieval:
     """What the steps return for a request; ``filtered`` are the candidates that filter rejected."""
-    selection = selection or Selection()
-    not_selected = [rejection.candidate for rejection in (*filtered, *selection.rejected)]
     settings: dict[str, Any] = {
         "query": query(request.task, request.overlay),
         "evidence": SUPPORTED,
         "weights": weights(request.overlay, request.fusion),
         "corpus": CORPUS,
-        "semantic": SemanticReport(),
-        "rerank": None,
         "pool": Pool(),
-        "candidates": [*selection.selected, *not_selected],
-        "rejected": filtered,
-        "ranked": selection.selected,
-        "selection": selection,
+        "candidates": [*ranked, *filtered],
+        "ranked": ranked,
     }
     return Retrieval(**(settings | fields))
 

@@ -16,6 +16,7 @@ from rolebundle.contracts.bundle import (
     ScoreWeights,
     SelectedChunk,
 )
+from rolebundle.contracts.codes import WARNINGS
 from rolebundle.contracts.comparison import ComparedPassage, Comparison, RoleView, Standing
 from rolebundle.contracts.document import DocumentMetadata, Passage
 from rolebundle.contracts.marks import MarkRecord
@@ -26,7 +27,6 @@ from rolebundle.interfaces.excerpt import Terms
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.page import FILE, Site, marked_parts, marked_text, render, visible
 from rolebundle.interfaces.render import query_terms, replica_note
-from rolebundle.retrieval.answer.packet import WARNINGS_OF_PASSAGES
 from rolebundle.retrieval.answer.passage_text import limited_use
 from rolebundle.retrieval.filter import age_days, freshness_at
 from rolebundle.retrieval.lookups.inspection import MAX_PASSAGES, DocumentInspection
@@ -35,6 +35,10 @@ from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import Finding
 from rolebundle.storage.content.quarantine import Flagged
 from rolebundle.text.counts import counted
+
+_OF_PASSAGES = ("NO_HIGH_TRUST_MATCH", "ONLY_SHARED_CORPUS", "STALE_DOMINANT")
+"""Warnings that say nothing about an empty answer."""
+
 
 MAX_NOTES = 3
 
@@ -155,10 +159,10 @@ def _warnings(bundle: RetrievalBundle) -> list[tuple[str, str, str]]:
         (
             warning.code,
             "" if warning.message == lead else warning.message,
-            words.WARNING_ADVICE.get(warning.code, ""),
+            WARNINGS[warning.code].advice,
         )
         for warning in bundle.warnings
-        if bundle.selected or warning.code not in WARNINGS_OF_PASSAGES
+        if bundle.selected or warning.code not in _OF_PASSAGES
     ]
 
 

@@ -6,33 +6,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from rolebundle.contracts.codes import REJECTIONS
 from rolebundle.contracts.terms import (
     RANKED_LOWER,
     FallbackAction,
     RejectionCode,
-    WarningCode,
 )
 from rolebundle.contracts.why import FoundBy
 from rolebundle.retrieval import filter as metadata_filter
-from rolebundle.retrieval.answer import packet
 
-REJECTION: Mapping[RejectionCode, str] = {
-    "forbidden_source": "from a source that this role may not use",
-    "role_mismatch": "written for other roles",
-    "rejected_by_mark": "marked as wrong",
-    "taint_blocked": "not trusted enough for this action",
-    "not_yet_valid": "not valid yet",
-    "expired": "no longer valid",
-    "stale": "older than this role accepts",
-    "requires_approval": "needs an approval for this action",
-    "low_score": "score too low",
-    "duplicate": "the same text as a better passage",
-    "conflict_downrank": "replaced by a newer document",
-    "budget_cut": "below the last place of the answer",
-    "already_seen": "the caller already has it",
-    "quarantined": "in quarantine, because the scan found something dangerous",
-}
-WARNING_ADVICE: Mapping[WarningCode, str] = packet.ADVICE
+REJECTION: Mapping[RejectionCode, str] = {code: row.plain for code, row in REJECTIONS.items()}
 ACTION: Mapping[FallbackAction, str] = {
     "continue": "The passages can be used.",
     "warn": "The passages can be used with care.",

@@ -11,11 +11,10 @@ import re
 import stat
 from collections.abc import Sequence
 from hashlib import sha256
-from itertools import groupby
 from threading import Thread
 from typing import Literal
 
-from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
+from rolebundle.contracts.bundle import BundleWarning, SelectedChunk
 from rolebundle.contracts.terms import WarningCode
 from rolebundle.storage.content.documents import SourceFile
 from rolebundle.text.counts import counted, first_of
@@ -117,25 +116,20 @@ def shown_path(location: str, path: str) -> str | None:
     return location
 
 
-def with_paths(bundle: RetrievalBundle, files: Sequence[SourceFile]) -> RetrievalBundle:
-    """The bundle, in which each citation has the absolute path of its file."""
-    locations = {file.chunk_id: shown_path(file.location, file.path) for file in files}
-    return bundle.model_copy(
-        update={
-            "selected": [
-                passage.model_copy(
-                    update={
-                        "citation": passage.citation.model_copy(
-                            update={"absolute_path": locations[passage.chunk_id]}
-                        )
-                    }
-                )
-                if passage.chunk_id in locations
-                else passage
-                for passage in bundle.selected
-            ]
-        }
-    )
+def with_paths(
+    selected: Sequence[SelectedChunk], files: Sequence[SourceFile]
+) -> list[SelectedChunk]:
+    """The passages, in whose citations are the absolute paths of their files."""
+    places = {file.chunk_id: shown_path(file.location, file.path) for file in files}
+    return [
+        _with_path(chunk, places[chunk.chunk_id]) if chunk.chunk_id in places else chunk
+        for chunk in selected
+    ]
+
+
+def _with_path(chunk: SelectedChunk, path: str | None) -> SelectedChunk:
+    citation = chunk.citation.model_copy(update={"absolute_path": path})
+    return chunk.model_copy(update={"citation": citation})
 
 
 def source_warnings(
@@ -144,24 +138,21 @@ def source_warnings(
     """A warning about files that changed, are gone, or could not be checked; none if all are ok."""
     known = [file for file in files if file.modified_ns]
     states = file_states(list({file.location: file for file in known}.values()), seconds)
-    if all(state == "same" for state in states.values()):
-        return []
-    paths: dict[SourceState, list[str]] = {
-        state: sorted({file.path for file in found})
-        for state, found in groupby(
-            sorted(known, key=lambda file: states[file.location]),
-            key=lambda file: states[file.location],
-        )
-    }
     outcomes: tuple[tuple[SourceState, str], ...] = (
         ("changed", "changed"),
         ("gone", "no longer there"),
         ("unknown", "could not be checked"),
     )
-    found = [f"{_named(paths[state])} {outcome}" for state, outcome in outcomes if state in paths]
+    paths = {
+        outcome: sorted({file.path for file in known if states[file.location] == state})
+        for state, outcome in outcomes
+    }
+    found = [f"{_named(named)} {outcome}" for outcome, named in paths.items() if named]
+    if not found:
+        return []
     message = f"since the ingest: {'; '.join(found)}"
     code: WarningCode = "SOURCE_UNCHECKED"
-    if paths.keys() & {"changed", "gone"}:
+    if paths["changed"] or paths["no longer there"]:
         code, message = "SOURCE_CHANGED", f"{message}; run `rolebundle ingest`"
     return [BundleWarning.model_construct(code=code, message=message)]
 

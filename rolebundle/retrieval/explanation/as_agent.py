@@ -1,4 +1,4 @@
-"""What keeps a passage from an agent, for the owner of the corpus alone.
+"""What keeps a passage from an agent or from an answer, for the owner of the corpus alone.
 
 The rules of the policy come first, because what they hide is in no search of the agent. What the
 agent sees is explained by the steps of its answer.
@@ -6,34 +6,33 @@ agent sees is explained by the steps of its answer.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
+from shlex import quote
 
+from rolebundle.contracts.bundle import KeptBack
+from rolebundle.contracts.codes import REJECTIONS
 from rolebundle.contracts.policy import AgentRule
 from rolebundle.contracts.terms import HidingRule, level_rank
 from rolebundle.contracts.why import Hidden, Why, WhyAsAgent
-from rolebundle.errors import AccessDenied
+from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.policy.access import active_policy, rule_for
 from rolebundle.retrieval.lexical import match_expression
 from rolebundle.retrieval.lookups.lookup import ReferenceScope, resolve_reference
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.content import quarantine
+from rolebundle.storage.content.quarantine import Flagged
 from rolebundle.storage.indexes import compartments, lexical_index
 from rolebundle.storage.indexes.compartments import Compartment
+from rolebundle.text.references import may_be_stored, named_document
 
 MAX_COUNTED = 100
 """Of each compartment at most so many passages are counted: what a lane proposes at first."""
-RULES: dict[str, HidingRule] = {
-    "forbidden_source": "role",
-    "role_mismatch": "role",
-    "rejected_by_mark": "mark",
-    "taint_blocked": "trust",
-    "requires_approval": "trust",
-    "not_yet_valid": "validity",
-    "expired": "validity",
-    "stale": "validity",
-}
-"""The rules that reject what an agent sees, by the code of the rejection."""
+MAX_NAMED = 5
+"""So many documents are named; `rolebundle corpus quarantine list` has all."""
+_MAX_PASSAGES = 50
 _NEXT: dict[HidingRule, str] = {
     "role": "`rolebundle overlay show ROLE`; change the overlay, or ask in another role",
     "mark": "`rolebundle mark list`",
@@ -75,9 +74,8 @@ def with_answer(why: WhyAsAgent, answer: Why | AccessDenied) -> WhyAsAgent:
         hidden = [Hidden(rule="role", note=answer.message, next=answer.hint)]
         return why.model_copy(update={"hidden": hidden})
     hidden = []
-    if answer.code in RULES:
+    if answer.code and (rule := REJECTIONS[answer.code].rule):
         note = f"{answer.code}: {answer.notes}"
-        rule = RULES[answer.code]
         hidden = [Hidden(rule=rule, note=note, next=_NEXT[rule])]
     update = {"hidden": hidden, "locator": answer.locator, "why": answer}
     return why.model_copy(update=update)
@@ -141,3 +139,54 @@ def hidden_candidates(corpus: Corpus, agent: str | None, task: str) -> dict[str,
                 )
                 counts[hidden.rule] += len(found)
     return dict(+counts)
+
+
+# -- the quarantine ------------------------------------------------------------------------------
+
+
+def kept_back(corpus: Corpus, task: str) -> list[KeptBack]:
+    """The quarantined documents that have the task's words, best first; ties by id.
+
+    Args:
+        corpus: the whole corpus, with its quarantine.
+        task: the task of the request.
+    """
+    scores: dict[int, float] = {}
+    with corpus.reading():
+        quarantined = [
+            compartment.id
+            for compartment in compartments.visible_compartments(corpus)
+            if compartment.quarantined and compartment.chunks
+        ]
+        terms = build_query(task, None).task_terms if quarantined else ()
+        if not terms:
+            return []
+        match = match_expression(terms)
+        for compartment in quarantined:
+            scores |= lexical_index.search(corpus, compartment, match, _MAX_PASSAGES)
+        documents = quarantine.quarantined_with(corpus, scores)
+    return [
+        KeptBack(document_id=document.document_id, kinds=_kinds(document))
+        for document in documents[:MAX_NAMED]
+    ]
+
+
+def _kinds(document: Flagged) -> list[str]:
+    kinds: list[str] = json.loads(document.scanned.kinds)
+    return kinds
+
+
+def quarantined_error(corpus: Corpus, reference: str, scope: ReferenceScope) -> UsageError | None:
+    """The error for a reference that names a quarantined document; ``None`` if it names none."""
+    if not may_be_stored(reference):
+        return None
+    name = named_document(reference)
+    with corpus.reading():
+        document = quarantine.quarantined_named(corpus, reference, name, scope.locations(name))
+    if document is None:
+        return None
+    return UsageError(
+        "quarantined",
+        f"{reference}: quarantined: {', '.join(_kinds(document))}",
+        f"rolebundle corpus quarantine show {quote(document.document_id)}",
+    )

@@ -11,7 +11,6 @@ from rolebundle.contracts.bundle import (
     IndexState,
     Rejection,
     ReplicaState,
-    RerankState,
     RetrievalBundle,
     SelectedChunk,
 )
@@ -45,6 +44,16 @@ _KIND_OF_FIELD: dict[str, PassageChangeKind] = {
     "overlay_hits": "score",
 }
 """The kind of a change by the field of a passage; for any other field it is `metadata`."""
+_OF_WARNINGS: tuple[tuple[WarningCode, CauseKind, str, str], ...] = (
+    ("SEMANTIC_LANE_DEGRADED", "semantic_lane", "as asked for", "degraded"),
+    ("INDEX_STALE", "vectors", "complete", "incomplete"),
+    ("RERANK_DEGRADED", "rerank", "as asked for", "degraded"),
+)
+"""Warnings that are causes, with the words for answers without and with them."""
+_UNKNOWN = (
+    "corpus, overlay and index are the same: the version of rolebundle, of its libraries "
+    "or of the model is another one, or the bundle was altered"
+)
 _AFTER_ALL_RANKS = 1 << 30
 
 Result = SelectedChunk | Rejection
@@ -57,13 +66,16 @@ def request_of(bundle: RetrievalBundle) -> RetrievalRequest:
         UsageError: ``bundle_not_replayable`` with the field that is missing, or
             ``bundle_malformed`` if a field has a value that no request may have.
     """
-    missing = next(_missing(bundle), None)
-    if missing is not None:
-        raise UsageError(
-            "bundle_not_replayable",
-            f"{missing}: is missing, so the request cannot be repeated",
-            "replay takes a whole bundle of `rolebundle retrieve --format json`",
-        )
+    needed = {"corpus": bundle.corpus, "request": bundle.request, "overlay": bundle.overlay}
+    if not bundle.role_id:
+        del needed["overlay"]
+    for field, value in needed.items():
+        if value is None:
+            raise UsageError(
+                "bundle_not_replayable",
+                f"{field}: is missing, so the request cannot be repeated",
+                "replay takes a whole bundle of `rolebundle retrieve --format json`",
+            )
     assert bundle.request is not None
     values = {
         "task": bundle.query.task_text,
@@ -82,15 +94,6 @@ def request_of(bundle: RetrievalBundle) -> RetrievalRequest:
             f"{_FIELD_OF.get(name, f'request.{name}')}: {mistake.message}",
             "use the bundle as it was written",
         ) from None
-
-
-def _missing(bundle: RetrievalBundle) -> Iterator[str]:
-    if bundle.corpus is None:
-        yield "corpus"
-    if bundle.request is None:
-        yield "request"
-    if bundle.role_id and bundle.overlay is None:
-        yield "overlay"
 
 
 def compare_bundles(
@@ -129,103 +132,49 @@ def compare_bundles(
 
 
 def _causes(before: RetrievalBundle, after: RetrievalBundle) -> list[Cause]:
-    causes = [
-        *_corpus_causes(before.corpus, after.corpus),
-        *_overlay_causes(before, after),
-        *_warning_causes(
-            before, after, "SEMANTIC_LANE_DEGRADED", "semantic_lane", "as asked for", "degraded"
-        ),
-        *_warning_causes(before, after, "INDEX_STALE", "vectors", "complete", "incomplete"),
-        *_rerank_causes(before, after),
-    ]
-    return causes or [
-        _cause(
-            "unknown",
-            "",
-            "",
-            "corpus, overlay and index are the same: the version of rolebundle, of its libraries "
-            "or of the model is another one, or the bundle was altered",
-        )
-    ]
+    """One cause for each part of the two bundles that is different."""
+    overlays = [bundle.overlay.digest if bundle.overlay else "none" for bundle in (before, after)]
+    message = f"the overlay of {before.role_id or 'no role'} has other content"
+    parts = [*_corpus_parts(before.corpus, after.corpus)]
+    parts.append(("overlay", overlays[0], overlays[1], message))
+    causes = [Cause(kind=kind, before=a, after=b, message=c) for kind, a, b, c in parts if a != b]
+    for code, kind, sound, poor in _OF_WARNINGS:
+        then, today = _messages(before, code), _messages(after, code)
+        if then != today:
+            values = [poor if messages else sound for messages in (then, today)]
+            message = f"today: {today}" if today else f"before: {then}"
+            causes.append(Cause(kind=kind, before=values[0], after=values[1], message=message))
+    if before.rerank and after.rerank:
+        models = [f"{rerank.provider}:{rerank.model}" for rerank in (before.rerank, after.rerank)]
+        message = "another model reranks"
+        if models[0] != models[1]:
+            causes.append(Cause(kind="rerank", before=models[0], after=models[1], message=message))
+    return causes or [Cause(kind="unknown", before="", after="", message=_UNKNOWN)]
 
 
-def _corpus_causes(before: CorpusState | None, after: CorpusState | None) -> Iterator[Cause]:
+def _corpus_parts(
+    before: CorpusState | None, after: CorpusState | None
+) -> Iterator[tuple[CauseKind, str, str, str]]:
     if before is None or after is None:
         return
     if before.corpus_id != after.corpus_id:
-        yield _cause("corpus", before.corpus_id, after.corpus_id, "it is another corpus")
+        yield "corpus", before.corpus_id, after.corpus_id, "it is another corpus"
     elif before.generation != after.generation:
-        yield _cause(
+        counts = f"{counted(before.documents, 'document')} and {counted(before.chunks, 'chunk')}"
+        yield (
             "generation",
             str(before.generation),
             str(after.generation),
-            "the corpus was written to: "
-            f"{counted(before.documents, 'document')} and {counted(before.chunks, 'chunk')} "
-            f"before, {after.documents} and {after.chunks} today",
+            f"the corpus was written to: {counts} before, "
+            f"{after.documents} and {after.chunks} today",
         )
-    elif before.replica != after.replica:
-        yield _cause(
-            "generation",
-            _published(before.replica),
-            _published(after.replica),
-            "it is another replica of the corpus, or one that was published again",
-        )
-    if before.file != after.file:
-        yield _cause("file", before.file, after.file, "the corpus file has another name")
-    if before.schema_version != after.schema_version:
-        yield _cause(
-            "schema",
-            str(before.schema_version),
-            str(after.schema_version),
-            "it is another version of rolebundle",
-        )
-    if before.index != after.index:
-        yield _cause(
-            "index", _index(before.index), _index(after.index), "it is another embedding index"
-        )
-
-
-def _overlay_causes(before: RetrievalBundle, after: RetrievalBundle) -> Iterator[Cause]:
-    then, today = before.overlay, after.overlay
-    if then == today:
-        return
-    yield _cause(
-        "overlay",
-        then.digest if then else "none",
-        today.digest if today else "none",
-        f"the overlay of {before.role_id or 'no role'} has other content",
-    )
-
-
-def _rerank_causes(before: RetrievalBundle, after: RetrievalBundle) -> Iterator[Cause]:
-    yield from _warning_causes(
-        before, after, "RERANK_DEGRADED", "rerank", "as asked for", "degraded"
-    )
-    then, today = before.rerank, after.rerank
-    if then and today and _model(then) != _model(today):
-        yield _cause("rerank", _model(then), _model(today), "another model reranks")
-
-
-def _model(rerank: RerankState) -> str:
-    return f"{rerank.provider}:{rerank.model}"
-
-
-def _warning_causes(
-    before: RetrievalBundle,
-    after: RetrievalBundle,
-    code: WarningCode,
-    kind: CauseKind,
-    without_warning: str,
-    with_warning: str,
-) -> Iterator[Cause]:
-    then, today = _messages(before, code), _messages(after, code)
-    if then != today:
-        yield _cause(
-            kind,
-            with_warning if then else without_warning,
-            with_warning if today else without_warning,
-            f"today: {today}" if today else f"before: {then}",
-        )
+    else:
+        again = "it is another replica of the corpus, or one that was published again"
+        yield "generation", _published(before.replica), _published(after.replica), again
+    yield "file", before.file, after.file, "the corpus file has another name"
+    versions = str(before.schema_version), str(after.schema_version)
+    yield "schema", *versions, "it is another version of rolebundle"
+    yield "index", _index(before.index), _index(after.index), "it is another embedding index"
 
 
 def _published(replica: ReplicaState | None) -> str:
@@ -240,10 +189,6 @@ def _index(index: IndexState | None) -> str:
     if index is None:
         return "none"
     return f"{index.provider}:{index.model}, {index.dimensions} dimensions, {index.chunker}"
-
-
-def _cause(kind: CauseKind, before: str, after: str, message: str) -> Cause:
-    return Cause(kind=kind, before=before, after=after, message=message)
 
 
 # -- candidates ----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from time import perf_counter
@@ -11,10 +12,10 @@ from rolebundle.contracts.document import Passage
 from rolebundle.contracts.lookup import FoundLine, FoundLines
 from rolebundle.contracts.operation_requests import DEFAULT_LINES, GrepRequest
 from rolebundle.errors import Interrupted, UsageError
-from rolebundle.retrieval.answer.selected_chunk import passage_mark
-from rolebundle.retrieval.lookups.line_pattern import LinePattern
+from rolebundle.retrieval.bundle import passage_mark
 from rolebundle.retrieval.lookups.listing import READ_AT_ONCE, documents_below
 from rolebundle.retrieval.lookups.lookup import ReferenceScope, has_lines_of_file
+from rolebundle.scan import linear
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content.documents import DocumentName
 from rolebundle.storage.content.passages import (
@@ -24,10 +25,18 @@ from rolebundle.storage.content.passages import (
     placed_texts,
 )
 from rolebundle.storage.verify import verify_passages
+from rolebundle.text.references import may_be_stored
 
 MAX_SECONDS = 10.0
 """How long the texts may be searched; 20,000 passages take a tenth of a second. Only texts that the
 agent may read are timed, so that the bound does not depend on others."""
+
+
+MAX_SHOWN = 300
+"""So many characters of a longer line are shown."""
+_EACH_LINE = "(?m)"
+"""``^`` and ``$`` match at each line."""
+_ESCAPE = re.compile(r"\\(?:[pP](?:\{[^}]*\}|.)|.)", re.DOTALL)
 
 
 class _Hit(NamedTuple):
@@ -113,12 +122,12 @@ def _hits(
                         "search only a folder or source, or with a simpler expression",
                     )
                 has_lines = has_lines_of_file(text.content, text.start_line, text.end_line)
-                for match in matches:
-                    line = text.start_line + match.number if has_lines else None
+                for place, shown in matches:
+                    line = text.start_line + place if has_lines else None
                     # Chunks may overlap.
                     if line is None or line > last_line:
                         last_line, number = line or last_line, number + 1
-                        yield _Hit(name.document_id, number, text.rowid, line, match.shown)
+                        yield _Hit(name.document_id, number, text.rowid, line, shown)
 
 
 def _readable_texts(
@@ -128,7 +137,7 @@ def _readable_texts(
     if scope.may_read is None:
         return texts
     passages = passages_of_documents(corpus, documents)
-    readable = {passage.rowid for passage in passages if scope.may_read(passage)}
+    readable = {passage.rowid for passage in filter(scope.reads, passages)}
     return {
         document: [text for text in placed if text.rowid in readable]
         for document, placed in texts.items()
@@ -146,3 +155,78 @@ def _line(hit: _Hit, passage: Passage) -> FoundLine:
         mark=passage_mark(passage),
         superseded_by=[newer.document_id for newer in passage.superseded_by] or None,
     )
+
+
+# -- the pattern ---------------------------------------------------------------------------------
+
+
+class LinePattern:
+    """An exact text or a regular expression of RE2. Case counts only if it has a capital letter.
+
+    Args:
+        pattern: what is searched for.
+        is_regex: whether it is a regular expression.
+
+    Raises:
+        UsageError: ``bad_pattern``: it is empty, matches the empty text, or has a line break, or
+            RE2 does not accept it.
+    """
+
+    def __init__(self, pattern: str, *, is_regex: bool) -> None:
+        letters = _ESCAPE.sub("", pattern) if is_regex else pattern
+        try:
+            _check_text(pattern, is_regex=is_regex)
+            self._regex = linear.check(
+                _EACH_LINE + pattern if is_regex else pattern,
+                literal=not is_regex,
+                case_sensitive=any(map(str.isupper, letters)),
+                never_nl=True,
+            )
+        except linear.PatternError as error:
+            raise UsageError(
+                "bad_pattern",
+                f"pattern: {str(error).replace(_EACH_LINE, '')}",
+                "give an exact text"
+                + (r", or an expression of RE2 such as E-\d{4}" if is_regex else " of one line"),
+            ) from None
+
+    def find(self, text: str) -> Iterator[tuple[int, str]]:
+        """The numbers of the lines that have a match, from 0, and what is shown of each."""
+        data = text.encode()
+        number = start = 0
+        while start <= len(data) and (match := self._regex.search(data, start)):
+            line_start = data.rfind(b"\n", 0, match.start()) + 1
+            line_end = data.find(b"\n", match.end())
+            line_end = len(data) if line_end < 0 else line_end
+            number += data.count(b"\n", start, line_start)
+            before, found, after = (
+                part.decode()
+                for part in (
+                    data[line_start : match.start()],
+                    data[match.start() : match.end()],
+                    data[match.end() : line_end],
+                )
+            )
+            yield number, _shown(before, found, after.rstrip())
+            number, start = number + 1, line_end + 1
+
+
+def _check_text(pattern: str, *, is_regex: bool) -> None:
+    if not pattern.strip():
+        raise linear.PatternError("is empty")
+    if not may_be_stored(pattern):
+        raise linear.PatternError("holds unpaired surrogates, which are not Unicode text")
+    breaks = {"\n", "\r"} | ({r"\n", r"\r"} if is_regex else set())
+    if breaks & {*pattern, *_ESCAPE.findall(pattern)}:
+        raise linear.PatternError("has a line break, and lines are searched one by one")
+
+
+def _shown(before: str, found: str, after: str) -> str:
+    """A line, or the part around its match if it is long."""
+    line = f"{before}{found}{after}"
+    if len(line) <= MAX_SHOWN:
+        return line
+    space = max(0, MAX_SHOWN - len(found))
+    start = max(0, min(len(before) - space // 2, len(line) - MAX_SHOWN))
+    end = start + MAX_SHOWN
+    return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.index import Noise
 from rolebundle.errors import CorpusCorrupt
+from rolebundle.retrieval.candidate import Hit
 from rolebundle.retrieval.lookups.lookup import (
     ReferenceScope,
     readable_passages,
@@ -64,27 +65,20 @@ class Replaced(NamedTuple):
     state: ReplacedState
 
 
-class Neighbour(NamedTuple):
-    """A passage of another document, and the cosine of the two vectors, in [-1, 1]."""
-
-    passage: Passage
-    cosine: float
-
-
 class Neighbours(NamedTuple):
     """The passages of other documents that are nearest to one passage.
 
     Attributes:
         chunk_id: the passage.
         model: ``provider:model`` of the vectors; empty if there is no index.
-        nearest: the nearest first.
+        nearest: the passages with their cosines, the nearest first.
         noise: what the model's cosines mean; ``None`` if that was not measured.
         problem: why there are none; empty if they were searched.
     """
 
     chunk_id: str
     model: str = ""
-    nearest: Sequence[Neighbour] = ()
+    nearest: Sequence[Hit] = ()
     noise: Noise | None = None
     problem: str = ""
 
@@ -251,8 +245,8 @@ def _neighbours(
     passages = passages_by_rowid(corpus, [*cosines][:limit])
     verify_passages(corpus, [*passages])
     nearest = [
-        Neighbour(passages[rowid], cosine)
+        Hit(passages[rowid], cosine=cosine)
         for rowid, cosine in cosines.items()
-        if rowid in passages and (scope.may_read is None or scope.may_read(passages[rowid]))
+        if rowid in passages and scope.reads(passages[rowid])
     ]
     return neighbours._replace(nearest=nearest[:MAX_NEIGHBOURS])

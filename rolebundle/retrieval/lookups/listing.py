@@ -9,7 +9,7 @@ from rolebundle.contracts.lookup import ListedDocument, Listing, Lookup, LookupF
 from rolebundle.contracts.operation_requests import DEFAULT_LISTED, MAX_REFERENCES, ListRequest
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.answer.source_files import shown_path
-from rolebundle.retrieval.lookups.lookup import Part, ReferenceScope, look_up
+from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents
 from rolebundle.storage.content.documents import DocumentName
@@ -81,7 +81,12 @@ def documents_below(corpus: Corpus, prefix: str, scope: ReferenceScope) -> list[
 
 
 def look_up_all(
-    corpus: Corpus, references: Sequence[str], scope: ReferenceScope, part: Part
+    corpus: Corpus,
+    references: Sequence[str],
+    scope: ReferenceScope,
+    *,
+    outline: bool = False,
+    section: str | None = None,
 ) -> Lookups:
     """Look up references and globs; what several of them name comes once.
 
@@ -89,7 +94,8 @@ def look_up_all(
         corpus: an open corpus.
         references: each as for :func:`look_up`, or a glob of paths or ids.
         scope: what they may name.
-        part: which part of each document is looked up.
+        outline: whether only the headings of each document are given.
+        section: the heading of each document whose text is looked up.
     """
     found: dict[tuple[str, ...], Lookup] = {}
     failures: list[LookupFailure] = []
@@ -98,7 +104,7 @@ def look_up_all(
             failures.append(reference)
             continue
         try:
-            lookup = look_up(corpus, reference, scope, part)
+            lookup = look_up(corpus, reference, scope, outline=outline, section=section)
             parts = (f"{passage.chunk_id} {passage.locator}" for passage in lookup.passages)
             found.setdefault((lookup.kind, lookup.document.document_id, *parts), lookup)
         except (UsageError, AccessDenied) as error:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage
-from rolebundle.contracts.lookup import FoundDocument, FoundPassage, Lookup, LookupKind
+from rolebundle.contracts.lookup import FoundDocument, FoundPassage, Heading, Lookup, LookupKind
 from rolebundle.contracts.replay import Whereabouts
 from rolebundle.errors import AccessDenied, UsageError
-from rolebundle.retrieval.answer.selected_chunk import passage_mark
 from rolebundle.retrieval.answer.source_files import source_warnings
-from rolebundle.retrieval.lookups.outline import outline_of, section_of
+from rolebundle.retrieval.bundle import columns, passage_mark
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.content import documents
 from rolebundle.storage.content.documents import DocumentName, source_files
@@ -23,11 +23,21 @@ from rolebundle.storage.content.passages import (
 )
 from rolebundle.storage.verify import verify_documents, verify_passages
 from rolebundle.text import references
+from rolebundle.text.counts import first_of
 from rolebundle.text.paths import locations
 from rolebundle.text.references import Lines, Passages, may_be_stored
 
 _MAX_NAMED = 5
 """So many documents are named in an error."""
+_DOCUMENT_COLUMNS = (
+    *("document_id", "source_id", "title", "uri", "document_type", "domain", "trust_tier"),
+    *("updated_at", "inferred_at", "valid_from", "valid_until"),
+)
+_MAX_HEADINGS = 12
+_MARKDOWN = (".md", ".markdown", ".mdx", ".qmd", ".rmd")
+_UNDERLINED = (*_MARKDOWN, ".rst", ".txt")
+_MARKED = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*")
+_UNDERLINE = re.compile(r"([=\-`:.'\"~^_*+#])\1{2,}\s*")
 _MAX_TRIED = 20
 """Of so many documents it is checked whether a role may read them, to suggest them."""
 
@@ -46,6 +56,10 @@ class ReferenceScope(NamedTuple):
     absolute: bool = False
     folder: str | None = None
     may_read: Callable[[Passage], bool] | None = None
+
+    def reads(self, passage: Passage) -> bool:
+        """Whether a passage may be read."""
+        return self.may_read is None or self.may_read(passage)
 
     def locations(self, path: str) -> list[str]:
         """The locations of files that a path may mean."""
@@ -66,18 +80,13 @@ class Named(NamedTuple):
     lines: tuple[int, int] | None = None
 
 
-class Part(NamedTuple):
-    """Which part of a document is looked up: its headings, the text below one, or all of it."""
-
-    outline: bool = False
-    section: str | None = None
-
-
 def look_up(
     corpus: Corpus,
     reference: str,
     scope: ReferenceScope,
-    part: Part = Part(),  # noqa: B008
+    *,
+    outline: bool = False,
+    section: str | None = None,
 ) -> Lookup:
     """Look up the chunk, the document, the passages or the lines that a reference names.
 
@@ -87,7 +96,8 @@ def look_up(
             inclusive, where an id may stand for the path; or ``#document_id:from:count`` with
             passages from 1.
         scope: what it may name. Passages that no role may read are left out.
-        part: which part of the document that has them is looked up instead.
+        outline: whether only the headings of the document that has them are given.
+        section: the heading of that document whose text is looked up instead.
 
     Raises:
         UsageError: nothing has this reference, it names several documents, or the document has no
@@ -98,13 +108,13 @@ def look_up(
     named = resolve_reference(corpus, reference, scope)
     passages = readable_passages(reference, named.passages, scope)
     headings = None
-    if part != Part():
+    if outline or section is not None:
         document = passages[0].document.document_id
         passages = readable_passages(reference, passages_of_document(corpus, document), scope)
         headings = outline_of(passages)
         named = Named("document", passages)
-    if headings is not None and part.section is not None:
-        heading = section_of(headings, document, part.section)
+    if headings is not None and section is not None:
+        heading = section_of(headings, document, section)
         lines = heading.start_line, heading.end_line
         passages = [
             passage
@@ -131,11 +141,7 @@ def _chunk_id_of(corpus: Corpus, reference: str, scope: ReferenceScope) -> str |
         named = find_reference(corpus, reference, scope)
     except UsageError:
         return None
-    found = [
-        passage
-        for passage in (named.passages if named else ())
-        if scope.may_read is None or scope.may_read(passage)
-    ]
+    found = [*filter(scope.reads, named.passages if named else ())]
     # Another passage may share a line of the locator.
     found = [passage for passage in found if passage.locator == reference] or found
     return found[0].chunk_id if len(found) == 1 else None
@@ -149,9 +155,7 @@ def readable_passages(
     Raises:
         AccessDenied: ``role_denied``: no role may read any.
     """
-    if scope.may_read is None:
-        return passages
-    readable = [passage for passage in passages if scope.may_read(passage)]
+    readable = [*filter(scope.reads, passages)]
     if not readable:
         raise AccessDenied(
             "role_denied",
@@ -296,7 +300,7 @@ def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[
     found: list[str] = []
     for document_id in near[:_MAX_TRIED]:
         passages = passages_of_documents(corpus, [rows[document_id]])
-        if scope.may_read is None or any(map(scope.may_read, passages)):
+        if scope.may_read is None or any(map(scope.reads, passages)):
             found.append(f"{document_id}{end}")
         if len(found) == references.MAX_SUGGESTIONS:
             break
@@ -321,18 +325,8 @@ def _lookup(corpus: Corpus, reference: str, named: Named) -> Lookup:
         reference=reference,
         kind=named.kind,
         document=FoundDocument(
-            document_id=document.document_id,
-            source_id=document.source_id,
-            title=document.title,
-            uri=document.uri,
-            document_type=document.document_type,
-            domain=document.domain,
-            trust_tier=document.trust_tier,
-            updated_at=document.updated_at,
-            inferred_at=document.inferred_at,
+            **columns(document, *_DOCUMENT_COLUMNS),
             attributes={key: list(texts) for key, texts in document.attributes} or None,
-            valid_from=document.valid_from,
-            valid_until=document.valid_until,
             superseded_by=[newer.document_id for newer in first.superseded_by],
         ),
         passages=[
@@ -365,3 +359,100 @@ def _passage(passage: Passage, place: int | None, lines: tuple[int, int] | None)
         mark=passage_mark(passage),
         content=content,
     )
+
+
+# -- headings ------------------------------------------------------------------------------------
+
+
+def outline_of(passages: Sequence[Passage]) -> list[Heading]:
+    """The headings of a document.
+
+    Args:
+        passages: all passages of the document, in order.
+    """
+    found = [*_headings_in_text(passages)] or [*_headings_of_passages(passages)]
+    last = max((passage.end_line for passage in passages), default=0)
+    ends = [
+        next((line - 1 for line, other, _ in found[place + 1 :] if other <= level), last)
+        for place, (_, level, _) in enumerate(found)
+    ]
+    return [
+        Heading(heading=name, level=level, start_line=line, end_line=max(line, end))
+        for (line, level, name), end in zip(found, ends, strict=True)
+    ]
+
+
+def section_of(outline: Sequence[Heading], document: str, section: str) -> Heading:
+    """The heading that a name means: the one that equals it, else the only one that has it.
+
+    Raises:
+        UsageError: ``not_found``: no heading or several ones have the name.
+    """
+    wanted = _letters(section)
+    equal = [heading for heading in outline if _letters(heading.heading) == wanted]
+    found = equal or [heading for heading in outline if wanted in _letters(heading.heading)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        places = [f"{document}:{heading.start_line}-{heading.end_line}" for heading in found]
+        raise UsageError(
+            "not_found",
+            f"{section}: {document} has several headings of that name",
+            f"get the lines of one of them: {first_of(places, _MAX_HEADINGS)}",
+        )
+    names = [heading.heading for heading in outline]
+    raise UsageError(
+        "not_found",
+        f"{section}: {document} has no such heading",
+        f"its headings are: {first_of(names, _MAX_HEADINGS)}" if names else "get all of it",
+    )
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text)).casefold()
+
+
+def _headings_in_text(passages: Sequence[Passage]) -> Iterator[tuple[int, int, str]]:
+    """The line, level and text of each heading that stands in the file as it is indexed."""
+    levels: dict[str, int] = {}
+    fence = ""
+    for passage in passages:
+        lines = passage.content.split("\n")
+        if len(lines) != passage.end_line - passage.start_line + 1:
+            continue
+        path = passage.path.lower()
+        for place, line in enumerate(lines):
+            mark = line.lstrip()[:3]
+            if mark in ("```", "~~~"):
+                fence = mark if not fence else "" if mark == fence else fence
+            if fence or line[:1].isspace():
+                continue
+            if path.endswith(_MARKDOWN) and (found := _MARKED.fullmatch(line)):
+                yield passage.start_line + place, len(found[1]), found[2]
+            elif path.endswith(_UNDERLINED) and _is_underlined(lines, place):
+                is_over = place > 0 and lines[place - 1] == lines[place + 1]
+                style = lines[place + 1][0] + ("above" if is_over else "")
+                level = levels.setdefault(style, len(levels) + 1)
+                yield passage.start_line + place, level, line.strip()
+
+
+def _is_underlined(lines: Sequence[str], place: int) -> bool:
+    """Whether a line is a heading by the line of marks below it."""
+    line, below = lines[place].rstrip(), lines[place + 1] if place + 1 < len(lines) else ""
+    above = lines[place - 1].strip() if place else ""
+    return (
+        any(map(str.isalnum, line))
+        and _UNDERLINE.fullmatch(below) is not None
+        and len(below.rstrip()) >= len(line)
+        and (not above or above == below.strip())
+    )
+
+
+def _headings_of_passages(passages: Sequence[Passage]) -> Iterator[tuple[int, int, str]]:
+    """The line, level and text of each heading with which a passage begins."""
+    above: tuple[str, ...] = ()
+    for passage in passages:
+        for depth, name in enumerate(passage.headings):
+            if passage.headings[: depth + 1] != above[: depth + 1]:
+                yield passage.start_line, depth + 1, name
+        above = passage.headings

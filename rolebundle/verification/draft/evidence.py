@@ -93,9 +93,10 @@ class Evidence:
         self._corpus.raise_if_interrupted()
         lanes = open_lanes(self._corpus, build_query(text, None), None)
         pool = lanes.propose(Pool(), DEPTH, self._allowed)
-        ranked = sorted(
-            pool.passages.values(), key=lambda p: (-pool.lexical[p.rowid].bm25, p.chunk_id)
+        hits = sorted(
+            pool.hits.values(), key=lambda hit: (-(hit.bm25 or 0.0), hit.passage.chunk_id)
         )
+        ranked = [hit.passage for hit in hits]
         usable = self._usable(ranked)
         if len(usable) < len(ranked) and self._allowed is None:
             # What policy rejects takes no place from what it allows (law 2).

@@ -9,7 +9,7 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.interfaces.render import text
-from rolebundle.retrieval.answer.packet import packet
+from rolebundle.retrieval.answer.passage_text import packet
 from rolebundle.storage.content.stored_document import StoredDocument
 from support.corpora import ask, built, chunk, document, overlay
 

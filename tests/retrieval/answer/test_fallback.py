@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from rolebundle.admin import Admin
 from rolebundle.admin.records import set_policy
 from rolebundle.contracts.bundle import BundleWarning, Fallback, SelectedChunk
+from rolebundle.contracts.codes import Limitation
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import FALLBACK_ACTIONS, FALLBACK_STATES, WarningCode
 from rolebundle.engine import Engine
-from rolebundle.retrieval.answer.fallback import Limitation, decide_fallback, fallback_of
-from rolebundle.retrieval.candidate import RejectedCandidate
-from rolebundle.retrieval.outcome import SemanticReport
+from rolebundle.retrieval.answer.warnings import decide_fallback, fallback_of
+from rolebundle.retrieval.candidate import Candidate, SemanticReport
 from rolebundle.storage.content.quarantine import Scanned
 from rolebundle.storage.content.stored_document import StoredDocument
 from support.corpora import build, document, overlay, resolved
@@ -31,7 +31,7 @@ ROLE = overlay()
 def decided(
     *warned: WarningCode,
     selected: list[SelectedChunk] | None = None,
-    not_selected: list[RejectedCandidate] | None = None,
+    not_selected: list[Candidate] | None = None,
     role: Overlay | None = ROLE,
     degraded: str = "",
     chunks: int = 9,
@@ -39,11 +39,11 @@ def decided(
     request = resolved(role)
     return decide_fallback(
         [answer_passage()] if selected is None else selected,
-        not_selected or [],
         [BundleWarning(code=code, message="m") for code in warned],
         request,
         retrieval(
             request,
+            filtered=not_selected or [],
             corpus=CORPUS.model_copy(update={"chunks": chunks}),
             semantic=SemanticReport(degraded),
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rolebundle.retrieval.answer.selected_chunk import selected_chunk
+from rolebundle.retrieval.bundle import selected_chunk
 from rolebundle.retrieval.evidence import Support
 from support.corpora import overlay, resolved
 from support.values import evidence, passage, ranked

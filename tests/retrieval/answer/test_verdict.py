@@ -17,14 +17,15 @@ from rolebundle.contracts.terms import EmptyReason
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces import render
-from rolebundle.retrieval.answer.fallback import empty_verdict
-from rolebundle.retrieval.answer.packet import packet
+from rolebundle.retrieval.answer.passage_text import packet
+from rolebundle.retrieval.answer.warnings import empty_verdict
+from rolebundle.retrieval.candidate import SemanticReport
 from rolebundle.storage.content.stored_document import StoredDocument
 from support.amounts import few_examples
-from support.corpora import ask, built, document, overlay, scratch_folder
+from support.corpora import ask, built, document, overlay, resolved, scratch_folder
 from support.fake_embedder import BrokenProvider, HashingProvider
 from support.strategies import corpora, overlays, requests
-from support.values import rejected
+from support.values import CORPUS, rejected, retrieval
 
 PROVIDER = HashingProvider()
 VERDICTS = get_args(EmptyReason)
@@ -225,13 +226,14 @@ class TestRule:
     )
     def test_what_counts(self, rejections: list[Any], verdict: EmptyReason) -> None:
         candidates = [rejected(code, **found) for code, found in rejections]
-        assert empty_verdict(candidates, 9, is_incomplete=False) == verdict
-        assert empty_verdict(candidates, 0, is_incomplete=True) == "corpus_empty"
-        half = empty_verdict(candidates, 9, is_incomplete=True)
+        searched = retrieval(resolved(None))
+        empty = searched._replace(corpus=CORPUS.model_copy(update={"chunks": 0}))
+        assert empty_verdict(candidates, searched) == verdict
+        assert empty_verdict(candidates, empty) == "corpus_empty"
+        half = empty_verdict(candidates, searched._replace(semantic=SemanticReport("why")))
         assert half == ("over_budget" if verdict == "over_budget" else "lane_down")
         if candidates and verdict != "over_budget":
-            off = empty_verdict(candidates, 9, is_incomplete=False, is_withheld=True)
-            assert off == "no_evidence"
+            assert empty_verdict(candidates, searched._replace(withheld="so")) == "no_evidence"
 
     def test_every_verdict_is_shown_above(self) -> None:
         source = Path(__file__).read_text("utf-8")

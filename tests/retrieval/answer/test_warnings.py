@@ -10,11 +10,9 @@ import pytest
 from rolebundle.contracts.bundle import SelectedChunk
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.retrieval.answer.fallback import decide_fallback
-from rolebundle.retrieval.answer.warnings import warnings_for
-from rolebundle.retrieval.conflicts import Conflict
+from rolebundle.retrieval.answer.warnings import decide_fallback, warnings_for
+from rolebundle.retrieval.candidate import SemanticReport
 from rolebundle.retrieval.evidence import Evidence
-from rolebundle.retrieval.outcome import Selection, SemanticReport
 from support.corpora import overlay, resolved
 from support.values import (
     answer_passage,
@@ -22,6 +20,7 @@ from support.values import (
     evidence,
     passage,
     ranked,
+    rejected,
     retrieval,
 )
 
@@ -33,7 +32,6 @@ SOUND = [answer_passage(hits=(OWN,)), answer_passage("preferred", hits=(OWN,))]
 def codes(
     selected: Sequence[SelectedChunk],
     counts: dict[Any, int] | None = None,
-    conflicts: Sequence[Conflict] = (),
     role: Overlay | None = None,
     passages: Sequence[Passage] = (),
     task: str = "token rotation",
@@ -45,7 +43,6 @@ def codes(
     Args:
         selected: the passages, as the answer shows them.
         counts: rejection code → number of candidates.
-        conflicts: between them.
         role: the overlay.
         passages: those of the answer, as they are in the corpus.
         task: of the request.
@@ -55,22 +52,20 @@ def codes(
     request = resolved(role, task=task)
     found = warnings_for(
         selected,
-        counts or {},
         request,
         retrieval(
             request,
-            Selection(tuple(map(ranked, passages)), conflicts=tuple(conflicts)),
+            [*map(ranked, passages)],
             evidence=evidence({passage.rowid: {0, 1} for passage in passages}),
-            candidates=[candidate(passage(source_id=source)) for source in candidate_sources],
+            candidates=[
+                *(candidate(passage(source_id=source)) for source in candidate_sources),
+                *(rejected(code) for code, count in (counts or {}).items() for _ in range(count)),
+            ],
             **fields,
         ),
     )
     assert len({warning.code for warning in found}) == len(found)
     return {warning.code: warning.message or "" for warning in found}
-
-
-def conflict(first: str, second: str) -> Conflict:
-    return Conflict(passage(first), passage(second))
 
 
 class TestWarnings:
@@ -133,15 +128,10 @@ class TestWarnings:
             "FORBIDDEN_SOURCE_HIT": "3 passages of forbidden sources would have been selected: v, w"
         }
 
-    def test_conflicting_evidence_names_both_passages_once_for_two_documents(self) -> None:
-        conflicts = [conflict("a", "b"), conflict("b", "a"), conflict("a", "c")]
-        assert codes(SOUND, conflicts=conflicts, role=ROLE) == {
-            "CONFLICTING_EVIDENCE": "; ".join(c.sentence for c in (conflicts[0], conflicts[2]))
-        }
-
     def test_at_most_five_conflicts_and_the_number_of_the_others(self) -> None:
-        conflicts = [conflict("a", f"b{n}") for n in range(7)]
-        message = codes(SOUND, conflicts=conflicts, role=ROLE)["CONFLICTING_EVIDENCE"]
+        others = [passage(f"b{n}", contradicts=("doc-a",)) for n in range(7)]
+        message = codes(SOUND, passages=[passage("a"), *others], role=ROLE)["CONFLICTING_EVIDENCE"]
+        assert message.startswith("a and b0 disagree, as one of their documents declares; ")
         assert message.count("a and b") == 5
         assert message.endswith("; so do 2 further pairs of documents")
 
@@ -169,15 +159,15 @@ class TestWeakEvidence:
         request = resolved(ROLE, task=" ".join(f"word{n}" for n in range(9)), **fields)
         answer = retrieval(
             request,
-            Selection((ranked(passage(rowid=1, trust_tier="authoritative")),)),
+            [ranked(passage(rowid=1, trust_tier="authoritative"))],
             evidence=of_evidence,
         )
-        warnings = warnings_for([answer_passage()], {}, request, answer)
+        warnings = warnings_for([answer_passage()], request, answer)
         if "WEAK_EVIDENCE" not in {warning.code for warning in warnings}:
             return ""
         assert warnings[0].code == "WEAK_EVIDENCE"
         message = warnings[0].message or ""
-        fallback = decide_fallback([answer_passage()], [], warnings, request, answer)
+        fallback = decide_fallback([answer_passage()], warnings, request, answer)
         assert message in fallback.message
         assert fallback.action == "warn"
         return message

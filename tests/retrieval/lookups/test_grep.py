@@ -15,8 +15,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import CorpusCorrupt, Interrupted, UsageError
 from rolebundle.policy.audit import AuditLog
 from rolebundle.retrieval.lookups import grep
-from rolebundle.retrieval.lookups.grep import find_lines
-from rolebundle.retrieval.lookups.line_pattern import MAX_SHOWN, LinePattern
+from rolebundle.retrieval.lookups.grep import MAX_SHOWN, LinePattern, find_lines
 from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
@@ -116,9 +115,10 @@ def test_a_pattern_that_cannot_be_searched_for_is_refused(
 def test_of_a_long_line_the_part_around_the_match_is_shown(place: int) -> None:
     line = "ä" * place + "needle" + "ö" * (10_000 - place)
     [match] = LinePattern("needle", is_regex=False).find(f"\n{line}\n")
-    assert match.number == 1
-    assert len(match.shown) <= MAX_SHOWN + 2
-    assert "needle" in match.shown and match.shown.strip("…") in line
+    number, shown = match
+    assert number == 1
+    assert len(shown) <= MAX_SHOWN + 2
+    assert "needle" in shown and shown.strip("…") in line
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3])

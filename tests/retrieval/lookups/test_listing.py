@@ -10,7 +10,7 @@ import pytest
 from rolebundle.contracts.operation_requests import MAX_REFERENCES, ListRequest
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.lookups.listing import list_documents, look_up_all
-from rolebundle.retrieval.lookups.lookup import Part, ReferenceScope
+from rolebundle.retrieval.lookups.lookup import ReferenceScope
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader
 from support.corpora import build, document
@@ -91,7 +91,7 @@ def test_what_no_role_may_read_is_not_listed(corpus: Corpus) -> None:
 
 def test_references_and_globs_are_looked_up_together(corpus: Corpus) -> None:
     answer = look_up_all(
-        corpus, ["guides/*.md", "guides/a", "mail-1#0", "nothing", "no/*.x"], IDS_AND_PATHS, Part()
+        corpus, ["guides/*.md", "guides/a", "mail-1#0", "nothing", "no/*.x"], IDS_AND_PATHS
     )
     assert [found.reference for found in answer.lookups] == ["guides/a", "guides/b", "mail-1#0"]
     assert [(f.reference, f.code) for f in answer.failures] == [
@@ -103,6 +103,6 @@ def test_references_and_globs_are_looked_up_together(corpus: Corpus) -> None:
 def test_a_glob_with_too_many_documents_gives_the_first(tmp_path: Path) -> None:
     documents = [document(f"n/{number:03}", ["x"]) for number in range(MAX_REFERENCES + 1)]
     with open_reader(build(tmp_path, documents)) as corpus:
-        answer = look_up_all(corpus, ["n/*"], IDS_AND_PATHS, Part())
+        answer = look_up_all(corpus, ["n/*"], IDS_AND_PATHS)
     assert len(answer.lookups) == MAX_REFERENCES
     assert [failure.code for failure in answer.failures] == ["too_many_documents"]
