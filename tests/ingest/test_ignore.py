@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rolebundle.ingest.manifests import FileDefaults
@@ -113,6 +113,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=20)
 @given(st.lists(PATTERNS, max_size=4), st.lists(PATTERNS, max_size=2))
+@example(["[ab].md"], ["[!a].txt"])
 def test_the_same_files_as_git(checkout: Path, outer: Sequence[str], inner: Sequence[str]) -> None:
     (checkout / ".gitignore").write_text("\n".join(outer) + "\n", encoding="utf-8")
     (checkout / "a" / ".gitignore").write_text("\n".join(inner) + "\n", encoding="utf-8")
