@@ -86,7 +86,7 @@ def _text(status: CorpusStatus, style: Style) -> str:
         lines.append(f"watch: {_watch(status.watch)}")
     if status.checked:
         lines.append("check: no problems" if not status.problems else "check: problems")
-        lines += [f"  {problem['code']}: {problem['message']}" for problem in status.problems]
+        lines += [f"  {problem.code}: {problem.message}" for problem in status.problems]
     # In a pipe, what is said of one thing stays on one line.
     columns = terminal_width(without=_UNLIMITED)
     folded_lines = [part for line in lines for part in folded(harmless(line), columns)]
