@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import shake_256
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.errors import EmbedderError
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Matrix = NDArray[np.float32]
-
+Matrix: TypeAlias = "NDArray[np.float32]"
+"""Vectors as rows. numpy is not imported before a model is used."""
 
 PROBE_TEXT = "Which model is this? 27 amber otters count the rivers between Lagos and Reykjavík."
 """The text whose vector identifies a model. Changing it changes every fingerprint."""

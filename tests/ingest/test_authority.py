@@ -302,13 +302,6 @@ def test_a_manifest_of_another_user_does_not_count(tree: Tree) -> None:
     assert "another user (uid 12345)" in report.notes[0].message
 
 
-def test_no_manifests(tree: Tree) -> None:
-    tree.write("rolebundle.toml", "no TOML")
-    tree.write("a.md", "Text.\n")
-    tree.ingest(manifests=False)
-    assert tree.at("a.md").trust_tier == "general"
-
-
 def test_untrusted_is_for_foreign_material(tree: Tree) -> None:
     """Its manifest may have come with it, so it is not read."""
     tree.write("rolebundle.toml", "no TOML")

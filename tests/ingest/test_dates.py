@@ -92,14 +92,6 @@ class TestCheckouts:
             "a/old.md": MAY, "a/docs/new é.md": JUNE, "a/b/old.md": MAY, "a/b/docs/new é.md": JUNE,
         }  # fmt: skip
 
-    def test_a_file_that_was_edited_since_its_last_commit(self, checkout: Path) -> None:
-        """Its date is the time of the file; also if it was added, and not if it was only touched."""
-        write(checkout / "old.md", "# A\n\nText that is new.\n")
-        os.utime(checkout / "docs/new é.md", (JUNE, JUNE))
-        assert times_of(checkout) == {"docs/new é.md": JUNE}
-        git(checkout, "add", ".")
-        assert times_of(checkout) == {"docs/new é.md": JUNE}
-
     @pytest.mark.parametrize(
         ("attributes", "text"),
         [("", "# A\r\n\r\nText.\r\n"), ("* filter=lfs", "The text, of which git has a pointer.\n")],

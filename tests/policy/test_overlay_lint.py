@@ -118,10 +118,6 @@ ALONE: dict[str, tuple[dict[str, object], list[str]]] = {
         ["warning no_effect source_policy.forbidden_sources[0].boost"]),
     "weights that share the rest": ({"retrieval_policy": {"lexical_weight": 0.5}},
         ["note rescaled_weights retrieval_policy"]),
-    "a note on nothing": ({"vocabulary": {"boost_phrases": ["a b"]},
-        "notes": {"vocabulary.boost_phrases[0]": "12 of 40", "mission": "",
-        "vocabulary.boost_phrase": ""}},
-        ["warning unknown_place notes.vocabulary.boost_phrase"]),
     "mistakes beside a parent that is missing": ({"misson": "", "label": 1, "extends": "base",
         "vocabulary": {"boost_phrases": [""], "synonyms": {"x": None}}},
         ["error overlay_missing extends", "error unknown_key misson", "error bad_value label",
@@ -133,10 +129,7 @@ ALONE: dict[str, tuple[dict[str, object], list[str]]] = {
         ["error bad_value label", "error bad_value retrieval_policy",
          "error bad_value retrieval_policy.fusion", "error bad_value vocabulary.boost_phrases[0]",
          "error bad_value source_policy.forbidden_sources[0]",
-         "error bad_value source_policy.forbidden_sources[1].path",
-         "warning duplicate_phrase vocabulary.preferred_terms[1]",
-         "error contradiction vocabulary.preferred_terms[0]",
-         "error contradiction vocabulary.preferred_terms[1]"]),
+         "error bad_value source_policy.forbidden_sources[1].path"]),
 }  # fmt: skip
 """Case → what an overlay says, and the level, code and place of what lint finds."""
 

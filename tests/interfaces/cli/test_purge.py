@@ -7,7 +7,7 @@ from typing import ClassVar
 import click
 import pytest
 
-from rolebundle.interfaces.cli.corpus import purge as command
+from rolebundle.interfaces.cli import corpus as command
 from rolebundle.storage.location import published_folder, staged_replica
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.replicas.staging import staging

@@ -41,7 +41,7 @@ def test_an_interrupt_while_the_program_is_imported() -> None:
 def test_a_lexical_answer_imports_nothing_heavy(sample_db: Path) -> None:
     heavy = (
         *("numpy", "ollama", "wordllama", "yaml", "lxml", "rich", "docutils"),
-        *("sqlite_vec", "multiprocessing", "asyncio"),
+        *("sqlite_vec", "asyncio"),
         # Only a corpus with decisions needs it.
         "rolebundle.verification",
     )
