@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple, Protocol
 
-from rolebundle.contracts.document import Passage
+from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import Lane
 from rolebundle.retrieval.candidate import Hit, Pool, Term
 from rolebundle.retrieval.lanes import Lanes
 from rolebundle.retrieval.lexical import Statistics
-from rolebundle.storage.indexes.lexical_index import tokens
+from rolebundle.storage.lexical_index import tokens
 from rolebundle.text.forms import index_tokens
 
 Phrase = tuple[str, ...]

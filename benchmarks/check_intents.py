@@ -19,7 +19,7 @@ from typing import Any
 
 from rolebundle.admin import Admin
 from rolebundle.admin.records import record_decision
-from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, NewDecision
+from rolebundle.contracts.memory import CheckAnswer, CheckRequest, NewDecision
 from rolebundle.embedding.provider import EmbeddingProvider, Unavailable
 from rolebundle.embedding.registry import ProviderSpec, provider_for
 from rolebundle.engine import Engine

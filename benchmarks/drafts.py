@@ -28,8 +28,8 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
-from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.verification.draft.parse import parse_draft
+from rolebundle.storage.corpus import corpus_counts
+from rolebundle.verification.draft import parse_draft
 
 _NOW = datetime(2026, 11, 1, tzinfo=UTC)
 _WORDS = 3_000

@@ -35,7 +35,7 @@ from rolebundle.engine import Engine
 from rolebundle.evaluation.metrics import ndcg
 from rolebundle.policy.overlays import list_overlays
 from rolebundle.resources import data_folder
-from rolebundle.text.globs import matches
+from rolebundle.text.paths import matches
 
 LABELS = Path(__file__).with_suffix("")
 FIRST = 5

@@ -25,15 +25,14 @@ import apsw
 from documentation import Missing, Workplace, add_arguments, gather, print_table
 
 from rolebundle.admin import Admin
+from rolebundle.embedding.provider import embedding_text
 from rolebundle.embedding.static import StaticProvider
-from rolebundle.embedding.texts import embedding_text
 from rolebundle.ingest.indexes import BATCH
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.scan.settings import ScanSettings
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.passages import chunk_texts
-from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.scan.finding import ScanSettings
+from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.passages import chunk_texts
 from rolebundle.workspace import Workspace
 
 _TOKENIZER = "porter unicode61 remove_diacritics 2"

@@ -42,8 +42,8 @@ from rolebundle.retrieval.candidate import Pool
 from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import resolve_request
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.indexes import compartments, vector_search
+from rolebundle.storage import compartments, vector_search
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
 
 _DEPTH = 100

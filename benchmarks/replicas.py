@@ -19,7 +19,7 @@ from time import process_time
 
 from rolebundle.admin import Admin
 from rolebundle.admin.purges import PurgeSelection, purge_documents
-from rolebundle.admin.replicas import publish_replica
+from rolebundle.admin.records import publish_replica
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.pull import pull

@@ -19,13 +19,13 @@ from time import process_time
 
 from documentation import gather, print_table
 
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.prepare import IntakeDocument, scan_documents
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.scan.settings import ScanSettings
+from rolebundle.scan.finding import ScanSettings
 
 _HIDDEN = frozenset(
     ("invisible_element", "off_screen_element", "white_text", "aria_hidden", "markup_comment")

@@ -35,15 +35,15 @@ import sqlite_vec
 
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import embed
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.engine import Engine
 from rolebundle.resources import demo_overlays
-from rolebundle.storage.content import store
-from rolebundle.storage.content.stored_document import StoredChunk, StoredDocument, StoredFile
-from rolebundle.storage.corpus_state import corpus_counts, increment_generation
+from rolebundle.storage import store
+from rolebundle.storage.corpus import corpus_counts, increment_generation
 from rolebundle.storage.digests import content_hash
+from rolebundle.storage.documents import StoredChunk, StoredDocument, StoredFile
 from rolebundle.storage.opening import open_reader, open_writer
 
 SIZES = (20_000, 100_000, 300_000, 1_000_000)

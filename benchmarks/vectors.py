@@ -26,11 +26,11 @@ from documentation import add_arguments, build, gather, print_table, questions
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.retrieval.lanes import query_vector
 from rolebundle.retrieval.query import build_query
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.indexes import approximate_index, vector_index, vector_search
-from rolebundle.storage.indexes.approximate_index import IndexPart
-from rolebundle.storage.indexes.vector_index import EmbeddingIndex
+from rolebundle.storage import approximate_index, vector_index, vector_search
+from rolebundle.storage.approximate_index import IndexPart
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.vector_index import EmbeddingIndex
 
 _RESULTS = 100
 _SHARES = (0.01, 0.1, 0.4, 0.9)

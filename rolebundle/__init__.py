@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rolebundle.engine import Engine as Engine
     from rolebundle.errors import RolebundleError as RolebundleError
     from rolebundle.ingest.options import IngestOptions as IngestOptions
-    from rolebundle.ingest.report import IngestReport as IngestReport
+    from rolebundle.ingest.options import IngestReport as IngestReport
     from rolebundle.policy.overlays import ResolvedOverlay as ResolvedOverlay
     from rolebundle.policy.overlays import load_file as load_file
     from rolebundle.policy.overlays import load_role as load_role
@@ -40,7 +40,7 @@ _PUBLIC = {
     "EmbeddingProvider": "rolebundle.embedding.provider:EmbeddingProvider",
     "Engine": "rolebundle.engine:Engine",
     "IngestOptions": "rolebundle.ingest.options:IngestOptions",
-    "IngestReport": "rolebundle.ingest.report:IngestReport",
+    "IngestReport": "rolebundle.ingest.options:IngestReport",
     "Lookup": "rolebundle.contracts.lookup:Lookup",
     "Overlay": "rolebundle.contracts.overlay:Overlay",
     "ResolvedOverlay": "rolebundle.policy.overlays:ResolvedOverlay",

@@ -8,21 +8,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rolebundle.contracts.document import Passage
+from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import WriteKind
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
 from rolebundle.policy.access import access_denied, check_agent, restrict_to_agent, role_denied
 from rolebundle.policy.overlays import load_role
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
-from rolebundle.retrieval.explanation.as_agent import quarantined_error
 from rolebundle.retrieval.filter import is_readable
-from rolebundle.retrieval.lookups.lookup import ReferenceScope
+from rolebundle.retrieval.lookup import ReferenceScope
 from rolebundle.retrieval.request import resolve_request
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.indexes import compartments
-from rolebundle.storage.records import stored_policy
-from rolebundle.storage.records.replica import stored_manifest
+from rolebundle.retrieval.why import quarantined_error
+from rolebundle.storage import compartments, records
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.publications import stored_manifest
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
 
@@ -86,13 +85,11 @@ class AccessControl:
 
     def is_owner(self, agent: str | None) -> bool:
         """Whether the owner asks: without a policy, and not in the name of an agent."""
-        return self.resolve_agent(agent) is None and not stored_policy.has_policy(
-            self.workspace.corpus
-        )
+        return self.resolve_agent(agent) is None and not records.has_policy(self.workspace.corpus)
 
     def has_policy(self) -> bool:
         """Whether a policy was ever set for the corpus."""
-        return self.workspace.path.exists() and stored_policy.has_policy(self.workspace.corpus)
+        return self.workspace.path.exists() and records.has_policy(self.workspace.corpus)
 
     def view_of(self, agent: str | None) -> AgentView:
         """What holds for an agent that may see something of the corpus.
@@ -295,7 +292,7 @@ def _has_restrictions(corpus: Corpus) -> bool:
     A replica knows of quarantined documents that it does not hold.
     """
     return (
-        stored_policy.has_policy(corpus)
+        records.has_policy(corpus)
         or compartments.has_quarantined(corpus)
         or bool(stored_manifest(corpus))
     )

@@ -24,16 +24,16 @@ from rolebundle.policy.approvals import (
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval import pipeline
-from rolebundle.retrieval.answer.passage_text import packet
-from rolebundle.retrieval.answer.source_files import source_warnings, with_paths
-from rolebundle.retrieval.explanation.as_agent import kept_back
-from rolebundle.retrieval.lookups.lookup import chunk_ids_of
+from rolebundle.retrieval.lookup import chunk_ids_of
+from rolebundle.retrieval.passage_text import packet
+from rolebundle.retrieval.rank import CHARACTERS_PER_TOKEN
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.rerank import Reranker
-from rolebundle.retrieval.select import CHARACTERS_PER_TOKEN
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.documents import source_files
-from rolebundle.storage.records.decisions import has_decisions
+from rolebundle.retrieval.source_files import source_warnings, with_paths
+from rolebundle.retrieval.why import kept_back
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.decisions import has_decisions
+from rolebundle.storage.documents import source_files
 
 
 class Inputs(NamedTuple):
@@ -121,7 +121,7 @@ class Answering:
             corpus, resolved, view = inputs.corpus, inputs.request, inputs.view
             bundle = pipeline.retrieve(corpus, resolved, inputs.provider, inputs.reranker)
             if has_decisions(corpus):
-                from rolebundle.verification.decisions.check import constraints_on
+                from rolebundle.verification.decisions import constraints_on
 
                 constraints = constraints_on(corpus, resolved, view, inputs.provider)
                 update["constraints"] = constraints or None

@@ -18,7 +18,7 @@ from pathlib import Path
 from shlex import quote
 from time import monotonic
 
-from rolebundle.contracts.doctor import CheckState, DoctorCheck, DoctorReport
+from rolebundle.contracts.upkeep import CheckState, DoctorCheck, DoctorReport
 from rolebundle.embedding.registry import provider_for, spec_from_json
 from rolebundle.errors import (
     CorpusCorrupt,
@@ -29,23 +29,21 @@ from rolebundle.errors import (
 from rolebundle.ingest.heartbeat import is_alive, read_heartbeat, seconds_since
 from rolebundle.ingest.prepare import hash_of_file
 from rolebundle.ingest.walk import read_bytes
-from rolebundle.policy.access import deny_matcher, policy_problem
-from rolebundle.policy.audience import publish_command
+from rolebundle.policy.access import deny_matcher, policy_problem, publish_command
 from rolebundle.policy.audit import verify_file
-from rolebundle.storage import purge
+from rolebundle.storage import purge, records, store
+from rolebundle.storage import roots as root_storage
 from rolebundle.storage.backup import page_problem, private_copy
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import store
-from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.files.file_format import check_path
-from rolebundle.storage.files.partial import COMPANIONS, stale_partials
-from rolebundle.storage.files.sqlite_file import sqlite_version
-from rolebundle.storage.indexes.vector_index import active_index, stale_reason
-from rolebundle.storage.location import (
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.file import (
+    COMPANIONS,
     audit_path,
+    check_path,
     heartbeat_path,
     is_there,
     published_folder,
+    stale_partials,
 )
 from rolebundle.storage.opening import (
     corpus_format,
@@ -54,11 +52,10 @@ from rolebundle.storage.opening import (
     open_writer,
     schema_version,
 )
-from rolebundle.storage.records import roots as root_storage
-from rolebundle.storage.records import stored_policy
-from rolebundle.storage.records.publications import publications
-from rolebundle.storage.records.replica import PULL, load_record, stored_manifest
-from rolebundle.text.counts import age, counted
+from rolebundle.storage.publications import PULL, load_record, publications, stored_manifest
+from rolebundle.storage.sqlite import sqlite_version
+from rolebundle.storage.vector_index import active_index, stale_reason
+from rolebundle.text.words import age, counted
 
 SECONDS_FOR_FILES = 5.0
 """How long the ingested files are compared. The others are not counted."""
@@ -303,7 +300,7 @@ def _publications(corpus: Corpus) -> Iterator[Finding]:
 
 
 def _policy(corpus: Corpus) -> Finding:
-    stored = stored_policy.load_policy(corpus)
+    stored = records.load_policy(corpus)
     if stored is None:
         return _ok("none")
     problem = policy_problem(stored)

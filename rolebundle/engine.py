@@ -16,36 +16,39 @@ from rolebundle.access_control import AccessControl
 from rolebundle.answering import Answering, request_time
 from rolebundle.contracts.audit import AuditKind
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.comparison import Comparison
-from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, DecisionRecord
-from rolebundle.contracts.facts import RememberedFact, RememberRequest
 from rolebundle.contracts.gate import GateReport
 from rolebundle.contracts.lookup import FoundLines, Listing, Lookup, Lookups
-from rolebundle.contracts.marks import MarkRecord, MarkRequest
-from rolebundle.contracts.operation_requests import GrepRequest, ListRequest
-from rolebundle.contracts.replay import Replay
-from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
+from rolebundle.contracts.memory import (
+    CheckAnswer,
+    CheckRequest,
+    DecisionRecord,
+    MarkRecord,
+    MarkRequest,
+    RememberedFact,
+    RememberRequest,
+)
+from rolebundle.contracts.request import NO_RERANK, GrepRequest, ListRequest, RetrievalRequest
 from rolebundle.contracts.status import CorpusStatus
 from rolebundle.contracts.verification import Verification, VerifyRequest
-from rolebundle.contracts.why import Why, WhyAsAgent
+from rolebundle.contracts.why import Comparison, Replay, Why, WhyAsAgent
 from rolebundle.errors import AccessDenied, CorpusCorrupt
 from rolebundle.policy.access import access_denied, check_agent
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.retrieval.explanation.as_agent import hidden_candidates, why_hidden, with_answer
-from rolebundle.retrieval.explanation.compare import compare_roles
-from rolebundle.retrieval.explanation.explain import explain
-from rolebundle.retrieval.explanation.replay import compare_bundles, request_of
-from rolebundle.retrieval.lookups.grep import find_lines
-from rolebundle.retrieval.lookups.inspection import DocumentInspection, inspect_document
-from rolebundle.retrieval.lookups.listing import list_documents, look_up_all
-from rolebundle.retrieval.lookups.lookup import ReferenceScope, chunk_ids_of, look_up, whereabouts
+from rolebundle.retrieval.compare import compare_bundles, compare_roles, request_of
+from rolebundle.retrieval.inspection import DocumentInspection, inspect_document
+from rolebundle.retrieval.listing import find_lines, list_documents, look_up_all
+from rolebundle.retrieval.lookup import ReferenceScope, chunk_ids_of, look_up, whereabouts
+from rolebundle.retrieval.why import explain, hidden_candidates, why_hidden, with_answer
 from rolebundle.status import corpus_status
+from rolebundle.verification.decisions import check_intent, list_decisions
+from rolebundle.verification.evidence import role_of_bundle
+from rolebundle.verification.memory import mark_as_agent, remember_as_agent
 from rolebundle.workspace import Workspace
 
 # Only a judge of drafts needs it.
 if TYPE_CHECKING:
-    from rolebundle.verification.draft.judge import Judge
+    from rolebundle.verification.judge import Judge
 
 
 class Engine:
@@ -398,8 +401,6 @@ class Engine:
             StorageError: the audit is required, and the answer could not be recorded.
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
-        from rolebundle.verification.decisions.check import check_intent
-
         text = request.intent or request.command or ""
         reading = RetrievalRequest(
             task=text, role=request.role, agent=request.agent, rerank=NO_RERANK, now=now
@@ -429,8 +430,6 @@ class Engine:
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.verification.decisions.records import list_decisions
-
         with self.access.call(agent):
             with self.access.open_view(agent) as (corpus, view):
                 records = list_decisions(corpus, datetime.now(UTC), view.decision_scopes)
@@ -447,8 +446,6 @@ class Engine:
                 instructions to a model.
             CorpusBusy, StorageError: the mark was not stored.
         """
-        from rolebundle.verification.marks import mark_as_agent
-
         with self.access.call(request.agent):
             return mark_as_agent(self.access, request)
 
@@ -471,10 +468,8 @@ class Engine:
             UsageError, ConfigurationError: the contract is missing or wrong.
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.verification.gate.check import GateCheck
-        from rolebundle.verification.gate.contract import load_contract
-        from rolebundle.verification.gate.files import WorkFolder
-        from rolebundle.verification.gate.start import StoredState, stored_state
+        from rolebundle.verification.gate import GateCheck, StoredState, load_contract, stored_state
+        from rolebundle.verification.gate_files import WorkFolder
 
         loaded, stored = load_contract(contract), StoredState()
         try:
@@ -514,8 +509,7 @@ class Engine:
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
-        from rolebundle.verification.draft.evidence import role_of_bundle
-        from rolebundle.verification.draft.verify import verify
+        from rolebundle.verification.verify import verify
 
         role = request.role or role_of_bundle(request.bundle)
         with self.access.call(request.agent, role):
@@ -555,8 +549,6 @@ class Engine:
                 fact.
             CorpusBusy, StorageError: the fact was not stored.
         """
-        from rolebundle.verification.remember import remember_as_agent
-
         with self.access.call(request.agent):
             return remember_as_agent(self.access, request)
 

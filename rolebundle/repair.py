@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from rolebundle.contracts.doctor import RepairReport
-from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.documents import iso_utc
+from rolebundle.contracts.upkeep import RepairReport
 from rolebundle.doctor import root_of
-from rolebundle.embedding.texts import embedding_text, input_hash
+from rolebundle.embedding.provider import embedding_text, input_hash
 from rolebundle.errors import (
     CorpusCorrupt,
     RolebundleError,
@@ -26,18 +26,14 @@ from rolebundle.errors import (
 from rolebundle.ingest.authority import ALL_LOST
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import AuditLog, Recorder
+from rolebundle.storage import records as path_flags
+from rolebundle.storage import records as stored_policy
+from rolebundle.storage import salvage, store, vector_index
 from rolebundle.storage.backup import private_copy, replace_file
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import store
-from rolebundle.storage.content.passages import chunk_texts
-from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.storage.damage import salvage
-from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.files.file_format import check_path
-from rolebundle.storage.files.lock import folder_lock
-from rolebundle.storage.files.partial import partial_file, sync_file
-from rolebundle.storage.files.sqlite_file import Row, SqliteFile
-from rolebundle.storage.indexes import vector_index
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.corpus import Corpus, corpus_counts
+from rolebundle.storage.file import check_path, partial_file, sync_file
+from rolebundle.storage.lock import folder_lock
 from rolebundle.storage.opening import (
     corpus_format,
     latest_version,
@@ -45,9 +41,10 @@ from rolebundle.storage.opening import (
     open_writer,
     schema_version,
 )
-from rolebundle.storage.records import path_flags, stored_policy
-from rolebundle.storage.records.replica import PULL
-from rolebundle.storage.records.stored_audit import StoredAudit, save_stored_audit
+from rolebundle.storage.passages import chunk_texts
+from rolebundle.storage.publications import PULL
+from rolebundle.storage.records import StoredAudit, save_stored_audit
+from rolebundle.storage.sqlite import Row, SqliteFile
 
 _BATCH = 1_000
 
@@ -174,7 +171,7 @@ def _restore_rules(old: SqliteFile, new: Corpus, path: Path, distrusted: set[str
     if "audit_state" in distrusted and (salvage.required_records(old) or _requires_records(path)):
         save_stored_audit(new, StoredAudit(True))
     if "path_flags" in distrusted:
-        path_flags.save(new, ALL_LOST)
+        path_flags.save_path_flags(new, ALL_LOST)
         notes.append(
             "the options --untrusted, --max-trust and --meta of earlier ingests are lost: each "
             "path is refused until it is ingested with these options, or with --max-trust "

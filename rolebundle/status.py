@@ -23,18 +23,21 @@ from rolebundle.ingest.heartbeat import read_heartbeat
 from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.lint import role_statuses
-from rolebundle.retrieval.answer.corpus_state import corpus_state
+from rolebundle.retrieval.corpus_state import corpus_state
+from rolebundle.storage import approximate_index, documents, records, vector_index
+from rolebundle.storage import vector_index as vector_cache
+from rolebundle.storage.approximate_index import ApproximateState
 from rolebundle.storage.backup import private_copy
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import documents
-from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.indexes import approximate_index, vector_cache, vector_index
-from rolebundle.storage.indexes.approximate_index import ApproximateState
-from rolebundle.storage.indexes.vector_index import EmbeddingIndex
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.records import path_flags
-from rolebundle.storage.records.publications import publications
-from rolebundle.storage.records.replica import ReplicaRecord, load_record, stored_manifest
+from rolebundle.storage.publications import (
+    ReplicaRecord,
+    load_record,
+    publications,
+    stored_manifest,
+)
+from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.workspace import Workspace
 
 _CONTEXTUAL_CHUNKS_PER_SECOND = 25.0
@@ -121,7 +124,7 @@ def owner_status(corpus: Corpus) -> CorpusStatus:
             "self_declared": documents.self_declared(corpus),
             "path_flags": [
                 PathFlags(location=location, flags=as_arguments(flags))
-                for location, flags in path_flags.load(corpus).items()
+                for location, flags in records.load_path_flags(corpus).items()
             ],
             "publications": [
                 PublicationStatus(

@@ -20,10 +20,10 @@ from rolebundle.embedding.provider import (
 )
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.policy.audit import Recorder
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.indexes.vector_index import EmbeddingIndex, active_index, all_indexes
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.records.replica import refuse_expired
+from rolebundle.storage.publications import refuse_expired
+from rolebundle.storage.vector_index import EmbeddingIndex, active_index, all_indexes
 
 Models = dict[ProviderSpec, EmbeddingProvider]
 """Embedding models that are set up, by how to reach them."""

@@ -54,7 +54,7 @@ def _prepare_for_tests() -> None:
     # Imported here: without it, the process that only starts the workers does so a second earlier.
     from hypothesis import HealthCheck, settings
 
-    from rolebundle.embedding import model_server
+    from rolebundle.embedding import servers
     from support.amounts import EXAMPLES
 
     settings.register_profile(
@@ -67,7 +67,7 @@ def _prepare_for_tests() -> None:
     settings.load_profile("default")
     program_server.fork_readers()
     # A model server that is down or busy is asked again after a pause.
-    model_server._FIRST_PAUSE = 0.01
+    servers._FIRST_PAUSE = 0.01
 
 
 @pytest.hookimpl(tryfirst=True)  # Before `-m` looks at the marks.

@@ -12,9 +12,8 @@ import pytest
 from rolebundle import access_control as module
 from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
-from rolebundle.admin.audit import set_audit
-from rolebundle.admin.records import drop_document, release_document
-from rolebundle.contracts.operation_requests import GrepRequest, ListRequest
+from rolebundle.admin.records import drop_document, release_document, set_audit
+from rolebundle.contracts.request import GrepRequest, ListRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
 from rolebundle.ingest.options import IngestOptions

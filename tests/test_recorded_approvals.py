@@ -10,7 +10,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.engine import Engine
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.audit import AuditLog
-from rolebundle.retrieval.explanation.replay import request_of
+from rolebundle.retrieval.compare import request_of
 from support.agents import ask
 from support.corpora import build, document, set_policy
 

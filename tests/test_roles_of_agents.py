@@ -9,7 +9,7 @@ import pytest
 
 from rolebundle.contracts.audit import AuditRow
 from rolebundle.contracts.bundle import RequestEcho
-from rolebundle.contracts.marks import MarkRequest
+from rolebundle.contracts.memory import MarkRequest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied

@@ -12,20 +12,19 @@ from pathlib import Path
 from threading import Event
 from typing import Self
 
-from rolebundle.admin.indexing import Indexing
+from rolebundle.admin.indexes import Indexing
 from rolebundle.admin.purges import finish_in
-from rolebundle.contracts.doctor import RepairReport
+from rolebundle.contracts.upkeep import RepairReport
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.ingest.heartbeat import first_heartbeat
 from rolebundle.ingest.indexes import Progress, is_contextual, no_progress
-from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.report import IngestReport, OnReading, no_reading
+from rolebundle.ingest.options import IngestOptions, IngestReport, OnReading, no_reading
 from rolebundle.ingest.sync import ingest, update
 from rolebundle.ingest.watch import Watcher, WatchOptions
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import true_generation
-from rolebundle.storage.records import roots
-from rolebundle.storage.records.replica import refuse_changes
+from rolebundle.repair import repair
+from rolebundle.storage import roots
+from rolebundle.storage.corpus import Corpus, true_generation
+from rolebundle.storage.publications import refuse_changes
 from rolebundle.workspace import Workspace
 
 INGEST_PURGE_PATIENCE_MS = 1_000
@@ -164,8 +163,6 @@ class Admin:
 
     def repair(self) -> RepairReport:
         """Replace a damaged corpus by what can be saved; see :func:`rolebundle.repair.repair`."""
-        from rolebundle.repair import repair  # With the doctor, which no other command needs.
-
         self.close()
         return repair(self.workspace.path)
 

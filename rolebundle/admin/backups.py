@@ -19,8 +19,8 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.backup import BackedUpFile, BackupManifest, BackupReport, RestoreReport
-from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.documents import iso_utc
+from rolebundle.contracts.upkeep import BackedUpFile, BackupManifest, BackupReport, RestoreReport
 from rolebundle.errors import (
     CorpusCorrupt,
     RolebundleError,
@@ -31,22 +31,21 @@ from rolebundle.errors import (
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import Recorder, verify_file
 from rolebundle.policy.overlays import overlay_digests
-from rolebundle.storage import purge
-from rolebundle.storage.audits.audit import AUDIT_FORMAT, open_audit_reader
+from rolebundle.storage import purge, records, salvage
+from rolebundle.storage.audit import AUDIT_FORMAT, open_audit_reader
 from rolebundle.storage.backup import copy_database, page_problem, replace_file, sha256_of
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import CorpusCounts, corpus_counts
-from rolebundle.storage.damage import salvage
-from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.files.lock import folder_lock
-from rolebundle.storage.files.partial import (
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.corpus import Corpus, CorpusCounts, corpus_counts
+from rolebundle.storage.file import (
+    audit_path,
+    is_there,
     partial_file,
     remove_stale_partials,
     rename_if_free,
     sync_file,
     sync_folder,
 )
-from rolebundle.storage.location import audit_path, is_there
+from rolebundle.storage.lock import folder_lock
 from rolebundle.storage.opening import (
     corpus_format,
     latest_version,
@@ -54,8 +53,7 @@ from rolebundle.storage.opening import (
     open_writer,
     schema_version,
 )
-from rolebundle.storage.records import stored_policy
-from rolebundle.storage.records.replica import PULL, load_record
+from rolebundle.storage.publications import PULL, load_record
 from rolebundle.workspace import Workspace
 
 DAILY, WEEKLY = 7, 4
@@ -151,7 +149,7 @@ def back_up(path: Path, target: Path, overlay_folders: Sequence[Path]) -> Backup
             # After the corpus, so that it has the row of each change that the corpus has.
             has_audit, head = _copy_audit(audit_path(path), audit_copy, target, warnings)
             with _checked(corpus_copy) as copy:
-                policy, overlays = stored_policy.load_policy(copy), overlay_digests(overlay_folders)
+                policy, overlays = records.load_policy(copy), overlay_digests(overlay_folders)
                 counts = corpus_counts(copy)._asdict()
             manifest = BackupManifest(
                 **counts,

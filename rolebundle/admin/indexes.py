@@ -1,14 +1,20 @@
-"""The embedding indexes of a corpus, and the caches of vectors beside them."""
+"""The owner's functions on embedding indexes, also in the background."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from math import inf
+from pathlib import Path
+from threading import Event, Thread
 
-from rolebundle.contracts.document import iso_utc
-from rolebundle.contracts.embedding import EmbedPlan
+from rolebundle.contracts.documents import iso_utc
+from rolebundle.contracts.upkeep import EmbedPlan
+from rolebundle.embedding.onnx import cores
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_json
+from rolebundle.errors import RolebundleError
 from rolebundle.ingest import indexes
 from rolebundle.ingest.indexes import (
     EmbeddingReport,
@@ -19,12 +25,12 @@ from rolebundle.ingest.indexes import (
     count_waiting_for,
     no_progress,
 )
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.lock import try_lock
-from rolebundle.storage.indexes import vector_cache
-from rolebundle.storage.indexes.vector_index import active_index
-from rolebundle.storage.location import indexing_path
-from rolebundle.storage.records.replica import stored_manifest
+from rolebundle.storage import vector_index
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.file import indexing_path
+from rolebundle.storage.lock import try_lock
+from rolebundle.storage.publications import stored_manifest
+from rolebundle.storage.vector_index import active_index
 from rolebundle.workspace import Workspace
 
 
@@ -153,6 +159,68 @@ def clear_vector_cache(workspace: Workspace) -> int:
     It has the vectors of texts that were removed or changed, in case they come back.
     """
     with workspace.open_writer() as corpus, corpus.writing():
-        count, _ = vector_cache.cache_size(corpus)
-        vector_cache.clear_cache(corpus)
+        count, _ = vector_index.cache_size(corpus)
+        vector_index.clear_cache(corpus)
         return count
+
+
+_POLL_SECONDS = 30.0
+"""How often it looks whether another process has ingested."""
+
+
+class Indexing:
+    """A thread that embeds what waits for the corpus's contextual model, on all cores but one.
+
+    Of several processes one does it; see :func:`rolebundle.admin.indexes.complete`. What
+    was embedded is stored, however it ends.
+
+    Args:
+        path: the corpus file, which may be missing.
+        report_problem: called with a warning, unless it is the same as the last one.
+    """
+
+    def __init__(self, path: Path, report_problem: Callable[[str], None]) -> None:
+        self._path, self._report_problem = path, report_problem
+        self._is_due, self._is_stopped = Event(), False
+        self._thread: Thread | None = None
+        self._last_problem = ""
+
+    def start(self) -> None:
+        """Begin, or look again now whether something waits."""
+        self._is_due.set()
+        if self._thread is None:
+            # It does not keep the process from ending.
+            self._thread = Thread(target=self._work, name="indexing", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Embed nothing more. It ends after the batches that have begun."""
+        self._is_stopped = True
+        self._is_due.set()
+
+    def _work(self) -> None:
+        while not self._is_stopped:
+            self._is_due.clear()
+            problem = ""
+            try:
+                if self._path.exists():
+                    with closing(Workspace(self._path)) as workspace:
+                        parallel = max(1, cores() - 1)
+                        report = complete(workspace, progress=self._check, parallel=parallel)
+                    problem = report.problem if report else ""
+            except _StoppedError:
+                return
+            except (RolebundleError, OSError) as error:
+                problem = str(error)
+            if problem and problem != self._last_problem:
+                self._report_problem(f"warning: the contextual index is not complete: {problem}")
+            self._last_problem = problem
+            self._is_due.wait(_POLL_SECONDS)
+
+    def _check(self, _step: str, _done: int, _total: int) -> None:
+        if self._is_stopped:
+            raise _StoppedError
+
+
+class _StoppedError(Exception):
+    """The process is ending."""

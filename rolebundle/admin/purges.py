@@ -12,22 +12,21 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from rolebundle.contracts.document import iso_utc
-from rolebundle.contracts.purge import Obstacle, PublishedCopy, Receipt
+from rolebundle.contracts.documents import iso_utc
+from rolebundle.contracts.upkeep import Obstacle, PublishedCopy, Receipt
 from rolebundle.errors import UsageError
-from rolebundle.policy.audience import publish_command
+from rolebundle.policy.access import publish_command
+from rolebundle.storage import decisions
+from rolebundle.storage import documents as stored
 from rolebundle.storage import purge as purge_storage
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import documents as stored
-from rolebundle.storage.content.documents import DocumentName
-from rolebundle.storage.content.facts import citing as citing_facts
-from rolebundle.storage.content.passages import passage_by_id, passages_of_documents
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.decisions import DecisionKey
+from rolebundle.storage.documents import DocumentName
+from rolebundle.storage.facts import citing as citing_facts
+from rolebundle.storage.passages import passage_by_id, passages_of_documents
+from rolebundle.storage.publications import Publication, carrying, publications
 from rolebundle.storage.purge import Extent
-from rolebundle.storage.records import decisions
-from rolebundle.storage.records.decisions import DecisionKey
-from rolebundle.storage.records.publications import Publication, carrying, publications
-from rolebundle.text.globs import matches
-from rolebundle.text.paths import locations
+from rolebundle.text.paths import locations, matches
 from rolebundle.text.references import (
     MAX_SUGGESTIONS,
     is_glob,

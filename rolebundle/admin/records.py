@@ -1,32 +1,41 @@
-"""What the owner of a corpus changes in it, each with a record in the audit.
-
-Every function here has the errors of the function that does the work, and those of
-:meth:`rolebundle.workspace.Workspace.recorded_change`. No function checks who asks.
-"""
+"""The owner's functions on records: policy, quarantine, roots, marks, audit and targets of replicas."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rolebundle.contracts.decisions import DecisionRecord, NewDecision
-from rolebundle.contracts.document import iso_utc
-from rolebundle.contracts.facts import FactRecord, RememberedFact, RememberRequest
+from rolebundle.contracts.audit import AuditMode, AuditRow, AuditSettings, QueryMode
+from rolebundle.contracts.documents import RootChange, iso_utc
 from rolebundle.contracts.gate import GateStart
-from rolebundle.contracts.marks import MarkRecord
-from rolebundle.contracts.roots import RootChange
+from rolebundle.contracts.memory import (
+    DecisionRecord,
+    FactRecord,
+    MarkRecord,
+    NewDecision,
+    RememberedFact,
+    RememberRequest,
+)
 from rolebundle.contracts.terms import MarkState
+from rolebundle.contracts.upkeep import PublishReport, PullReport
 from rolebundle.errors import UsageError
 from rolebundle.ingest import roots as ingested_roots
 from rolebundle.policy import access
-from rolebundle.scan import quarantine
+from rolebundle.policy.access import resolve_audience
+from rolebundle.policy.audit import AuditLog
+from rolebundle.replication.publish import PublishOptions, forget, publish
+from rolebundle.replication.pull import pull
+from rolebundle.replication.signatures import PrivateKey, PublicKey
+from rolebundle.replication.transports import Transport
+from rolebundle.scan import scan
 from rolebundle.scan.confidential import without_secrets
-from rolebundle.storage.records import approvals
-from rolebundle.verification import marks, remember
-from rolebundle.verification.decisions import records
-from rolebundle.verification.gate import start as gate
-from rolebundle.verification.gate.contract import has_inline_code, load_contract, location_of
+from rolebundle.storage import records as approvals
+from rolebundle.storage.publications import load_record, refuse_changes
+from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
+from rolebundle.verification import decisions, gate, memory
+from rolebundle.verification.gate import has_inline_code, load_contract, location_of
 from rolebundle.workspace import Workspace
 
 # -- marks and decisions --------------------------------------------------------------------------
@@ -35,29 +44,29 @@ from rolebundle.workspace import Workspace
 def put_mark(
     workspace: Workspace, reference: str, state: MarkState, marked_by: str, reason: str
 ) -> MarkRecord:
-    """See :func:`rolebundle.verification.marks.mark_as_owner`."""
+    """See :func:`rolebundle.verification.memory.mark_as_owner`."""
     with workspace.recorded_change("mark") as (corpus, details):
         details["state"] = state
-        return marks.mark_as_owner(corpus, reference, state, marked_by, reason)
+        return memory.mark_as_owner(corpus, reference, state, marked_by, reason)
 
 
 def remove_mark(workspace: Workspace, target: str) -> MarkRecord:
-    """See :func:`rolebundle.verification.marks.remove_mark_as_owner`."""
+    """See :func:`rolebundle.verification.memory.remove_mark_as_owner`."""
     with workspace.recorded_change("mark") as (corpus, details):
         details["state"] = "unverified"
-        return marks.remove_mark_as_owner(corpus, target)
+        return memory.remove_mark_as_owner(corpus, target)
 
 
 def all_marks(workspace: Workspace) -> list[MarkRecord]:
     """Every mark, also those that have ended because the text changed."""
     with workspace.answering_corpus.reading():
-        return marks.list_marks(workspace.corpus)
+        return memory.list_marks(workspace.corpus)
 
 
 def record_decision(workspace: Workspace, new: NewDecision) -> DecisionRecord:
     """Record a decision of the owner. The corpus file is created if it is missing."""
     with workspace.recorded_change("decide", create=True) as (corpus, details):
-        record = records.record_decision(corpus, new, datetime.now(UTC))
+        record = decisions.record_decision(corpus, new, datetime.now(UTC))
         details.update(decision=record.id, effect=record.effect, state=record.state)
     return record
 
@@ -65,9 +74,9 @@ def record_decision(workspace: Workspace, new: NewDecision) -> DecisionRecord:
 def end_decision(
     workspace: Workspace, decision_id: str, ended_by: str, reason: str
 ) -> DecisionRecord:
-    """See :func:`rolebundle.verification.decisions.records.end_decision`."""
+    """See :func:`rolebundle.verification.decisions.end_decision`."""
     with workspace.recorded_change("decide") as (corpus, details):
-        record = records.end_decision(corpus, decision_id, ended_by, reason, datetime.now(UTC))
+        record = decisions.end_decision(corpus, decision_id, ended_by, reason, datetime.now(UTC))
         details.update(decision=record.id, state=record.state)
     return record
 
@@ -75,7 +84,7 @@ def end_decision(
 def all_decisions(workspace: Workspace) -> list[DecisionRecord]:
     """Every decision, with its present state, ordered by scope and number."""
     with workspace.answering_corpus.reading():
-        return records.list_decisions(workspace.corpus, datetime.now(UTC))
+        return decisions.list_decisions(workspace.corpus, datetime.now(UTC))
 
 
 # -- remembered facts -----------------------------------------------------------------------------
@@ -84,17 +93,17 @@ def all_decisions(workspace: Workspace) -> list[DecisionRecord]:
 def file_fact(workspace: Workspace, request: RememberRequest, remembered_by: str) -> RememberedFact:
     """File a fact with its source as the owner; the agent of the request is ignored."""
     with workspace.recorded_change("remember") as (corpus, details):
-        author, now = remember.Author(remembered_by), iso_utc(datetime.now(UTC))
-        fact, chunk = remember.remember(corpus, corpus, request, author, now)
+        author, now = memory.Author(remembered_by), iso_utc(datetime.now(UTC))
+        fact, chunk = memory.remember(corpus, corpus, request, author, now)
         details.update(_fact_details(fact, remembered_by))
-    remember.embed_passage(workspace, chunk)
+    memory.embed_passage(workspace, chunk)
     return fact
 
 
 def promote_fact(workspace: Workspace, document_id: str, promoted_by: str) -> FactRecord:
-    """Raise a fact's trust; see :func:`rolebundle.verification.remember.promote`."""
+    """Raise a fact's trust; see :func:`rolebundle.verification.memory.promote`."""
     with workspace.recorded_change("promote") as (corpus, details):
-        fact = remember.promote(corpus, document_id, promoted_by)
+        fact = memory.promote(corpus, document_id, promoted_by)
         details.update(_fact_details(fact, promoted_by))
     return fact
 
@@ -102,7 +111,7 @@ def promote_fact(workspace: Workspace, document_id: str, promoted_by: str) -> Fa
 def forget_fact(workspace: Workspace, document_id: str, forgotten_by: str) -> FactRecord:
     """Remove a fact, and return it. A purge also erases its bytes."""
     with workspace.recorded_change("forget") as (corpus, details):
-        fact = remember.forget(corpus, document_id)
+        fact = memory.forget(corpus, document_id)
         details.update(_fact_details(fact, forgotten_by))
     return fact
 
@@ -110,7 +119,7 @@ def forget_fact(workspace: Workspace, document_id: str, forgotten_by: str) -> Fa
 def all_facts(workspace: Workspace) -> list[FactRecord]:
     """Every remembered fact, the last filed first."""
     with workspace.answering_corpus.reading():
-        return remember.list_facts(workspace.corpus)
+        return memory.list_facts(workspace.corpus)
 
 
 def _fact_details(fact: RememberedFact, name: str) -> dict[str, str]:
@@ -121,15 +130,15 @@ def _fact_details(fact: RememberedFact, name: str) -> dict[str, str]:
 
 
 def release_document(workspace: Workspace, document_id: str) -> None:
-    """See :func:`rolebundle.scan.quarantine.release_document`."""
+    """See :func:`rolebundle.scan.scan.release_document`."""
     with workspace.recorded_change("release") as (corpus, _):
-        quarantine.release_document(corpus, document_id)
+        scan.release_document(corpus, document_id)
 
 
 def drop_document(workspace: Workspace, document_id: str) -> None:
-    """See :func:`rolebundle.scan.quarantine.drop_document`."""
+    """See :func:`rolebundle.scan.scan.drop_document`."""
     with workspace.recorded_change("drop") as (corpus, _):
-        quarantine.drop_document(corpus, document_id)
+        scan.drop_document(corpus, document_id)
 
 
 def move_root(workspace: Workspace, old: Path, new: Path) -> RootChange:
@@ -172,7 +181,7 @@ def start_gate(workspace: Workspace, contract: Path, *, restart: bool = False) -
 
 
 def count_blocks(workspace: Workspace, contract: Path, blocks: int) -> None:
-    """See :func:`rolebundle.verification.gate.start.count_blocks`."""
+    """See :func:`rolebundle.verification.gate.count_blocks`."""
     with workspace.open_writer() as corpus:
         gate.count_blocks(corpus, contract, blocks)
 
@@ -244,3 +253,93 @@ def set_policy(workspace: Workspace, content: str, kind: str, location: str = ""
         workspace.recorder.begin(corpus)
         details["moved"] = moved
     return moved
+
+
+def publish_replica(
+    workspace: Workspace,
+    transport: Transport,
+    key: PrivateKey,
+    options: PublishOptions,
+    *,
+    agent: str = "",
+    scopes: Sequence[str] = (),
+    level: str = "",
+) -> PublishReport:
+    """Publish a replica for an agent, or for everyone up to a level.
+
+    See :func:`rolebundle.replication.publish.publish`, and for the arguments
+    :func:`rolebundle.policy.access.resolve_audience`.
+    """
+    corpus = workspace.corpus
+    refuse_changes(corpus)
+    audience = resolve_audience(corpus, transport.target, agent, scopes, level)
+    report = publish(workspace.path, audience, transport, key, options)
+    details = {"generation": report.manifest.generation, "for": audience.agent}
+    workspace.recorder.note(workspace.corpus, "publish", details=details)
+    return report
+
+
+def forget_target(workspace: Workspace, target: str, *, confirmed: bool) -> None:
+    """Forget a target; see :func:`rolebundle.replication.publish.forget`."""
+    refuse_changes(workspace.corpus)
+    publication = forget(workspace.path, target, confirmed=confirmed)
+    details = {"forgotten": publication.generation, "for": publication.agent}
+    workspace.recorder.note(workspace.corpus, "publish", details=details)
+
+
+def pull_replica(
+    workspace: Workspace, transport: Transport, key: PublicKey, overlay_folders: Sequence[Path]
+) -> PullReport:
+    """Replace the replica by the published one; see :mod:`rolebundle.replication.pull`."""
+    report = pull(transport, workspace.path, key, overlay_folders)
+    workspace.refresh()
+    if report.manifest.policy_digest:
+        # Also if it is current: an earlier pull may have been killed before it came to this.
+        workspace.recorder.begin(workspace.corpus)
+    if report.state == "updated":
+        details = {"generation": report.manifest.generation}
+        workspace.recorder.note(workspace.corpus, "pull", details=details)
+    return report
+
+
+def set_audit(
+    workspace: Workspace, mode: AuditMode | None = None, query: QueryMode | None = None
+) -> AuditSettings:
+    """Change the settings of the audit, and return those in effect.
+
+    The mode ``required`` is also stored in the corpus, with the audit's head: then an audit
+    that is missing, or that lost its last rows, gives no answers. Setting it again accepts the
+    audit that is there, and records which head is missing. In a replica its publisher decides
+    whether records are required.
+
+    Raises:
+        UsageError: there is no corpus; or it is a replica, and would have to be changed.
+        CorpusBusy, WrongFile, CorpusCorrupt, StorageError: they were not changed.
+    """
+    known = load_stored_audit(workspace.corpus)
+    with AuditLog(workspace.path, floor="required" if known.required else "off") as log:
+        if mode is None and query is None:
+            return log.settings()
+        settings = log.settings()
+        settings = AuditSettings(mode=mode or settings.mode, query=query or settings.query)
+        if known.required != (settings.mode == "required"):
+            # The corpus would have to remember it.
+            refuse_changes(workspace.corpus)
+        lost = known.required and not log.has(known)
+        log.set(settings, {"lost_rows": known.rows} if lost else {})
+    required = settings.mode == "required"
+    if (required or known.required) and load_record(workspace.corpus) is None:
+        with workspace.open_writer() as corpus, corpus.writing():
+            save_stored_audit(corpus, StoredAudit(required))
+    return settings
+
+
+def audit_rows(workspace: Workspace, limit: int) -> tuple[AuditSettings, list[AuditRow]]:
+    """The settings of the audit, and its last rows, the newest first; none without an audit.
+
+    Raises:
+        WrongFile, CorpusCorrupt, StorageError: it cannot be read.
+    """
+    with AuditLog(workspace.path) as log:
+        rows = [*log.rows(limit=limit, newest=True)] if log.exists else []
+        return log.settings(), rows

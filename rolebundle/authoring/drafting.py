@@ -12,9 +12,9 @@ from pathlib import Path, PurePosixPath
 from shlex import quote
 from typing import Any, NamedTuple
 
-from rolebundle.contracts.authoring import DraftFile, InitReport, OverlayDraftReport
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.overlay import ROLE_ID_PATTERN, Vocabulary
+from rolebundle.contracts.upkeep import DraftFile, InitReport, OverlayDraftReport
 from rolebundle.errors import FULL_ERRNOS, ConfigurationError, StorageError, UsageError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.formats import kind_of
@@ -25,15 +25,19 @@ from rolebundle.ingest.roots import check_no_link, holder_of, source_name
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, walk
 from rolebundle.policy.lint import word_counts
 from rolebundle.policy.overlays import is_shipped, load_role, locate
-from rolebundle.storage.content.documents import kind_counts
-from rolebundle.storage.files.file_format import check_path
-from rolebundle.storage.files.partial import partial_file, rename_if_free, sync_file
-from rolebundle.storage.location import overlays_path
+from rolebundle.storage import roots as root_storage
+from rolebundle.storage.documents import kind_counts
+from rolebundle.storage.file import (
+    check_path,
+    overlays_path,
+    partial_file,
+    rename_if_free,
+    sync_file,
+)
 from rolebundle.storage.opening import corpus_format, open_reader
-from rolebundle.storage.records import roots as root_storage
-from rolebundle.storage.records.replica import refuse_changes, refuse_expired
-from rolebundle.text.counts import counted
-from rolebundle.text.globs import matches
+from rolebundle.storage.publications import refuse_changes, refuse_expired
+from rolebundle.text.paths import matches
+from rolebundle.text.words import counted
 
 _QUESTION = "What should I look at first?"
 _NEUTRAL = "the overlay is neutral: until you edit it, answers are as without a role"

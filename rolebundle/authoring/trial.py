@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from rolebundle.contracts.authoring import OverlayTrial, TriedPassage
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.upkeep import OverlayTrial, TriedPassage
 from rolebundle.contracts.why import Why
 from rolebundle.engine import Engine
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.retrieval.explanation.compare import overlap
+from rolebundle.retrieval.compare import overlap
 
 
 def trial_of(

@@ -1,11 +1,16 @@
-"""The base of all contracts: strict, closed and frozen pydantic models; text that JSON can hold."""
+"""What all contracts share: strict models, times as ISO 8601 in UTC, similar names."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, date, datetime, timedelta, timezone
+from difflib import get_close_matches
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic.fields import FieldInfo
 
 
 def writable(text: str) -> str:
@@ -47,3 +52,222 @@ def list_of(items: type[Contract], key: str, name: str, description: str) -> Any
     """A contract, called ``name``, with nothing but a list under one key."""
     fields: dict[str, Any] = {key: (list[items], ...)}  # type: ignore[valid-type]
     return create_model(name, __base__=Contract, __doc__=description, **fields)
+
+
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_NAMES = (
+    "january february march april may june july august september october november december".split()
+)
+_WEEKDAY = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+)?"
+_YMD = r"(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})"
+_DMY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?[\s-](?P<month>[a-z]{3,9})\.?,?[\s-](?P<year>\d{4})"
+_MDY = r"(?P<month>[a-z]{3,9})\.?\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?,?\s+(?P<year>\d{4})"
+_TIME = (
+    r"(?:(?:t|,?\s+|,?\s+at\s+)(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,]\d+)?)?"
+    r"(?:\s*(?P<half>[ap])\.?m\.?)?)?"
+)
+_ZONE = r"(?:\s*(?:z|utc|gmt)?\s*(?P<zone>[+-]\d\d(?::?\d\d)?)?)(?:\s*\([^()]*\))?"
+_FORMS = [
+    re.compile(rf"{_WEEKDAY}{day}{_TIME}{_ZONE}", re.IGNORECASE | re.ASCII)
+    for day in (_YMD, _DMY, _MDY)
+]
+_SECONDS = re.compile(r"\d{10}(?:\d{3})?", re.ASCII)
+_MAX_CHARS = 100
+
+
+def moment_of(text: str) -> date | datetime | None:
+    """The day or time that a text is, if no other one can be meant.
+
+    ISO 8601, ``2024-5-3``, ``2024/05/03 10:00 +0200``, ``3 May 2024``, ``May 3rd, 2024``,
+    ``Fri, 03 May 2024 10:00:00 GMT``, and seconds or milliseconds since 1970. Not ``03/05/2024``,
+    which may be in March or in May. A time without a zone is in UTC.
+    """
+    text = text.strip()
+    if len(text) > _MAX_CHARS:
+        return None
+    try:
+        if _SECONDS.fullmatch(text):
+            return datetime.fromtimestamp(int(text[:10]), UTC)
+        moment = datetime.fromisoformat(text)
+        return moment.date() if len(text) <= len("2024-05-03") else _zoned(moment)
+    except (ValueError, OverflowError):
+        pass
+    for form in _FORMS:
+        if match := form.fullmatch(text):
+            try:
+                return _moment(match)
+            except (ValueError, OverflowError):
+                return None
+    return None
+
+
+def _zoned(moment: datetime) -> datetime:
+    # A time without a zone is in UTC, so that the result does not depend on the machine.
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _moment(match: re.Match[str]) -> date | datetime:
+    day = date(int(match["year"]), _month(match["month"]), int(match["day"]))
+    if match["hour"] is None:
+        return day
+    hour = int(match["hour"])
+    if match["half"]:
+        hour = hour % 12 + 12 * (match["half"].lower() == "p")
+    zone = match["zone"]
+    offset = timedelta()
+    if zone:
+        digits = zone[1:].replace(":", "").ljust(4, "0")
+        offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+        offset = -offset if zone[0] == "-" else offset
+    second = min(int(match["second"] or 0), 59)  # a leap second
+    return datetime(
+        day.year, day.month, day.day, hour, int(match["minute"]), second, tzinfo=timezone(offset)
+    )
+
+
+def _month(text: str) -> int:
+    """The number of a month by its English name or its first three or four letters."""
+    if text.isdigit():
+        return int(text)
+    name = text.lower()
+    if name not in _NAMES and name not in (*_MONTHS, "sept"):
+        raise ValueError(f"no month: {text}")
+    return _MONTHS.index(name[:3]) + 1
+
+
+Place = tuple[str | int, ...]
+MistakeKind = Literal["unknown", "missing", "value", "object"]
+
+
+class Mistake(NamedTuple):
+    """One mistake in a JSON document.
+
+    Attributes:
+        place: the keys and list indexes that lead to the mistake.
+        kind: ``unknown`` or ``missing`` for a key, ``value`` for one value, ``object`` for several
+            values of one object together.
+        message: the reason, as the end of a sentence that begins with the place.
+        value: the wrong value; ``None`` if a key is missing.
+        allowed: the allowed keys or values, if they can be listed.
+    """
+
+    place: Place
+    kind: MistakeKind
+    message: str
+    value: object = None
+    allowed: tuple[str, ...] = ()
+
+    @property
+    def guess(self) -> str:
+        """For an unknown key a question with the allowed one that is most similar, else empty."""
+        return did_you_mean(str(self.place[-1]), self.allowed) if self.kind == "unknown" else ""
+
+    def text_in(self, document: Any, items: str, item: str) -> str:
+        """The mistake as one line, for a document that has a list of objects, most with an ``id``.
+
+        Args:
+            document: the document.
+            items: the key of the list, such as ``questions``.
+            item: what one of them is called, such as ``question``.
+        """
+        prefix, place = "", self.place
+        if len(place) > 1 and place[0] == items and isinstance(place[1], int):
+            value = document[items][place[1]]
+            name = value.get("id") if isinstance(value, Mapping) else None
+            prefix, place = f"{item} {str(name)[:80] if name else place[1] + 1}: ", place[2:]
+        key = dotted(place)
+        return f"{prefix}{key}: {self.message}{self.guess}" if key else f"{prefix}{self.message}"
+
+
+def dotted(place: Place) -> str:
+    """A place as text, such as ``vocabulary.synonyms[2]``, in at most 200 characters."""
+    text = ""
+    for step in place:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    # A key may be as long as the file.
+    return writable(text if len(text) <= 200 else f"{text[:199]}…")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question with the known name that is most similar; empty if none is similar."""
+    near = get_close_matches(name[:200], list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def mistakes_in(error: ValidationError, contract: type[BaseModel]) -> list[Mistake]:
+    """Return all mistakes in pydantic's error.
+
+    Unknown keys come first, because a misspelt key is often the reason why another is missing.
+    """
+    mistakes = [_mistake(details, contract) for details in error.errors(include_url=False)]
+    return sorted(mistakes, key=lambda mistake: mistake.kind != "unknown")
+
+
+def keys_at(contract: type[BaseModel], place: Place) -> tuple[str, ...]:
+    """Return the keys of a contract at a place. Empty if any key is allowed there."""
+    kind: Any = contract
+    for step in place:
+        if isinstance(step, int):
+            continue
+        if get_origin(kind) is dict:
+            kind = get_args(kind)[1]
+        else:
+            field = _fields(kind).get(step)
+            kind = field.annotation if field else None
+        while get_args(kind) and get_origin(kind) is not dict:
+            kind = next(part for part in get_args(kind) if part is not type(None))
+    return tuple(field.alias or name for name, field in _fields(kind).items())
+
+
+def _fields(kind: Any) -> dict[str, FieldInfo]:
+    is_contract = isinstance(kind, type) and issubclass(kind, BaseModel)
+    return kind.model_fields if is_contract else {}
+
+
+_MESSAGES: Mapping[str, str | Callable[[dict[str, Any]], str]] = {
+    "missing": "is missing",
+    "extra_forbidden": "unknown key",
+    "model_type": "must be an object",
+    "dict_type": "must be an object",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "string_type": "must be a text",
+    "string_unicode": "must be Unicode text, without unpaired surrogates",
+    "string_too_short": "must not be blank",
+    "too_short": lambda context: f"must have {context['min_length']} or more items",
+    "too_long": lambda context: f"must have {context['max_length']} items or less",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "datetime_type": "must be an ISO 8601 time, such as 2026-03-01",
+    "bool_type": "must be true or false",
+    "finite_number": "must be a finite number",
+    "string_too_long": lambda context: f"must have {context['max_length']} characters or less",
+    "string_pattern_mismatch": lambda context: (
+        "must not be blank" if context["pattern"] == r"\S" else f"must match {context['pattern']}"
+    ),
+    "greater_than_equal": lambda context: f"must be {context['ge']:.15g} or more",
+    "greater_than": lambda context: f"must be more than {context['gt']:.15g}",
+    "less_than_equal": lambda context: f"must be {context['le']:.15g} or less",
+    "literal_error": lambda context: f"must be one of {', '.join(_literals(context))}",
+    "value_error": lambda context: str(context["error"]),
+}
+
+
+def _mistake(details: Any, contract: type[BaseModel]) -> Mistake:
+    kind, context, value = details["type"], details.get("ctx", {}), details["input"]
+    # If a dictionary's key is wrong, and not its value, pydantic adds the step "[key]".
+    place = tuple(step for step in details["loc"] if step != "[key]")
+    message = _MESSAGES.get(kind, f"is not valid: {details['msg']}")
+    text = message if isinstance(message, str) else message(context)
+    if kind == "missing":
+        return Mistake(place, "missing", text)
+    if kind == "extra_forbidden":
+        return Mistake(place, "unknown", text, value, keys_at(contract, place[:-1]))
+    if kind == "value_error" and isinstance(value, Mapping):
+        return Mistake(place, "object", text, value)
+    allowed = _literals(context) if kind == "literal_error" else ()
+    return Mistake(place, "value", text, value, tuple(name.strip("'") for name in allowed))
+
+
+def _literals(context: Mapping[str, Any]) -> list[str]:
+    return re.findall(r"'[^']*'", context["expected"])

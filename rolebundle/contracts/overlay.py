@@ -1,14 +1,12 @@
-"""The overlay: how one role retrieves. A superset of Knowledge Core's format, version 1.0.
+"""The overlay file of a role, and what lint finds in it."""
 
-The JSON Schema takes the descriptions of the keys from the docstrings. ``Field(description=…)``
-would make every cold start longer.
-"""
+from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, list_of
 from rolebundle.contracts.terms import EvidenceNeed, Fusion, TrustTier
 
 ROLE_ID_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
@@ -294,3 +292,39 @@ class Overlay(Contract):
             or sources.domain_boosts
             or policy != limit_alone
         )
+
+
+class LintProblem(Contract):
+    """A problem in an overlay or a policy. ``place`` is the dotted path of the key.
+
+    A note says what an overlay leaves to rolebundle. It is no problem.
+    """
+
+    level: Literal["error", "warning", "note"]
+    place: str
+    code: str
+    message: str
+
+
+PolicyLint = list_of(LintProblem, "findings", "PolicyLint", "`policy lint`.")
+
+
+class OverlayProblems(Contract):
+    """The problems of one overlay file."""
+
+    path: str
+    findings: list[LintProblem]
+
+
+class OverlayLint(Contract):
+    """`overlay lint`: the problems of each overlay.
+
+    ``corpus`` is the corpus on which the rules and the vocabulary were tried, and ``names`` are the
+    names in it that source rules can match, sorted: ``sources``, ``document_types``, ``domains``,
+    ``trust_tiers`` and ``folders`` (globs of the files in each folder, at most 2000). Both are null
+    if there was none.
+    """
+
+    corpus: str | None
+    names: dict[str, list[str]] | None = None
+    overlays: list[OverlayProblems]

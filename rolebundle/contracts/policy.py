@@ -1,10 +1,20 @@
-"""The policy file: what each agent may see and write, and the trust table."""
+"""The policy file of agents, and what roles and scopes there are."""
 
-from typing import Annotated, Any, Self
+from __future__ import annotations
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
+from typing import Annotated, Any, Literal, Self
 
-from rolebundle.contracts.base import Contract
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    StringConstraints,
+    model_validator,
+)
+
+from rolebundle.contracts.base import Contract, list_of
+from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import MAX_NAME_CHARACTERS
 from rolebundle.contracts.terms import FACTS_PER_DAY, AccessLevel, Action, Origin, WriteKind
 
@@ -101,3 +111,195 @@ class PolicyFile(Contract):
 
     agents: dict[AgentId, AgentRule]
     trust: TrustNumbers = TrustNumbers()
+
+
+class Role(Contract):
+    """A role that has an overlay. ``problem`` is why it cannot be used; empty if it can."""
+
+    role_id: str
+    label: str
+    mission: str
+    extends: str | None
+    problem: str
+
+
+class RoleList(Contract):
+    """The method `roles.list` and the tool `list_roles`."""
+
+    roles: list[Role]
+
+
+class RoleDetails(Contract):
+    """The method `roles.show`: an overlay after inheritance, with all defaults, and its digest.
+
+    It has no notes, which are the owner's.
+    """
+
+    digest: str
+    overlay: Overlay
+
+
+class OverlayFile(Contract):
+    """An overlay and its file. ``problem`` is why it cannot be used; empty if it can."""
+
+    role_id: str
+    label: str
+    mission: str
+    path: str
+    extends: str | None
+    problem: str
+
+
+OverlayList = list_of(OverlayFile, "overlays", "OverlayList", "`overlay list`.")
+
+
+class OverlayDetails(Contract):
+    """`overlay show`: an overlay after inheritance, with all defaults.
+
+    ``extends`` are role_id and path of the overlays that it extends, the nearest first.
+    ``rescaled`` are the weights that no file gives as they are: they share what the given ones
+    leave of 1.
+    """
+
+    role_id: str
+    digest: str
+    path: str
+    extends: list[dict[str, str]]
+    rescaled: list[str] = []
+    overlay: Overlay
+
+
+class ExplainedValue(Contract):
+    """One value of an overlay, and where it comes from.
+
+    Attributes:
+        place: the dotted path of the key. An entry of an open object, such as ``synonyms``, and a
+            rule in a list have places of their own.
+        value: the value in force.
+        origin: ``file`` if a file gives it, ``rescaled`` if it is a weight that shares what the
+            given ones leave of 1, or ``default``.
+        path: the file that gives it, or that gives the other weights; null for a default.
+        notes: what that file notes on the value, by place.
+    """
+
+    place: str
+    value: JsonValue
+    origin: Literal["file", "rescaled", "default"]
+    path: str | None
+    notes: dict[str, str] = {}
+
+
+class OverlayExplanation(Contract):
+    """`overlay explain`: each value of an overlay after inheritance, with its origin.
+
+    ``extends`` are role_id and path of the overlays that it extends, the nearest first.
+    """
+
+    role_id: str
+    digest: str
+    path: str
+    extends: list[dict[str, str]]
+    values: list[ExplainedValue]
+
+
+class PolicyChange(Contract):
+    """`policy set`.
+
+    Attributes:
+        agents: ids of the policy's agents.
+        moved: number of documents whose compartment (scope and sensitivity) changed.
+        location: path of the policy file.
+    """
+
+    agents: list[str]
+    moved: int
+    location: str
+
+
+class AgentAccess(Contract):
+    """The policy's rule for one agent.
+
+    Attributes:
+        scopes: the allowed scopes; empty means all.
+        access_level: the highest sensitivity that the agent may read.
+        deny_patterns: globs over paths that the agent may not read.
+        roles: the roles that the agent may use; ``None`` for every role.
+        role_required: whether the agent must name a role.
+        may_write: what the agent may write.
+        show_paths: whether the agent learns where files lie on this machine.
+        documents: number of documents that the agent may read.
+    """
+
+    agent: str
+    scopes: list[str]
+    access_level: AccessLevel
+    deny_patterns: list[str]
+    roles: list[str] | None = None
+    role_required: bool = False
+    may_write: list[WriteKind] = []
+    show_paths: bool = False
+    documents: int
+
+
+class PolicySummary(Contract):
+    """`policy show`.
+
+    Attributes:
+        policy: whether the corpus has a policy.
+        location: path of the policy file.
+        set_at: time when the policy was set, ISO 8601 in UTC.
+        doubt: why every agent is denied; empty if the policy is in effect.
+        documents: number of documents in the corpus.
+        agents: the rules of the agents.
+    """
+
+    policy: bool
+    location: str
+    set_at: str
+    doubt: str
+    documents: int
+    agents: list[AgentAccess]
+
+
+class BridgeEnd(Contract):
+    """One of the two passages of a bridge."""
+
+    scope: str
+    document_id: str
+    title: str
+    chunk_id: str
+    locator: str
+
+
+class BridgePair(Contract):
+    """The most similar passages of two documents in different scopes.
+
+    ``similarity`` is ``(cosine − noise_floor) / (1 − noise_floor)``, at most 1.
+    """
+
+    similarity: float
+    cosine: float
+    left: BridgeEnd
+    right: BridgeEnd
+
+
+class BridgeReport(Contract):
+    """`policy bridges`: pairs of documents in different scopes with similar passages.
+
+    Attributes:
+        threshold: the lowest similarity of a listed pair, between 0 and 1.
+        noise_floor: the cosine that 95 of 100 pairs of unrelated texts do not exceed by this model.
+        vectors: number of vectors that were compared.
+        scopes: number of scopes that were compared.
+        bridges: the pairs, the closest first.
+        below: the closest pairs under the threshold, if fewer than five are over it.
+        more: whether there are more pairs than listed.
+    """
+
+    threshold: float
+    noise_floor: float
+    vectors: int
+    scopes: int
+    bridges: tuple[BridgePair, ...]
+    below: tuple[BridgePair, ...]
+    more: bool

@@ -4,39 +4,45 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 from rolebundle.contracts import (
     audit,
-    authoring,
-    backup,
     bundle,
-    compact,
-    comparison,
-    decisions,
-    doctor,
-    embedding,
+    documents,
     evaluation,
-    facts,
     gate,
-    ingest,
-    lint,
     lookup,
-    marks,
-    operation_requests,
+    memory,
     overlay,
     policy,
-    purge,
-    quarantine,
-    replay,
-    replica,
     request,
-    roles,
-    roots,
-    scopes,
     status,
+    upkeep,
     verification,
     why,
+)
+from rolebundle.contracts import (
+    bundle as compact,
+)
+from rolebundle.contracts import (
+    overlay as lint,
+)
+from rolebundle.contracts import (
+    policy as roles,
+)
+from rolebundle.contracts import (
+    policy as scopes,
+)
+from rolebundle.contracts import (
+    request as operation_requests,
+)
+from rolebundle.contracts import (
+    why as comparison,
+)
+from rolebundle.contracts import (
+    why as replay,
 )
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.request import ALIASES
@@ -47,39 +53,39 @@ SCHEMAS: dict[str, type[Contract]] = {
     "audit-rows": audit.AuditRows,
     "audit-settings": audit.AuditSettings,
     "audit-verification": audit.AuditVerification,
-    "backup-manifest": backup.BackupManifest,
-    "backup-result": backup.BackupReport,
+    "backup-manifest": upkeep.BackupManifest,
+    "backup-result": upkeep.BackupReport,
     "bridges": scopes.BridgeReport,
     "bundle": bundle.RetrievalBundle,
     "compact-bundle": compact.CompactBundle,
     "comparison": comparison.Comparison,
-    "check-answer": decisions.CheckAnswer,
-    "check-request": decisions.CheckRequest,
-    "decision": decisions.DecisionRecord,
-    "decision-list": decisions.DecisionList,
-    "doctor": doctor.DoctorReport,
-    "embed-plan": embedding.EmbedPlan,
-    "embed-result": embedding.EmbedResult,
-    "embedding-indexes": embedding.EmbeddingIndexes,
+    "check-answer": memory.CheckAnswer,
+    "check-request": memory.CheckRequest,
+    "decision": memory.DecisionRecord,
+    "decision-list": memory.DecisionList,
+    "doctor": upkeep.DoctorReport,
+    "embed-plan": upkeep.EmbedPlan,
+    "embed-result": upkeep.EmbedResult,
+    "embedding-indexes": upkeep.EmbeddingIndexes,
     "evaluation": evaluation.EvalReport,
     "evaluation-comparison": evaluation.EvalComparison,
-    "formats": ingest.FormatList,
+    "formats": documents.FormatList,
     "gate-contract": gate.GateContract,
     "gate-report": gate.GateReport,
     "gate-start": gate.GateStart,
     "golden-set": evaluation.GoldenSet,
-    "ingest-result": ingest.IngestResult,
-    "init-report": authoring.InitReport,
+    "ingest-result": documents.IngestResult,
+    "init-report": upkeep.InitReport,
     "found-lines": lookup.FoundLines,
     "listing": lookup.Listing,
     "lookup": lookup.Lookup,
     "lookups": lookup.Lookups,
-    "mark": marks.MarkRecord,
-    "mark-list": marks.MarkList,
-    "mark-request": marks.MarkRequest,
+    "mark": memory.MarkRecord,
+    "mark-list": memory.MarkList,
+    "mark-request": memory.MarkRequest,
     "overlay": overlay.Overlay,
-    "overlay-draft": authoring.OverlayDraftReport,
-    "overlay-trial": authoring.OverlayTrial,
+    "overlay-draft": upkeep.OverlayDraftReport,
+    "overlay-trial": upkeep.OverlayTrial,
     "overlay-details": roles.OverlayDetails,
     "overlay-explanation": roles.OverlayExplanation,
     "overlay-lint": lint.OverlayLint,
@@ -88,30 +94,30 @@ SCHEMAS: dict[str, type[Contract]] = {
     "policy-change": scopes.PolicyChange,
     "policy-lint": lint.PolicyLint,
     "policy-summary": scopes.PolicySummary,
-    "purge-preview": purge.PurgePreview,
-    "purge-result": purge.PurgeResult,
-    "quarantine-details": quarantine.QuarantineDetails,
-    "quarantine-list": quarantine.QuarantineList,
-    "publish-result": replica.PublishReport,
-    "pull-result": replica.PullReport,
-    "receipt": purge.Receipt,
-    "replica-manifest": replica.SignedManifest,
-    "remembered-fact": facts.RememberedFact,
-    "fact": facts.FactRecord,
-    "fact-list": facts.FactList,
-    "repair-result": doctor.RepairReport,
-    "restore-result": backup.RestoreReport,
+    "purge-preview": upkeep.PurgePreview,
+    "purge-result": upkeep.PurgeResult,
+    "quarantine-details": documents.QuarantineDetails,
+    "quarantine-list": documents.QuarantineList,
+    "publish-result": upkeep.PublishReport,
+    "pull-result": upkeep.PullReport,
+    "receipt": upkeep.Receipt,
+    "replica-manifest": upkeep.SignedManifest,
+    "remembered-fact": memory.RememberedFact,
+    "fact": memory.FactRecord,
+    "fact-list": memory.FactList,
+    "repair-result": upkeep.RepairReport,
+    "restore-result": upkeep.RestoreReport,
     "role-details": roles.RoleDetails,
     "role-list": roles.RoleList,
-    "root-change": roots.RootChange,
-    "root-list": roots.RootList,
+    "root-change": documents.RootChange,
+    "root-list": documents.RootList,
     "compare-request": operation_requests.CompareRequest,
     "get-request": operation_requests.GetRequest,
     "grep-request": operation_requests.GrepRequest,
     "ingest-request": operation_requests.IngestRequest,
     "list-request": operation_requests.ListRequest,
     "multi-get-request": operation_requests.MultiGetRequest,
-    "remember-request": facts.RememberRequest,
+    "remember-request": memory.RememberRequest,
     "replay-request": operation_requests.ReplayRequest,
     "request": request.RetrievalRequest,
     "role-request": operation_requests.RoleRequest,
@@ -162,8 +168,6 @@ def schema_text(name: str) -> str:
 
 
 def _write(folder: str) -> None:
-    from pathlib import Path
-
     for name in SCHEMAS:
         (Path(folder) / f"{name}.json").write_text(schema_text(name), encoding="utf-8")
 

@@ -1,14 +1,13 @@
-"""The answer to `why`: the result of every step of the pipeline for one passage.
+"""Why a passage is in an answer, how roles differ, and what changed since an answer."""
 
-Scores are rounded to six decimals, as in the bundle. If the passage was not ranked, the steps are
-run again as if it had been proposed and allowed; then ``supposed`` is true.
-"""
+from __future__ import annotations
 
 from typing import Literal
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import (
     CorpusState,
+    Fallback,
     OverlayRef,
     PassageMark,
     RawScores,
@@ -17,7 +16,16 @@ from rolebundle.contracts.bundle import (
     ScoreWeights,
 )
 from rolebundle.contracts.lookup import LookupKind
-from rolebundle.contracts.terms import FreshnessStatus, Fusion, HidingRule, Lane, RejectionCode
+from rolebundle.contracts.terms import (
+    FreshnessPosture,
+    FreshnessStatus,
+    Fusion,
+    HidingRule,
+    Lane,
+    RejectionCode,
+    TrustPosture,
+    WarningCode,
+)
 
 Outcome = Literal["selected", "rejected", "not_proposed"]
 Step = Literal["where", "lanes", "filter", "cut"]
@@ -223,3 +231,185 @@ class WhyAsAgent(Contract):
     locator: str
     hidden: list[Hidden]
     why: Why | None = None
+
+
+StandingState = Literal["selected", "rejected", "not_found"]
+
+
+class RoleView(Contract):
+    """The answer for one role.
+
+    Attributes:
+        role_id: the role; empty for the answer without a role.
+        candidates: number of candidates.
+        selected: chunk ids by rank.
+        own: chunk ids that are selected for no other role.
+        rejected_summary: number of rejected candidates by rejection code.
+        role_share: the share of the role's terms in the final scores, in [0, 1].
+    """
+
+    role_id: str
+    overlay_digest: str
+    candidates: int
+    selected: list[str]
+    own: list[str]
+    rejected_summary: dict[RejectionCode, int]
+    trust_posture: TrustPosture
+    freshness_posture: FreshnessPosture
+    warnings: list[WarningCode]
+    fallback: Fallback | None = None
+    role_share: float | None = None
+
+
+class Standing(Contract):
+    """What happened to a passage for one role.
+
+    Attributes:
+        state: ``not_found`` means that no lane proposed the passage for this role.
+        rank: place in the role's answer, from 1; ``None`` if the passage is not selected.
+        score: final score; ``None`` if the passage is not selected.
+        reason: rejection code; ``None`` if the passage is not rejected.
+        notes: explanation of the code.
+        overlay_hits: names of the overlay's rules that matched it; ``None`` if the passage is not
+            selected.
+    """
+
+    role_id: str
+    state: StandingState
+    rank: int | None = None
+    score: float | None = None
+    reason: RejectionCode | None = None
+    notes: str | None = None
+    overlay_hits: list[str] | None = None
+
+
+class ComparedPassage(Contract):
+    """A passage that is selected for at least one role, and what happened to it for each role.
+
+    ``flags`` are as in the bundle's metadata of the passage.
+    """
+
+    chunk_id: str
+    document_id: str
+    source_id: str
+    title: str | None = None
+    headings: list[str]
+    locator: str | None = None
+    flags: list[str] | None = None
+    standings: list[Standing]
+
+
+class Overlap(Contract):
+    """How much of what is selected for two roles is the same.
+
+    ``chunks`` and ``documents`` are Jaccard indexes in [0, 1]: selected for both, divided by
+    selected for at least one. They are 1 if nothing is selected for either role.
+    """
+
+    first: str
+    second: str
+    chunks: float
+    documents: float
+    shared_chunks: int
+    shared_documents: int
+
+
+class Comparison(Contract):
+    """The answer to `compare`.
+
+    Attributes:
+        generated_at: the time that ages are measured against, ISO 8601 in UTC.
+        shared: chunk ids that are selected for every role.
+        overlaps: one for each pair of roles.
+    """
+
+    task_text: str
+    generated_at: str
+    corpus: CorpusState | None = None
+    roles: list[RoleView]
+    shared: list[str]
+    overlaps: list[Overlap]
+    passages: list[ComparedPassage]
+
+
+CauseKind = Literal[
+    "corpus", "file", "schema", "generation", "overlay", "index", "semantic_lane", "vectors",
+    "rerank", "unknown",
+]  # fmt: skip
+PassageChangeKind = Literal[
+    "new", "gone", "selected", "rejected", "rank", "content", "metadata", "score", "reason", "notes"
+]
+Whereabouts = Literal["in_corpus", "document_changed", "document_gone", "not_in_corpus"]
+
+
+class Cause(Contract):
+    """Something that the answer depends on and that changed. ``message`` explains the change."""
+
+    kind: CauseKind
+    before: str
+    after: str
+    message: str
+
+
+class ReplayOutcome(Contract):
+    """The result for a candidate: rank and score if selected, code and notes if rejected."""
+
+    rank: int | None = None
+    score: float | None = None
+    reason: RejectionCode | None = None
+    notes: str | None = None
+
+
+class PassageChange(Contract):
+    """A candidate whose result differs between the two bundles.
+
+    Attributes:
+        chunk_id: id of the candidate.
+        document_id: its document; missing if it is not known, because bundles have the document
+            only of selected passages.
+        kinds: what differs. `new`: the candidate is only in the second bundle. `gone`: it is only
+            in the first one.
+        before: the recorded result; missing for a `new` candidate.
+        after: the result today; missing for a `gone` candidate.
+        whereabouts: whether the chunk of a `gone` candidate still exists. `in_corpus`: it exists,
+            but no lane proposes it. `document_changed`: its document exists, but has other chunks.
+            `document_gone`: its document does not exist. `not_in_corpus`: the chunk does not
+            exist, and its document is not known.
+    """
+
+    chunk_id: str
+    document_id: str | None = None
+    kinds: list[PassageChangeKind]
+    before: ReplayOutcome | None = None
+    after: ReplayOutcome | None = None
+    whereabouts: Whereabouts | None = None
+
+
+class Replay(Contract):
+    """The answer to `replay`.
+
+    Attributes:
+        same: whether the two bundles are equal, timings aside.
+        same_selection: whether the same passages are selected in the same order.
+        role_id: the role; empty if there was none.
+        task_text: the task.
+        generated_at: the time that ages are measured against in both bundles, ISO 8601 in UTC.
+        selected_before: number of passages that were selected.
+        selected_after: number of passages that are selected today.
+        kept: number of passages that are selected in both bundles.
+        differs: names of the fields of the bundle that differ.
+        causes: why the bundles differ.
+        passages: the candidates whose result differs, selected ones first.
+    """
+
+    same: bool
+    same_selection: bool
+    role_id: str
+    task_text: str
+    generated_at: str
+    selected_before: int
+    selected_after: int
+    kept: int
+    differs: list[str]
+    causes: list[Cause]
+    passages: list[PassageChange]

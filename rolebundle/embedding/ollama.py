@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 from httpx import Request
 
-from rolebundle.contracts.index import ModelIdentity
-from rolebundle.embedding.model_server import (
+from rolebundle.contracts.upkeep import ModelIdentity
+from rolebundle.embedding.provider import PROBE_TEXT, ProviderSpec, prefixes_for
+from rolebundle.embedding.servers import (
     ServerProvider,
     client_settings,
     error_detail,
@@ -24,8 +25,6 @@ from rolebundle.embedding.model_server import (
     status_error,
     unreadable_error,
 )
-from rolebundle.embedding.provider import PROBE_TEXT, ProviderSpec
-from rolebundle.embedding.texts import prefixes_for
 from rolebundle.errors import EmbedderError
 
 HOST_ENVIRONMENT = "OLLAMA_HOST"

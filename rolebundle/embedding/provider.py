@@ -1,19 +1,113 @@
-"""The interface of an embedding model, the check of its vectors, and its fingerprint."""
+"""Embedding providers: the protocol, the texts that are embedded, and windows of long ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import shake_256
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from hashlib import blake2b, shake_256
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from rolebundle.contracts.index import ModelIdentity
+from rolebundle.contracts.upkeep import ModelIdentity
 from rolebundle.errors import EmbedderError
-from rolebundle.text.counts import counted
+from rolebundle.text.words import counted
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+
+_RETRIEVE = "Represent this sentence for searching relevant passages: "
+_INSTRUCT = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+)
+
+# The first pattern that matches the name applies, so specific patterns come before general ones.
+# Names are Ollama tags, Hugging Face ids, GGUF file names and folder names. The model cards are the
+# sources.
+_BY_NAME: tuple[tuple[str, tuple[str, str]], ...] = (
+    # https://huggingface.co/intfloat/multilingual-e5-large-instruct: a space after "Query:"
+    (r"\be5-.*instruct", (_INSTRUCT + " ", "")),
+    # https://huggingface.co/intfloat/e5-base-v2
+    (r"\be5-", ("query: ", "passage: ")),
+    # https://huggingface.co/nomic-ai/nomic-embed-text-v1.5 (and v1, v2-moe)
+    (r"\bnomic-embed-text\b", ("search_query: ", "search_document: ")),
+    # https://huggingface.co/nomic-ai/modernbert-embed-base
+    (r"\bmodernbert-embed\b", ("search_query: ", "search_document: ")),
+    # https://ai.google.dev/gemma/docs/embeddinggemma/model_card#prompt-instructions
+    (r"\bembeddinggemma\b", ("task: search result | query: ", "title: none | text: ")),
+    # https://huggingface.co/Qwen/Qwen3-Embedding-0.6B, config_sentence_transformers.json
+    (r"\bqwen3-embedding\b", (_INSTRUCT, "")),
+    # https://huggingface.co/mixedbread-ai/mxbai-embed-large-v1
+    (r"\bmxbai-embed-", (_RETRIEVE, "")),
+    # https://huggingface.co/Snowflake/snowflake-arctic-embed-l-v2.0; Ollama names it "…-embed2"
+    (r"\barctic-embed(2|.*-v2)", ("query: ", "")),
+    # https://huggingface.co/Snowflake/snowflake-arctic-embed-l
+    (r"\barctic-embed\b", (_RETRIEVE, "")),
+    # https://huggingface.co/BAAI/bge-m3: "no need to add instructions"
+    (r"\bbge-m3\b", ("", "")),
+    # https://huggingface.co/BAAI/bge-large-zh-v1.5, model list
+    (r"\bbge-.*noinstruct", ("", "")),
+    (r"\bbge-(small|base|large)-zh\b", ("为这个句子生成表示以用于检索相关文章：", "")),
+    # https://huggingface.co/BAAI/bge-large-en-v1.5
+    (r"\bbge-(small|base|large)\b", (_RETRIEVE, "")),
+    # https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2: none
+    (r"\ball-minilm\b", ("", "")),
+)
+
+
+def embedding_text(title: str, headings: Sequence[str], content: str, tags: Sequence[str]) -> str:
+    """What is embedded of a passage: its title, its heading path, its content, its tags."""
+    lines = [" › ".join(dict.fromkeys((title, *headings))), content]
+    return "\n".join([*lines, ", ".join(tags)] if tags else lines)
+
+
+def input_hash(text: str) -> str:
+    """The key of a text's vector, in an index and in the caches."""
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def prefixes_for(model: str, override: tuple[str, str] | None = None) -> tuple[str, str]:
+    """The texts before each query and before each passage of a model.
+
+    Args:
+        model: its name, as a server, a folder or a model card writes it.
+        override: query and passage prefix, for a model that is not in the table or whose server
+            adds them by itself.
+    """
+    if override is not None:
+        return override
+    name = model.casefold().replace("_", "-")
+    return next((prefixes for pattern, prefixes in _BY_NAME if re.search(pattern, name)), ("", ""))
+
+
+def prepared(texts: Sequence[str], prefix: str) -> list[str]:
+    """The texts as they are embedded: made readable, with the model's prefix before each."""
+    return [prefix + readable(text) for text in texts]
+
+
+def readable(text: str) -> str:
+    """The text without NUL characters and unpaired surrogates.
+
+    A server that reads C strings would cut the text at a NUL without an error, and an unpaired
+    surrogate has no UTF-8 form. A NUL becomes a space, a surrogate becomes U+FFFD.
+    """
+    if "\0" in text:
+        text = text.replace("\0", " ")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def batches(texts: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The texts in order, at most ``size`` at a time."""
+    for start in range(0, len(texts), size):
+        yield texts[start : start + size]
+
 
 Matrix: TypeAlias = "NDArray[np.float32]"
 """Vectors as rows. numpy is not imported before a model is used."""
@@ -211,3 +305,77 @@ def fingerprint(vector: Matrix) -> str:
     signs = np.unpackbits(np.frombuffer(stream, np.uint8), count=bits * size).reshape(bits, size)
     sides = (signs.astype(np.float64) * 2 - 1) @ vector.reshape(size).astype(np.float64) > 0
     return np.packbits(sides).tobytes().hex()
+
+
+CountTokens = Callable[[str], int]
+"""How many tokens a model reads for a text, with its marks."""
+
+MAX_QUERY_WINDOWS = 8
+"""An answer waits for its query: all-MiniLM-L6-v2 takes 0.1 to 0.4 s for a window."""
+
+
+def embed_in_windows(
+    texts: Sequence[str],
+    prefix: str,
+    context: int,
+    count_tokens: CountTokens,
+    embed: Callable[[Sequence[str]], Matrix],
+    *,
+    max_windows: int | None = None,
+) -> Matrix:
+    """A vector for each text.
+
+    A text that is longer than the context is read in consecutive windows, each with the prefix. Its
+    vector is the mean of theirs, weighted by their tokens. If a window's vector is the mean of its
+    token vectors, that is the mean of all of them. The vectors of other texts are those of
+    ``embed``, to the last bit.
+
+    Args:
+        texts: without the prefix.
+        prefix: put before each window.
+        context: the number of tokens that the model reads.
+        count_tokens: of a text with its prefix.
+        embed: a row for each window.
+        max_windows: if given, a text with more tokens than so many contexts is refused.
+
+    Raises:
+        EmbedderError: ``input_too_long``: by ``max_windows``, or because the prefix leaves no space
+            for a text; and what ``embed`` raises.
+    """
+    import numpy as np
+
+    readable = prepared(texts, "")
+    most = context * (max_windows or 0)
+    if most and any(count_tokens(prefix + text) > most for text in readable):
+        raise EmbedderError(
+            "input_too_long", f"a text has more than {most:,} tokens", "use a shorter text"
+        )
+    windows = [_windows(text, prefix, context, count_tokens) for text in readable]
+    vectors = embed([window for parts in windows for window, _ in parts])
+    means = np.zeros((len(texts), vectors.shape[1]), dtype=np.float32)
+    first = 0
+    for row, parts in enumerate(windows):
+        weights = [tokens for _, tokens in parts]
+        # In float64, which a single vector passes unchanged.
+        means[row] = np.average(vectors[first : first + len(parts)], axis=0, weights=weights)
+        first += len(parts)
+    return means
+
+
+def _windows(
+    text: str, prefix: str, context: int, count_tokens: CountTokens
+) -> list[tuple[str, int]]:
+    """The windows of a text and their tokens: the whole text, or those of its halves."""
+    tokens = max(1, count_tokens(prefix + text))
+    if tokens <= context:
+        return [(prefix + text, tokens)]
+    if len(text) < 2:
+        raise EmbedderError(
+            "input_too_long",
+            f"the model reads {context} tokens, and its prefix leaves no space for a text",
+            "use a shorter prefix",
+        )
+    middle = len(text) // 2
+    cut = text.rfind(" ", middle // 2, middle) + 1 or middle
+    halves = (text[:cut], text[cut:])
+    return [window for half in halves for window in _windows(half, prefix, context, count_tokens)]

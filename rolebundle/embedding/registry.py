@@ -9,12 +9,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rolebundle.contracts.index import ModelIdentity
+from rolebundle.contracts.upkeep import ModelIdentity
 from rolebundle.embedding.provider import QUERY_DEADLINE_SECONDS, EmbeddingProvider, ProviderSpec
+from rolebundle.embedding.static import MODEL, StaticProvider
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 
 if TYPE_CHECKING:
-    from rolebundle.embedding.rerank_server import RerankServer
+    from rolebundle.embedding.servers import RerankServer
 
 __all__ = (
     "PROVIDERS",
@@ -61,7 +62,7 @@ def rerank_server_for(spec: ProviderSpec) -> RerankServer:
         ConfigurationError: a setting is missing.
         EmbedderError: the server's host is not permitted.
     """
-    from rolebundle.embedding.rerank_server import RerankServer
+    from rolebundle.embedding.servers import RerankServer
 
     _require(spec, "url", "ROLEBUNDLE_RERANK_URL=http://127.0.0.1:8080")
     return RerankServer(spec)
@@ -87,8 +88,6 @@ def provider_for(spec: ProviderSpec) -> EmbeddingProvider:
 
 
 def _static(spec: ProviderSpec) -> EmbeddingProvider:
-    from rolebundle.embedding.static import MODEL, StaticProvider
-
     _refuse(spec, "prefixes", "url", "allow_host")
     _check_model(spec, MODEL)
     return StaticProvider()
@@ -110,7 +109,7 @@ def _ollama(spec: ProviderSpec) -> EmbeddingProvider:
 
 
 def _openai(spec: ProviderSpec) -> EmbeddingProvider:
-    from rolebundle.embedding.openai_compatible import OpenAICompatibleProvider
+    from rolebundle.embedding.servers import OpenAICompatibleProvider
 
     example = "http://127.0.0.1:8080 (llama.cpp; LM Studio: 1234, vLLM: 8000)"
     _require(spec, "url", f"ROLEBUNDLE_EMBED_URL={example}")
@@ -217,8 +216,8 @@ def available_models() -> list[str]:
             socket.create_connection(("127.0.0.1", _OLLAMA_PORT), _OLLAMA_PROBE_SECONDS).close()
     except OSError:
         return []
-    from rolebundle.embedding.model_server import bounded_client, permitted_url
     from rolebundle.embedding.ollama import default_url
+    from rolebundle.embedding.servers import bounded_client, permitted_url
 
     try:
         # Only this machine is asked.

@@ -17,15 +17,12 @@ from functools import cache, cached_property
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rolebundle.contracts.index import ModelIdentity
-from rolebundle.embedding.texts import prepared
+from rolebundle.contracts.upkeep import ModelIdentity
+from rolebundle.embedding.provider import Matrix, prepared
 from rolebundle.errors import EmbedderError
-from rolebundle.text.capitals import lower_capitals
-
-if TYPE_CHECKING:
-    from rolebundle.embedding.provider import Matrix
+from rolebundle.text.words import lower_capitals
 
 MODEL = "l2_supercat"
 DIMENSIONS = 256
@@ -33,7 +30,7 @@ PREPARATION = "capitals-1"
 """The version of what is done to a text before its tokens are looked up; part of the identity.
 
 The tokenizer knows few words in capitals and splits the others into pairs of letters, so
-:func:`rolebundle.text.capitals.lower_capitals` is applied.
+:func:`rolebundle.text.words.lower_capitals` is applied.
 """
 
 MAX_FLUENT_TOKENS_PER_LETTER = 0.12

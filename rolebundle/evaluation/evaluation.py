@@ -51,14 +51,14 @@ from rolebundle.evaluation.questions import (
     from_golden,
 )
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.retrieval.answer.corpus_state import corpus_state
 from rolebundle.retrieval.candidate import Retrieval
+from rolebundle.retrieval.corpus_state import corpus_state
 from rolebundle.retrieval.lanes import open_lanes
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import resolve_request
-from rolebundle.storage.content.passages import passage_by_id
-from rolebundle.text.counts import first_of
+from rolebundle.storage.passages import passage_by_id
+from rolebundle.text.words import first_of
 
 SYSTEMS: tuple[System, ...] = get_args(System)
 MAX_BEST = 10

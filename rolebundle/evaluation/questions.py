@@ -31,15 +31,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from rolebundle.contracts.base import mistakes_in
 from rolebundle.contracts.evaluation import GoldenQuestion, GoldenSet
-from rolebundle.contracts.mistakes import mistakes_in
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.errors import ConfigurationError, RolebundleError, UsageError
 from rolebundle.policy.overlays import load_role
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import documents
-from rolebundle.storage.content.passages import passage_by_id, passages_at_lines
-from rolebundle.text.globs import matches
+from rolebundle.storage import documents
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.passages import passage_by_id, passages_at_lines
+from rolebundle.text.paths import matches
 from rolebundle.text.strict_json import NotStrictError, parse_strict
 
 MAX_BYTES = 256 << 20

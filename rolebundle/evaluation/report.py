@@ -14,6 +14,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from rich.table import Table
 
+from rolebundle.contracts.base import dotted, mistakes_in
 from rolebundle.contracts.evaluation import (
     EvalComparison,
     EvalReport,
@@ -23,12 +24,11 @@ from rolebundle.contracts.evaluation import (
     QuestionResult,
     SystemResult,
 )
-from rolebundle.contracts.mistakes import dotted, mistakes_in
 from rolebundle.errors import UsageError
 from rolebundle.evaluation.evaluation import SYSTEMS
 from rolebundle.evaluation.metrics import METRICS, difference, mean
 from rolebundle.evaluation.questions import read_text
-from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.retrieval.passage_text import one_line
 from rolebundle.text.strict_json import NotStrictError, parse_strict
 
 MAX_QUESTIONS_SHOWN = 20

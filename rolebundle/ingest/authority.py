@@ -17,8 +17,7 @@ from typing import Any, get_args
 
 from rapidfuzz.distance import OSA
 
-from rolebundle.contracts.declared import DeclaredMetadata
-from rolebundle.contracts.document import DocumentMetadata, SupersessionReach
+from rolebundle.contracts.documents import DeclaredMetadata, DocumentMetadata, SupersessionReach
 from rolebundle.contracts.terms import ORIGINS, Sensitivity, TrustTier, trust_rank
 
 AUTHORITY_VERSION = 1

@@ -29,8 +29,8 @@ from itertools import accumulate, islice, pairwise, takewhile
 
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.storage.content.stored_document import StoredChunk
 from rolebundle.storage.digests import content_hash
+from rolebundle.storage.documents import StoredChunk
 
 CHUNKER_VERSION = "structure-3"
 

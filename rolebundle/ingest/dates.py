@@ -21,7 +21,7 @@ from pathlib import Path
 from threading import Timer
 from time import monotonic
 
-from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.documents import iso_utc
 from rolebundle.ingest.walk import FileEntry
 
 # 2026-03-01, 2026_03_01, 20260301; at the beginning or after a separator.

@@ -14,11 +14,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.status import WatchStatus
 from rolebundle.errors import CorpusBusy
-from rolebundle.storage.files.partial import is_running, partial_file
-from rolebundle.storage.location import heartbeat_path
+from rolebundle.storage.file import heartbeat_path, is_running, partial_file
 
 SECONDS_BETWEEN = 5.0
 SILENT_SECONDS = 30.0

@@ -14,23 +14,34 @@ from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
 
-from rolebundle.contracts.embedding import EmbedPlan
-from rolebundle.contracts.index import IndexIdentity
+from rolebundle.contracts.upkeep import EmbedPlan, IndexIdentity
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.onnx import E5, MINILM
-from rolebundle.embedding.provider import PROBE_TEXT, TEXT_FAULTS, EmbeddingProvider, unit_vectors
+from rolebundle.embedding.provider import (
+    PROBE_TEXT,
+    TEXT_FAULTS,
+    EmbeddingProvider,
+    embedding_text,
+    input_hash,
+    unit_vectors,
+)
 from rolebundle.embedding.registry import ProviderSpec, spec_from_json, spec_to_json
-from rolebundle.embedding.texts import embedding_text, input_hash
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.passages import chunk_texts, sampled_texts
-from rolebundle.storage.corpus_state import corpus_counts, increment_generation
-from rolebundle.storage.indexes import approximate_index, vector_cache, vector_index, vector_search
-from rolebundle.storage.indexes.approximate_index import MIN_RECALL, ApproximateState, IndexPart
-from rolebundle.storage.indexes.vector_index import EmbeddingIndex
-from rolebundle.text.counts import counted
+from rolebundle.storage import (
+    approximate_index,
+    vector_index,
+    vector_search,
+)
+from rolebundle.storage import (
+    vector_index as vector_cache,
+)
+from rolebundle.storage.approximate_index import MIN_RECALL, ApproximateState, IndexPart
+from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
+from rolebundle.storage.passages import chunk_texts, sampled_texts
+from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.text.languages import english_share
+from rolebundle.text.words import counted
 
 BATCH = 512
 """Chunks that are embedded and stored together, at most."""

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.manifest import ManifestFile, ManifestRule
-from rolebundle.contracts.mistakes import Mistake, mistakes_in
+from rolebundle.contracts.base import Mistake, mistakes_in
+from rolebundle.contracts.documents import ManifestFile, ManifestRule
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.readers import reader_names
-from rolebundle.policy.policy_json import problem_of
-from rolebundle.text.counts import counted
+from rolebundle.policy.policy_file import problem_of
+from rolebundle.text.words import counted
 
 MANIFEST_NAME = "rolebundle.toml"
 _MAX_BYTES = 4 * 1024 * 1024

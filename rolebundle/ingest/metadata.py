@@ -13,10 +13,14 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.base import Contract
-from rolebundle.contracts.declared import DeclaredDecision, DeclaredMetadata, utc_text
-from rolebundle.contracts.document import Attributes, DocumentMetadata
-from rolebundle.contracts.mistakes import Mistake, mistakes_in
+from rolebundle.contracts.base import Contract, Mistake, mistakes_in
+from rolebundle.contracts.documents import (
+    Attributes,
+    DeclaredDecision,
+    DeclaredMetadata,
+    DocumentMetadata,
+    utc_text,
+)
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
 from rolebundle.ingest.authority import (
     GOVERNANCE_KEYS,
@@ -26,7 +30,7 @@ from rolebundle.ingest.authority import (
     guarded_key,
     lower_tier,
 )
-from rolebundle.storage.records.decisions import DECISION_TYPE
+from rolebundle.storage.decisions import DECISION_TYPE
 
 C = TypeVar("C", bound=Contract)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from rolebundle.scan.finding import HiddenPart
-from rolebundle.storage.content.stored_document import StoredChunk
+from rolebundle.storage.documents import StoredChunk
 
 BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
 

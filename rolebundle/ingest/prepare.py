@@ -19,7 +19,7 @@ from itertools import islice, repeat
 from time import time_ns
 from typing import Any, NamedTuple
 
-from rolebundle.contracts.document import (
+from rolebundle.contracts.documents import (
     Attributes,
     DocumentMetadata,
     attribute_lines,
@@ -35,20 +35,15 @@ from rolebundle.ingest.readers import mail_reader_for, reader_for, reader_name_f
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, read_bytes, skipped_for
 from rolebundle.scan.confidential import without_secrets
+from rolebundle.scan.finding import ScanSettings
 from rolebundle.scan.hidden_text import find_hidden, normalized
 from rolebundle.scan.scan import Scannable, ScanResult, scan_texts
 from rolebundle.scan.secrets import masked
-from rolebundle.scan.settings import ScanSettings
-from rolebundle.storage.content.quarantine import Scanned
-from rolebundle.storage.content.stored_document import (
-    FileIdentity,
-    StoredChunk,
-    StoredDocument,
-    StoredFile,
-)
-from rolebundle.text.counts import first_of
+from rolebundle.storage.documents import FileIdentity, StoredChunk, StoredDocument, StoredFile
+from rolebundle.storage.quarantine import Scanned
 from rolebundle.text.decoding import decode, looks_binary
 from rolebundle.text.forms import FORMS_VERSION, document_language, index_text
+from rolebundle.text.words import first_of
 
 # The language of a document is detected in this many chunks.
 _LANGUAGE_CHUNKS = 3

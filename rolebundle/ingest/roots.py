@@ -20,8 +20,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
-from rolebundle.contracts.document import iso_utc
-from rolebundle.contracts.roots import Root, RootChange, RootOptions
+from rolebundle.contracts.documents import Root, RootChange, RootOptions, iso_utc
 from rolebundle.errors import UsageError
 from rolebundle.ingest import manifests, walk
 from rolebundle.ingest.authority import (
@@ -42,13 +41,11 @@ from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import IngestOptions, scan_settings
 from rolebundle.ingest.prepare import TRANSIENT_CODES, RunSettings
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import store
-from rolebundle.storage.corpus_state import corpus_counts, increment_generation
-from rolebundle.storage.records import path_flags
-from rolebundle.storage.records import roots as root_storage
-from rolebundle.storage.records.stored_policy import load_policy
-from rolebundle.text.counts import counted
+from rolebundle.storage import records, store
+from rolebundle.storage import roots as root_storage
+from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
+from rolebundle.storage.records import load_policy
+from rolebundle.text.words import counted
 
 _MANIFEST_CODES = frozenset({"manifest_ignored", "claim_refused", "glob_matches_nothing"})
 _LINKS = frozenset({"escapes_root", "broken_link"})
@@ -449,12 +446,12 @@ def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
         )
         real_old, real_new = real_location(Path(location)), real_location(Path(target))
         flags: dict[str, Flags] = {}
-        for path, own in path_flags.load(corpus).items():
+        for path, own in records.load_path_flags(corpus).items():
             after = moved_path(path, real_old, real_new)
             # Flags of the new path count first.
             pair = (own, flags.get(after, {})) if after != path else (flags.get(after, {}), own)
             flags[after] = combined(*pair)
-        path_flags.save(corpus, flags)
+        records.save_path_flags(corpus, flags)
         increment_generation(corpus)
         moved = [
             other.model_copy(update={"location": moved_path(other.location, location, target)})
@@ -549,7 +546,7 @@ def plan_run(
         ConfigurationError: a manifest or flag is invalid.
     """
     starts = [existing_start(path, roots) for path in paths]
-    flags: FlagsByPath = path_flags.load(corpus)
+    flags: FlagsByPath = records.load_path_flags(corpus)
     locations = [real_location(start) for start in starts]
     for location in locations if command_flags else ():
         manifests.check_path(Path(location))
@@ -661,7 +658,7 @@ def flags_of(corpus: Corpus, location: str) -> dict[str, Any]:
     """The metadata that the flags of earlier runs give to the file at an absolute path."""
     above = [root for root in root_storage.load(corpus) if is_below(location, root.location)]
     nearest = max(above, key=lambda root: len(root.location), default=None)
-    governing = flags_at(path_flags.load(corpus), location)
+    governing = flags_at(records.load_path_flags(corpus), location)
     return {**(nearest.options.meta if nearest else {}), **governing}
 
 

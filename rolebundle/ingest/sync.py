@@ -19,8 +19,7 @@ from math import inf
 from pathlib import Path
 from time import monotonic
 
-from rolebundle.contracts.ingest import TrustGrant
-from rolebundle.contracts.roots import Root
+from rolebundle.contracts.documents import Root, TrustGrant
 from rolebundle.contracts.terms import TrustTier, trust_rank
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import DocumentError, EmbedderError, UsageError
@@ -37,9 +36,15 @@ from rolebundle.ingest.indexes import (
 )
 from rolebundle.ingest.manifests import is_valid_name
 from rolebundle.ingest.metadata import validated
-from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.options import (
+    ERROR_CODES,
+    IngestOptions,
+    IngestReport,
+    OnReading,
+    Reading,
+    no_reading,
+)
 from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, Outcome, Prepared, is_unchanged
-from rolebundle.ingest.report import ERROR_CODES, IngestReport, OnReading, Reading, no_reading
 from rolebundle.ingest.roots import (
     Plan,
     Visit,
@@ -53,14 +58,11 @@ from rolebundle.ingest.roots import (
 from rolebundle.ingest.walk import FileEntry, Skipped, skipped_for
 from rolebundle.ingest.workers import prepare_parallel, rare_garbage_collection
 from rolebundle.policy.access import deny_matcher
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import store
-from rolebundle.storage.content.documents import count_trusted
-from rolebundle.storage.corpus_state import corpus_counts, increment_generation
-from rolebundle.storage.indexes import compartments, lexical_index
-from rolebundle.storage.indexes.vector_index import EmbeddingIndex
-from rolebundle.storage.records import path_flags
-from rolebundle.storage.records import roots as root_storage
+from rolebundle.storage import compartments, lexical_index, records, store
+from rolebundle.storage import roots as root_storage
+from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
+from rolebundle.storage.documents import count_trusted
+from rolebundle.storage.vector_index import EmbeddingIndex
 
 _CHUNKS_PER_BATCH = 8_000
 _FILES_PER_BATCH = 2_000
@@ -231,8 +233,8 @@ class _Run:
                 if root_storage.load(corpus) != roots:
                     continue  # Another process has ingested: a new root may need another source.
                 locations = [real_location(visit.start) for visit in run.visits]
-                known_flags = path_flags.load(corpus)
-                path_flags.save(corpus, flags_after(known_flags, locations, command_flags))
+                known_flags = records.load_path_flags(corpus)
+                records.save_path_flags(corpus, flags_after(known_flags, locations, command_flags))
                 root_storage.save(corpus, run.roots)
             return run, index
 

@@ -18,12 +18,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from rolebundle.contracts.roots import Root
+from rolebundle.contracts.documents import Root
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, Manifest, is_valid_name
-from rolebundle.storage.location import OVERLAYS_SUFFIX, PUBLISHED_MANIFEST, PUBLISHED_SUFFIX
+from rolebundle.storage.file import OVERLAYS_SUFFIX, PUBLISHED_MANIFEST, PUBLISHED_SUFFIX
 from rolebundle.text.gitignore import GitIgnore
-from rolebundle.text.globs import matches, suggest_glob
+from rolebundle.text.paths import matches, suggest_glob
 
 DEFAULT_SIZE_CAP = 20 * 1024 * 1024
 

@@ -20,14 +20,13 @@ from time import monotonic
 from watchfiles import watch
 from watchfiles.main import FileChange
 
-from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.documents import iso_utc
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, WrongFile
 from rolebundle.ingest.heartbeat import Heartbeat
-from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.options import IngestOptions, IngestReport
 from rolebundle.ingest.prepare import VerifiedFiles
-from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.roots import is_below
-from rolebundle.storage.location import heartbeat_path
+from rolebundle.storage.file import heartbeat_path
 
 MAX_REMOVED = 0.2
 """If a larger share of a root's documents disappears at once, a watch stops."""

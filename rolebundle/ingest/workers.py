@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import resource
 import signal
 import subprocess
 import sys
@@ -315,8 +316,6 @@ def main() -> None:
 
 def _limit_memory() -> None:
     if sys.platform == "linux":
-        import resource
-
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         most = MAX_MEMORY if hard == resource.RLIM_INFINITY else min(hard, MAX_MEMORY)
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from rolebundle.retrieval.answer.passage_text import one_line
-from rolebundle.storage.indexes.lexical_index import Token, tokens
+from rolebundle.retrieval.passage_text import one_line
+from rolebundle.storage.lexical_index import Token, tokens
 from rolebundle.text.forms import index_tokens, word_forms
 from rolebundle.text.languages import latin_language, likely_languages, non_latin_language
 

@@ -23,7 +23,7 @@ from typing import Any
 from platformdirs import user_data_path
 
 from rolebundle.errors import ConfigurationError, StorageError, UsageError
-from rolebundle.storage.files.partial import partial_file, sync_file, sync_folder
+from rolebundle.storage.file import partial_file, sync_file, sync_folder
 from rolebundle.text.strict_json import LocatedObject, NotStrictError, parse_located
 
 Entry = dict[str, Any]

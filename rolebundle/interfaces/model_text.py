@@ -9,7 +9,7 @@ from typing import Any
 
 from rolebundle.contracts.lookup import FoundPassage, Lookup, Lookups
 from rolebundle.interfaces.layout import harmless
-from rolebundle.retrieval.answer.passage_text import (
+from rolebundle.retrieval.passage_text import (
     DATA,
     constraint_line,
     fenced,
@@ -21,8 +21,8 @@ from rolebundle.retrieval.answer.passage_text import (
     shown_id,
     standing,
 )
-from rolebundle.text.counts import counted
-from rolebundle.text.link_lists import without_link_lists
+from rolebundle.text.references import without_link_lists
+from rolebundle.text.words import counted
 
 Values = Mapping[str, Any]
 

@@ -8,12 +8,11 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.base import Contract
+from rolebundle.contracts.base import Contract, Mistake, Place, dotted, keys_at, mistakes_in
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.mistakes import Mistake, Place, dotted, keys_at, mistakes_in
 from rolebundle.contracts.request import ALIASES, RetrievalRequest
 from rolebundle.errors import UsageError
-from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.retrieval.passage_text import one_line
 
 R = TypeVar("R", bound=Contract)
 

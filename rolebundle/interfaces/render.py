@@ -15,9 +15,18 @@ from rolebundle.contracts.bundle import (
 from rolebundle.contracts.codes import shown_as
 from rolebundle.contracts.terms import RANKED_LOWER, RejectionCode
 from rolebundle.interfaces.excerpt import EXCERPT_CHARS, Terms, covered, excerpt
-from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, copyable, cut, spans, wrapped
-from rolebundle.interfaces.style import PLAIN, Kind, Style
-from rolebundle.retrieval.answer.passage_text import (
+from rolebundle.interfaces.layout import (
+    DEFAULT_WIDTH,
+    PLAIN,
+    Kind,
+    Style,
+    columns,
+    copyable,
+    cut,
+    spans,
+    wrapped,
+)
+from rolebundle.retrieval.passage_text import (
     bridge_note,
     caution,
     constraint_line,
@@ -27,7 +36,7 @@ from rolebundle.retrieval.answer.passage_text import (
     one_line,
     source_note,
 )
-from rolebundle.text.counts import age, counted
+from rolebundle.text.words import age, counted
 
 _BAR_WIDTH = 10
 _MAX_EXAMPLES = 3

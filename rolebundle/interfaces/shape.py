@@ -1,7 +1,7 @@
 """How much of an answer comes back: detail `ids`, `compact` or `full`, within `max_chars`.
 
 The details `ids` and `compact` are projections of the full bundle, whose fields
-:mod:`rolebundle.contracts.compact` lists. `max_chars` bounds the text of the passages, which is
+:mod:`rolebundle.contracts.bundle` lists. `max_chars` bounds the text of the passages, which is
 what a model reads: whole passages come, the best first. If the first one does not fit, a part of it
 comes. Titles, messages and the like have bounds of their own. Counts are always those of the whole
 bundle, and every cut is marked.
@@ -14,8 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.compact import Field, Form, field_tree
+from rolebundle.contracts.bundle import Field, Form, RetrievalBundle, field_tree
 from rolebundle.contracts.lookup import (
     FoundPassage,
     Lookup,
@@ -26,8 +25,8 @@ from rolebundle.contracts.lookup import (
 )
 from rolebundle.contracts.terms import Detail
 from rolebundle.contracts.verification import Verification, VerifyDetail
-from rolebundle.retrieval.answer.passage_text import part_of
-from rolebundle.text.counts import counted
+from rolebundle.retrieval.passage_text import part_of
+from rolebundle.text.words import counted
 
 Answer = dict[str, Any]
 

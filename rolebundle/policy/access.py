@@ -1,37 +1,29 @@
-"""Who may see what. By default, access is denied.
-
-A policy gives each agent its scopes, its access level, and deny patterns, which always take
-precedence. It is copied into the corpus when it is set, and its file must still have the same
-content when an agent asks. If the file is missing, empty, malformed or changed, everyone is denied.
-"""
+"""Who may see what: rules of agents, and for whom a document is."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
+from shlex import join
 from unicodedata import normalize
 
 from rolebundle.contracts.policy import AgentRule
-from rolebundle.contracts.terms import level_rank
+from rolebundle.contracts.terms import ACCESS_LEVELS, level_rank
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError, UsageError
 from rolebundle.policy.policy_file import Policy, parse_policy, read_policy_file
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import increment_generation, true_generation
-from rolebundle.storage.indexes import compartments
-from rolebundle.storage.indexes.compartments import Compartment
-from rolebundle.storage.indexes.partition import (
-    DeniedPatterns,
-    assign_compartments,
-    no_denied_patterns,
-)
-from rolebundle.storage.records import stored_policy
-from rolebundle.storage.records.replica import load_record
-from rolebundle.storage.records.stored_policy import StoredPolicy
-from rolebundle.text.globs import compile_glob
+from rolebundle.storage import compartments, records
+from rolebundle.storage.compartments import Compartment
+from rolebundle.storage.corpus import Corpus, increment_generation, true_generation
+from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
+from rolebundle.storage.publications import Publication, find_publication, load_record
+from rolebundle.storage.records import StoredPolicy
+from rolebundle.text.paths import compile_glob
 
 
 def access_denied() -> AccessDenied:
@@ -70,10 +62,10 @@ def active_policy(corpus: Corpus) -> Policy | None:
     Raises:
         AccessDenied: the policy cannot be relied upon.
     """
-    if not stored_policy.has_policy(corpus):
+    if not records.has_policy(corpus):
         return None
     try:
-        stored = stored_policy.load_policy(corpus)
+        stored = records.load_policy(corpus)
         if stored is None or policy_problem(stored):
             raise access_denied()
         return parse_policy(stored.content, stored.format, "the policy")
@@ -83,7 +75,7 @@ def active_policy(corpus: Corpus) -> Policy | None:
 
 def policy_problem(stored: StoredPolicy) -> str:
     """Why a stored policy denies everyone, or an empty text if it is intact."""
-    if stored_policy.policy_digest(stored.content) != stored.digest:
+    if records.policy_digest(stored.content) != stored.digest:
         return "the policy in the corpus was changed"
     if not stored.location:
         return ""
@@ -91,7 +83,7 @@ def policy_problem(stored: StoredPolicy) -> str:
         content = read_policy_file(Path(stored.location))
     except ConfigurationError as error:
         return error.message
-    if stored_policy.policy_digest(content) != stored.digest:
+    if records.policy_digest(content) != stored.digest:
         return f"{stored.location}: was changed since it was set"
     return ""
 
@@ -209,7 +201,7 @@ def set_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: s
     """
     policy = parse_policy(content, kind, location or "the policy")
     with corpus.writing():
-        stored_policy.save_policy(corpus, content, kind, location, set_at)
+        records.save_policy(corpus, content, kind, location, set_at)
         moved = assign_compartments(corpus, _matcher(policy))
         increment_generation(corpus)
     return moved
@@ -222,7 +214,7 @@ def deny_matcher(corpus: Corpus) -> DeniedPatterns:
     nothing: such a policy denies everyone anyway.
     """
     try:
-        stored = stored_policy.load_policy(corpus) if stored_policy.has_policy(corpus) else None
+        stored = records.load_policy(corpus) if records.has_policy(corpus) else None
         if stored is None:
             return no_denied_patterns
         return _matcher(parse_policy(stored.content, stored.format, "the policy"))
@@ -271,3 +263,127 @@ def _plain(path: str) -> str:
     # File systems differ in whether they compose accents.
     plain = normalize("NFC", normalize("NFC", path).casefold()).replace("\\", "/")
     return plain.removeprefix("./").lstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Who reads a replica.
+
+    Attributes:
+        agent: the only agent that the replica answers; empty if it answers everyone.
+        rule: what the replica may hold.
+        policy: the corpus's policy; ``None`` if it has none.
+    """
+
+    agent: str
+    rule: AgentRule
+    policy: Policy | None
+
+    def restrict(self, corpus: Corpus) -> AgentView:
+        """Show in a restricted corpus what the replica may hold; inside ``corpus.reading()``."""
+        return restrict_to_rule(corpus, self.policy or Policy(), self.rule)
+
+    def replica_policy(self) -> str:
+        """The policy in the replica, as JSON: the agent's own rule. Empty if it has none.
+
+        Deny patterns have done their work: what they match is not in the replica. A replica is
+        read-only, and knows no paths of the publisher's machine.
+        """
+        if not self.agent or self.policy is None:
+            return ""
+        rule: dict[str, object] = {
+            "scopes": list(self.rule.scopes),
+            "access_level": self.rule.access_level,
+            "role_required": self.rule.role_required,
+        }
+        if self.rule.roles is not None:
+            rule["roles"] = list(self.rule.roles)
+        document: dict[str, object] = {"agents": {self.agent: rule}}
+        if self.policy.trust != DEFAULT_TABLE:
+            trust = self.policy.trust
+            document["trust"] = {"origins": dict(trust.origins), "actions": dict(trust.actions)}
+        return json.dumps(document, sort_keys=True)
+
+    def visibility(self) -> str:
+        """What the replica may hold, as JSON, to notice a change of it."""
+        return json.dumps(
+            {
+                "scopes": sorted(self.rule.scopes),
+                "access_level": self.rule.access_level,
+                "deny_patterns": sorted(self.rule.deny_patterns),
+            },
+            sort_keys=True,
+        )
+
+
+def resolve_audience(
+    corpus: Corpus, target: str, agent: str, scopes: Sequence[str], level: str
+) -> Audience:
+    """The audience that a publisher names: an agent, or scopes and an access level.
+
+    Args:
+        corpus: the publisher's corpus.
+        target: where it is published. If neither an agent nor a level is given, the audience is
+            that of the last publish to this target.
+        agent: an agent of the policy; empty if ``level`` is given.
+        scopes: the scopes; empty for every scope.
+        level: the highest sensitivity; empty if ``agent`` is given.
+
+    Raises:
+        UsageError: both were named, or neither; or the target has another audience.
+        ConfigurationError: the policy gives this agent nothing, or everyone would need its trust
+            table.
+        AccessDenied: the policy cannot be relied upon.
+    """
+    last = find_publication(corpus, target)
+    if last is not None and last.visibility and not (agent or scopes or level):
+        agent = last.agent
+        if not agent:
+            visibility = json.loads(last.visibility)
+            scopes, level = visibility["scopes"], visibility["access_level"]
+    if bool(agent) == bool(level) or (agent and scopes):
+        raise UsageError(
+            "no_audience",
+            "a replica is published either for an agent or for a level",
+            "give --agent ID, or --level LEVEL with or without --scopes A,B",
+        )
+    if last is not None and last.visibility and last.agent != agent:
+        reader = f"for the agent {last.agent!r}" if last.agent else "for everyone who has it"
+        raise UsageError(
+            "other_audience",
+            f"{target}: is published {reader}",
+            "choose another target: those who read this one would get what others may see",
+        )
+    policy = active_policy(corpus)
+    if not agent:
+        known = next((name for name in ACCESS_LEVELS[1:] if name == level), None)
+        if known is None:
+            raise UsageError(
+                "bad_level",
+                f"{level!r} is not an access level",
+                f"one of {', '.join(ACCESS_LEVELS[1:])}",
+            )
+        if policy is not None and policy.trust != DEFAULT_TABLE:
+            raise ConfigurationError(
+                "trust_needs_agent",
+                "the policy has a trust table of its own, which a replica for everyone cannot keep",
+                "publish for an agent of the policy with --agent ID",
+            )
+        return Audience(
+            "", AgentRule.model_construct(scopes=tuple(scopes), access_level=known), None
+        )
+    rule = policy.agents.get(agent) if policy else None
+    if policy is None or rule is None or rule.access_level == "denied":
+        raise ConfigurationError(
+            "agent_sees_nothing",
+            f"the agent {agent!r} may see nothing of this corpus"
+            + ("" if policy else ": it has no policy"),
+            "see `rolebundle policy show`, or publish for a level with --level LEVEL",
+        )
+    return Audience(agent, rule, policy)
+
+
+def publish_command(publication: Publication) -> str:
+    """The command that publishes to a target again. A completed publish has set its audience."""
+    audience = "" if publication.visibility else "(--agent ID | --level LEVEL) "
+    return f"{join(['rolebundle', 'replica', 'publish', publication.target])} {audience}--key FILE"

@@ -33,8 +33,8 @@ from rolebundle.contracts.audit import (
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.terms import REJECTION_CODES
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
-from rolebundle.storage.audits import audit
-from rolebundle.storage.audits.audit import (
+from rolebundle.storage import audit, records
+from rolebundle.storage.audit import (
     Head,
     bounded_text,
     canonical,
@@ -45,16 +45,11 @@ from rolebundle.storage.audits.audit import (
     row_hash,
     tampered,
 )
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.sqlite_file import SqliteFile
-from rolebundle.storage.location import audit_path, is_there
-from rolebundle.storage.records import stored_policy
-from rolebundle.storage.records.stored_audit import (
-    StoredAudit,
-    load_stored_audit,
-    save_stored_audit,
-)
-from rolebundle.text.counts import counted
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.file import audit_path, is_there
+from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
+from rolebundle.storage.sqlite import SqliteFile
+from rolebundle.text.words import counted
 
 _LOGGER = logging.getLogger("rolebundle")
 
@@ -553,7 +548,7 @@ class Recorder:
                     save_stored_audit(corpus, stored)
 
     def _open_log(self, corpus: Corpus, known: StoredAudit) -> AuditLog | None:
-        floor: AuditMode = "on" if stored_policy.has_policy(corpus) else "off"
+        floor: AuditMode = "on" if records.has_policy(corpus) else "off"
         if known.required:
             floor = "required"
         if self._log is not None and self._log.floor != floor:

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rolebundle.contracts.document import Passage
-from rolebundle.contracts.scopes import BridgeEnd, BridgePair, BridgeReport
+from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.policy import BridgeEnd, BridgePair, BridgeReport
 from rolebundle.errors import UsageError
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.passages import passages_by_rowid
-from rolebundle.storage.indexes import vector_index
-from rolebundle.storage.indexes.vector_index import OwnedVector, active_index
+from rolebundle.storage import vector_index
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.passages import passages_by_rowid
+from rolebundle.storage.vector_index import OwnedVector, active_index
 
 DEFAULT_THRESHOLD = 0.6
 DEFAULT_LIMIT = 50

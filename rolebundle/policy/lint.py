@@ -10,17 +10,22 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rolebundle.contracts.lint import LintProblem
-from rolebundle.contracts.mistakes import did_you_mean
-from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourceRule, Vocabulary
-from rolebundle.contracts.policy import AgentRule
-from rolebundle.contracts.scopes import AgentAccess, PolicySummary
+from rolebundle.contracts.base import did_you_mean
+from rolebundle.contracts.overlay import (
+    LintProblem,
+    Overlay,
+    RetrievalPolicy,
+    SourceRule,
+    Vocabulary,
+)
+from rolebundle.contracts.policy import AgentAccess, AgentRule, PolicySummary
 from rolebundle.contracts.status import RoleStatus
 from rolebundle.contracts.terms import level_rank
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.access import denies, may_see, policy_problem
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
+    RuleSubject,
     explained_values,
     found_by_name,
     is_shipped,
@@ -28,23 +33,23 @@ from rolebundle.policy.overlays import (
     load_file,
     load_role,
     problems_of,
+    rule_matches,
+    rule_subject,
 )
 from rolebundle.policy.policy_file import Policy, parse_policy
-from rolebundle.policy.source_rules import RuleSubject, rule_matches, rule_subject
 from rolebundle.policy.trust import loosened_values
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.documents import (
+from rolebundle.storage import compartments, lexical_index, records
+from rolebundle.storage.compartments import searchable_compartments
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import (
     AccessAttributes,
     DocumentKind,
     access_attributes,
     document_kinds,
 )
-from rolebundle.storage.indexes import compartments, lexical_index
-from rolebundle.storage.indexes.compartments import searchable_compartments
-from rolebundle.storage.records import stored_policy
-from rolebundle.text.counts import counted, first_of
 from rolebundle.text.forms import index_tokens, phrase_form
 from rolebundle.text.languages import likely_languages
+from rolebundle.text.words import counted, first_of
 
 _LISTS = ("preferred_sources", "allowed_sources", "forbidden_sources")
 _MAX_SHOWN_DOCUMENTS = 3
@@ -425,7 +430,7 @@ def lint_policy(
 
 def lint_active_policy(corpus: Corpus, roles: Collection[str] | None = None) -> list[LintProblem]:
     """The findings for the policy of a corpus."""
-    stored = stored_policy.load_policy(corpus)
+    stored = records.load_policy(corpus)
     if stored is None:
         message = "no policy was set: everyone sees every document, with or without an agent id"
         return [lint_warning("", "no_policy", message)]
@@ -507,7 +512,7 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
         UsageError: the policy does not name that agent.
     """
     with corpus.reading():
-        stored = stored_policy.load_policy(corpus)
+        stored = records.load_policy(corpus)
         visible = compartments.visible_compartments(corpus)
     total = sum(compartment.documents for compartment in visible)
     policy, problem = Policy(), ""

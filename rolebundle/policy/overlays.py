@@ -1,7 +1,4 @@
-"""Overlay files: how they are found, merged with what they extend, validated and identified.
-
-A file with any problem gives an error and no overlay, so that no part of a policy is ignored.
-"""
+"""Overlays: where they lie, how they are read and extended, and which sources their rules match."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import takewhile
 from pathlib import Path
@@ -19,20 +17,24 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.mistakes import Place, did_you_mean, dotted, keys_at, mistakes_in
+from rolebundle.contracts.base import Place, did_you_mean, dotted, keys_at, mistakes_in
+from rolebundle.contracts.documents import REMEMBERED_KIND, DocumentMetadata
 from rolebundle.contracts.overlay import (
     ROLE_ID_PATTERN,
     WEIGHT_TOLERANCE,
     WEIGHTS,
     Overlay,
     RetrievalPolicy,
+    SourceRule,
     weights_reason,
 )
-from rolebundle.contracts.roles import ExplainedValue, OverlayFile
+from rolebundle.contracts.policy import ExplainedValue, OverlayFile
 from rolebundle.errors import OverlayError
-from rolebundle.policy.policy_json import MAX_BYTES, Problem, Values, parse, problem_of
+from rolebundle.policy.policy_file import MAX_BYTES, Problem, Values, parse, problem_of
 from rolebundle.resources import data_folder
-from rolebundle.storage.location import overlays_path
+from rolebundle.storage.documents import DocumentKind
+from rolebundle.storage.file import overlays_path
+from rolebundle.text.paths import compile_glob
 
 ENVIRONMENT = "ROLEBUNDLE_OVERLAYS"
 MAX_PARENTS = 8
@@ -602,3 +604,36 @@ def _notes_on(place: str, notes: object) -> dict[str, str]:
         return {}
     inside = (f"{place}.", f"{place}[")
     return {key: note for key, note in notes.items() if key == place or key.startswith(inside)}
+
+
+class RuleSubject(NamedTuple):
+    """What rules look at in a document.
+
+    Attributes:
+        names: its source id, type and domain.
+        paths: the path of its file; for a remembered fact also that of the file of its source.
+    """
+
+    names: tuple[str, str, str]
+    paths: tuple[str, ...]
+
+
+def rule_subject(document: DocumentMetadata | DocumentKind, path: str) -> RuleSubject:
+    """What rules look at in a document whose file has this path within the ingested folder."""
+    # What a role rejects must not come back as a fact. The path of a fact is below its source's.
+    paths = (path, path.rpartition("/")[0]) if document.source_kind == REMEMBERED_KIND else (path,)
+    return RuleSubject((document.source_id, document.document_type, document.domain), paths)
+
+
+def rule_matches(rule: SourceRule, subject: RuleSubject) -> bool:
+    """Whether a rule matches a document."""
+    if rule.pattern is None:
+        return any(map(_in_any_case(rule.path or "").match, subject.paths))
+    # A plain substring takes linear time, whatever the pattern is.
+    pattern = rule.pattern.casefold()
+    return any(pattern in name.casefold() for name in subject.names)
+
+
+@lru_cache(maxsize=1024)
+def _in_any_case(glob: str) -> re.Pattern[str]:
+    return re.compile(compile_glob(glob).pattern, re.DOTALL | re.IGNORECASE)

@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.policy import TrustNumbers
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import (

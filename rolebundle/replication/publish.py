@@ -17,33 +17,30 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from rolebundle.contracts.document import iso_utc
-from rolebundle.contracts.marks import PersonName
-from rolebundle.contracts.replica import (
+from rolebundle.contracts.documents import iso_utc
+from rolebundle.contracts.memory import PersonName
+from rolebundle.contracts.request import MAX_NAME_CHARACTERS
+from rolebundle.contracts.upkeep import (
     PublishedIndex,
     PublishReport,
     ReplicaManifest,
     SignedManifest,
     StoreHistory,
 )
-from rolebundle.contracts.request import MAX_NAME_CHARACTERS
 from rolebundle.errors import ConfigurationError, RolebundleError, StorageError, UsageError
-from rolebundle.policy.audience import Audience
+from rolebundle.policy.access import Audience
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.policy.trust import AgentView
 from rolebundle.replication.pull import read_manifest
 from rolebundle.replication.signatures import PrivateKey, sign
 from rolebundle.replication.transports import Transport, storage_error
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.storage.files.partial import partial_file, sync_file, sync_folder
-from rolebundle.storage.indexes.vector_index import all_indexes
-from rolebundle.storage.location import staged_replica
+from rolebundle.storage import publications as replicas
+from rolebundle.storage import records
+from rolebundle.storage import replicas as replica_file
+from rolebundle.storage.corpus import Corpus, corpus_counts
+from rolebundle.storage.file import partial_file, staged_replica, sync_file, sync_folder
 from rolebundle.storage.opening import latest_version, open_reader, open_writer
-from rolebundle.storage.purge import purge_ids
-from rolebundle.storage.records import replica as replicas
-from rolebundle.storage.records import stored_policy
-from rolebundle.storage.records.publications import (
+from rolebundle.storage.publications import (
     Publication,
     carried_names,
     delete_publication,
@@ -53,14 +50,10 @@ from rolebundle.storage.records.publications import (
     save_publication,
     with_carried,
 )
-from rolebundle.storage.records.stored_audit import (
-    StoredAudit,
-    load_stored_audit,
-    save_stored_audit,
-)
-from rolebundle.storage.replicas import replica_file
-from rolebundle.storage.replicas.staging import make_private_folder, staging
-from rolebundle.storage.replicas.visible_copy import copy_visible, keyed_pseudonym
+from rolebundle.storage.purge import purge_ids
+from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
+from rolebundle.storage.replicas import copy_visible, keyed_pseudonym, make_private_folder, staging
+from rolebundle.storage.vector_index import all_indexes
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +88,7 @@ class _Former(NamedTuple):
     purges: set[str]
     published: SignedManifest | None
     names: frozenset[str] | None
-    policy: stored_policy.StoredPolicy | None
+    policy: records.StoredPolicy | None
 
 
 def publish(
@@ -198,7 +191,7 @@ def _former(path: Path, staged_path: Path, transport: Transport, key: PrivateKey
         with open_reader(staged_path) as corpus:
             staged = read_manifest(replicas.stored_manifest(corpus), str(staged_path), public_key)
             names = frozenset(carried_names(corpus))
-            policy = stored_policy.load_policy(corpus)
+            policy = records.load_policy(corpus)
     except RolebundleError:
         pass  # It is built anew.
     for signed in (published, staged):
@@ -269,11 +262,11 @@ def _stage(
     return signed, recorded, lacks_something
 
 
-def _save_policy(replica: Corpus, policy: str, former: stored_policy.StoredPolicy | None) -> None:
+def _save_policy(replica: Corpus, policy: str, former: records.StoredPolicy | None) -> None:
     """Write the agent's own rule. An equal one keeps its time, so that the content is the same."""
     if policy:
         set_at = former.set_at if former and former.content == policy else _now()
-        stored_policy.save_policy(replica, policy, "json", "", set_at)
+        records.save_policy(replica, policy, "json", "", set_at)
 
 
 def _manifest(
@@ -285,7 +278,7 @@ def _manifest(
     options: PublishOptions,
 ) -> ReplicaManifest:
     counts, now = corpus_counts(replica), datetime.now(UTC)
-    policy = stored_policy.load_policy(replica)
+    policy = records.load_policy(replica)
     overlays = overlay_digests(options.overlay_folders)
     digest, published_at = replica_file.content_digest(replica), iso_utc(now)
     # Also if this machine's clock was put back: else readers would take it for an older one.

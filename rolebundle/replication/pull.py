@@ -11,20 +11,25 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rolebundle.contracts.document import iso_utc
-from rolebundle.contracts.replica import PullReport, ReplicaManifest, SignedManifest
+from rolebundle.contracts.documents import iso_utc
+from rolebundle.contracts.upkeep import PullReport, ReplicaManifest, SignedManifest
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError, WrongFile
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.replication.signatures import PublicKey, is_signed_by, key_id
 from rolebundle.replication.transports import Transport
+from rolebundle.storage import publications as replicas
+from rolebundle.storage import replicas as replica_file
 from rolebundle.storage import seal
 from rolebundle.storage.backup import page_problem
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import CorpusCounts, corpus_counts
-from rolebundle.storage.files.lock import folder_lock
-from rolebundle.storage.files.partial import COMPANIONS, partial_file, sync_file, sync_folder
-from rolebundle.storage.files.sqlite_file import is_missing_or_empty
-from rolebundle.storage.location import expected_manifest
+from rolebundle.storage.corpus import Corpus, CorpusCounts, corpus_counts
+from rolebundle.storage.file import (
+    COMPANIONS,
+    expected_manifest,
+    partial_file,
+    sync_file,
+    sync_folder,
+)
+from rolebundle.storage.lock import folder_lock
 from rolebundle.storage.opening import (
     REPLICAS,
     corpus_format,
@@ -32,8 +37,7 @@ from rolebundle.storage.opening import (
     open_writer,
     schema_version,
 )
-from rolebundle.storage.records import replica as replicas
-from rolebundle.storage.replicas import replica_file
+from rolebundle.storage.sqlite import is_missing_or_empty
 
 _ATTEMPTS = 3
 """How often a fetch is tried while the publisher replaces the files that are fetched."""

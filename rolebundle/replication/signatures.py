@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey as PrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey as PublicKey
 
-from rolebundle.contracts.replica import ReplicaManifest, SignedManifest
+from rolebundle.contracts.upkeep import ReplicaManifest, SignedManifest
 from rolebundle.errors import ConfigurationError, StorageError, UsageError
-from rolebundle.storage.files.partial import OWNER_ONLY
+from rolebundle.storage.file import OWNER_ONLY
 
 __all__ = [
     "PrivateKey",

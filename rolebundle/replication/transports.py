@@ -37,7 +37,7 @@ from urllib.request import url2pathname
 
 import httpcore
 
-from rolebundle.contracts.replica import ReplicaManifest, SignedManifest
+from rolebundle.contracts.upkeep import ReplicaManifest, SignedManifest
 from rolebundle.embedding.network import BoundedBackend, Limits, is_loopback
 from rolebundle.errors import (
     FULL_ERRNOS,
@@ -48,14 +48,13 @@ from rolebundle.errors import (
 )
 from rolebundle.policy.approvals import end_process
 from rolebundle.storage.backup import sha256_of
-from rolebundle.storage.files.partial import partial_file, sync_file, sync_folder
-from rolebundle.storage.files.sqlite_programs import (
+from rolebundle.storage.file import PUBLISHED_MANIFEST, partial_file, sync_file, sync_folder
+from rolebundle.storage.sqlite import (
     is_same_generation,
     keeping_log,
     make_private_rollback_file,
     sqlite3_rsync,
 )
-from rolebundle.storage.location import PUBLISHED_MANIFEST
 
 Sign = Callable[[ReplicaManifest], SignedManifest]
 

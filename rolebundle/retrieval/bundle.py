@@ -27,20 +27,20 @@ from rolebundle.contracts.bundle import (
     TaskEvidence,
 )
 from rolebundle.contracts.codes import REJECTIONS
-from rolebundle.contracts.document import REMEMBERED_KIND, Passage, iso_utc
+from rolebundle.contracts.documents import REMEMBERED_KIND, Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import REJECTION_CODES, TRUST_TIERS, RejectionCode
-from rolebundle.retrieval.answer.warnings import (
+from rolebundle.retrieval.candidate import Candidate, Retrieval, Weights, code_order
+from rolebundle.retrieval.evidence import IS_CLOSE, Support
+from rolebundle.retrieval.filter import is_for_other_roles, labels_of
+from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.warnings import (
     decide_fallback,
     freshness_posture,
     trust_posture,
     warnings_for,
 )
-from rolebundle.retrieval.candidate import Candidate, Retrieval, Weights, code_order
-from rolebundle.retrieval.evidence import IS_CLOSE, Support
-from rolebundle.retrieval.filter import is_for_other_roles, labels_of
-from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.text.counts import words_found
+from rolebundle.text.words import words_found
 
 _METADATA_COLUMNS = (
     *("trust_tier", "document_type", "domain", "language", "sensitivity", "origin", "scope"),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from rolebundle.contracts.bundle import AppliedFilter, CorpusState, RerankState
 from rolebundle.contracts.codes import REJECTIONS
-from rolebundle.contracts.document import Passage
+from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.contracts.terms import (
     REJECTION_CODES,

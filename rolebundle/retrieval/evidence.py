@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from rolebundle.contracts.index import Noise
 from rolebundle.contracts.terms import TaskSupport
+from rolebundle.contracts.upkeep import Noise
 
 JUDGED = 5
 """The first passages of the ranking that decide about the evidence, whatever the limit is."""

@@ -8,10 +8,10 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from rolebundle.contracts.document import DocumentMetadata, Mark, Passage, Superseder
+from rolebundle.contracts.documents import DocumentMetadata, Mark, Passage, Superseder
 from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
-from rolebundle.policy.source_rules import rule_matches, rule_subject
+from rolebundle.policy.overlays import rule_matches, rule_subject
 from rolebundle.policy.trust import Labels
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.request import ResolvedRequest

@@ -9,10 +9,10 @@ from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from rolebundle.contracts.document import Passage
-from rolebundle.contracts.index import ModelIdentity, Noise
+from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import Lane
+from rolebundle.contracts.upkeep import ModelIdentity, Noise
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import (
     EmbeddingProvider,
@@ -31,13 +31,12 @@ from rolebundle.retrieval.filter import (
 )
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.where import conditions, with_suggestion
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import documents
-from rolebundle.storage.content.passages import content_hashes, passages_by_rowid
-from rolebundle.storage.files.stored_values import DAMAGE_HINT, damaged
-from rolebundle.storage.indexes import compartments, vector_index, vector_search
-from rolebundle.storage.indexes.vector_index import EmbeddingIndex
-from rolebundle.storage.verify import vectors_problem, verify_lexical_indexes
+from rolebundle.storage import compartments, documents, vector_index, vector_search
+from rolebundle.storage.check import vectors_problem, verify_lexical_indexes
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.passages import content_hashes, passages_by_rowid
+from rolebundle.storage.stored_values import DAMAGE_HINT, damaged
+from rolebundle.storage.vector_index import EmbeddingIndex
 
 POOL_DEPTH = 100
 """How many chunks each lane proposes at first."""

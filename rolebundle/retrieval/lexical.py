@@ -22,13 +22,14 @@ from typing import NamedTuple, Self
 from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.retrieval.evidence import TaskWords
 from rolebundle.retrieval.query import words_of
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.passages import passages_by_rowid
-from rolebundle.storage.indexes import compartments, lexical_index
-from rolebundle.storage.indexes.compartments import Compartment
-from rolebundle.storage.indexes.ties import first_by_score
-from rolebundle.text.common_words import is_english, rarity
+from rolebundle.storage import compartments, lexical_index
+from rolebundle.storage.compartments import Compartment
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.lexical_index import first_by_score
+from rolebundle.storage.passages import passages_by_rowid
+from rolebundle.text.forms import index_tokens
 from rolebundle.text.stop_words import ENGLISH
+from rolebundle.text.words import is_english, rarity
 
 SCORE_ALL_UP_TO = 20_000
 """A corpus of at most so many chunks has every match scored; it takes a few milliseconds."""
@@ -241,8 +242,6 @@ def _literal(term: Term) -> str:
     text = term.text
     if term.form:
         # Imported here: compiling its patterns takes a tenth of a cold start.
-        from rolebundle.text.forms import index_tokens
-
         text = index_tokens(text)
     return '"' + text.replace("\x00", " ").replace('"', '""') + '"'
 

@@ -19,22 +19,21 @@ from time import perf_counter
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.retrieval.answer.corpus_state import corpus_state
 from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights, role_share
+from rolebundle.retrieval.corpus_state import corpus_state
 from rolebundle.retrieval.evidence import JUDGED, Evidence
 from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.lanes import MAX_DEPTH, Lanes, first_depth, open_lanes
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.rank import Scores, rank
+from rolebundle.retrieval.rank import Scores, estimated_tokens, forbidden_hits, rank, select
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
-from rolebundle.retrieval.select import estimated_tokens, forbidden_hits, select
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.documents import has_trusted
-from rolebundle.storage.indexes.compartments import has_facts
-from rolebundle.storage.verify import verify_passages
+from rolebundle.storage.check import verify_passages
+from rolebundle.storage.compartments import has_facts
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import has_trusted
 
 MAX_DOCUMENTS_READ = 20_000
 """Of a larger corpus not all documents are read to see whether one declares trust."""

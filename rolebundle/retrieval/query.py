@@ -14,9 +14,10 @@ from itertools import islice
 from rolebundle.contracts.bundle import AppliedFilter
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.candidate import Query, Term
-from rolebundle.text.capitals import lower_capitals
+from rolebundle.text.forms import forms, phrase_form, spaced
 from rolebundle.text.languages import is_unspaced, likely_languages
 from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
+from rolebundle.text.words import lower_capitals
 
 SIGNATURE_PHRASES = 3
 MAX_BOOST_PHRASES = 8
@@ -134,8 +135,6 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[tuple[Term, ...], ..
     has_forms = bool(languages) or not task.isascii()
     if has_forms:
         # Imported here: compiling its patterns takes a tenth of a cold start. English needs none.
-        from rolebundle.text.forms import forms, spaced
-
         # Both spellings: an older corpus has the words without the spaces.
         unspaced_words = [_searchable(word) for word in _WORD.findall(task)]
         task = spaced(task)
@@ -184,8 +183,6 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[tuple[Term, ...], ..
 
 def _with_forms(words: Iterable[str], languages: Sequence[str]) -> list[tuple[Term, ...]]:
     """Each word with its stems; scripts without spaces as pairs of letters, each like a word."""
-    from rolebundle.text.forms import forms
-
     content: list[tuple[Term, ...]] = []
     for word in words:
         word_forms = forms(word, languages)
@@ -303,8 +300,6 @@ def _phrase_forms(phrases: Iterable[str], languages: tuple[str, ...]) -> list[st
     with_forms = [phrase for phrase in phrases if languages or not phrase.isascii()]
     if not with_forms:
         return []
-    from rolebundle.text.forms import phrase_form
-
     phrase_forms = (
         phrase_form(phrase, language)
         for phrase in with_forms

@@ -1,31 +1,24 @@
-"""Step 4: the allowed candidates get their final score and their order. Pure.
-
-final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity penalty + lift
-
-The mark that the owner gave a passage multiplies metadata and vocabulary, the role's part of the
-score. A lift keeps the best passage for the task among the first five (law 11), and a passage with
-a rare exact word of the task among the first three.
-
-The diversity penalty orders passages, and the floor (``min_score``) judges them. So the penalty
-takes no score under the floor: what is over the floor stays over it, no score becomes negative, and
-final scores that are equal at the floor are ordered by what they were before the penalty.
-"""
+"""The steps rank and select: scores, lifts, copies, diversity and budgets."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from itertools import combinations
 from types import MappingProxyType
 
-from rolebundle.contracts.document import Passage
+from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy, Vocabulary
-from rolebundle.contracts.terms import TRUST_TIERS, MarkState
+from rolebundle.contracts.terms import TRUST_TIERS, MarkState, RejectionCode
 from rolebundle.retrieval.candidate import Candidate, Weights
+from rolebundle.retrieval.filter import add_metadata, rejections, seen_rejection
 from rolebundle.retrieval.merge import scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.text.words import counted
 
 Scores = Callable[[Sequence[Passage]], Mapping[str, float]]
 """The scores of passages for the task, by chunk id; a passage may be missing."""
@@ -352,3 +345,147 @@ def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> N
             if final < least:
                 final, row.diversity_penalty = least, row.final - least
             row.final = final
+
+
+ALWAYS_COMPARED = 10
+"""If the limit is smaller, so many passages are looked at for declared disagreements, so that a
+small answer hides none."""
+CHARACTERS_PER_TOKEN = 4
+"""The usual estimate for English text. Budgets are held to this estimate, not to a tokenizer."""
+
+
+def select(ranked: Iterable[Candidate], request: ResolvedRequest, withheld: str = "") -> None:
+    """Select greedily, in the order of the ranking; write a code for what is not selected.
+
+    A candidate is rejected if it is superseded (``conflict_downrank``), a copy of another one
+    (``duplicate``), under ``request.min_score`` (``low_score``), past ``request.limit`` or the
+    role's hard limit for its source, or does not fit into what is left of ``request.token_budget``
+    (``budget_cut``). The first of these is its code.
+
+    Args:
+        ranked: the candidates in their order. Those that have a code keep it.
+        request: the resolved request.
+        withheld: why every candidate is rejected (``low_score``); empty if none is for this reason.
+    """
+    sources: Counter[str] = Counter()
+    tokens = 0
+    for row in ranked:
+        if row.code is not None:
+            continue
+        rejection = _rejection(row, request, sources, tokens)
+        if withheld:
+            row.code, row.note = "low_score", withheld
+        elif rejection is None:
+            sources[row.passage.document.source_id] += 1
+            tokens += estimated_tokens(row.passage.content)
+        else:
+            row.code, row.note = rejection
+
+
+def _rejection(
+    row: Candidate, request: ResolvedRequest, sources: Counter[str], tokens: int
+) -> tuple[RejectionCode, str] | None:
+    """The code and the note of a candidate; ``None`` if it is selected.
+
+    Args:
+        row: the candidate.
+        request: the resolved request.
+        sources: how many passages of each source are selected.
+        tokens: how many tokens these have.
+    """
+    policy, source = request.policy, row.passage.document.source_id
+    if row.passage.superseded_by:
+        newer = ", ".join(newer.document_id for newer in row.passage.superseded_by)
+        return "conflict_downrank", f"superseded by {newer}"
+    if row.duplicate_of is not None:
+        return "duplicate", f"the same text as {row.duplicate_of}"
+    if row.final < request.min_score:
+        return "low_score", f"score {row.final:.3f} is under the floor of {request.min_score:g}"
+    if sources.total() >= request.limit:
+        after = f" ({row.final:.3f} after source diversity)" if row.diversity_penalty else ""
+        most = counted(request.limit, "passage")
+        return (
+            "budget_cut",
+            f"score {row.before_diversity:.3f}{after} is past the limit of {most}",
+        )
+    is_full = sources[source] >= policy.max_chunks_per_source
+    # What a lift keeps is not limited: the best for the task (law 11), and exact words.
+    if policy.diversity == "hard" and is_full and not row.is_kept:
+        most = counted(policy.max_chunks_per_source, "passage")
+        return "budget_cut", f"it is past the role's limit of {most} of {source}"
+    cost, budget = estimated_tokens(row.passage.content), request.token_budget
+    if budget is not None and tokens + cost > budget:
+        used = f"{tokens} of token_budget {budget} are used"
+        return "budget_cut", f"about {cost} tokens do not fit: {used}"
+    return None
+
+
+def estimated_tokens(text: str) -> int:
+    """About how many tokens a text has for a model."""
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def forbidden_hits(
+    filtered: Iterable[Candidate],
+    selected: Iterable[Candidate],
+    request: ResolvedRequest,
+    weights: Weights,
+    seen: Mapping[str, Sequence[str]],
+) -> list[Candidate]:
+    """The candidates that would be selected if the role forbade no source, best first.
+
+    They are scored like the allowed candidates, by lanes, metadata and vocabulary, and have to
+    stand among the selected ones. The other steps of the ranking compare candidates with each
+    other. Forbidden candidates take no part in these, so that they influence nothing but a warning.
+    What is rejected for another reason as well is not among them.
+
+    Args:
+        filtered: what the filter rejected.
+        selected: the selected candidates.
+        request: the resolved request.
+        weights: of the score's terms.
+        seen: the hashes of the texts that the agent has, and the ids of its passages.
+    """
+    supposed = [
+        replace(row, code=None)
+        for row in filtered
+        if {code for code, _ in rejections(row.passage, request)} == {"forbidden_source"}
+        and not seen_rejection(row.passage, seen)
+    ]
+    for row in supposed:
+        add_metadata(row, request)
+        add_role(row, request)
+        row.weigh(weights)
+    together = sorted((*map(replace, selected), *supposed), key=ranking_order)
+    select(together, request)
+    names = {row.chunk_id for row in supposed}
+    return [row for row in together if row.code is None and row.chunk_id in names]
+
+
+def conflicts(ranked: Sequence[Candidate], limit: int) -> Iterator[tuple[Passage, Passage]]:
+    """The passages whose documents declare a disagreement, the better one of each pair first.
+
+    Two passages *conflict* if their documents are two, have the same trust tier, and one of them
+    declares that it contradicts the other one (``contradicts``). Texts are not compared. Both are
+    selected, or one of them is past a small limit.
+    """
+    selected: list[Passage] = []
+    cut: list[Passage] = []
+    for row in ranked:
+        if row.code is None:
+            selected.append(row.passage)
+        elif row.code == "budget_cut" and len(selected) >= limit:
+            cut.append(row.passage)
+    compared = cut[: max(0, ALWAYS_COMPARED - limit)]
+    pairs = [*combinations(selected, 2), *((one, two) for two in compared for one in selected)]
+    for one, two in pairs:
+        if (
+            one.document.trust_tier == two.document.trust_tier
+            and one.document.document_id != two.document.document_id
+            and (_contradicts(one, two) or _contradicts(two, one))
+        ):
+            yield one, two
+
+
+def _contradicts(passage: Passage, other: Passage) -> bool:
+    return bool({other.document.document_id, other.path} & {*passage.document.contradicts})

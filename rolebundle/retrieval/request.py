@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from rolebundle.contracts.bundle import RequestEcho
-from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
 from rolebundle.contracts.request import RetrievalRequest, Where
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, Fusion

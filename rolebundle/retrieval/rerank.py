@@ -9,20 +9,19 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.bundle import RerankState
-from rolebundle.contracts.document import Passage
-from rolebundle.embedding.provider import TEXT_FAULTS
+from rolebundle.contracts.documents import Passage
+from rolebundle.embedding.provider import TEXT_FAULTS, batches, embedding_text
 from rolebundle.embedding.registry import (
     QUERY_DEADLINE_SECONDS,
     ProviderSpec,
     rerank_server_for,
 )
-from rolebundle.embedding.texts import batches, embedding_text
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval.candidate import Candidate, RerankReport
-from rolebundle.storage.content.chunks import indexed_title
+from rolebundle.storage.passages import indexed_title
 
 if TYPE_CHECKING:
-    from rolebundle.embedding.rerank_server import RerankServer
+    from rolebundle.embedding.servers import RerankServer
 
 DEADLINE_SHARE = 0.3
 """The part of a request's deadline in which the server is asked; an answer may take as long."""
@@ -118,7 +117,7 @@ class Reranker:
 
     def _ask_all(self, passages: Sequence[Passage]) -> None:
         # Imported here: its HTTP client takes as long as an answer.
-        from rolebundle.embedding.rerank_server import MAX_PASSAGES
+        from rolebundle.embedding.servers import MAX_PASSAGES
 
         server = rerank_server_for(replace(self._spec, deadline_seconds=self._seconds_to_ask))
         for batch in batches(passages, MAX_PASSAGES):

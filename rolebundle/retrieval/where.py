@@ -7,11 +7,11 @@ from difflib import get_close_matches
 from operator import ge, lt
 from typing import NamedTuple
 
-from rolebundle.contracts.document import Passage, attribute_lines, iso_utc
+from rolebundle.contracts.documents import Passage, attribute_lines, iso_utc
 from rolebundle.contracts.request import Where
-from rolebundle.storage.content.documents import DocumentField
-from rolebundle.text.counts import first_of
-from rolebundle.text.globs import matches, suggest_glob
+from rolebundle.storage.documents import DocumentField
+from rolebundle.text.paths import matches, suggest_glob
+from rolebundle.text.words import first_of
 
 MAX_NAMED_VALUES = 5
 """So many values of a key are named in messages."""

@@ -15,8 +15,7 @@ from typing import Annotated, Literal, NoReturn
 
 from pydantic import Field, StringConstraints, ValidationError
 
-from rolebundle.contracts.base import Contract
-from rolebundle.contracts.mistakes import mistakes_in
+from rolebundle.contracts.base import Contract, mistakes_in
 from rolebundle.errors import ConfigurationError
 from rolebundle.scan.finding import Finding, ascii_note
 from rolebundle.scan.linear import MATCHES_EMPTY_TEXT, LinearPatterns, PatternError, check

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
-import re2  # type: ignore[import-untyped, unused-ignore]
+import re2
 
 # Per set of patterns, for RE2's cache of states. It is rebuilt when it is full.
 _MAX_CACHE_BYTES = 64 * 1024 * 1024

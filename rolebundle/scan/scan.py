@@ -1,7 +1,4 @@
-"""Scan documents: hidden text, hidden markup, instructions, secrets, personal data.
-
-The result is the findings and a verdict. The caller decides what to do with them.
-"""
+"""The scan of a document: every check, the verdict, and what quarantine keeps."""
 
 from __future__ import annotations
 
@@ -10,8 +7,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from rolebundle.errors import UsageError
 from rolebundle.scan.confidential import Confidential, find_confidential, without_secrets
-from rolebundle.scan.finding import Finding, HiddenPart, Severity, ascii_note, overlaps
+from rolebundle.scan.finding import (
+    Finding,
+    HiddenPart,
+    ScanSettings,
+    Severity,
+    ascii_note,
+    overlaps,
+)
 from rolebundle.scan.hidden_text import (
     Removal,
     decoded_text,
@@ -22,7 +27,9 @@ from rolebundle.scan.hidden_text import (
 from rolebundle.scan.instructions import Patterns, load_patterns
 from rolebundle.scan.linear import utf8
 from rolebundle.scan.secrets import masked
-from rolebundle.scan.settings import ScanSettings
+from rolebundle.storage import quarantine, store
+from rolebundle.storage.corpus import Corpus, increment_generation
+from rolebundle.storage.quarantine import Flagged
 
 Verdict = Literal["clean", "label", "quarantine"]
 
@@ -298,3 +305,54 @@ def find_hidden_markup(source: str | bytes, patterns: Patterns) -> tuple[Finding
             if len(findings) == MAX_FINDINGS:
                 break
     return tuple(findings)
+
+
+def flagged_document(corpus: Corpus, name: str) -> Flagged:
+    """What the scan found in the document with this id or path.
+
+    Raises:
+        UsageError: there is no such document, or nothing was found in it.
+    """
+    document = quarantine.flagged_document(corpus, name)
+    if document is None:
+        raise UsageError(
+            "not_flagged",
+            f"{name}: no document of that id or path has findings",
+            "`rolebundle corpus quarantine list --all` names those that have",
+        )
+    return document
+
+
+def release_document(corpus: Corpus, document_id: str) -> None:
+    """Release a document from quarantine for as long as its text does not change.
+
+    Raises:
+        UsageError: it is not in quarantine.
+    """
+    with corpus.writing():
+        quarantine.release(corpus, _quarantined_document(corpus, document_id))
+        increment_generation(corpus)
+
+
+def drop_document(corpus: Corpus, document_id: str) -> None:
+    """Remove a quarantined document. It comes back only if its file changes.
+
+    Raises:
+        UsageError: it is not in quarantine.
+    """
+    with corpus.writing():
+        # Its file stays, so that it is not read again until it changes.
+        store.remove_documents(corpus, [_quarantined_document(corpus, document_id).row])
+        store.drop_unused(corpus)
+        increment_generation(corpus)
+
+
+def _quarantined_document(corpus: Corpus, document_id: str) -> Flagged:
+    document = flagged_document(corpus, document_id)
+    if document.scanned.verdict != "quarantine":
+        raise UsageError(
+            "not_quarantined",
+            f"{document_id}: is not in quarantine but {document.scanned.verdict}",
+            "`rolebundle corpus quarantine list` names those that are",
+        )
+    return document

@@ -21,19 +21,19 @@ from tempfile import TemporaryDirectory
 import apsw
 
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError, WrongFile
-from rolebundle.storage.files.file_format import FileFormat
-from rolebundle.storage.files.partial import (
+from rolebundle.storage.file import (
     COMPANIONS,
+    FileFormat,
     files_beside,
     partial_file,
     sync_file,
     sync_folder,
 )
-from rolebundle.storage.files.sqlite_errors import own_error
-from rolebundle.storage.files.sqlite_file import (
+from rolebundle.storage.sqlite import (
     SqliteFile,
     busy_timeout,
     is_missing_or_empty,
+    own_error,
     stamp_of,
 )
 

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from typing import NamedTuple
 
-from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.sqlite_file import Row
+from rolebundle.contracts.documents import DocumentMetadata
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.seal import row_digest
+from rolebundle.storage.sqlite import Row
 
 INDEXED_COLUMNS = "title, headings, content, tags, hints"
 UNINDEXED_COLUMNS = (

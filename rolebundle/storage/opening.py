@@ -18,17 +18,14 @@ import apsw
 
 from rolebundle.errors import StorageError, UsageError, WrongFile
 from rolebundle.resources import data_folder
-from rolebundle.storage import digests, seal
+from rolebundle.storage import digests, partition, seal, vector_index
 from rolebundle.storage.backup import back_up
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.files.file_format import FileFormat
-from rolebundle.storage.files.lock import folder_lock
-from rolebundle.storage.files.partial import OWNER_ONLY, remove_stale_partials
-from rolebundle.storage.files.sqlite_errors import MappedErrors
-from rolebundle.storage.files.sqlite_file import SqliteFile, busy_timeout, is_missing_or_empty
-from rolebundle.storage.indexes import partition, vector_index
-from rolebundle.storage.indexes.lexical_index import content_view
-from rolebundle.storage.records.replica import refuse_changes
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.file import OWNER_ONLY, FileFormat, remove_stale_partials
+from rolebundle.storage.lexical_index import content_view
+from rolebundle.storage.lock import folder_lock
+from rolebundle.storage.publications import refuse_changes
+from rolebundle.storage.sqlite import MappedErrors, SqliteFile, busy_timeout, is_missing_or_empty
 
 APPLICATION_ID = 0x52424E44
 """``RBND`` in the file's header."""

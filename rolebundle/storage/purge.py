@@ -21,32 +21,31 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
-from rolebundle.contracts.purge import Obstacle, Receipt
+from rolebundle.contracts.upkeep import Obstacle, Receipt
 from rolebundle.errors import ConfigurationError, CorpusBusy, StorageError
-from rolebundle.storage import digests
-from rolebundle.storage.backup import KEPT_FILE_NAME
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import store
-from rolebundle.storage.content.documents import DocumentName
-from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.files.partial import files_beside
-from rolebundle.storage.files.stored_values import json_array
-from rolebundle.storage.indexes import (
+from rolebundle.storage import (
     approximate_index,
     compartments,
+    decisions,
+    digests,
     lexical_index,
-    vector_cache,
+    marks,
+    replicas,
+    roots,
+    store,
     vector_index,
 )
-from rolebundle.storage.indexes.approximate_index import ApproximateState, IndexPart
-from rolebundle.storage.records import decisions, marks, roots
-from rolebundle.storage.records.decisions import DecisionKey
-from rolebundle.storage.records.publications import (
-    Publication,
-    decision_name,
-    raise_purge_generations,
+from rolebundle.storage import (
+    vector_index as vector_cache,
 )
-from rolebundle.storage.replicas import staging
+from rolebundle.storage.approximate_index import ApproximateState, IndexPart
+from rolebundle.storage.backup import KEPT_FILE_NAME
+from rolebundle.storage.corpus import Corpus, increment_generation
+from rolebundle.storage.decisions import DecisionKey
+from rolebundle.storage.documents import DocumentName
+from rolebundle.storage.file import files_beside
+from rolebundle.storage.publications import Publication, decision_name, raise_purge_generations
+from rolebundle.storage.stored_values import json_array
 
 _IN_LIST = "IN (SELECT value FROM json_each(?))"
 _CLAIMS = ("supersedes", "contradicts", "refused_claims")
@@ -251,7 +250,7 @@ def _finish(corpus: Corpus, patience_ms: int | None) -> Obstacle:
     if busy:
         return "reader"
     try:
-        staging.erase_outdated(corpus, patience_ms)
+        replicas.erase_outdated(corpus, patience_ms)
     except CorpusBusy:
         return "publisher"
     except StorageError:

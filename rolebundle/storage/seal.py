@@ -12,8 +12,8 @@ from collections.abc import Collection, Sequence
 from hashlib import blake2b
 
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage.files.sqlite_file import Row, SqliteFile
-from rolebundle.storage.files.stored_values import DAMAGE_HINT
+from rolebundle.storage.sqlite import Row, SqliteFile
+from rolebundle.storage.stored_values import DAMAGE_HINT
 
 TABLES = (
     "corpus_state",

@@ -9,7 +9,7 @@ import codecs
 import re
 
 from rolebundle.errors import DocumentError, with_detail
-from rolebundle.text.counts import counted
+from rolebundle.text.words import counted
 
 _HEAD = 8192
 _BOMS = (

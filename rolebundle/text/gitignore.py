@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
-import re2  # type: ignore[import-untyped, unused-ignore]
+import re2
 
 _FOLDER = "\0"
 """Stands after the path of a folder. A slash there would match patterns such as `docs/*`."""

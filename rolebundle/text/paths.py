@@ -1,9 +1,11 @@
-"""File paths in messages and in references."""
+"""Paths as texts, and the globs that match them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -38,3 +40,86 @@ def locations(path: str, folder: str | None) -> list[str]:
         return [os.path.normpath(path)] if os.path.isabs(path) else []  # noqa: PTH117
     location = os.path.normpath(os.path.join(folder, os.path.expanduser(path)))  # noqa: PTH111, PTH118
     return list(dict.fromkeys((location, os.path.realpath(location))))
+
+
+_TOKEN = re.compile(r"(?:(?<=/)|^)(?:\*\*+/)+|\*\*+|\*|\?|[^*?]+")
+_NAME = "[^/]*"
+_FOLDERS = "(?:[^/]+/)*"
+_ANYTHING = ".*"
+
+
+def matches(glob: str, path: str) -> bool:
+    """Whether a glob matches a path that is relative to the manifest's folder."""
+    return _cached(glob).match(path) is not None
+
+
+def suggest_glob(glob: str, paths: Sequence[str]) -> str:
+    """What a glob without a match may mean: a folder, a name in any folder, or another case.
+
+    Args:
+        glob: matches none of the paths.
+        paths: as the glob, relative to the manifest's folder.
+
+    Returns:
+        A glob that matches one of the paths; an empty text if none is likely.
+    """
+    plain = glob.removeprefix("./").strip("/")
+    for candidate in (plain, f"{plain}/**", f"**/{plain}", f"**/{plain}/**"):
+        exact, any_case = compile_glob(candidate), compile_glob(candidate.lower())
+        fixed = len(re.split("[*?]", candidate, maxsplit=1)[0])
+        for path in paths:
+            if exact.match(path):
+                return candidate
+            respelled = path[:fixed] + candidate[fixed:]
+            if any_case.match(path.lower()) and matches(respelled, path):
+                return respelled
+    return ""
+
+
+def compile_glob(glob: str) -> re.Pattern[str]:
+    """A glob as a regular expression that matches whole paths."""
+    pieces = [_piece(token) for token in _TOKEN.findall(glob)]
+    # Blocks are separated by the stars that match across folders.
+    blocks: list[tuple[str, list[str]]] = [("", [])]
+    for piece in pieces:
+        if piece in (_FOLDERS, _ANYTHING):
+            blocks.append((piece, []))
+        else:
+            blocks[-1][1].append(piece)
+    last = len(blocks) - 1
+    parts = []
+    for number, (star, inside) in enumerate(blocks):
+        lazy = f"{star}?" if star and number < last else star
+        body = lazy + _block(inside, final=number == last)
+        parts.append(body if number == last else f"(?>{body})")
+    return re.compile("".join(parts) + r"\Z", re.DOTALL)
+
+
+_cached = lru_cache(maxsize=1024)(compile_glob)
+
+
+def _piece(token: str) -> str:
+    if token == "*":
+        return _NAME
+    if token == "?":
+        return "[^/]"
+    if token.startswith("**"):
+        return _FOLDERS if token.endswith("/") else _ANYTHING
+    return re.escape(token)
+
+
+def _block(pieces: list[str], *, final: bool) -> str:
+    groups: list[list[str]] = [[]]
+    for piece in pieces:
+        if piece == _NAME:
+            groups.append([])
+        else:
+            groups[-1].append(piece)
+    first, *starred = ("".join(group) for group in groups)
+    text = first
+    for number, group in enumerate(starred, start=1):
+        if final and number == len(starred):
+            text += f"{_NAME}{group}"
+        else:
+            text += f"(?>{_NAME}?{group})"
+    return text

@@ -1,13 +1,16 @@
-"""The language of a sentence, and the stems of its content words. Pure."""
+"""Words of a text: how they are divided, counted and capitalized, and where sentences end."""
 
 from __future__ import annotations
 
+import math
 import re
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
 from typing import NamedTuple
 
-import Stemmer  # type: ignore[import-not-found, import-untyped, unused-ignore]
+import Stemmer
 
+from rolebundle.resources import ENGLISH_VOCABULARY
 from rolebundle.text.forms import forms
 from rolebundle.text.languages import latin_language, likely_languages, non_latin_language
 from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
@@ -76,3 +79,96 @@ def stems_of(text: str, language: str) -> Stems:
 def stem(word: str) -> str:
     """The English stem of a word in lower case."""
     return str(_STEMMER.stemWord(word))
+
+
+_LONG_WORD = re.compile("[A-Z]{5,}(?![A-Za-z])")
+
+
+def lower_capitals(text: str) -> str:
+    """The text with its words of five or more capitals in lower case; these are seldom acronyms.
+
+    If most of its letters are capitals, all of it is in lower case: ``"THE BOUNDARY LAYER"``
+    becomes ``"the boundary layer"``, and ``"Clean up with VACUUM in SQL"`` becomes ``"Clean up with
+    vacuum in SQL"``. A text without such a word, for example ``"HTTP API"``, does not change.
+    """
+    if _LONG_WORD.search(text) is None:
+        return text
+    if sum(map(str.isupper, text)) > sum(map(str.islower, text)):
+        return text.lower()
+    return _LONG_WORD.sub(lambda word: word[0].lower(), text)
+
+
+_FIRST_WORD = "the"
+ORDINARY_PLACE = 6_000
+"""Words up to this place are ordinary: that a text lacks one of them says little."""
+
+
+def rarity(word: str) -> float:
+    """How rare a word is in English, in [0, 1]: by Zipf's law the logarithm of its place.
+
+    1 for a word that the vocabulary does not have: a name, an identifier, another language.
+    """
+    places = _places()
+    place = places.get(word.lower())
+    return 1.0 if place is None else math.log(place) / math.log(len(places))
+
+
+def is_english(word: str) -> bool:
+    """Whether the vocabulary has the word."""
+    return word.lower() in _places()
+
+
+def is_ordinary(word: str) -> bool:
+    """Whether it is one of the most frequent words of English."""
+    return _places().get(word.lower(), ORDINARY_PLACE) < ORDINARY_PLACE
+
+
+@cache
+def _places() -> dict[str, int]:
+    """Word → its place by frequency, from 1. Parts of words ("##ing") are in it, and match none."""
+    words = ENGLISH_VOCABULARY.read_text(encoding="utf-8").split("\n")
+    first = words.index(_FIRST_WORD)
+    return {word: place for place, word in enumerate(words[first:], start=1)}
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """``1 document``, ``2 documents``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """At most so many of the names, and how many more there are: ``a, b and 3 more``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def words_found(found: int, words: int) -> str:
+    """How many of a task's words were found: ``2 of the task's 5 words``."""
+    if not found:
+        return "none of the task's words"
+    return f"{found} of the task's {words} words" if words > 1 else "the task's only word"
+
+
+def age(hours: float) -> str:
+    """A time in words: ``less than an hour``, ``3 hours``, ``5 days``."""
+    if hours < 1:
+        return "less than an hour"
+    return counted(int(hours), "hour") if hours < 48 else counted(int(hours / 24), "day")
+
+
+MIN_CHARS, MAX_CHARS = 15, 400
+# Where sentences end: after a full stop, at a semicolon, at a blank line, before an item of a list
+# or a heading.
+END = re.compile(
+    r"(?<=[.!?])[\"')\]”’]*\s+(?=[^\sa-z])|(?<=;)\s+|\n\s*\n\s*|\n(?=\s*(?:[-*•+|#>]|\d+[.)])\s)"
+)
+_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_MARKER = re.compile(r"\s*(?:[-*•+>]+|\d+[.)])\s+")
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of a text, each on one line; without tables, headings and source code."""
+    for part in END.split(_CODE.sub("\n\n", text)):
+        line = _MARKER.sub("", " ".join(part.split()), count=1).replace("`", "").replace("*", "")
+        if MIN_CHARS <= len(line) <= MAX_CHARS and line[0] not in "#|":
+            yield line

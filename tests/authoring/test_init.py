@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.authoring import InitReport
+from rolebundle.contracts.upkeep import InitReport
 from rolebundle.ingest.manifests import parse_manifest
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from support.commands import Outcome, invoke

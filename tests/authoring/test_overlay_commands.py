@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from rolebundle.contracts.authoring import OverlayTrial
+from rolebundle.contracts.upkeep import OverlayTrial
 from support.commands import Outcome, invoke
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rolebundle.contracts.declared import DeclaredMetadata
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.documents import DeclaredMetadata, DocumentMetadata
 from support.values import passage
 
 

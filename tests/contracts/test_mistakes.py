@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from rolebundle.contracts.base import Contract
-from rolebundle.contracts.mistakes import Mistake, keys_at, mistakes_in
+from rolebundle.contracts.base import Contract, Mistake, keys_at, mistakes_in
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.marks import MarkRequest
-from rolebundle.contracts.operation_requests import GetRequest
+from rolebundle.contracts.memory import MarkRequest
+from rolebundle.contracts.request import GetRequest
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.parse import parsed, request_from
 

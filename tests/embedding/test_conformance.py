@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from rolebundle.contracts.index import ModelIdentity
+from rolebundle.contracts.upkeep import ModelIdentity
 from rolebundle.embedding import onnx
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors

@@ -5,13 +5,10 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from rolebundle.embedding import model_server
-from rolebundle.embedding.model_server import (
-    MAX_RESPONSE_BYTES,
-    BoundedTransport,
-)
+from rolebundle.embedding import servers
 from rolebundle.embedding.provider import TEXT_FAULTS, EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for
+from rolebundle.embedding.servers import MAX_RESPONSE_BYTES, BoundedTransport
 from rolebundle.errors import EmbedderError
 from support.embedding_faults import (
     DEADLINE,
@@ -118,7 +115,7 @@ def test_the_deadline_covers_retries_and_their_pauses(
     breaks: Breaks,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(model_server, "_FIRST_PAUSE", DEADLINE / 4)
+    monkeypatch.setattr(servers, "_FIRST_PAUSE", DEADLINE / 4)
     breaks(lambda handler: handler.json({}, 503))
     with within(DEADLINE + 1):
         assert failure(provider).code == "server_busy"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rolebundle.embedding.model_server import permitted_url
+from rolebundle.embedding.servers import permitted_url
 from rolebundle.errors import EmbedderError, UsageError
 
 

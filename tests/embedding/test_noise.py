@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rolebundle.contracts.index import ModelIdentity, Noise
+from rolebundle.contracts.upkeep import ModelIdentity, Noise
 from rolebundle.embedding import noise
-from rolebundle.embedding.noise import noise_of
-from rolebundle.embedding.noise_sample import PAIRS
+from rolebundle.embedding.noise import PAIRS, noise_of
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.errors import EmbedderError
 from support.fake_embedder import IDENTITY, BrokenProvider, HashingProvider

@@ -12,7 +12,7 @@ import pytest
 
 from rolebundle.embedding import onnx
 from rolebundle.embedding.onnx import CONTEXT, E5, MINILM, OnnxProvider, PackagedModel
-from rolebundle.embedding.windows import MAX_QUERY_WINDOWS
+from rolebundle.embedding.provider import MAX_QUERY_WINDOWS
 from rolebundle.errors import EmbedderError
 
 PROVIDER = OnnxProvider(MINILM.name)

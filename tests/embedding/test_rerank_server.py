@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from rolebundle.embedding import model_server
+from rolebundle.embedding import servers
 from rolebundle.embedding.registry import (
     ProviderSpec,
     parse_rerank_spec,
     provider_for,
     rerank_server_for,
 )
-from rolebundle.embedding.rerank_server import RerankServer
+from rolebundle.embedding.servers import RerankServer
 from rolebundle.errors import ConfigurationError, EmbedderError
 from support.embedding_faults import DEADLINE, SHORT_DEADLINE, closed_port, within
 from support.embedding_server import MODEL, RERANK_PATHS, EmbeddingServer, Handler, overlap
@@ -140,7 +140,7 @@ def test_time_and_size_are_limited(
         assert failure(open_server(api, server.url, SHORT_DEADLINE)).code == "embedder_timeout"
     server.faults[RERANK_PATHS[api]] = flood
     assert failure(open_server(api, server.url, 30)).code == "response_too_large"
-    assert server.sent < 4 * model_server.MAX_RESPONSE_BYTES
+    assert server.sent < 4 * servers.MAX_RESPONSE_BYTES
     assert failure(open_server(api, f"http://127.0.0.1:{closed_port()}")).code == "embedder_down"
 
 

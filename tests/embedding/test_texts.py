@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rolebundle.embedding.texts import prefixes_for
+from rolebundle.embedding.provider import prefixes_for
 
 RETRIEVE = "Represent this sentence for searching relevant passages: "
 INSTRUCT = (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.embedding.windows import embed_in_windows
+from rolebundle.embedding.provider import embed_in_windows
 from rolebundle.errors import EmbedderError
 
 CONTEXT = 12

@@ -8,7 +8,7 @@ import pytest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.resources import data_folder
-from rolebundle.text.globs import matches
+from rolebundle.text.paths import matches
 from support.commands import invoke
 
 FOLDER = data_folder("overlays")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.text.globs import matches
+from rolebundle.text.paths import matches
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
 from support.sound import assert_sound

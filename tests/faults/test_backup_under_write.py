@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.admin.backups import back_up
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
 from support.corpora import document, file_of, put_file, scratch_folder

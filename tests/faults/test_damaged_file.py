@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage.corpus import increment_generation
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
 from support.commands import invoke, is_coded

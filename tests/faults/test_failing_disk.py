@@ -12,7 +12,7 @@ import pytest
 
 from rolebundle.errors import StorageError
 from rolebundle.ingest import indexes, sync
-from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import CHECKOUT, PROGRAM, forked_program, invoke, invoke_in_a_child
 from support.corpora import ask, document, fill, scratch_folder

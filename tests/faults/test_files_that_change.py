@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from rolebundle.ingest import prepare, sync, walk
-from rolebundle.ingest.report import IngestReport
-from rolebundle.storage.connection import Corpus
+from rolebundle.ingest.options import IngestReport
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke
 from support.sound import paths_in

@@ -9,9 +9,9 @@ import pytest
 
 from rolebundle.engine import Engine
 from rolebundle.errors import FULL_ERRNOS
-from rolebundle.storage.files import sqlite_file
-from rolebundle.storage.files.sqlite_errors import own_error
+from rolebundle.storage import sqlite
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.sqlite import own_error
 from support.commands import invoke_as_a_common_user
 from support.corpora import document, fill
 
@@ -47,14 +47,14 @@ def test_a_log_in_a_read_only_folder_is_honoured(unmerged: Path) -> None:
 def test_a_reader_without_shared_memory_notices_what_is_written_later(
     unmerged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connect = sqlite_file._connect
+    connect = sqlite._connect
 
     def without_memory(name: str, *arguments: object, **options: object) -> apsw.Connection:
         if not name.startswith("file:"):
             raise apsw.CantOpenError("no shared memory")
         return connect(name, *arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(sqlite_file, "_connect", without_memory)
+    monkeypatch.setattr(sqlite, "_connect", without_memory)
     with Engine(unmerged) as engine:
         assert engine.status().corpus.documents == 2
         reader = engine.workspace.corpus

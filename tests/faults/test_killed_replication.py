@@ -26,7 +26,7 @@ from rolebundle.replication.pull import pull, verify_replica
 from rolebundle.replication.signatures import sign
 from rolebundle.replication.transports import FolderTransport
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.records.publications import carried_hash, find_publication
+from rolebundle.storage.publications import carried_hash, find_publication
 from support.amounts import rounds
 from support.corpora import scratch_folder
 from support.fake_embedder import HashingProvider

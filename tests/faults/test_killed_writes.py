@@ -23,8 +23,7 @@ from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
 from rolebundle.admin.records import all_decisions, all_facts, all_marks
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.audit import AuditLog
-from rolebundle.storage import opening
-from rolebundle.storage.indexes import vector_index
+from rolebundle.storage import opening, vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.workspace import Workspace
 from support.amounts import rounds

@@ -8,7 +8,7 @@ import pytest
 
 from rolebundle.contracts.audit import AuditEntry
 from rolebundle.policy.audit import AuditLog
-from rolebundle.storage.location import audit_path
+from rolebundle.storage.file import audit_path
 from support.commands import Outcome, invoke
 
 

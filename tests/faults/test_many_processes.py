@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from rolebundle.ingest import indexes, sync
-from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.storage.files.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
-from rolebundle.storage.indexes import vector_index
+from rolebundle.storage import vector_index
+from rolebundle.storage.corpus import corpus_counts
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.sqlite import BUSY_TIMEOUT_ENVIRONMENT
 from support.amounts import rounds
 from support.commands import invoke
 from support.corpora import ask, build, document, fill, scratch_folder

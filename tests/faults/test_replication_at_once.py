@@ -18,9 +18,9 @@ from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
 from rolebundle.errors import StorageError
 from rolebundle.replication import publish as publishing
 from rolebundle.replication.transports import FolderTransport
+from rolebundle.storage import replicas
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.records.publications import carrying
-from rolebundle.storage.replicas import replica_file
+from rolebundle.storage.publications import carrying
 from support.corpora import document, fill
 from support.replication_site import (
     Site,
@@ -146,7 +146,7 @@ def purged_at(site: Site, owner: object, name: str) -> None:
     [
         (publishing, "_stage"),
         (publishing, "copy_visible"),
-        (replica_file, "content_digest"),
+        (replicas, "content_digest"),
         (publishing, "_record_before_push"),
     ],
 )

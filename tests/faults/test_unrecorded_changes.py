@@ -9,7 +9,7 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.admin.records import all_facts
 from rolebundle.policy.audit import AuditLog
-from rolebundle.storage.location import audit_path
+from rolebundle.storage.file import audit_path
 from support.commands import Outcome, invoke
 from support.operations import POLICY, Place, Rows, stored_rows
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, Sensitivity, trust_rank
 from rolebundle.ingest.authority import Authority
 from support.amounts import rounds

@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 
+from rolebundle.storage import roots
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.records import roots
 from support.sound import assert_sound
 from support.source_tree import BODY, OWNER, Tree, front
 

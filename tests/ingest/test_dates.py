@@ -14,7 +14,7 @@ from rolebundle.ingest import dates
 from rolebundle.ingest.dates import inferred_at, last_commits
 from rolebundle.ingest.manifests import FileDefaults
 from rolebundle.ingest.walk import FileEntry
-from rolebundle.storage.content.documents import all_documents
+from rolebundle.storage.documents import all_documents
 from rolebundle.storage.opening import open_reader
 from support.commands import invoke
 

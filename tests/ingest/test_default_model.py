@@ -14,8 +14,8 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin import indexes as owner
-from rolebundle.admin.indexing import Indexing
-from rolebundle.contracts.index import ModelIdentity
+from rolebundle.admin.indexes import Indexing
+from rolebundle.contracts.upkeep import ModelIdentity
 from rolebundle.embedding import registry
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.onnx import E5, MINILM, PackagedModel
@@ -26,7 +26,7 @@ from rolebundle.ingest import indexes
 from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.storage.indexes import vector_index
+from rolebundle.storage import vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke
 from support.killing import run_child

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.prepare import IntakeDocument, scan_documents
-from rolebundle.scan.settings import ScanSettings
+from rolebundle.scan.finding import ScanSettings
 from support.hidden_pages import HTML
 from support.reading import read_all
 

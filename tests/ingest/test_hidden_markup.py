@@ -13,8 +13,8 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.scan.settings import ScanSettings
-from rolebundle.storage.content import quarantine
+from rolebundle.scan.finding import ScanSettings
+from rolebundle.storage import quarantine
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import lengths, linear_time
 from support.hidden_pages import (

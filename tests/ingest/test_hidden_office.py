@@ -7,10 +7,10 @@ import zipfile
 
 import pytest
 
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.prepare import IntakeDocument, scan_documents
-from rolebundle.scan.settings import ScanSettings
+from rolebundle.scan.finding import ScanSettings
 from support.office.parts import FACT, zipped
 from support.office.samples import HIDDEN, VISIBLE
 from support.office.word import docx, paragraph

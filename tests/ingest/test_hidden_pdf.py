@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.prepare import IntakeDocument, scan_documents
 from rolebundle.ingest.readers import pdf as pdf_reader
-from rolebundle.scan.settings import ScanSettings
+from rolebundle.scan.finding import ScanSettings
 from support.hidden_pages import DOUBTFUL_PDF, FACT, PDF, VISIBLE_PDF
 from support.reading import read_document
 

@@ -11,7 +11,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_from_json, spec_to_json
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError
-from rolebundle.storage.indexes import vector_index
+from rolebundle.storage import vector_index
 from rolebundle.storage.opening import open_writer
 from support.commands import invoke
 from support.embedding_server import MODEL, EmbeddingServer

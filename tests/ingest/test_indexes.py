@@ -15,10 +15,10 @@ from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest import sync
 from rolebundle.ingest.indexes import INPUT_VERSION, EmbeddingReport
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.indexes import vector_index
-from rolebundle.storage.indexes.vector_index import EmbeddingIndex
+from rolebundle.storage import vector_index
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.workspace import Workspace
 from support.corpora import ask
 from support.fake_embedder import IDENTITY, HashingProvider

@@ -10,7 +10,7 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin.records import release_document
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest import sync
@@ -18,8 +18,8 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
 from rolebundle.ingest.prepare import IntakeDocument, scan_documents
 from rolebundle.scan import instructions
-from rolebundle.scan.settings import ScanSettings
-from rolebundle.storage.content import quarantine
+from rolebundle.scan.finding import ScanSettings
+from rolebundle.storage import quarantine
 from rolebundle.storage.opening import open_reader, open_writer
 from support.compartments import quarantined_documents, search_everywhere
 

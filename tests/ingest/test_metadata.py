@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.declared import utc_text
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.documents import DocumentMetadata, utc_text
 from rolebundle.errors import ConfigurationError, DocumentError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.manifests import read_manifest
 from rolebundle.ingest.metadata import METADATA_KEYS, resolve, validated
-from rolebundle.storage.content.documents import all_documents
+from rolebundle.storage.documents import all_documents
 from rolebundle.storage.opening import open_reader
 from support.commands import invoke
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import sync
@@ -25,9 +25,9 @@ from rolebundle.ingest.authority import (
 )
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.storage.content.documents import all_documents
+from rolebundle.storage import records
+from rolebundle.storage.documents import all_documents
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.records import path_flags
 from support.commands import invoke
 from support.sound import assert_sound
 
@@ -224,7 +224,7 @@ def test_the_owner_lifts_limits(world: World) -> None:
     )
     assert world.ingest() == []
     with open_reader(world.db) as corpus:
-        assert path_flags.load(corpus) == {}
+        assert records.load_path_flags(corpus) == {}
 
 
 def test_a_limit_is_remembered_before_the_first_document(world: World) -> None:
@@ -242,7 +242,7 @@ def test_a_run_that_is_refused_remembers_nothing(world: World) -> None:
     with pytest.raises(ConfigurationError):
         world.ingest(max_trust="general")
     with open_reader(world.db) as corpus:
-        assert path_flags.load(corpus) == {}
+        assert records.load_path_flags(corpus) == {}
 
 
 def test_limits_are_reported_and_listed(world: World) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import ACTIONS
-from rolebundle.storage.content.passages import passages_by_rowid
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.passages import passages_by_rowid
 from support.amounts import rounds
 from support.corpora import ask
 from support.sound import assert_sound

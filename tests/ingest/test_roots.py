@@ -12,16 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.roots import Root
+from rolebundle.contracts.documents import Root
 from rolebundle.errors import UsageError
 from rolebundle.ingest import roots as ingested_roots
 from rolebundle.ingest import sync
-from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.report import IngestReport
+from rolebundle.ingest.options import IngestOptions, IngestReport
 from rolebundle.ingest.roots import plan
-from rolebundle.storage.connection import Corpus
+from rolebundle.storage import roots
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.records import roots
 from support.commands import invoke
 from support.fake_embedder import CountingProvider
 from support.sound import assert_sound, contents

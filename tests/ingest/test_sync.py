@@ -15,11 +15,10 @@ import pytest
 
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest import prepare, sync, workers
-from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.options import IngestOptions, IngestReport, OnReading, Reading, no_reading
 from rolebundle.ingest.readers.markdown import READERS
-from rolebundle.ingest.report import IngestReport, OnReading, Reading, no_reading
 from rolebundle.policy.overlays import load_file
-from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from support.compartments import search_everywhere
 from support.corpora import NOW, ask

@@ -25,9 +25,9 @@ from rolebundle.ingest import prepare, watch
 from rolebundle.ingest.heartbeat import is_alive, read_heartbeat
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.watch import WatchOptions
-from rolebundle.scan.settings import ScanSettings
-from rolebundle.storage.content import quarantine
-from rolebundle.storage.location import heartbeat_path
+from rolebundle.scan.finding import ScanSettings
+from rolebundle.storage import quarantine
+from rolebundle.storage.file import heartbeat_path
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke
 from support.templates import Template

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rolebundle.interfaces.excerpt import Excerpt, Terms, covered, excerpt
 from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.query import build_query
-from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus import Corpus
 from support.corpora import built, document, scratch_folder
 
 TEXTS = [

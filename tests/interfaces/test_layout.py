@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.interfaces.layout import columns, cut, harmless, spans, wrapped
-from rolebundle.interfaces.style import Style, has_color
+from rolebundle.interfaces.layout import Style, columns, cut, harmless, has_color, spans, wrapped
 
 texts = st.text(st.sampled_from("ab c-/用 \U0001f600é\u0301"), max_size=120)
 

@@ -13,11 +13,11 @@ from rolebundle.interfaces.cli.explain import text as why_text
 from rolebundle.interfaces.model_text import answer_text, lookups_text
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup
-from rolebundle.retrieval.answer.passage_text import packet
-from rolebundle.retrieval.explanation.compare import compare_roles
-from rolebundle.retrieval.explanation.explain import explain
-from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up
-from rolebundle.storage.connection import Corpus
+from rolebundle.retrieval.compare import compare_roles
+from rolebundle.retrieval.lookup import ReferenceScope, look_up
+from rolebundle.retrieval.passage_text import packet
+from rolebundle.retrieval.why import explain
+from rolebundle.storage.corpus import Corpus
 from support.corpora import FLAGGED, ask, built, document, overlay, resolved, scratch_folder
 
 DETAILS: tuple[Detail, ...] = get_args(Detail)

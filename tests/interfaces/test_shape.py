@@ -12,8 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.compact import CompactBundle
+from rolebundle.contracts.bundle import CompactBundle, RetrievalBundle
 from rolebundle.contracts.lookup import Lookup, Lookups
 from rolebundle.contracts.request import MIN_MAX_CHARS
 from rolebundle.contracts.terms import Detail
@@ -21,7 +20,7 @@ from rolebundle.engine import Engine
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup, shaped_lookups
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.retrieval.lookups.lookup import ReferenceScope, look_up
+from rolebundle.retrieval.lookup import ReferenceScope, look_up
 from support.corpora import ask, built, document, overlay, scratch_folder
 
 NOW = "2026-11-15T00:00:00Z"

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.interfaces import render
-from rolebundle.interfaces.layout import columns
-from rolebundle.interfaces.style import Style
+from rolebundle.interfaces.layout import Style, columns
 from support.commands import AUDIT, SAMPLE, invoke
 from support.corpora import ask, built, chunk, document, overlay, scratch_folder
 

@@ -33,8 +33,8 @@ from rolebundle.policy.overlays import ResolvedOverlay, list_overlays, load_role
 from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.evidence import HAS_WORDS, IS_CLOSE
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples

@@ -12,12 +12,12 @@ from typing import Any, get_args
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.document import Mark
+from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import MarkState
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage import marks
+from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.records import marks
 from support.amounts import few_examples
 from support.corpora import ask, build, document, overlay, remove
 from support.fake_embedder import HashingProvider

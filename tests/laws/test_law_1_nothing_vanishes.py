@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.documents import StoredDocument
 from support.amounts import few_examples
 from support.corpora import ask, built
 from support.fake_embedder import HashingProvider

@@ -26,15 +26,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
+from rolebundle.contracts.documents import DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.interfaces.parse import request_from
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lexical import match_expression, with_corrections
 from rolebundle.retrieval.query import build_query
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.passages import passages_by_rowid
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import StoredDocument
+from rolebundle.storage.passages import passages_by_rowid
 from support.amounts import few_examples
 from support.compartments import search_everywhere
 from support.corpora import FLAGGED, NOW, ask, build, built, document, overlay, scratch_folder

@@ -12,13 +12,12 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.interfaces.parse import request_from
 from rolebundle.retrieval import lanes, lexical
-from rolebundle.storage.content import store
-from rolebundle.storage.content.stored_document import StoredDocument
-from rolebundle.storage.indexes import ties
+from rolebundle.storage import lexical_index, store
+from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import few_examples
 from support.corpora import NOW, ask, build, document, file_of, fill, remove
@@ -91,7 +90,7 @@ def test_an_updated_corpus_and_a_rebuilt_one_answer_alike(
                 fill(corpus, [original], provider)
         with (
             patch.object(lanes, "POOL_DEPTH", data.draw(st.integers(1, 4))),
-            patch.object(ties, "MARGIN", data.draw(st.integers(1, 2))),
+            patch.object(lexical_index, "MARGIN", data.draw(st.integers(1, 2))),
             patch.object(lexical, "SCORE_ALL_UP_TO", data.draw(st.sampled_from((0, 20_000)))),
             open_reader(rebuilt) as rebuilt_corpus,
             open_reader(updated) as updated_corpus,

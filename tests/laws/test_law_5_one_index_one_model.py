@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.index import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.upkeep import ModelIdentity
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest.indexes import ensure_index
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import few_examples
 from support.bundles import without_semantic_state

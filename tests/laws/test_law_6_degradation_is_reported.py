@@ -10,12 +10,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.index import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.upkeep import ModelIdentity
 from rolebundle.errors import EmbedderError
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader
-from rolebundle.text.counts import counted
+from rolebundle.text.words import counted
 from support.amounts import few_examples
 from support.bundles import without_semantic_state
 from support.corpora import ask, build, built, remove

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rolebundle.contracts.operation_requests import GrepRequest
+from rolebundle.contracts.request import GrepRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
-from rolebundle.storage.content.quarantine import Scanned
+from rolebundle.storage.quarantine import Scanned
 from support.amounts import EXAMPLES
 from support.corpora import build, document, set_policy
 

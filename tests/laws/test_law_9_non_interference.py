@@ -29,11 +29,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.decisions import CheckRequest, NewDecision
-from rolebundle.contracts.document import Mark
-from rolebundle.contracts.operation_requests import GrepRequest, ListRequest
+from rolebundle.contracts.documents import Mark
+from rolebundle.contracts.memory import CheckRequest, NewDecision
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.request import RetrievalRequest, Where
+from rolebundle.contracts.request import GrepRequest, ListRequest, RetrievalRequest, Where
 from rolebundle.contracts.terms import ACTIONS, Authority, DecisionEffect, MarkState
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
@@ -47,13 +46,12 @@ from rolebundle.policy.approvals import Approvals, Decision
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.request import resolve_request
-from rolebundle.storage.content import store
-from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
-from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage import marks, store
+from rolebundle.storage.corpus import increment_generation
+from rolebundle.storage.documents import StoredDocument, StoredFile
+from rolebundle.storage.marks import MarkKind
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.records import marks
-from rolebundle.storage.records.marks import MarkKind
-from rolebundle.verification.decisions.records import record_decision
+from rolebundle.verification.decisions import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import FEW_EXAMPLES
 from support.corpora import NOW, build, chunk, embed, scratch_folder

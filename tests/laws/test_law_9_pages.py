@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters, Response
 from rolebundle.policy.access import set_policy
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_writer
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples

@@ -19,15 +19,14 @@ from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
 from rolebundle.admin.records import file_fact
-from rolebundle.contracts.facts import RememberRequest
-from rolebundle.contracts.operation_requests import ListRequest
-from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.memory import RememberRequest
+from rolebundle.contracts.request import ListRequest, RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.storage.content import store
-from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
-from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage import store
+from rolebundle.storage.corpus import increment_generation
+from rolebundle.storage.documents import StoredDocument, StoredFile
 from rolebundle.storage.opening import open_writer
 from support.amounts import EXAMPLES
 from support.corpora import NOW, build, document, put_file, scratch_folder, set_policy
@@ -154,7 +153,7 @@ def at(moment: str) -> Iterator[None]:
     """A block in which the owner and agents file at this time."""
     with (
         patch("rolebundle.admin.records.iso_utc", lambda _: moment),
-        patch("rolebundle.verification.remember.iso_utc", lambda _: moment),
+        patch("rolebundle.verification.memory.iso_utc", lambda _: moment),
     ):
         yield
 

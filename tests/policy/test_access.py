@@ -20,7 +20,7 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.access import access_denied, count_quarantined, denies, may_see
 from rolebundle.policy.lint import lint_active_policy, lint_policy, report_policy
 from rolebundle.policy.policy_file import parse_policy, read_policy_file
-from rolebundle.storage.indexes.compartments import Compartment
+from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.opening import open_reader, open_writer
 from support.corpora import build, document
 

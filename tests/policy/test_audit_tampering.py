@@ -13,7 +13,7 @@ import pytest
 from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.errors import RolebundleError, WrongFile
 from rolebundle.policy.audit import AuditLog
-from rolebundle.storage.audits.audit import row_hash
+from rolebundle.storage.audit import row_hash
 from support.amounts import rounds
 from support.corpora import scratch_folder
 

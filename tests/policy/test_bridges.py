@@ -8,12 +8,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from rolebundle.contracts.index import Noise
+from rolebundle.contracts.upkeep import Noise
 from rolebundle.errors import UsageError
 from rolebundle.policy import bridges
 from rolebundle.policy.bridges import find_bridges
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.indexes import vector_index
+from rolebundle.storage import vector_index
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.contracts.lint import LintProblem
-from rolebundle.contracts.overlay import Overlay, Vocabulary
+from rolebundle.contracts.documents import DocumentMetadata
+from rolebundle.contracts.overlay import LintProblem, Overlay, Vocabulary
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.policy import overlays
 from rolebundle.policy.lint import (
@@ -20,8 +19,7 @@ from rolebundle.policy.lint import (
 )
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
-from rolebundle.storage.content.documents import DocumentKind
-from rolebundle.storage.content.stored_document import StoredChunk, StoredDocument, StoredFile
+from rolebundle.storage.documents import DocumentKind, StoredChunk, StoredDocument, StoredFile
 from rolebundle.storage.opening import open_reader, open_writer
 from support import corpora
 from support.corpora import put_file

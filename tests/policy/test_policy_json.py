@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rolebundle.errors import OverlayError
 from rolebundle.policy.overlays import ResolvedOverlay, load_file, problems_of
-from rolebundle.policy.policy_json import MAX_BYTES
+from rolebundle.policy.policy_file import MAX_BYTES
 from support.overlay_files import refused
 
 MINIMAL = '"version": "1.0", "role_id": "a"'

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.terms import ACTIONS, ORIGINS, Action, Origin, Ruling, Sensitivity
 from rolebundle.errors import ConfigurationError
 from rolebundle.policy.policy_file import parse_policy

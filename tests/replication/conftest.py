@@ -8,7 +8,7 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin.records import record_decision
-from rolebundle.contracts.decisions import NewDecision
+from rolebundle.contracts.memory import NewDecision
 from rolebundle.ingest.options import IngestOptions
 from support.reading_replicas import HIDDEN, MACHINE
 

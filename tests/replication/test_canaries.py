@@ -17,24 +17,23 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rolebundle.admin import Admin
 from rolebundle.admin.purges import PurgeSelection, purge
-from rolebundle.admin.replicas import publish_replica
-from rolebundle.contracts.decisions import NewDecision
-from rolebundle.contracts.document import Mark
-from rolebundle.contracts.replica import PublishReport
+from rolebundle.admin.records import publish_replica
+from rolebundle.contracts.documents import Mark
+from rolebundle.contracts.memory import NewDecision
+from rolebundle.contracts.upkeep import PublishReport
 from rolebundle.engine import Engine
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.access import deny_matcher
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.pull import pull
 from rolebundle.replication.transports import FolderTransport
-from rolebundle.storage.content import store
-from rolebundle.storage.content.quarantine import Scanned
-from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
-from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.location import published_folder
+from rolebundle.storage import marks, store
+from rolebundle.storage.corpus import increment_generation
+from rolebundle.storage.documents import StoredDocument, StoredFile
+from rolebundle.storage.file import published_folder
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.records import marks
-from rolebundle.verification.decisions.records import record_decision
+from rolebundle.storage.quarantine import Scanned
+from rolebundle.verification.decisions import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.canaries import Canary, found_in, make_canary, vector_traces

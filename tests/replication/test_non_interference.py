@@ -28,25 +28,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rolebundle.admin.purges import PurgeSelection, purge
-from rolebundle.contracts.decisions import NewDecision
-from rolebundle.contracts.document import Mark
-from rolebundle.contracts.index import IndexIdentity
-from rolebundle.contracts.replica import PublishReport
-from rolebundle.policy.access import deny_matcher, set_policy
-from rolebundle.policy.audience import resolve_audience
+from rolebundle.contracts.documents import Mark
+from rolebundle.contracts.memory import NewDecision
+from rolebundle.contracts.upkeep import IndexIdentity, PublishReport
+from rolebundle.policy.access import deny_matcher, resolve_audience, set_policy
 from rolebundle.replication import publish as publishing
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import facts, store
-from rolebundle.storage.content.quarantine import Scanned
-from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
-from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.indexes import vector_index
-from rolebundle.storage.indexes.compartments import REMEMBERED
-from rolebundle.storage.location import staged_replica
+from rolebundle.storage import facts, marks, replicas, store, vector_index
+from rolebundle.storage.compartments import REMEMBERED
+from rolebundle.storage.corpus import Corpus, increment_generation
+from rolebundle.storage.documents import StoredDocument, StoredFile
+from rolebundle.storage.file import staged_replica
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.records import marks
-from rolebundle.storage.replicas import visible_copy
-from rolebundle.verification.decisions.records import record_decision
+from rolebundle.storage.quarantine import Scanned
+from rolebundle.verification.decisions import record_decision
 from support.amounts import FEW_EXAMPLES
 from support.corpora import NOW, build, embed, file_of, put_file, scratch_folder
 from support.corpora import document as plain_document
@@ -487,7 +481,7 @@ def test_replicas_of_a_thousand_corpora(
 def test_a_passage_moves_to_a_document_that_is_written_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visible_copy, "_DOCUMENTS_PER_STEP", 1)
+    monkeypatch.setattr(replicas, "_DOCUMENTS_PER_STEP", 1)
     first, second = plain_document("a", ["one"]), plain_document("b", ["two", "three"])
     db = build(tmp_path, [first, second])
     reports = []

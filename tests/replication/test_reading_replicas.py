@@ -14,11 +14,8 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.admin.records import all_decisions, all_facts, all_marks, drop_document
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.decisions import CheckRequest
-from rolebundle.contracts.facts import RememberRequest
-from rolebundle.contracts.marks import MarkRequest
-from rolebundle.contracts.operation_requests import GrepRequest, ListRequest
-from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.memory import CheckRequest, MarkRequest, RememberRequest
+from rolebundle.contracts.request import GrepRequest, ListRequest, RetrievalRequest
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.doctor import examine
 from rolebundle.engine import Engine
@@ -28,8 +25,7 @@ from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.status import owner_status
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.records.publications import save_publication
-from rolebundle.storage.records.replica import PUBLISHED
+from rolebundle.storage.publications import PUBLISHED, save_publication
 from support.commands import invoke
 from support.inspecting import inspecting
 from support.publications import publication_of

@@ -13,10 +13,20 @@ from threading import Event
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from rolebundle.admin import Admin, audit, backups, indexes, purges, records, replicas
-from rolebundle.contracts.decisions import NewDecision
-from rolebundle.contracts.facts import RememberRequest
-from rolebundle.contracts.marks import MarkRequest
+from rolebundle.admin import (
+    Admin,
+    backups,
+    indexes,
+    purges,
+    records,
+)
+from rolebundle.admin import (
+    records as audit,
+)
+from rolebundle.admin import (
+    records as replicas,
+)
+from rolebundle.contracts.memory import MarkRequest, NewDecision, RememberRequest
 from rolebundle.doctor import examine
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, StorageError, UsageError
@@ -24,9 +34,9 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.watch import WatchOptions
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.transports import open_transport
-from rolebundle.storage.location import audit_path
+from rolebundle.storage.file import audit_path
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.records.stored_audit import StoredAudit, save_stored_audit
+from rolebundle.storage.records import StoredAudit, save_stored_audit
 from support.reading_replicas import NOTE, POLICY, ask, contents, with_policy
 from support.replica_files import make_replica
 

@@ -19,20 +19,20 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.decisions import NewDecision
-from rolebundle.contracts.document import Mark
-from rolebundle.contracts.operation_requests import GrepRequest, ListRequest
+from rolebundle.contracts.documents import Mark
+from rolebundle.contracts.memory import NewDecision
+from rolebundle.contracts.request import GrepRequest, ListRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
-from rolebundle.policy.audience import resolve_audience
+from rolebundle.policy.access import resolve_audience
 from rolebundle.policy.overlays import ResolvedOverlay, overlay_folders
-from rolebundle.storage.content.quarantine import Scanned
-from rolebundle.storage.location import staged_replica
+from rolebundle.storage import marks
+from rolebundle.storage.file import staged_replica
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.records import marks
-from rolebundle.verification.decisions.records import record_decision
+from rolebundle.storage.quarantine import Scanned
+from rolebundle.verification.decisions import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.corpora import NOW, document, fill, set_policy

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives import serialization
 
 from rolebundle.errors import RolebundleError
 from rolebundle.replication.signatures import PrivateKey, key_id
-from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import latest_version
 from support.commands import CODED, invoke
 from support.replication_site import names_in

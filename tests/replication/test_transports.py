@@ -12,7 +12,7 @@ from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.replication import transports as files
 from rolebundle.replication.publish import publish
 from rolebundle.replication.transports import open_transport
-from rolebundle.storage.location import PUBLISHED_MANIFEST
+from rolebundle.storage.file import PUBLISHED_MANIFEST
 from rolebundle.storage.opening import open_writer
 from support.corpora import document, fill
 from support.replication_site import OPTIONS, Site, editions_in, names_in, published_file

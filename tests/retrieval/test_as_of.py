@@ -9,7 +9,7 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.documents import StoredDocument
 from support.corpora import ask, built, document
 
 MARCH, JULY, DECEMBER = "2026-03-01T00:00:00Z", "2026-07-01T00:00:00Z", "2026-12-01T00:00:00Z"

@@ -18,9 +18,9 @@ from rolebundle.retrieval.lexical import (
     Statistics,
     match_expression,
 )
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.stored_document import StoredDocument
-from rolebundle.storage.indexes import compartments, lexical_index
+from rolebundle.storage import compartments, lexical_index
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader
 from support.amounts import few_examples
 from support.compartments import only_compartment

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.document import Passage
+from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.select import ALWAYS_COMPARED, conflicts, select
+from rolebundle.retrieval.rank import ALWAYS_COMPARED, conflicts, select
 from support.corpora import resolved
 from support.values import passage, ranked
 

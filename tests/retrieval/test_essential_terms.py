@@ -10,8 +10,8 @@ import pytest
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import Term
 from rolebundle.retrieval.lexical import essential
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.indexes import lexical_index
+from rolebundle.storage import lexical_index
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
 from support.amounts import rounds
 from support.compartments import only_compartment

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.index import Noise
+from rolebundle.contracts.upkeep import Noise
 from rolebundle.retrieval.evidence import (
     HAS_WORDS,
     IS_CLOSE,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.document import Passage, iso_utc
+from rolebundle.contracts.documents import Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.policy.trust import READ_PURPOSE, Purpose
 from rolebundle.retrieval.candidate import Candidate

@@ -9,9 +9,9 @@ import pytest
 
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import Query, Term
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.passages import passages_by_rowid
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.passages import passages_by_rowid
 from support.corpora import build, document, overlay
 from support.values import query
 

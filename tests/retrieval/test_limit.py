@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.documents import StoredDocument
 from support.amounts import few_examples
 from support.corpora import ask, build, built, document, overlay, scratch_folder
 from support.fake_embedder import HashingProvider

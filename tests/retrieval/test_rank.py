@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.document import Superseder
+from rolebundle.contracts.documents import Superseder
 from rolebundle.contracts.overlay import Overlay, Vocabulary
 from rolebundle.contracts.terms import Fusion
 from rolebundle.retrieval.candidate import Candidate

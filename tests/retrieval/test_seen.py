@@ -9,7 +9,7 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus import Corpus
 from support.corpora import ask, built, document, overlay
 from support.fake_embedder import HashingProvider
 

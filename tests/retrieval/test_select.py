@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.select import estimated_tokens, select
+from rolebundle.retrieval.rank import estimated_tokens, select
 from support.corpora import resolved
 from support.values import passage, ranked
 

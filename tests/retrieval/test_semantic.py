@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rolebundle.contracts.index import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.upkeep import ModelIdentity
 from rolebundle.retrieval.lanes import query_vector
 from rolebundle.retrieval.query import build_query
 from support.corpora import overlay

@@ -10,7 +10,7 @@ import pytest
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.storage.indexes import vector_index
+from rolebundle.storage import vector_index
 from rolebundle.storage.opening import open_writer
 from support.commands import invoke
 from support.corpora import NOW

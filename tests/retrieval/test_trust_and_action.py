@@ -17,11 +17,11 @@ from rolebundle.contracts.terms import ACTIONS, Action, Origin
 from rolebundle.contracts.why import Why
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView, TrustTable, purpose_of
-from rolebundle.retrieval.explanation.explain import explain
-from rolebundle.retrieval.lookups.lookup import ReferenceScope
+from rolebundle.retrieval.lookup import ReferenceScope
 from rolebundle.retrieval.pipeline import retrieve
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.retrieval.why import explain
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import StoredDocument
 from support.amounts import few_examples
 from support.corpora import ask, built, document, overlay, resolved, scratch_folder
 from support.fake_embedder import HashingProvider

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from rolebundle.contracts.why import Why
-from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.retrieval.lookups.lookup import ReferenceScope
-from rolebundle.storage.connection import Corpus
+from rolebundle.retrieval.lookup import ReferenceScope
+from rolebundle.retrieval.why import explain
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from support.corpora import ask, build, built, document, file_of, fill, overlay, put_file, resolved
 from support.fake_embedder import HashingProvider

@@ -8,6 +8,7 @@ from typing import get_args
 import pytest
 
 from rolebundle.errors import ConfigurationError
+from rolebundle.scan.finding import ScanSettings
 from rolebundle.scan.instructions import (
     SHIPPED,
     Category,
@@ -16,7 +17,6 @@ from rolebundle.scan.instructions import (
 from rolebundle.scan.instructions import _expression as expression
 from rolebundle.scan.linear import check
 from rolebundle.scan.scan import Scannable, scan_texts
-from rolebundle.scan.settings import ScanSettings
 from support.amounts import lengths, linear_time
 
 # Written for this test, after widely published examples.

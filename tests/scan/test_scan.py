@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from rolebundle.scan.finding import ScanSettings
 from rolebundle.scan.instructions import load_patterns
 from rolebundle.scan.scan import WINDOW_CHARS, Scannable, ScanResult, find_hidden_markup, scan_texts
-from rolebundle.scan.settings import ScanSettings
 from support.amounts import lengths, linear_time
 
 PATTERNS = load_patterns()

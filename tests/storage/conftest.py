@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_writer
 
 

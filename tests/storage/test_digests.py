@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from rolebundle.policy.access import deny_matcher, set_policy
-from rolebundle.storage import digests, seal
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import facts, quarantine
-from rolebundle.storage.content.stored_document import StoredFile
-from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.damage.check import find_problems
+from rolebundle.storage import digests, facts, quarantine, seal
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.corpus import Corpus, increment_generation
+from rolebundle.storage.documents import StoredFile
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.seal import row_digest
 from support.corpora import FLAGGED, build, document, embed, file_of, put_file

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from rolebundle.errors import Interrupted
-from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_writer
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"

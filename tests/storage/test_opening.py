@@ -9,14 +9,14 @@ import apsw
 import pytest
 
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
-from rolebundle.storage.files import sqlite_file
-from rolebundle.storage.files.sqlite_file import busy_timeout
-from rolebundle.storage.location import corpus_path
+from rolebundle.storage import sqlite
+from rolebundle.storage.file import corpus_path
 from rolebundle.storage.opening import (
     APPLICATION_ID,
     open_reader,
     open_writer,
 )
+from rolebundle.storage.sqlite import busy_timeout
 from support.corpora import build, document
 
 
@@ -122,9 +122,9 @@ def test_text_that_is_not_utf_8_is_reported_as_damage(db: Path) -> None:
 
 
 def test_busy_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = sqlite_file.BUSY_TIMEOUT_ENVIRONMENT
+    name = sqlite.BUSY_TIMEOUT_ENVIRONMENT
     monkeypatch.delenv(name, raising=False)
-    assert busy_timeout() == sqlite_file.BUSY_TIMEOUT_MS == 10_000
+    assert busy_timeout() == sqlite.BUSY_TIMEOUT_MS == 10_000
     for text, expected in (("0", 0), ("250", 250), ("", 10_000)):
         monkeypatch.setenv(name, text)
         assert busy_timeout() == expected

@@ -11,13 +11,11 @@ import apsw
 import pytest
 
 from rolebundle.errors import StorageError
-from rolebundle.storage import opening
+from rolebundle.storage import lexical_index, opening, partition, vector_index
 from rolebundle.storage.backup import back_up
-from rolebundle.storage.content.documents import self_declared
-from rolebundle.storage.content.stored_document import StoredDocument
-from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.indexes import lexical_index, partition, vector_index
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.corpus import increment_generation
+from rolebundle.storage.documents import StoredDocument, self_declared
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import CHECKOUT, invoke
 from support.compartments import assert_compartments_are_separate, kinds

@@ -11,17 +11,24 @@ import apsw
 import pytest
 
 from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
-from rolebundle.contracts.document import Mark
-from rolebundle.contracts.purge import Receipt
+from rolebundle.contracts.documents import Mark
+from rolebundle.contracts.upkeep import Receipt
 from rolebundle.errors import ConfigurationError, StorageError
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import documents as stored
-from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.indexes import approximate_index, vector_cache, vector_index, vector_search
-from rolebundle.storage.indexes.partition import move_documents
+from rolebundle.storage import (
+    approximate_index,
+    marks,
+    vector_index,
+    vector_search,
+)
+from rolebundle.storage import documents as stored
+from rolebundle.storage import (
+    vector_index as vector_cache,
+)
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.marks import StoredMark
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.records import marks
-from rolebundle.storage.records.marks import StoredMark
+from rolebundle.storage.partition import move_documents
 from support.amounts import rounds
 from support.canaries import Canary, files_of, found_in, make_canary, vector_traces
 from support.corpora import build, document, embed, file_of, fill, put_file, scratch_folder

@@ -10,11 +10,10 @@ import apsw
 import pytest
 
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage.connection import RESTRICTING_VIEWS, Corpus
-from rolebundle.storage.content.passages import passages_by_rowid
-from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.storage.indexes import compartments, lexical_index, vector_index, vector_search
+from rolebundle.storage import compartments, lexical_index, vector_index, vector_search
+from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus, corpus_counts
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.passages import passages_by_rowid
 from support.commands import invoke
 from support.compartments import search_everywhere
 from support.corpora import build, document

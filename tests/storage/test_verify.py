@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage.indexes import lexical_index
-from rolebundle.storage.indexes.compartments import searchable_compartments
+from rolebundle.storage import lexical_index
+from rolebundle.storage.check import verify_lexical_indexes
+from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.verify import verify_lexical_indexes
 from support.corpora import build, document
 
 

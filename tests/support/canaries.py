@@ -8,9 +8,9 @@ from string import ascii_lowercase
 
 import numpy as np
 
-from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.contracts.documents import DocumentMetadata
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import StoredDocument
 from support.corpora import chunk
 
 WIDTH = 8

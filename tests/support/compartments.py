@@ -1,8 +1,8 @@
 """Look into compartments, and check that each has what belongs to it."""
 
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.indexes import compartments, lexical_index, vector_index
-from rolebundle.storage.indexes.approximate_index import IndexPart
+from rolebundle.storage import compartments, lexical_index, vector_index
+from rolebundle.storage.approximate_index import IndexPart
+from rolebundle.storage.corpus import Corpus
 
 Kind = tuple[str, str, tuple[str, ...]]
 """Scope, sensitivity and deny patterns."""

@@ -18,24 +18,21 @@ from rolebundle.access_control import AccessControl
 from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.contracts.index import IndexIdentity, Noise
+from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
-from rolebundle.embedding.texts import embedding_text
+from rolebundle.contracts.upkeep import IndexIdentity, Noise
+from rolebundle.embedding.provider import EmbeddingProvider, embedding_text, unit_vectors
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
 from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import store
-from rolebundle.storage.content.passages import passages_by_rowid
-from rolebundle.storage.content.quarantine import Scanned
-from rolebundle.storage.content.stored_document import StoredChunk, StoredDocument, StoredFile
-from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage import store, vector_index
+from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.digests import content_hash
-from rolebundle.storage.indexes import vector_index
+from rolebundle.storage.documents import StoredChunk, StoredDocument, StoredFile
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.passages import passages_by_rowid
+from rolebundle.storage.quarantine import Scanned
 from rolebundle.text.forms import index_text
 from rolebundle.workspace import Workspace
 from support.fake_embedder import HashingProvider

@@ -6,7 +6,7 @@ import apsw
 import sqlite_vec
 
 from rolebundle.admin import Admin
-from rolebundle.contracts.doctor import RepairReport
+from rolebundle.contracts.upkeep import RepairReport
 from support.commands import Outcome, invoke, is_coded
 
 PAGE = 4096

@@ -10,11 +10,11 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.admin.records import all_facts, file_fact
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.facts import RememberedFact, RememberRequest
+from rolebundle.contracts.memory import RememberedFact, RememberRequest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
-from rolebundle.storage.damage.check import find_problems
+from rolebundle.storage.check import find_problems
 from rolebundle.storage.opening import open_writer
 from support.corpora import NOW, build, document
 

@@ -7,12 +7,11 @@ import apsw
 
 from rolebundle.errors import RolebundleError
 from rolebundle.policy.access import deny_matcher, set_policy
-from rolebundle.storage.content import store
-from rolebundle.storage.content.quarantine import Scanned
-from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.indexes import approximate_index, vector_index
-from rolebundle.storage.indexes.approximate_index import ApproximateState
+from rolebundle.storage import approximate_index, store, vector_index
+from rolebundle.storage.approximate_index import ApproximateState
+from rolebundle.storage.check import find_problems
 from rolebundle.storage.opening import open_writer
+from rolebundle.storage.quarantine import Scanned
 from support.corpora import FLAGGED, build, document, embed, file_of
 from support.fake_embedder import HashingProvider
 from support.values import WORDS

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from rolebundle.contracts.index import ModelIdentity
+from rolebundle.contracts.upkeep import ModelIdentity
 from rolebundle.embedding.noise import noise_of
 from rolebundle.ingest.indexes import EmbeddingReport, build_index
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.indexes import vector_index
-from rolebundle.storage.indexes.vector_index import EmbeddingIndex
+from rolebundle.storage import vector_index
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.vector_index import EmbeddingIndex
 from support.commands import invoke
 from support.embedding_server import MODEL, EmbeddingServer
 from support.fake_embedder import HashingProvider

@@ -8,7 +8,7 @@ import apsw
 import sqlite_vec
 
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.documents import StoredDocument
 from support.commands import CHECKOUT
 from support.corpora import build
 

@@ -11,7 +11,6 @@ from unittest.mock import patch
 import apsw
 
 from rolebundle.admin import Admin
-from rolebundle.admin.audit import set_audit
 from rolebundle.admin.backups import create_backup, restore_backup
 from rolebundle.admin.purges import PurgeSelection, finish_pending, purge_documents
 from rolebundle.admin.records import (
@@ -21,12 +20,12 @@ from rolebundle.admin.records import (
     put_mark,
     record_decision,
     release_document,
+    set_audit,
     set_policy,
 )
 from rolebundle.contracts.audit import AuditEntry, AuditSettings
-from rolebundle.contracts.decisions import NewDecision
-from rolebundle.contracts.facts import RememberRequest
-from rolebundle.contracts.index import ModelIdentity
+from rolebundle.contracts.memory import NewDecision, RememberRequest
+from rolebundle.contracts.upkeep import ModelIdentity
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, UsageError
@@ -35,9 +34,9 @@ from rolebundle.ingest.indexes import Progress
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.audit import AuditLog
 from rolebundle.storage import opening
-from rolebundle.storage.content.quarantine import flagged_documents
-from rolebundle.storage.indexes.vector_index import active_index
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.quarantine import flagged_documents
+from rolebundle.storage.vector_index import active_index
 from rolebundle.workspace import Workspace
 from support.fake_embedder import HashingProvider
 from support.sound import contents

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from rolebundle.contracts.replica import PublishReport
-from rolebundle.policy.audience import Audience
+from rolebundle.contracts.upkeep import PublishReport
+from rolebundle.policy.access import Audience
 from rolebundle.replication.publish import publish
 from rolebundle.replication.transports import Transport
-from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.storage.location import staged_replica
+from rolebundle.storage.corpus import corpus_counts
+from rolebundle.storage.file import staged_replica
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.records.publications import Publication, save_publication, with_carried
+from rolebundle.storage.publications import Publication, save_publication, with_carried
 from support.replication_site import OPTIONS
 
 

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from rolebundle.contracts.document import Passage
+from rolebundle.contracts.documents import Passage
 from support.values import passage
 
 OWN_TEXTS = (

@@ -8,7 +8,7 @@ from rolebundle.admin.records import set_policy
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.storage.location import audit_path
+from rolebundle.storage.file import audit_path
 from support.replica_files import PUBLISHED_AT
 
 POLICY = """

@@ -5,12 +5,12 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from rolebundle.contracts.replica import ReplicaManifest
+from rolebundle.contracts.upkeep import ReplicaManifest
 from rolebundle.replication.signatures import sign
 from rolebundle.storage import digests
-from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.storage.corpus import corpus_counts
 from rolebundle.storage.opening import latest_version, open_writer
-from rolebundle.storage.records.replica import PUBLISHED, save_manifest
+from rolebundle.storage.publications import PUBLISHED, save_manifest
 
 PUBLISHER = "docs-team"
 PUBLISHED_AT = "2026-11-01T00:00:00Z"

@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.damage.check import find_problems
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from support.compartments import assert_compartments_are_separate
 

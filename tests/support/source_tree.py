@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.ingest import sync
-from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.report import IngestReport
-from rolebundle.storage.content.documents import all_documents
+from rolebundle.ingest.options import IngestOptions, IngestReport
+from rolebundle.storage.documents import all_documents
 from rolebundle.storage.opening import open_reader, open_writer
 
 BODY = "The relay checks each token before it accepts a change of a note."

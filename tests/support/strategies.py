@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.documents import StoredDocument
 from support.corpora import FLAGGED, chunk, overlay
 from support.corpora import document as plain_document
 from support.values import WORDS

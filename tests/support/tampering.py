@@ -11,14 +11,14 @@ from pathlib import Path
 
 import apsw
 
-from rolebundle.contracts.replica import SignedManifest
+from rolebundle.contracts.upkeep import SignedManifest
 from rolebundle.replication.signatures import PrivateKey, sign
 from rolebundle.replication.transports import FolderTransport
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.location import PUBLISHED_MANIFEST as MANIFEST
+from rolebundle.storage import replicas
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.file import PUBLISHED_MANIFEST as MANIFEST
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.records.replica import save_manifest, stored_manifest
-from rolebundle.storage.replicas import replica_file
+from rolebundle.storage.publications import save_manifest, stored_manifest
 from support.fake_embedder import HashingProvider
 from support.replication_site import Site, published_file
 
@@ -85,11 +85,11 @@ class World:
                 change(corpus)
             if key is not None:
                 signed = SignedManifest.model_validate_json(stored_manifest(corpus))
-                fields = {"content_digest": replica_file.content_digest(corpus)}
+                fields = {"content_digest": replicas.content_digest(corpus)}
                 signed = sign(signed.manifest.model_copy(update=fields), key)
                 with corpus.writing():
                     save_manifest(corpus, signed.model_dump_json())
-            replica_file.prepare_for_readers(corpus)
+            replicas.prepare_for_readers(corpus)
         return files_of(file, signed, key)
 
     def signed_again(self, key: PrivateKey, **fields: object) -> Files:

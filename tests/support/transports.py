@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.replication.transports import RsyncTransport, Transport, litestream, open_transport
-from rolebundle.storage.files.sqlite_programs import sqlite3_rsync
+from rolebundle.storage.sqlite import sqlite3_rsync
 from support.ssh_server import shared_ssh_server
 from support.static_host import static_host
 

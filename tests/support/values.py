@@ -12,10 +12,10 @@ from rolebundle.contracts.bundle import (
     Scores,
     SelectedChunk,
 )
-from rolebundle.contracts.document import DocumentMetadata, Passage
-from rolebundle.contracts.index import Noise
+from rolebundle.contracts.documents import DocumentMetadata, Passage
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.terms import Fusion, RejectionCode
+from rolebundle.contracts.upkeep import Noise
 from rolebundle.retrieval.candidate import Candidate, Pool, Query, Retrieval, Weights
 from rolebundle.retrieval.evidence import Evidence, TaskWords, weigh_evidence
 from rolebundle.retrieval.query import build_query

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rolebundle.embedding.provider import unit_vectors
-from rolebundle.embedding.texts import embedding_text
-from rolebundle.storage.content.passages import passages_by_rowid
-from rolebundle.storage.indexes import vector_index
+from rolebundle.embedding.provider import embedding_text, unit_vectors
+from rolebundle.storage import vector_index
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.passages import passages_by_rowid
 from support.fake_embedder import HashingProvider
 from support.sound import assert_sound
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.text.capitals import lower_capitals
+from rolebundle.text.words import lower_capitals
 
 
 @pytest.mark.parametrize(

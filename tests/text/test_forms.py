@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.storage.indexes.lexical_index import TOKENIZER
+from rolebundle.storage.lexical_index import TOKENIZER
 from rolebundle.text.forms import (
     document_language,
     forms,

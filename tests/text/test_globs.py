@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rolebundle.text.globs import matches
+from rolebundle.text.paths import matches
 from support.amounts import EXAMPLES
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.text.link_lists import without_link_lists
+from rolebundle.text.references import without_link_lists
 
 LINKS = "- [One](https://a.example/1)\n- <https://a.example/2>\n* [Two][two], [Three](three.md)"
 DEFINITIONS = '[two]: https://a.example/2\n[x]: <y.md> "Title"\n.. _z: https://a.example/z'

@@ -10,7 +10,7 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import embed
 from rolebundle.admin.records import all_facts, file_fact
-from rolebundle.contracts.facts import RememberedFact, RememberRequest
+from rolebundle.contracts.memory import RememberedFact, RememberRequest
 from rolebundle.repair import repair
 from rolebundle.status import owner_status
 from rolebundle.storage.opening import open_reader

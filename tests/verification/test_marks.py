@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from rolebundle.admin import Admin
-from rolebundle.admin.audit import set_audit
-from rolebundle.admin.records import all_marks, put_mark, remove_mark
+from rolebundle.admin.records import all_marks, put_mark, remove_mark, set_audit
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
-from rolebundle.contracts.marks import MarkRequest
+from rolebundle.contracts.memory import MarkRequest
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
@@ -19,7 +18,7 @@ from rolebundle.errors import AccessDenied, RolebundleError, StorageError, Usage
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.verification.marks import list_marks
+from rolebundle.verification.memory import list_marks
 from support.commands import invoke
 from support.corpora import (
     NOW,

@@ -19,7 +19,7 @@ from rolebundle.admin.records import (
     promote_fact,
     release_document,
 )
-from rolebundle.contracts.facts import RememberedFact, RememberRequest
+from rolebundle.contracts.memory import RememberedFact, RememberRequest
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine

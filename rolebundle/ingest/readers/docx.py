@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
-from rolebundle.ingest.readers import package as archive
+from rolebundle.ingest.readers import office as archive
 from rolebundle.ingest.readers.office import Action, Look, Walk, hex_color
 from rolebundle.scan.hidden_style import WHITE, color
 

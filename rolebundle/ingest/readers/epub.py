@@ -14,7 +14,7 @@ from lxml import etree
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers.html import read_page
-from rolebundle.ingest.readers.package import (
+from rolebundle.ingest.readers.office import (
     HiddenTexts,
     Package,
     TextBlocks,

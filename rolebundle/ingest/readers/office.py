@@ -1,21 +1,510 @@
-"""One walk over the text of office documents, whatever their format.
-
-A format is a table that says what its elements are, and a few methods that say how they look.
-"""
+"""What office formats share: archives with limits, XML, and blocks with styles."""
 
 from __future__ import annotations
 
+import io
+import posixpath
 import re
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import blake2b
+from math import isfinite
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
+from urllib.parse import unquote
 
-from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import package as archive
-from rolebundle.scan.hidden_style import WHITE, Color, color
+from lxml import etree
+
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
+from rolebundle.ingest.readers.base import Reader, ReaderOptions, damaged, is_own_title
+from rolebundle.scan.finding import HiddenPart
+from rolebundle.scan.hidden_style import SAME_COLOR, WHITE, Color, color
+from rolebundle.text.decoding import clean, cleaned_note, with_newlines
+
+_MAX_MEMBERS = 20_000
+_MAX_EXPANDED = 400_000_000
+"""All that is read of one file, in bytes. XML expands to ten or twenty times its packed size."""
+_MAX_RATIO = 200
+_MIN_RATIO_BYTES = 20_000_000
+"""A member up to this size may have any ratio: a table of zeros is no bomb."""
+_MAX_TREE = 16_000_000
+"""The XML that is in memory as a tree at one time, in bytes.
+
+A tree is about eight times as large, and thirty times if its elements are empty.
+"""
+_READ_BYTES = 1 << 16
+_MAX_INTEGER = 2_000_000_000
+
+_CENTRAL_ENTRY = b"PK\x01\x02"
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
+# "Strict" documents differ from the usual ones only in the names of their namespaces.
+_STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
+_USUAL = rb"http://schemas.openxmlformats.org/\1/2006/\2"
+RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_PARSING: dict[str, Any] = {
+    **dict.fromkeys(("remove_comments", "remove_pis", "no_network"), True),
+    **dict.fromkeys(("resolve_entities", "load_dtd", "huge_tree", "collect_ids"), False),
+}
+
+
+def package_reader(
+    name: str, version: int, document: Callable[[Package], ParsedDocument]
+) -> Reader:
+    """The reader of files that are archives of XML. Each file is one document.
+
+    Args:
+        name: the name of the reader, also for the codes of errors.
+        version: see :class:`rolebundle.ingest.readers.base.Reader`.
+        document: makes the document of an archive.
+    """
+
+    def read(data: bytes, path: str, _options: ReaderOptions) -> Iterator[ParsedDocument]:
+        """The document of a file.
+
+        Raises:
+            DocumentError: ``encrypted_NAME``, ``NAME_too_large`` or ``unreadable_NAME``.
+        """
+        try:
+            yield document(Package(data, path, name))
+        except DocumentError:
+            raise
+        except Exception as error:  # broken archives and documents raise nearly any exception
+            raise damaged(f"unreadable_{name}", path, error) from error
+
+    return Reader(name, version, read)
+
+
+class Package:
+    """The members of an archive.
+
+    Args:
+        data: the bytes of the file.
+        path: the file, for messages.
+        name: the name of the reader, for the codes of errors.
+
+    Raises:
+        DocumentError: ``encrypted_NAME``, ``NAME_too_large`` or ``unreadable_NAME``.
+    """
+
+    def __init__(self, data: bytes, path: str, name: str) -> None:
+        self.path = path
+        self._name = name
+        self._expanded = 0
+        # How many bytes were read since an element was released.
+        self._kept = 0
+        if data.startswith(_OLE):
+            if _ENCRYPTED_STREAM in data:
+                raise self.encrypted()
+            raise DocumentError(
+                f"unreadable_{name}",
+                f"{path}: it is a file of an old binary format (.doc, .xls, .ppt)",
+                f"save it as {name}, or exclude it",
+            )
+        # Counted before the directory is read, which needs half a kilobyte for each member.
+        if data.count(_CENTRAL_ENTRY) > _MAX_MEMBERS:
+            raise self.too_large(f"more than {_MAX_MEMBERS:,} members")
+        self._archive = zipfile.ZipFile(io.BytesIO(data))
+        # Names are compared without regard to case, as Office does.
+        self._members = {info.filename.lower(): info for info in self._archive.infolist()}
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._members
+
+    def names(self) -> list[str]:
+        """The names of all members, in the order of the archive."""
+        return [info.filename for info in self._members.values()]
+
+    def encrypted(self) -> DocumentError:
+        """The error for a document that requires a password or a licence."""
+        return DocumentError(
+            f"encrypted_{self._name}",
+            f"{self.path}: it is encrypted and requires a password",
+            "save a copy without a password, or exclude it",
+        )
+
+    def too_large(self, reason: str) -> DocumentError:
+        """The error for a document that exceeds a limit."""
+        return DocumentError(
+            f"{self._name}_too_large", f"{self.path}: {reason}", "split it, or exclude it"
+        )
+
+    def read(self, name: str) -> bytes:
+        """The content of a member; empty if there is none with this name."""
+        if name not in self:
+            return b""
+        self._kept = 0
+        with self._open(name) as file:
+            return b"".join(iter(file.read, b""))
+
+    def parse(self, name: str, *, is_lenient: bool = False) -> Any:
+        """The root element of a member; an empty element if there is none with this name.
+
+        Args:
+            name: the name of the member.
+            is_lenient: whether mistakes, such as a prefix without a namespace, are no error.
+        """
+        data = self.read(name)
+        parser = etree.XMLParser(**_PARSING, recover=is_lenient)
+        root = etree.fromstring(data, parser) if data else None
+        return etree.Element("none") if root is None else root
+
+    def stream(self, name: str, *tags: str) -> Iterator[Any]:
+        """The elements with one of ``tags`` as they end, inner elements first.
+
+        The caller passes the elements that it has read to :meth:`release`, so that the tree stays
+        small. Only one member is streamed at a time.
+        """
+        if name not in self:
+            return
+        with self._open(name) as file:
+            self._kept = 0
+            for _, element in etree.iterparse(file, tag=tags, **_PARSING):
+                yield element
+
+    def release(self, element: Any) -> None:
+        """Free an element of a stream that was read, and its siblings before it."""
+        self._kept = 0
+        element.clear()
+        parent = element.getparent()
+        if parent is not None:
+            while parent[0] is not element:
+                del parent[0]
+
+    def relations(self, name: str) -> dict[str, tuple[str, str]]:
+        """The relations of a member: id → (the last word of the type, the name of the target).
+
+        Targets outside of the archive are left out.
+        """
+        folder, file_name = posixpath.split(name)
+        return {
+            relation.get("Id", ""): (
+                relation.get("Type", "").rpartition("/")[2],
+                joined(folder, relation.get("Target", "")),
+            )
+            for relation in self.parse(posixpath.join(folder, "_rels", f"{file_name}.rels"))
+            if relation.get("TargetMode") != "External"
+        }
+
+    def _open(self, name: str) -> _CountedFile:
+        info = self._members[name.lower()]
+        if info.flag_bits & 1:
+            raise self.encrypted()
+        if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+            raise ValueError(f"{name} is compressed in a way that its format does not have")
+        return _CountedFile(self, self._archive.open(info), info)
+
+    def count(self, size: int) -> None:
+        """Count bytes that were read.
+
+        Raises:
+            DocumentError: ``NAME_too_large``.
+        """
+        self._expanded += size
+        self._kept += size
+        if self._expanded > _MAX_EXPANDED:
+            raise self.too_large(f"it expands to more than {_MAX_EXPANDED:,} bytes")
+        if self._kept > _MAX_TREE:
+            raise self.too_large(f"one part of it has more than {_MAX_TREE:,} bytes")
+
+
+class _CountedFile:
+    """A member that is being read."""
+
+    def __init__(self, package: Package, file: Any, info: zipfile.ZipInfo) -> None:
+        self._package = package
+        self._file = file
+        self._size = 0
+        self._max_size = max(_MIN_RATIO_BYTES, info.compress_size * _MAX_RATIO)
+
+    def __enter__(self) -> _CountedFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self, size: int = _READ_BYTES) -> bytes:
+        data: bytes = self._file.read(min(size, _READ_BYTES))
+        self._package.count(len(data))
+        if not self._size:
+            data = _STRICT.sub(_USUAL, data)
+        self._size += len(data)
+        if self._size > self._max_size:
+            raise self._package.too_large(f"a member expands more than {_MAX_RATIO} times")
+        return data
+
+
+def joined(folder: str, target: str) -> str:
+    """The name of the member that ``target`` points to from ``folder``, without a fragment."""
+    target = unquote(target.partition("#")[0])
+    return posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+
+
+def number_in(text: str | None, default: float) -> float:
+    """The number that a text is; ``default`` if it is none, as with a unit."""
+    try:
+        number = float(text or "")
+    except ValueError:
+        return default
+    return number if isfinite(number) else default
+
+
+def integer_in(text: str | None, default: int) -> int:
+    """The whole number that a text is, up to two billion; ``default`` if it is none."""
+    return int(min(max(number_in(text, default), -_MAX_INTEGER), _MAX_INTEGER))
+
+
+def local_name(element: Any) -> str:
+    """The name of an element without its namespace; empty for an entity."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+# Core properties
+
+_TEMPLATE_DATES = frozenset(("2013-12-23T23:15:00Z", "2013-01-27T09:15:58Z"))
+"""Dates of the templates of python-docx and python-pptx, which their documents keep."""
+_LIBRARIES = frozenset(("python-docx", "openpyxl", "steve canny", "unknown", "unknown author"))
+
+
+def properties_of(root: Any) -> dict[str, Any]:
+    """Title, author, date and language from the elements below ``root``.
+
+    All formats call them ``title``, ``creator``, ``modified`` or ``date``, and ``language``.
+    """
+    texts: dict[str, list[str]] = {}
+    for element in root:
+        if text := " ".join((element.text or "").split()):
+            texts.setdefault(local_name(element), []).append(text)
+    creators = texts.get("initial-creator") or texts.get("creator") or ()
+    dates = (*texts.get("modified", ()), *texts.get("date", ()))
+    found = {
+        "title": next(filter(is_own_title, texts.get("title", ())), ""),
+        "authors": [author for author in creators if author.lower() not in _LIBRARIES],
+        "updated_at": next(filter(_is_own_date, dates), ""),
+        "language": next(iter(texts.get("language", ())), ""),
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _is_own_date(text: str) -> bool:
+    """Whether ``text`` is an ISO 8601 date or time that is not that of a template."""
+    try:
+        return text not in _TEMPLATE_DATES and datetime.fromisoformat(text).year >= 1970
+    except ValueError:
+        return False
+
+
+# -- extracted --
+#
+# The text of documents whose format has no lines. A locator counts the lines of this text.
+
+
+_MAX_CHARS = 20_000_000
+# What a block, or a line of one, needs in memory besides its text.
+_CHARS_OF_BLOCK = 50
+_MAX_HIDDEN_CHARS = 2_000_000
+_MAX_PART_CHARS = 20_000
+_MIN_LABELLED_WORDS = 4
+_MAX_FONT_SIZE = 1.5  # points
+_MAX_OPACITY = 0.05
+_USUAL_KINDS = frozenset(
+    ("alt_text", "comment", "field_code", "hidden_cells", "hidden_slide", "tracked_deletion")
+)
+"""Kinds of hidden text that ordinary documents have."""
+_JOINED: frozenset[BlockKind] = frozenset(("list", "table", "code"))
+
+
+class TextBlocks:
+    """Collects the blocks of a document in its order, and numbers their lines.
+
+    Adjacent lists, tables and pieces of code at the same anchor are one block each.
+
+    Args:
+        too_large: makes the error for a document with too much text.
+    """
+
+    def __init__(self, too_large: Callable[[str], DocumentError]) -> None:
+        self._too_large = too_large
+        self._blocks: list[Block] = []
+        self._lines: list[str] = []
+        self.title = ""
+        """The first heading of the highest level that can be the title; empty if there is none."""
+        self._title_level = 0
+        self._kind: BlockKind | None = None
+        self._pending: list[str] = []
+        self._anchor = self._header = ""
+        self._chars = self._replaced = 0
+
+    def heading(self, text: str, level: int, anchor: str = "", *, is_title: bool = True) -> None:
+        """Add a heading; white space is collapsed.
+
+        Args:
+            text: the heading.
+            level: its level, from 1; 0 for a title of the document.
+            anchor: where it is in the document.
+            is_title: whether it can be the title of the document. A name of a sheet cannot.
+        """
+        words = " ".join(text.split())
+        if words:
+            self._count(len(words))
+            self.end_block()
+            if is_title and (not self.title or level < self._title_level):
+                self.title, self._title_level = words, level
+            self._store("heading", words, anchor, level=min(max(level, 1), 6))
+
+    def add(self, kind: BlockKind, text: str, anchor: str = "", header: str = "") -> None:
+        """Add a block.
+
+        Args:
+            kind: the kind of the block.
+            text: its text; nothing is added if it is blank.
+            anchor: where it is in the document, such as ``slide 4``.
+            header: the header row of a table, as it is in the text of its first block.
+        """
+        self._count(len(text))
+        text = with_newlines(text).strip("\n")
+        text = text.strip() if kind == "paragraph" else text.rstrip()
+        if not text or text.isspace():
+            return
+        if kind not in _JOINED:
+            self.end_block()
+            self._store(kind, text, anchor)
+            return
+        if (kind, anchor, header) != (self._kind, self._anchor, self._header):
+            self.end_block()
+            self._kind, self._anchor, self._header = kind, anchor, header
+        self._pending.append(text)
+
+    def end_block(self) -> None:
+        """End a list, table or piece of code: what follows is another one."""
+        if self._kind is not None:
+            kind, self._kind = self._kind, None
+            self._store(kind, "\n".join(self._pending), self._anchor, header=self._header)
+            self._pending = []
+
+    def beginning(self) -> str:
+        """The first lines of the text."""
+        return "\n".join(line[:1000] for line in self._lines[:60])
+
+    def table(self, rows: Iterable[Sequence[str]], anchor: str = "") -> None:
+        """Add a table, one line for each row. Its first row is the header row."""
+        lines = []
+        for row in rows:
+            if line := row_line(row):
+                self._count(len(line))
+                lines.append(line)
+        self.end_block()
+        self.add("table", "\n".join(lines), anchor, lines[0] if len(lines) > 1 else "")
+        self.end_block()
+
+    def document(
+        self, properties: Mapping[str, Any], hidden: HiddenTexts, notes: Iterable[str] = ()
+    ) -> ParsedDocument:
+        """The document with all blocks.
+
+        Args:
+            properties: metadata that the document stores about itself.
+            hidden: its hidden texts.
+            notes: what was left out, for the report.
+        """
+        self.end_block()
+        inferred = dict(properties)
+        if title := inferred.get("title") or self.title:
+            inferred["title"] = title
+        return ParsedDocument(
+            blocks=tuple(self._blocks),
+            inferred=inferred,
+            lines=self._lines,
+            notes=(*cleaned_note(self._replaced), *notes),
+            hidden=hidden.parts(),
+        )
+
+    def _count(self, chars: int) -> None:
+        self._chars += chars + _CHARS_OF_BLOCK
+        if self._chars > _MAX_CHARS:
+            raise self._too_large(f"more than {_MAX_CHARS:,} characters of text")
+
+    def _store(
+        self, kind: BlockKind, text: str, anchor: str, level: int = 0, header: str = ""
+    ) -> None:
+        text, replaced = clean(text)
+        self._replaced += replaced
+        if self._lines:
+            self._lines.append("")
+        start = len(self._lines) + 1
+        self._lines += text.split("\n")
+        block = Block(kind, text, start, len(self._lines), level, text if level else "")
+        self._blocks.append(block._replace(anchor=anchor, header=header))
+
+
+def row_line(cells: Sequence[str]) -> str:
+    """A row of a table as one line; empty if all of its cells are."""
+    words = [" ".join(cell.split()) for cell in cells]
+    while words and not words[-1]:
+        words.pop()
+    return " | ".join(words)
+
+
+# Hidden text
+
+
+def hidden_kind(text_color: Color | None, background: Color | None, size: float | None) -> str:
+    """How a text is hidden by its look; empty if it is not.
+
+    Args:
+        text_color: the color of the text; ``None`` if it is the usual one or not known.
+        background: the color behind it; ``None`` if that is not known.
+        size: the size of the font in points; ``None`` if it is the usual one.
+    """
+    is_clear = text_color is not None and text_color.alpha <= _MAX_OPACITY
+    if is_clear or (size is not None and size <= _MAX_FONT_SIZE):
+        return "invisible_element"
+    if text_color is None or background is None:
+        return ""
+    behind = background.over(WHITE)
+    return "white_text" if text_color.over(behind).distance(behind) <= SAME_COLOR else ""
+
+
+class HiddenTexts:
+    """Collects what a document hides, by kind."""
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[str, bool, bool], list[str]] = {}
+        self._chars = 0
+
+    def add(self, kind: str, text: str, *, is_usual: bool = False, is_kept: bool = False) -> None:
+        """Add a hidden text.
+
+        Args:
+            kind: the kind of the finding.
+            text: the text.
+            is_usual: whether ordinary documents have such parts; those of some kinds are usual.
+            is_kept: whether the text stays in the document, because people may see it.
+        """
+        words = text.split()
+        self._chars += len(text)
+        if words and self._chars <= _MAX_HIDDEN_CHARS:
+            key = kind, is_usual or kind in _USUAL_KINDS, is_kept
+            self._texts.setdefault(key, []).append(" ".join(words))
+
+    def parts(self) -> tuple[HiddenPart, ...]:
+        """The hidden texts of each kind as few parts, which the scan searches one by one."""
+        parts = []
+        for (kind, is_usual, is_kept), texts in self._texts.items():
+            joined = "\n".join(texts)
+            is_labelled = (
+                not is_usual and len(joined.split(None, _MIN_LABELLED_WORDS)) >= _MIN_LABELLED_WORDS
+            )
+            for start in range(0, len(joined), _MAX_PART_CHARS):
+                text = joined[start : start + _MAX_PART_CHARS]
+                parts.append(HiddenPart(kind, text, is_labelled=is_labelled, is_kept=is_kept))
+        return tuple(parts)
+
 
 Look = Mapping[str, Any]
 """What is known of a text: ``color``, ``size`` in points, ``fill`` (the color behind it),
@@ -76,10 +565,10 @@ class Walk:
     BODIES: ClassVar[frozenset[str]] = frozenset()
     """The elements, with namespaces, whose children these are."""
 
-    def __init__(self, package: archive.Package) -> None:
+    def __init__(self, package: Package) -> None:
         self.package = package
-        self.blocks = archive.TextBlocks(package.too_large)
-        self.hidden = archive.HiddenTexts()
+        self.blocks = TextBlocks(package.too_large)
+        self.hidden = HiddenTexts()
         self.relations: Mapping[str, tuple[str, str]] = {}
         self.left_out = Counter[str]()
         self.top: Look = {}
@@ -104,7 +593,7 @@ class Walk:
     def read_stream(self, part: str) -> None:
         """Read a part, one block, or row of a table, at a time."""
         for element in self.package.stream(part, *(f"{{*}}{name}" for name in self.STREAMED)):
-            name, parent = archive.local_name(element), element.getparent()
+            name, parent = local_name(element), element.getparent()
             table = self._table_of(element) if name == self.ROW else None
             if table is not None and table.getparent().tag in self.BODIES:
                 if table is not self._table:
@@ -210,7 +699,7 @@ class Walk:
 
     def pieces(self, element: Any, look: Look) -> Iterator[Piece]:
         """The visible paragraphs and tables of an element; boxes and notes follow their anchor."""
-        name = archive.local_name(element)
+        name = local_name(element)
         parts: list[str] = []
         if name in self.PARAGRAPHS:
             look = self.look(element, look)
@@ -237,7 +726,7 @@ class Walk:
         if self.IS_MIXED:
             self.text(element.text, look, parts)
         for child in children(element):
-            name = archive.local_name(child)
+            name = local_name(child)
             if name in self.BLOCKS:
                 box_look = {key: look[key] for key in _INHERITED_BY_BOXES if key in look}
                 self._boxes.append((child, box_look))
@@ -253,9 +742,7 @@ class Walk:
         if not text:
             return
         background = look.get("fill", WHITE)
-        kind = hides_all(look) or archive.hidden_kind(
-            look.get("color"), background, look.get("size")
-        )
+        kind = hides_all(look) or hidden_kind(look.get("color"), background, look.get("size"))
         if kind:
             self.hidden.add(kind, text)
         else:
@@ -297,7 +784,7 @@ class Walk:
             if next(element.iterancestors(row.tag)) is row:
                 text = self.cell(element, look)
                 is_text = element.get(self.VALUE_TYPE, "string") == "string"
-                repeated = archive.integer_in(element.get(self.REPEATED), 1)
+                repeated = integer_in(element.get(self.REPEATED), 1)
                 # The cells to the right of a sheet's last column are one that is repeated.
                 count = min(repeated, _MAX_REPEATED if text.strip() else _MAX_BLANK)
                 cells += [Cell(at, text, is_text) for at in range(column, column + count)]
@@ -365,7 +852,7 @@ class Sheet:
             hides = is_hidden or not self._is_shown or cell.column in self._hidden_columns
             (concealed if hides else shown).append(cell)
         self._walk.hidden.add("hidden_cells", " | ".join(cell.text for cell in concealed))
-        line = archive.row_line(self._aligned(shown))
+        line = row_line(self._aligned(shown))
         if not line:
             return
         is_text = [cell.is_text for cell in shown]
@@ -453,11 +940,11 @@ class Styles:
 
 def children(element: Any) -> Any:
     """The elements inside of an element; of an alternative those that Word shows."""
-    if archive.local_name(element) != "AlternateContent":
+    if local_name(element) != "AlternateContent":
         return element
     for option in element:
         required = option.get("Requires", "").split()
-        if archive.local_name(option) == "Fallback" or all(map(_KNOWN_CHOICES.fullmatch, required)):
+        if local_name(option) == "Fallback" or all(map(_KNOWN_CHOICES.fullmatch, required)):
             return option
     return ()
 
@@ -515,7 +1002,7 @@ def alt_text(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
 
 def diagram(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
     """A diagram: one line for each of its points."""
-    data = walk.relations.get(element.get(f"{archive.RELATION}dm", ""), ("", ""))[1]
+    data = walk.relations.get(element.get(f"{RELATION}dm", ""), ("", ""))[1]
     points = walk.package.parse(data).iter("{*}pt")
     texts = (all_text(point) for point in points if point.get("type", "node") in {"node", "asst"})
     lines = "\n".join(filter(None, (" ".join(text.split()) for text in texts)))
@@ -528,9 +1015,7 @@ Theme = Mapping[str, Color]
 """The colors of a theme by their names, such as ``accent1``."""
 
 
-def main_part(
-    package: archive.Package, default: str, hidden: archive.HiddenTexts
-) -> tuple[str, dict[str, Any]]:
+def main_part(package: Package, default: str, hidden: HiddenTexts) -> tuple[str, dict[str, Any]]:
     """The name of the main part, and the properties of the document.
 
     Args:
@@ -547,15 +1032,13 @@ def main_part(
         raise ValueError(f"it has no {main}")
     for name in filter(_UNSHOWN.search, package.names()):
         hidden.add("comment", " ".join(package.parse(name).itertext()))
-    return main, archive.properties_of(
-        package.parse(kinds.get("core-properties", "docProps/core.xml"))
-    )
+    return main, properties_of(package.parse(kinds.get("core-properties", "docProps/core.xml")))
 
 
-def theme_of(package: archive.Package, name: str) -> Theme:
+def theme_of(package: Package, name: str) -> Theme:
     """The colors of the theme in the member ``name``."""
     return {
-        archive.local_name(entry): found
+        local_name(entry): found
         for entry in next(package.parse(name).iter("{*}clrScheme"), ())
         for value in entry
         if (found := hex_color(value.get("lastClr") or value.get("val")))
@@ -573,9 +1056,9 @@ def fill_color(fill: Any, theme: Theme) -> Color | None:
         name = value.get("val", "")
         found = theme.get(name) or hex_color(value.get("lastClr") or name) or color(name.lower())
         for change in value:
-            if archive.local_name(change) != "alpha":
+            if local_name(change) != "alpha":
                 return None
-            opacity = archive.number_in(change.get("val"), 100_000) / 100_000
+            opacity = number_in(change.get("val"), 100_000) / 100_000
             found = found and found._replace(alpha=opacity)
         return found
     return None
@@ -584,7 +1067,7 @@ def fill_color(fill: Any, theme: Theme) -> Color | None:
 def shape_fill(shape: Any, theme: Theme) -> tuple[bool, Color | None]:
     """Whether a shape is filled, and its color if it is known."""
     for part in shape.find("{*}spPr") if shape.find("{*}spPr") is not None else ():
-        name = archive.local_name(part)
+        name = local_name(part)
         if name.endswith("Fill"):
             return name != "noFill", fill_color(part, theme) if name == "solidFill" else None
     style = shape.find("{*}style/{*}fillRef")

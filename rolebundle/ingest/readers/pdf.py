@@ -25,8 +25,8 @@ from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import base
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import BLACK, SAME_COLOR, WHITE, Color
-from rolebundle.text.counts import counted
 from rolebundle.text.decoding import clean, cleaned_note, split_lines
+from rolebundle.text.words import counted
 
 _MAX_TITLE_CHARS = 200
 _MIN_TITLE_LETTERS = 4

@@ -7,9 +7,14 @@ from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
-from rolebundle.ingest.readers.office import Action, Look, Piece, Theme, Walk, fill_color
-from rolebundle.ingest.readers.package import (
+from rolebundle.ingest.readers.office import (
     RELATION,
+    Action,
+    Look,
+    Piece,
+    Theme,
+    Walk,
+    fill_color,
     integer_in,
     local_name,
     number_in,

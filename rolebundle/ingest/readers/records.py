@@ -11,15 +11,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-from rolebundle.contracts.declared import DeclaredMetadata
+from rolebundle.contracts.documents import DeclaredMetadata
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
 from rolebundle.ingest.readers.base import Reader, ReaderOptions, block_of, is_blank, open_text
-from rolebundle.storage.content.stored_document import StoredChunk
+from rolebundle.storage.documents import StoredChunk
 from rolebundle.text import strict_json
-from rolebundle.text.counts import counted
 from rolebundle.text.decoding import clean, cleaned_note, looks_binary, split_lines, with_newlines
+from rolebundle.text.words import counted
 
 _KEYS = frozenset(DeclaredMetadata.model_fields)
 _MAX_UNKNOWN_KEYS = 20

@@ -15,9 +15,12 @@ from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
-from rolebundle.ingest.readers.office import Action, Cell, Sheet, Walk
-from rolebundle.ingest.readers.package import (
+from rolebundle.ingest.readers.office import (
     RELATION,
+    Action,
+    Cell,
+    Sheet,
+    Walk,
     hidden_kind,
     integer_in,
     local_name,

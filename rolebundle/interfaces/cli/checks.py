@@ -17,8 +17,8 @@ from click.exceptions import Exit
 
 from rolebundle.admin.records import approve_contract, count_blocks, revoke_contract, start_gate
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.decisions import MAX_INTENT_CHARACTERS, CheckAnswer, CheckRequest
 from rolebundle.contracts.gate import ApprovedContract, ApprovedContracts, GateReport
+from rolebundle.contracts.memory import MAX_INTENT_CHARACTERS, CheckAnswer, CheckRequest
 from rolebundle.contracts.verification import (
     MAX_DRAFT_CHARACTERS,
     Finding,
@@ -33,11 +33,10 @@ from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_v
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import shaped_verification
-from rolebundle.retrieval.answer.passage_text import constraint_line, one_line
-from rolebundle.storage.records.approvals import approvals
-from rolebundle.text.counts import counted
-from rolebundle.verification.gate.contract import load_contract
-from rolebundle.verification.gate.hooks import DEFAULT_RETRIES, HookInput, answer_stop
+from rolebundle.retrieval.passage_text import constraint_line, one_line
+from rolebundle.storage.records import approvals
+from rolebundle.text.words import counted
+from rolebundle.verification.gate import DEFAULT_RETRIES, HookInput, answer_stop, load_contract
 
 _QUOTED_CHARS = 200
 _NOTE_CHARS = 400

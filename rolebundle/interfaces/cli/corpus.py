@@ -23,15 +23,27 @@ from rolebundle.admin.purges import (
     purge_documents,
 )
 from rolebundle.admin.records import drop_document, move_root, release_document, remove_root
-from rolebundle.contracts.backup import RestoreReport
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.doctor import DoctorReport, RepairReport
-from rolebundle.contracts.embedding import EmbeddingIndexes, EmbedResult
-from rolebundle.contracts.ingest import FormatList
-from rolebundle.contracts.purge import PublishedCopy, PurgePreview, PurgeResult, Receipt
-from rolebundle.contracts.quarantine import QuarantinedDocument, QuarantineDetails, QuarantineList
-from rolebundle.contracts.roots import Root, RootList
+from rolebundle.contracts.documents import (
+    FormatList,
+    QuarantinedDocument,
+    QuarantineDetails,
+    QuarantineList,
+    Root,
+    RootList,
+)
 from rolebundle.contracts.status import IndexStatus
+from rolebundle.contracts.upkeep import (
+    DoctorReport,
+    EmbeddingIndexes,
+    EmbedResult,
+    PublishedCopy,
+    PurgePreview,
+    PurgeResult,
+    Receipt,
+    RepairReport,
+    RestoreReport,
+)
 from rolebundle.doctor import examine
 from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.errors import (
@@ -45,15 +57,15 @@ from rolebundle.errors import (
 from rolebundle.ingest.formats import formats as all_formats
 from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import print_first, print_json, progress_bar, time_text
-from rolebundle.retrieval.answer.passage_text import one_line
-from rolebundle.scan.quarantine import flagged_document
+from rolebundle.retrieval.passage_text import one_line
+from rolebundle.scan.scan import flagged_document
 from rolebundle.status import owner_status
-from rolebundle.storage.content.quarantine import Flagged, flagged_documents
-from rolebundle.storage.location import published_folder
+from rolebundle.storage.file import published_folder
 from rolebundle.storage.purge import backups as backups_of
 from rolebundle.storage.purge import delete_backups
-from rolebundle.storage.records.roots import load
-from rolebundle.text.counts import counted
+from rolebundle.storage.quarantine import Flagged, flagged_documents
+from rolebundle.storage.roots import load
+from rolebundle.text.words import counted
 
 
 @click.group()

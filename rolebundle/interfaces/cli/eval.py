@@ -46,7 +46,7 @@ from rolebundle.interfaces.cli.options import Call, setting, url_setting, with_c
 from rolebundle.interfaces.cli.output import progress_bar
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
-from rolebundle.storage.location import corpus_path
+from rolebundle.storage.file import corpus_path
 
 EXIT_FAILED = 1
 _WIDTH = 160

@@ -13,25 +13,40 @@ from click.exceptions import Exit
 
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.comparison import Overlap
-from rolebundle.contracts.replay import Outcome, PassageChange, Replay
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.why import LaneTrace, ScoreTrace, Why, WhyAsAgent
+from rolebundle.contracts.why import (
+    LaneTrace,
+    Overlap,
+    PassageChange,
+    Replay,
+    ScoreTrace,
+    Why,
+    WhyAsAgent,
+)
+from rolebundle.contracts.why import ReplayOutcome as Outcome
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import Call, document_names, with_call
 from rolebundle.interfaces.cli.output import write_page
 from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters
 from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
 from rolebundle.interfaces.json_lines import json_value
-from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, cut, folded, terminal_width
+from rolebundle.interfaces.layout import (
+    DEFAULT_WIDTH,
+    PLAIN,
+    Kind,
+    Style,
+    columns,
+    cut,
+    folded,
+    terminal_width,
+)
 from rolebundle.interfaces.model_text import comparison_lines
 from rolebundle.interfaces.pages.views import answer_page, compare_page, why_page
 from rolebundle.interfaces.parse import bundle_from, malformed_bundle, request_from
 from rolebundle.interfaces.servers.loopback import listen
-from rolebundle.interfaces.style import PLAIN, Kind, Style
-from rolebundle.retrieval.answer.passage_text import flag_note, mark_note, one_line
-from rolebundle.retrieval.explanation.compare import compare_roles
-from rolebundle.text.counts import counted
+from rolebundle.retrieval.compare import compare_roles
+from rolebundle.retrieval.passage_text import flag_note, mark_note, one_line
+from rolebundle.text.words import counted
 
 _WIDTH = 100
 _LABEL_WIDTH = 9

@@ -17,26 +17,24 @@ from typing import Literal
 import click
 
 from rolebundle.admin import Admin
-from rolebundle.admin.indexes import complete
-from rolebundle.admin.indexing import Indexing
+from rolebundle.admin.indexes import Indexing, complete
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.ingest import IngestResult
-from rolebundle.contracts.operation_requests import IngestRequest
+from rolebundle.contracts.documents import IngestResult
+from rolebundle.contracts.request import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError, RolebundleError, UsageError
 from rolebundle.ingest.authority import UNTRUSTED
 from rolebundle.ingest.metadata import METADATA_KEYS
-from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.report import ERROR_CODES, IngestReport
+from rolebundle.ingest.options import ERROR_CODES, IngestOptions, IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, Skipped
 from rolebundle.ingest.watch import WatchOptions
-from rolebundle.interfaces.cli.closed_pipe import is_read
+from rolebundle.interfaces.cli.main import is_read
 from rolebundle.interfaces.cli.options import Call, non_empty_path, with_call
 from rolebundle.interfaces.cli.output import print_json, progress_bar, time_text
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
-from rolebundle.retrieval.answer.passage_text import one_line
-from rolebundle.scan.settings import ScanSettings
-from rolebundle.text.counts import counted
+from rolebundle.retrieval.passage_text import one_line
+from rolebundle.scan.finding import ScanSettings
+from rolebundle.text.words import counted
 
 _LIST_KEYS = {
     "tags",

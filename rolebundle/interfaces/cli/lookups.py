@@ -9,18 +9,17 @@ import click
 
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.lookup import FoundLine, ListedDocument, Lookup, Lookups
-from rolebundle.contracts.operation_requests import GrepRequest, ListRequest, MultiGetRequest
+from rolebundle.contracts.request import GrepRequest, ListRequest, MultiGetRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import Call, document_names, with_call
-from rolebundle.interfaces.layout import columns, cut, harmless, terminal_width, wrapped
+from rolebundle.interfaces.layout import Style, columns, cut, harmless, terminal_width, wrapped
 from rolebundle.interfaces.model_text import readable_content
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import shaped_lookup, shaped_lookups
-from rolebundle.interfaces.style import Style
-from rolebundle.retrieval.answer.passage_text import flag_note, line_notes, mark_note, one_line
-from rolebundle.text.counts import counted
+from rolebundle.retrieval.passage_text import flag_note, line_notes, mark_note, one_line
 from rolebundle.text.references import is_glob
+from rolebundle.text.words import counted
 
 _LONG = 1_000
 

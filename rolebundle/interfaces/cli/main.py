@@ -1,24 +1,78 @@
-"""The command line: `rolebundle COMMAND`. A command is imported when it is called.
-
-The help prints the texts of the table, so that no command is imported for it.
-"""
+"""The command line: its table of commands, which are imported when they are called."""
 
 from __future__ import annotations
 
 import gc
 import os
+import stat
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.metadata import version
+from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
+from platform import python_version
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from rolebundle.contracts.base import writable
+from rolebundle.embedding.static import MODEL
 from rolebundle.errors import FULL_ERRNOS, RolebundleError, StorageError, UsageError
-from rolebundle.interfaces.cli.closed_pipe import outlive_readers
+from rolebundle.storage.opening import latest_version
+from rolebundle.storage.sqlite import sqlite_version
+
+
+def version_text() -> str:
+    """The versions that a report of a fault needs; the first line names the program's own."""
+    return "\n".join(
+        (
+            f"rolebundle {version('rolebundle')}",
+            f"Python {python_version()}, SQLite {sqlite_version()}, apsw {version('apsw')}, "
+            f"sqlite-vec {version('sqlite-vec')}",
+            f"schema {latest_version()}, default model static:{MODEL}",
+        )
+    )
+
+
+class _Pipe(FileIO):
+    """A pipe whose reader may go away."""
+
+    is_read = True
+
+    def write(self, data: Any, /) -> int:
+        if self.is_read:
+            try:
+                return super().write(data)
+            except (BrokenPipeError, ConnectionResetError):
+                self.is_read = False
+        return memoryview(data).nbytes
+
+
+def outlive_readers() -> None:
+    """Replace standard output and standard error, if they are pipes, by ones that may be closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        try:
+            stream.flush()
+            descriptor = stream.fileno()
+            mode = os.fstat(descriptor).st_mode
+        except (AttributeError, OSError, ValueError):
+            continue  # Closed, or no file.
+        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+            pipe = BufferedWriter(_Pipe(descriptor, "wb", closefd=False))
+            is_error = name == "stderr"
+            text = TextIOWrapper(pipe, stream.encoding, stream.errors, line_buffering=is_error)
+            setattr(sys, name, text)
+
+
+def is_read(stream: Any) -> bool:
+    """Whether somebody may still read what is written to a stream."""
+    return getattr(getattr(getattr(stream, "buffer", None), "raw", None), "is_read", True) is True
+
 
 COMMANDS = {
     "Start here": {
@@ -159,8 +213,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 def _version(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
     if is_set and not ctx.resilient_parsing:
-        from rolebundle.interfaces.cli.version import version_text
-
         click.echo(version_text())
         ctx.exit()
 
@@ -269,7 +321,5 @@ def _drop_output() -> None:
 def _print_error(message: str) -> None:
     # A file's name may hold bytes that are not valid text. If nobody reads standard error, the
     # exit code still tells what happened.
-    from rolebundle.contracts.base import writable  # It imports pydantic.
-
     with suppress(OSError):
         click.echo(writable(message), err=True)

@@ -21,15 +21,26 @@ from rolebundle.admin.records import (
     record_decision,
     remove_mark,
 )
-from rolebundle.contracts.decisions import DecisionEnd, DecisionList, DecisionRecord, NewDecision
-from rolebundle.contracts.facts import FactList, FactRecord, RememberedFact, RememberRequest
-from rolebundle.contracts.marks import MarkList, MarkRecord, MarkRequest, PersonName
+from rolebundle.contracts.memory import (
+    DecisionEnd,
+    DecisionList,
+    DecisionRecord,
+    FactList,
+    FactRecord,
+    MarkList,
+    MarkRecord,
+    MarkRequest,
+    NewDecision,
+    PersonName,
+    RememberedFact,
+    RememberRequest,
+)
 from rolebundle.contracts.terms import MarkState
 from rolebundle.interfaces.cli.options import Call, Command, GroupWithDefault, with_call
 from rolebundle.interfaces.parse import parsed
-from rolebundle.retrieval.answer.passage_text import one_line
-from rolebundle.text.counts import counted
-from rolebundle.verification.decisions.records import find_decision
+from rolebundle.retrieval.passage_text import one_line
+from rolebundle.text.words import counted
+from rolebundle.verification.decisions import find_decision
 
 _MAX_CHARS = 1_000
 

@@ -22,19 +22,19 @@ from click.shell_completion import CompletionItem
 from pydantic.fields import FieldInfo
 
 from rolebundle.contracts.base import Contract, writable
-from rolebundle.contracts.operation_requests import ListRequest
+from rolebundle.contracts.request import ListRequest
 from rolebundle.engine import Engine
 from rolebundle.interfaces.cli.output import check_page_path, print_json
-from rolebundle.interfaces.style import Style, has_color
+from rolebundle.interfaces.layout import Style, has_color
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import ResolvedOverlay, load_file, overlay_folders
-from rolebundle.storage.location import corpus_path
-from rolebundle.text.durations import parse_duration
+from rolebundle.storage.file import corpus_path
+from rolebundle.text.units import parse_duration
 from rolebundle.workspace import Models, Workspace
 
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
-    from rolebundle.verification.draft.judge import Judge
+    from rolebundle.verification.judge import Judge
 
 Command = Callable[..., Any]
 T = TypeVar("T")
@@ -433,7 +433,7 @@ def url_setting(name: str) -> str:
     url = setting(name)
     if url:
         # A model's library: most commands name no server.
-        from rolebundle.embedding.model_server import parse_url
+        from rolebundle.embedding.servers import parse_url
 
         parse_url(url)
     return url
@@ -443,7 +443,7 @@ def _judge() -> Judge | None:
     """``$ROLEBUNDLE_JUDGE``: the chat model that `verify` asks."""
     if not setting("JUDGE"):
         return None
-    from rolebundle.verification.draft.judge import Judge
+    from rolebundle.verification.judge import Judge
 
     return Judge(setting("JUDGE"), url_setting("JUDGE_URL"), setting("EMBED_ALLOW_HOST"))
 

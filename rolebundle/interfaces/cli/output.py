@@ -14,15 +14,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as RichProgress
 
 from rolebundle.contracts.base import Contract, writable
 from rolebundle.errors import UsageError
-from rolebundle.retrieval.answer.passage_text import one_line
-from rolebundle.storage.files.partial import partial_file, sync_file
-from rolebundle.text.counts import counted
+from rolebundle.retrieval.passage_text import one_line
+from rolebundle.storage.file import partial_file, sync_file
+from rolebundle.text.words import counted
 
 if TYPE_CHECKING:
-    from rolebundle.ingest.report import Reading
+    from rolebundle.ingest.options import Reading
 
 _DETAIL_CHARS = 80
 _MAX_LISTED = 20
@@ -97,16 +106,6 @@ def progress_bar() -> Iterator[Bars]:
     if sys.stderr is None or not sys.stderr.isatty():
         yield Bars()
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.progress import Progress as RichProgress
-
     columns = (
         TextColumn("{task.description:<10}"),
         BarColumn(),

@@ -22,26 +22,25 @@ from rolebundle.admin.indexes import embed
 from rolebundle.authoring.drafting import Target, new_overlay
 from rolebundle.authoring.drafting import init as write_drafts
 from rolebundle.authoring.trial import try_role
-from rolebundle.contracts.authoring import DraftFile, InitReport, OverlayTrial, TriedPassage
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.lint import LintProblem, OverlayLint, OverlayProblems
-from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.roles import (
+from rolebundle.contracts.overlay import LintProblem, OverlayLint, OverlayProblems
+from rolebundle.contracts.policy import (
     ExplainedValue,
     OverlayDetails,
     OverlayExplanation,
     OverlayFile,
     OverlayList,
 )
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import RANKED_LOWER
+from rolebundle.contracts.upkeep import DraftFile, InitReport, OverlayTrial, TriedPassage
 from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, EmbedderError, OverlayError, UsageError
-from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.report import IngestReport
+from rolebundle.ingest.options import IngestOptions, IngestReport
 from rolebundle.interfaces.cli.options import Call, non_empty_path, role_names, with_call
 from rolebundle.interfaces.cli.output import print_json
-from rolebundle.interfaces.layout import copyable, cut, terminal_width, wrapped
+from rolebundle.interfaces.layout import Style, copyable, cut, terminal_width, wrapped
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.render import (
     excerpt_lines,
@@ -51,7 +50,6 @@ from rolebundle.interfaces.render import (
     title_line,
     with_place,
 )
-from rolebundle.interfaces.style import Style
 from rolebundle.policy.lint import corpus_facts, lint_error, lint_overlay
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
@@ -64,11 +62,11 @@ from rolebundle.policy.overlays import (
     overlay_folders,
 )
 from rolebundle.resources import data_folder, demo_overlays
-from rolebundle.retrieval.answer.passage_text import one_line
-from rolebundle.storage.content.documents import document_kinds
-from rolebundle.storage.location import corpus_path
+from rolebundle.retrieval.passage_text import one_line
+from rolebundle.storage.documents import document_kinds
+from rolebundle.storage.file import corpus_path
 from rolebundle.storage.opening import open_reader
-from rolebundle.text.counts import counted, first_of
+from rolebundle.text.words import counted, first_of
 
 _MAX_NAMES = 20
 

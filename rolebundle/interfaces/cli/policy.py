@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from rolebundle.admin.audit import set_audit
-from rolebundle.admin.records import set_policy
+from rolebundle.admin.records import set_audit, set_policy
 from rolebundle.contracts.audit import (
     AUDIT_MODES,
     QUERY_MODES,
@@ -21,8 +20,8 @@ from rolebundle.contracts.audit import (
     QueryMode,
 )
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.lint import LintProblem, PolicyLint
-from rolebundle.contracts.scopes import BridgePair, BridgeReport, PolicyChange, PolicySummary
+from rolebundle.contracts.overlay import LintProblem, PolicyLint
+from rolebundle.contracts.policy import BridgePair, BridgeReport, PolicyChange, PolicySummary
 from rolebundle.errors import ConfigurationError, CorpusCorrupt
 from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import progress_bar
@@ -31,12 +30,12 @@ from rolebundle.policy.bridges import find_bridges
 from rolebundle.policy.lint import lint_active_policy, lint_policy, report_policy
 from rolebundle.policy.overlays import list_overlays, overlay_folders
 from rolebundle.policy.policy_file import decode_policy, parse_policy, read_policy_file
-from rolebundle.retrieval.answer.passage_text import one_line
-from rolebundle.storage.location import corpus_path
+from rolebundle.retrieval.passage_text import one_line
+from rolebundle.storage.file import corpus_path
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.records.replica import load_record
-from rolebundle.storage.records.stored_audit import load_stored_audit
-from rolebundle.text.counts import counted
+from rolebundle.storage.publications import load_record
+from rolebundle.storage.records import load_stored_audit
+from rolebundle.text.words import counted
 
 
 @click.group()

@@ -11,10 +11,10 @@ from threading import Event
 
 import click
 
-from rolebundle.admin.replicas import forget_target, publish_replica, pull_replica
+from rolebundle.admin.records import forget_target, publish_replica, pull_replica
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.document import iso_utc
-from rolebundle.contracts.replica import PublishReport, PullReport
+from rolebundle.contracts.documents import iso_utc
+from rolebundle.contracts.upkeep import PublishReport, PullReport
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.options import Call, duration, with_call
 from rolebundle.interfaces.cli.output import print_first, print_json
@@ -23,9 +23,9 @@ from rolebundle.interfaces.signals import on_end
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.signatures import create_key, key_id, load_private_key, load_public_key
 from rolebundle.replication.transports import open_transport
-from rolebundle.retrieval.answer.passage_text import one_line
-from rolebundle.storage.location import overlays_path
-from rolebundle.text.counts import counted
+from rolebundle.retrieval.passage_text import one_line
+from rolebundle.storage.file import overlays_path
+from rolebundle.text.words import counted
 
 
 @click.group()

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 import click
 
 from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.ingest.indexes import building_note
 from rolebundle.interfaces import render
 from rolebundle.interfaces.cli.options import Call, approvals_option, request_file_option, with_call
 from rolebundle.interfaces.cli.output import write_page
@@ -15,8 +16,8 @@ from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
 from rolebundle.interfaces.layout import terminal_width
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.indexes.vector_index import all_indexes
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.vector_index import all_indexes
 
 
 @click.command()
@@ -89,7 +90,5 @@ def _print_building(corpus: Corpus) -> None:
     if len(all_indexes(corpus)) < 2:
         return
     # Imported here: most corpora have one index.
-    from rolebundle.ingest.indexes import building_note
-
     if note := building_note(corpus):
         click.echo(f"note: {note}", err=True)

@@ -23,11 +23,10 @@ from rolebundle.ingest.heartbeat import is_alive, seconds_since
 from rolebundle.interfaces.cli.ingest import UNDECLARED_TRUST
 from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import time_text
-from rolebundle.interfaces.layout import folded, harmless, terminal_width
-from rolebundle.interfaces.style import Style
-from rolebundle.retrieval.answer.passage_text import one_line
+from rolebundle.interfaces.layout import Style, folded, harmless, terminal_width
+from rolebundle.retrieval.passage_text import one_line
 from rolebundle.status import advised_status, checked_status
-from rolebundle.text.counts import counted
+from rolebundle.text.words import counted
 
 _LINE_CHARS = 300
 _UNLIMITED = 100_000

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 from rolebundle.admin import Admin
 from rolebundle.admin.records import all_marks
-from rolebundle.contracts.operation_requests import MAX_ROLES, ListRequest
-from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.request import MAX_ROLES, ListRequest, RetrievalRequest
 from rolebundle.contracts.status import CorpusStatus
 from rolebundle.doctor import examine
 from rolebundle.engine import Engine
@@ -42,13 +41,13 @@ from rolebundle.interfaces.servers.operations import internal_error
 from rolebundle.interfaces.servers.worker import server_is_ending
 from rolebundle.policy.overlays import list_overlays
 from rolebundle.policy.trust import UNRESTRICTED_VIEW
-from rolebundle.retrieval.explanation.compare import compare_roles
-from rolebundle.retrieval.lookups.inspection import DocumentInspection, inspect_document
-from rolebundle.retrieval.lookups.listing import list_documents
-from rolebundle.retrieval.lookups.lookup import ReferenceScope
-from rolebundle.scan.quarantine import flagged_document
+from rolebundle.retrieval.compare import compare_roles
+from rolebundle.retrieval.inspection import DocumentInspection, inspect_document
+from rolebundle.retrieval.listing import list_documents
+from rolebundle.retrieval.lookup import ReferenceScope
+from rolebundle.scan.scan import flagged_document
 from rolebundle.status import owner_status
-from rolebundle.storage.content.quarantine import count_flagged, flagged_documents
+from rolebundle.storage.quarantine import count_flagged, flagged_documents
 
 DEADLINE_MS = 30_000
 """How long an answer may take."""

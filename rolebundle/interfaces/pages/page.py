@@ -30,7 +30,7 @@ from rolebundle.scan.characters import (
     TAGS,
     ZERO_WIDTH,
 )
-from rolebundle.text.counts import counted
+from rolebundle.text.words import counted
 
 _UNSAFE = re.compile(
     f"[{CONTROLS}{EMBEDDINGS}{FORMATS}{OPERATORS}{OVERRIDES}{TAGS}{ZERO_WIDTH}\ud800-\udfff]"

@@ -17,24 +17,23 @@ from rolebundle.contracts.bundle import (
     SelectedChunk,
 )
 from rolebundle.contracts.codes import WARNINGS
-from rolebundle.contracts.comparison import ComparedPassage, Comparison, RoleView, Standing
-from rolebundle.contracts.document import DocumentMetadata, Passage
-from rolebundle.contracts.marks import MarkRecord
+from rolebundle.contracts.documents import DocumentMetadata, Passage
+from rolebundle.contracts.memory import MarkRecord
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, LANES, RejectionCode
-from rolebundle.contracts.why import Why
+from rolebundle.contracts.why import ComparedPassage, Comparison, RoleView, Standing, Why
 from rolebundle.ingest.authority import GOVERNANCE_KEYS
 from rolebundle.interfaces.excerpt import Terms
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.page import FILE, Site, marked_parts, marked_text, render, visible
 from rolebundle.interfaces.render import query_terms, replica_note
-from rolebundle.retrieval.answer.passage_text import limited_use
 from rolebundle.retrieval.filter import age_days, freshness_at
-from rolebundle.retrieval.lookups.inspection import MAX_PASSAGES, DocumentInspection
+from rolebundle.retrieval.inspection import MAX_PASSAGES, DocumentInspection
+from rolebundle.retrieval.passage_text import limited_use
 from rolebundle.retrieval.where import conditions
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import Finding
-from rolebundle.storage.content.quarantine import Flagged
-from rolebundle.text.counts import counted
+from rolebundle.storage.quarantine import Flagged
+from rolebundle.text.words import counted
 
 _OF_PASSAGES = ("NO_HIGH_TRUST_MATCH", "ONLY_SHARED_CORPUS", "STALE_DOMINANT")
 """Warnings that say nothing about an empty answer."""

@@ -24,7 +24,7 @@ from platformdirs import user_data_path
 
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError
 from rolebundle.interfaces.json_lines import error_line
-from rolebundle.storage.files.partial import partial_file, rename_if_free, sync_file
+from rolebundle.storage.file import partial_file, rename_if_free, sync_file
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Any]]

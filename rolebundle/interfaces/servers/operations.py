@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.admin import Admin
-from rolebundle.admin.indexing import Indexing
+from rolebundle.admin.indexes import Indexing
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.decisions import CheckRequest
-from rolebundle.contracts.facts import RememberRequest
-from rolebundle.contracts.ingest import IngestResult
+from rolebundle.contracts.documents import IngestResult
 from rolebundle.contracts.lookup import Lookup, Lookups
-from rolebundle.contracts.marks import MarkRequest
-from rolebundle.contracts.operation_requests import (
+from rolebundle.contracts.memory import CheckRequest, MarkRequest, RememberRequest
+from rolebundle.contracts.policy import Role, RoleDetails, RoleList
+from rolebundle.contracts.request import (
     CompareRequest,
     GetRequest,
     GrepRequest,
@@ -34,12 +33,11 @@ from rolebundle.contracts.operation_requests import (
     ListRequest,
     MultiGetRequest,
     ReplayRequest,
+    RetrievalRequest,
     RoleRequest,
     StatusRequest,
     WhyRequest,
 )
-from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.roles import Role, RoleDetails, RoleList
 from rolebundle.contracts.terms import Detail
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine

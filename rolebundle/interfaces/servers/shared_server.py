@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import select
@@ -183,8 +184,6 @@ def _is_private(folder: str) -> bool:
 @contextmanager
 def _lock(path: Path) -> Iterator[None]:
     """A lock file beside the socket, which ends with the process that has it."""
-    import fcntl
-
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(f"{path}.lock", flags, 0o600)
     try:

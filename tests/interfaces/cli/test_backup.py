@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from rolebundle.admin.backups import _retained, manifest_path, sha256_of
-from rolebundle.storage.location import audit_path
+from rolebundle.storage.file import audit_path
 from rolebundle.storage.opening import open_writer
 from support.commands import invoke
 from support.corpora import build, document, fill

@@ -12,8 +12,8 @@ import pytest
 from rolebundle.interfaces.cli.main import cli
 from rolebundle.interfaces.cli.options import document_names
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.storage.files.sqlite_file import sqlite_version
 from rolebundle.storage.opening import latest_version
+from rolebundle.storage.sqlite import sqlite_version
 from support.commands import invoke, run
 
 

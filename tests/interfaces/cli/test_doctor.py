@@ -9,9 +9,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from rolebundle.contracts.doctor import DoctorReport
-from rolebundle.storage.indexes import vector_index
-from rolebundle.storage.location import audit_path, published_folder
+from rolebundle.contracts.upkeep import DoctorReport
+from rolebundle.storage import vector_index
+from rolebundle.storage.file import audit_path, published_folder
 from rolebundle.storage.opening import open_writer
 from support.commands import invoke, invoke_as_a_common_user
 from support.corpora import build, document, fill

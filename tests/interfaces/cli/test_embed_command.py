@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.index import ModelIdentity
-from rolebundle.storage.indexes import approximate_index, vector_cache, vector_index
+from rolebundle.contracts.upkeep import ModelIdentity
+from rolebundle.storage import approximate_index, vector_index
+from rolebundle.storage import vector_index as vector_cache
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document

@@ -8,9 +8,9 @@ import click
 import pytest
 
 from rolebundle.interfaces.cli import corpus as command
-from rolebundle.storage.location import published_folder, staged_replica
+from rolebundle.storage.file import published_folder, staged_replica
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.replicas.staging import staging
+from rolebundle.storage.replicas import staging
 from support.commands import invoke, is_coded
 from support.publications import stage
 from support.sound import assert_sound

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.comparison import Comparison
+from rolebundle.contracts.why import Comparison
 from support.commands import Outcome, invoke, is_coded
 from support.overlay_files import write
 

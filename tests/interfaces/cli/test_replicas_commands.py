@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.storage.location import overlays_path
+from rolebundle.storage.file import overlays_path
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.records.publications import publications
+from rolebundle.storage.publications import publications
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
 from support.templates import Template

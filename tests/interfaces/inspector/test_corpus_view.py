@@ -12,7 +12,7 @@ from rolebundle.admin.records import set_policy
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector import application as view
 from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters
-from rolebundle.storage.content.quarantine import Scanned
+from rolebundle.storage.quarantine import Scanned
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider
 from support.pages import section

@@ -12,8 +12,8 @@ from rolebundle.admin import Admin
 from rolebundle.admin.records import put_mark, set_policy
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters
-from rolebundle.retrieval.lookups.inspection import MAX_NEIGHBOURS, MAX_PASSAGES
-from rolebundle.storage.content.quarantine import Scanned
+from rolebundle.retrieval.inspection import MAX_NEIGHBOURS, MAX_PASSAGES
+from rolebundle.storage.quarantine import Scanned
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider
 from support.pages import section

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from lxml import html
 
-from rolebundle.contracts.comparison import Comparison
+from rolebundle.contracts.why import Comparison
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.page import Site
 from rolebundle.interfaces.pages.views import compare_page
-from rolebundle.retrieval.explanation.compare import compare_roles
+from rolebundle.retrieval.compare import compare_roles
 from support.commands import invoke
 from support.corpora import ask, built, document, overlay
 from support.overlay_files import write

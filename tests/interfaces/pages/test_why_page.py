@@ -8,9 +8,9 @@ import pytest
 from rolebundle.contracts.why import Why
 from rolebundle.interfaces.pages.page import Site
 from rolebundle.interfaces.pages.views import steps_of, why_page
-from rolebundle.retrieval.explanation.explain import explain
-from rolebundle.retrieval.lookups.lookup import ReferenceScope
-from rolebundle.storage.connection import Corpus
+from rolebundle.retrieval.lookup import ReferenceScope
+from rolebundle.retrieval.why import explain
+from rolebundle.storage.corpus import Corpus
 from support.commands import invoke
 from support.corpora import built, document, overlay, resolved
 from support.fake_embedder import HashingProvider

@@ -9,8 +9,8 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.interfaces.render import text
-from rolebundle.retrieval.answer.passage_text import packet
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.retrieval.passage_text import packet
+from rolebundle.storage.documents import StoredDocument
 from support.corpora import ask, built, chunk, document, overlay
 
 

@@ -18,10 +18,10 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import FALLBACK_ACTIONS, FALLBACK_STATES, WarningCode
 from rolebundle.engine import Engine
-from rolebundle.retrieval.answer.warnings import decide_fallback, fallback_of
 from rolebundle.retrieval.candidate import Candidate, SemanticReport
-from rolebundle.storage.content.quarantine import Scanned
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.retrieval.warnings import decide_fallback, fallback_of
+from rolebundle.storage.documents import StoredDocument
+from rolebundle.storage.quarantine import Scanned
 from support.corpora import build, document, overlay, resolved
 from support.values import CORPUS, answer_passage, rejected, retrieval
 

@@ -9,7 +9,7 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.interfaces.render import text
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.documents import StoredDocument
 from support.corpora import ask, built, document, overlay
 
 TEXTS = [f"configure the server with a file number{n}" for n in range(8)]

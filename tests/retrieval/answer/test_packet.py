@@ -28,7 +28,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.retrieval.answer.passage_text import MAX_CHARS, packet
+from rolebundle.retrieval.passage_text import MAX_CHARS, packet
 from support.corpora import ask, build, built, document, overlay, scratch_folder
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "packet.txt"

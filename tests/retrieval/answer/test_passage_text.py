@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.terms import ACTIONS
-from rolebundle.retrieval.answer.passage_text import limited_use, part_of, passage_heading
+from rolebundle.retrieval.passage_text import limited_use, part_of, passage_heading
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rolebundle.retrieval.answer.warnings import freshness_posture, trust_posture
+from rolebundle.retrieval.warnings import freshness_posture, trust_posture
 from support.values import answer_passage
 
 

@@ -18,9 +18,9 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.retrieval.answer import source_files
-from rolebundle.retrieval.answer.source_files import file_states
-from rolebundle.storage.content.documents import SourceFile
+from rolebundle.retrieval import source_files
+from rolebundle.retrieval.source_files import file_states
+from rolebundle.storage.documents import SourceFile
 
 REQUEST = RetrievalRequest(task="token", lexical_only=True, now="2026-11-01")  # type: ignore[arg-type]
 

@@ -17,10 +17,10 @@ from rolebundle.contracts.terms import EmptyReason
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces import render
-from rolebundle.retrieval.answer.passage_text import packet
-from rolebundle.retrieval.answer.warnings import empty_verdict
 from rolebundle.retrieval.candidate import SemanticReport
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.retrieval.passage_text import packet
+from rolebundle.retrieval.warnings import empty_verdict
+from rolebundle.storage.documents import StoredDocument
 from support.amounts import few_examples
 from support.corpora import ask, built, document, overlay, resolved, scratch_folder
 from support.fake_embedder import BrokenProvider, HashingProvider

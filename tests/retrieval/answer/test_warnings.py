@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from rolebundle.contracts.bundle import SelectedChunk
-from rolebundle.contracts.document import Passage
+from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.retrieval.answer.warnings import decide_fallback, warnings_for
 from rolebundle.retrieval.candidate import SemanticReport
 from rolebundle.retrieval.evidence import Evidence
+from rolebundle.retrieval.warnings import decide_fallback, warnings_for
 from support.corpora import overlay, resolved
 from support.values import (
     answer_passage,

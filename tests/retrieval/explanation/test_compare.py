@@ -10,7 +10,7 @@ import pytest
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.retrieval.explanation.compare import compare_roles, jaccard
+from rolebundle.retrieval.compare import compare_roles, jaccard
 from rolebundle.storage.opening import open_writer
 from rolebundle.workspace import Workspace
 from support.corpora import ask, build, built, document, fill, overlay

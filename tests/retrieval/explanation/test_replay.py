@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.replay import Replay
 from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.why import Replay
 from rolebundle.engine import Engine
 from rolebundle.errors import OverlayError, UsageError
 from rolebundle.policy.overlays import load_file
-from rolebundle.retrieval.explanation.replay import compare_bundles, request_of
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.retrieval.compare import compare_bundles, request_of
+from rolebundle.storage.documents import StoredDocument
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.corpora import ask, built

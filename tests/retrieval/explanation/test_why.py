@@ -16,11 +16,11 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.interfaces.cli.explain import text
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.resources import demo_overlays
-from rolebundle.retrieval.explanation.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.retrieval.lookups.lookup import ReferenceScope
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.retrieval.lookup import ReferenceScope
+from rolebundle.retrieval.why import explain
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader
 from rolebundle.workspace import Workspace
 from support.commands import SAMPLE

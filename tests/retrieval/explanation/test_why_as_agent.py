@@ -15,9 +15,9 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.storage.content.quarantine import Scanned
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_writer
+from rolebundle.storage.quarantine import Scanned
 from support.commands import invoke
 from support.corpora import NOW, build, document, file_of, put_file, set_policy
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.lookup import FoundLine, FoundLines
-from rolebundle.contracts.operation_requests import GrepRequest
+from rolebundle.contracts.request import GrepRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import CorpusCorrupt, Interrupted, UsageError
 from rolebundle.policy.audit import AuditLog
-from rolebundle.retrieval.lookups import grep
-from rolebundle.retrieval.lookups.grep import MAX_SHOWN, LinePattern, find_lines
-from rolebundle.retrieval.lookups.lookup import ReferenceScope
-from rolebundle.storage.connection import Corpus
+from rolebundle.retrieval import listing
+from rolebundle.retrieval.listing import MAX_SHOWN, LinePattern, find_lines
+from rolebundle.retrieval.lookup import ReferenceScope
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import SAMPLE, invoke
 from support.corpora import build, chunk, document, set_policy
@@ -151,7 +151,7 @@ def test_what_no_role_may_read_is_not_searched(corpus: Corpus) -> None:
 
 
 def test_a_search_ends_after_its_time(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grep, "MAX_SECONDS", 0.0)
+    monkeypatch.setattr(listing, "MAX_SECONDS", 0.0)
     with pytest.raises(Interrupted) as error:
         found(corpus, "zebra")
     assert error.value.code == "search_too_long"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.operation_requests import MAX_REFERENCES, ListRequest
+from rolebundle.contracts.request import MAX_REFERENCES, ListRequest
 from rolebundle.errors import UsageError
-from rolebundle.retrieval.lookups.listing import list_documents, look_up_all
-from rolebundle.retrieval.lookups.lookup import ReferenceScope
-from rolebundle.storage.connection import Corpus
+from rolebundle.retrieval.listing import list_documents, look_up_all
+from rolebundle.retrieval.lookup import ReferenceScope
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
 from support.corpora import build, document
 

@@ -7,14 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.errors import UsageError
-from rolebundle.retrieval.lookups.lookup import (
-    ReferenceScope,
-    look_up,
-)
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content.stored_document import StoredDocument
+from rolebundle.retrieval.lookup import ReferenceScope, look_up
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
 from support.corpora import build, chunk, document, file_of, put_file
 from support.fake_embedder import HashingProvider

@@ -13,8 +13,8 @@ import pytest
 
 from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.errors import RolebundleError
-from rolebundle.storage.audits import audit
-from rolebundle.storage.audits.audit import (
+from rolebundle.storage import audit
+from rolebundle.storage.audit import (
     MAX_CHARACTERS,
     bounded_details,
     bounded_text,
@@ -23,7 +23,7 @@ from rolebundle.storage.audits.audit import (
     open_audit_writer,
     query_digest,
 )
-from rolebundle.storage.location import audit_path, is_there
+from rolebundle.storage.file import audit_path, is_there
 from support.amounts import rounds
 
 ON = AuditSettings(mode="on", query="text")

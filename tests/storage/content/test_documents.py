@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import documents as stored
-from rolebundle.storage.content import store
-from rolebundle.storage.content.passages import (
+from rolebundle.contracts.documents import DocumentMetadata
+from rolebundle.storage import documents as stored
+from rolebundle.storage import store
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import StoredDocument, StoredFile
+from rolebundle.storage.passages import (
     passage_by_id,
     passages_at_lines,
     passages_by_rowid,
     passages_of_document,
 )
-from rolebundle.storage.content.stored_document import StoredDocument, StoredFile
 from support.corpora import FLAGGED, chunk, document, file_of, fill, put_file
 
 

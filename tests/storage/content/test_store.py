@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.errors import DocumentError
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import store
-from rolebundle.storage.content.passages import passages_of_document
-from rolebundle.storage.content.stored_document import StoredDocument
-from rolebundle.storage.corpus_state import corpus_counts
-from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.indexes import vector_index
+from rolebundle.storage import store, vector_index
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.corpus import Corpus, corpus_counts
+from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_writer
+from rolebundle.storage.passages import passages_of_document
 from support.compartments import assert_compartments_are_separate, lexical_data, search_everywhere
 from support.corpora import (
     build,

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.storage.damage import check
-from rolebundle.storage.indexes import lexical_index
+from rolebundle.storage import check, lexical_index
 from rolebundle.storage.opening import open_writer
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider

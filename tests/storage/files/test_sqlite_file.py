@@ -11,10 +11,10 @@ import apsw
 import pytest
 
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, WrongFile
-from rolebundle.storage.audits.audit import AUDIT_FORMAT
-from rolebundle.storage.files.file_format import FileFormat
-from rolebundle.storage.files.sqlite_file import SqliteFile, create_file
+from rolebundle.storage.audit import AUDIT_FORMAT
+from rolebundle.storage.file import FileFormat
 from rolebundle.storage.opening import corpus_format, open_writer
+from rolebundle.storage.sqlite import SqliteFile, create_file
 
 FORMATS = {
     "corpus": corpus_format(),

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.document import Attributes
+from rolebundle.contracts.documents import Attributes
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage.files.stored_values import records
+from rolebundle.storage.stored_values import records
 
 
 class Inner(NamedTuple):

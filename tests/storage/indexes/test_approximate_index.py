@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.index import ModelIdentity
+from rolebundle.contracts.upkeep import ModelIdentity
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import indexes
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.indexes import approximate_index, vector_index, vector_search
-from rolebundle.storage.indexes.approximate_index import ApproximateState
+from rolebundle.storage import approximate_index, vector_index, vector_search
+from rolebundle.storage.approximate_index import ApproximateState
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_writer
 from support.compartments import only_share
 from support.corpora import ask, build, document

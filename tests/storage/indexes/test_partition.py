@@ -9,22 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.index import IndexIdentity
+from rolebundle.contracts.upkeep import IndexIdentity
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.content import quarantine, store
-from rolebundle.storage.content.quarantine import Scanned
-from rolebundle.storage.content.stored_document import StoredDocument
-from rolebundle.storage.corpus_state import increment_generation
-from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.indexes import compartments, vector_index
-from rolebundle.storage.indexes.compartments import Compartment
-from rolebundle.storage.indexes.partition import (
-    DeniedPatterns,
-    assign_compartments,
-    no_denied_patterns,
-)
+from rolebundle.storage import compartments, quarantine, store, vector_index
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.compartments import Compartment
+from rolebundle.storage.corpus import Corpus, increment_generation
+from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_writer
+from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
+from rolebundle.storage.quarantine import Scanned
 from support.compartments import (
     assert_compartments_are_separate,
     kinds,

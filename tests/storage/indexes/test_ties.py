@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rolebundle.storage.indexes import lexical_index
-from rolebundle.storage.indexes.ties import GROWTH, MARGIN, first_by_score, search_with_ties
+from rolebundle.storage import lexical_index
+from rolebundle.storage.lexical_index import GROWTH, MARGIN, first_by_score, search_with_ties
 from rolebundle.storage.opening import open_reader
 from support.corpora import build, document
 

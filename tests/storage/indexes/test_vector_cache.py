@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rolebundle.contracts.index import IndexIdentity
+from rolebundle.contracts.upkeep import IndexIdentity
 from rolebundle.ingest import sync
-from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.report import IngestReport
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.indexes import vector_cache, vector_index
+from rolebundle.ingest.options import IngestOptions, IngestReport
+from rolebundle.storage import vector_index
+from rolebundle.storage import vector_index as vector_cache
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_writer
 from support.corpora import document, fill
 from support.fake_embedder import DIMENSIONS, IDENTITY, HashingProvider

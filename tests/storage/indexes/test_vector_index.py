@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from rolebundle.contracts.index import IndexIdentity, Noise
+from rolebundle.contracts.upkeep import IndexIdentity, Noise
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.damage.check import find_problems
-from rolebundle.storage.indexes import vector_index, vector_search
-from rolebundle.storage.indexes.vector_index import EmbeddingIndex
+from rolebundle.storage import vector_index, vector_search
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_writer
+from rolebundle.storage.vector_index import EmbeddingIndex
 from support.corpora import document, fill
 from support.fake_embedder import DIMENSIONS, IDENTITY
 

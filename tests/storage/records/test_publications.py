@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.records.publications import (
+from rolebundle.storage.publications import (
     Publication,
     carried_hash,
     decision_name,

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
-from rolebundle.contracts.purge import Receipt
+from rolebundle.contracts.upkeep import Receipt
 from rolebundle.errors import CorpusBusy
-from rolebundle.storage.location import published_folder
+from rolebundle.storage.file import published_folder
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.records.publications import publications, save_publication
-from rolebundle.storage.replicas.staging import staging
+from rolebundle.storage.publications import publications, save_publication
+from rolebundle.storage.replicas import staging
 from support.canaries import files_of, found_in
 from support.corpora import build, document
 from support.publications import stage

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
 from rolebundle.admin.records import end_decision, put_mark, record_decision
-from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, NewDecision
+from rolebundle.contracts.memory import CheckAnswer, CheckRequest, NewDecision
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.provider import Unavailable
 from rolebundle.engine import Engine

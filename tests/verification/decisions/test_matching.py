@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import Constraint
 from rolebundle.contracts.terms import DECISION_EFFECTS, DecisionEffect
-from rolebundle.verification.decisions.commands import command_lines, matching_pattern
-from rolebundle.verification.decisions.intent import Intent, only_reads
-from rolebundle.verification.decisions.matching import Match, Rule, match
+from rolebundle.verification.decisions import (
+    Intent,
+    Match,
+    Rule,
+    command_lines,
+    match,
+    matching_pattern,
+    only_reads,
+)
 from support.intents import DECISIONS, UNRELATED
 
 

@@ -11,14 +11,14 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
-from rolebundle.admin.audit import set_audit
 from rolebundle.admin.purges import PurgeSelection, plan_of, purge_documents
-from rolebundle.contracts.decisions import DecisionRecord, NewDecision
+from rolebundle.admin.records import set_audit
+from rolebundle.contracts.memory import DecisionRecord, NewDecision
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.records.publications import decision_name
-from rolebundle.verification.decisions.records import (
+from rolebundle.storage.publications import decision_name
+from rolebundle.verification.decisions import (
     end_decision,
     find_decision,
     list_decisions,

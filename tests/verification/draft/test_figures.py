@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.text.figures import find_figures
-from rolebundle.verification.draft.figures import check_figures
+from rolebundle.verification.figures import check_figures
 
 # Evidence, and a draft that states the same in another notation.
 SAME = [

@@ -11,7 +11,7 @@ import pytest
 from rolebundle.contracts.verification import Verification, VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
-from rolebundle.verification.draft.judge import Judge
+from rolebundle.verification.judge import Judge
 from support.corpora import NOW, build, document
 from support.embedding_server import EmbeddingServer, Handler
 

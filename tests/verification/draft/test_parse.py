@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.verification.draft.parse import Sentence, parse_draft
+from rolebundle.verification.draft import Sentence, parse_draft
 
 
 def sentences(text: str) -> list[str]:

@@ -7,8 +7,8 @@ import random
 from collections.abc import Iterator
 from itertools import islice
 
-from rolebundle.verification.draft.parse import parse_draft
-from rolebundle.verification.draft.quotes import QuoteResult, check_quote, is_term
+from rolebundle.verification.draft import parse_draft
+from rolebundle.verification.quotes import QuoteResult, check_quote, is_term
 from support.amounts import rounds
 from support.quote_cases import Case, honest, tampered
 

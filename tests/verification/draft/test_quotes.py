@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import pytest
 
-from rolebundle.contracts.document import Passage
-from rolebundle.verification.draft.parse import parse_draft
-from rolebundle.verification.draft.quotes import check_quote
+from rolebundle.contracts.documents import Passage
+from rolebundle.verification.draft import parse_draft
+from rolebundle.verification.quotes import check_quote
 from support.values import passage
 
 GUIDE = """## Uploads

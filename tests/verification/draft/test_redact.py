@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.verification import Finding, FindingCode, Span
-from rolebundle.verification.draft.findings import validated_draft
-from rolebundle.verification.draft.parse import Sentence
+from rolebundle.verification.draft import Sentence
+from rolebundle.verification.findings import validated_draft
 
 TEXT = "One is true. Two is not. Three is.\n\n- Four is a lie.\n- Five is true.\n"
 SENTENCES = tuple(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.verification.draft.quotes import tokens_of
+from rolebundle.verification.quotes import tokens_of
 
 SAME = [
     ("“Don’t”", '"Don\'t"'),

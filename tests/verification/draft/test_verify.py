@@ -151,8 +151,8 @@ class TestTheAnswer:
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch, redact: bool
     ) -> None:
         """Each look at the clock finds it a second later."""
-        monkeypatch.setattr("rolebundle.verification.draft.verify.monotonic", count().__next__)
-        monkeypatch.setattr("rolebundle.verification.draft.verify.DEFAULT_SECONDS", 2.0)
+        monkeypatch.setattr("rolebundle.verification.verify.monotonic", count().__next__)
+        monkeypatch.setattr("rolebundle.verification.verify.DEFAULT_SECONDS", 2.0)
         remainder = f"{FALSE}\n\n{HELMET}"
         draft = f"{LIFETIME}\n\n{HELMET}\n\n{remainder}"
         answer = verified(engine, draft, whole_corpus=True, require=["quotes"], redact=redact)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.verification.gate.content import content_of
+from rolebundle.verification.gate_files import content_of
 from support.amounts import lengths, linear_time
 
 NAMES = ("a.md", "a.rst", "a.txt", "a.js", "a.py", "a.yaml", "a.html", "a.po", "Makefile", "a.xyz")

@@ -19,8 +19,8 @@ from rolebundle.contracts.schema import SCHEMAS
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
 from rolebundle.interfaces.servers.operations import METHODS, TOOLS
-from rolebundle.verification.gate.contract import load_contract
-from rolebundle.verification.gate.files import NotReadable, read_regular
+from rolebundle.verification.gate import load_contract
+from rolebundle.verification.gate_files import NotReadable, read_regular
 from support.commands import invoke
 from support.corpora import build, set_policy
 from support.corpora import document as plain_document
@@ -259,7 +259,7 @@ def test_white_space_and_repetition_are_no_size(
 def test_a_contract_that_names_too_many_files_does_not_start(
     db: Path, contract: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rolebundle.verification.gate.files.MAX_MATCHES", 2)
+    monkeypatch.setattr("rolebundle.verification.gate_files.MAX_MATCHES", 2)
     write(contract.parent, {f"{n}.md": "text" for n in range(3)})
     with pytest.raises(ConfigurationError, match="too many files"):
         start(db, contract, criteria(exists("*.md")))

@@ -17,7 +17,7 @@ from rolebundle.admin import Admin
 from rolebundle.admin.records import set_policy, start_gate
 from rolebundle.contracts.gate import GateReport
 from rolebundle.errors import StorageError
-from rolebundle.verification.gate.hooks import BLOCKS, answer_stop
+from rolebundle.verification.gate import BLOCKS, answer_stop
 from support.commands import Outcome, invoke
 from support.gate_scenarios import CHANGED_REPORT, REPORT, write
 

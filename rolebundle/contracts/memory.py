@@ -1,0 +1,331 @@
+"""What people and agents add to a corpus: decisions, marks and remembered facts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self, get_args
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from rolebundle.contracts.base import Contract, list_of
+from rolebundle.contracts.bundle import Constraint
+from rolebundle.contracts.documents import ShortLine, UtcEndText, UtcText
+from rolebundle.contracts.overlay import RoleId
+from rolebundle.contracts.request import AGENT_DESCRIPTION, MAX_ALSO, Name, Reference
+from rolebundle.contracts.terms import (
+    DEFAULT_SCOPE,
+    Action,
+    Authority,
+    DecisionEffect,
+    MarkState,
+    Origin,
+    Ruling,
+    Sensitivity,
+    TrustTier,
+)
+
+MAX_STATEMENT_CHARACTERS = 1_000
+_JOINERS = "\u200c\u200d"
+
+
+def one_line(text: str) -> str:
+    """The text on one line.
+
+    Raises:
+        ValueError: it has characters that cannot be shown, which could hide something.
+    """
+    line = " ".join(text.split())
+    if not "".join(character for character in line if character not in _JOINERS).isprintable():
+        raise ValueError("has characters that cannot be shown")
+    return line
+
+
+Statement = Annotated[
+    str,
+    StringConstraints(max_length=MAX_STATEMENT_CHARACTERS, pattern=r"\S"),
+    AfterValidator(one_line),
+]
+"""A sentence or two, kept on one line."""
+PersonName = Annotated[Name, AfterValidator(one_line)]
+
+
+class MarkRequest(Contract):
+    """A request to mark a passage or a document."""
+
+    id: Reference = Field(
+        description="path:start-end, path, chunk_id or document_id, from an answer."
+    )
+    state: MarkState | Literal["unverified"] = Field(
+        description="disputed (it may be wrong) or unverified (removes your own mark). Only a "
+        "person marks what is rejected or verified: rejected, tool_verified, supervisor_verified."
+    )
+    reason: Statement = Field(description="Why, in a sentence. Other readers see it.")
+    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+
+
+class MarkRecord(Contract):
+    """A mark.
+
+    Attributes:
+        kind: what is marked.
+        target: its chunk_id or document_id.
+        state: ``unverified`` if the mark was removed by the request that this answers.
+        marked_at: ISO 8601 in UTC.
+        ended: whether the text has changed or is gone since, so that the mark does not count.
+    """
+
+    kind: Literal["chunk", "document"]
+    target: str
+    state: MarkState | Literal["unverified"]
+    marked_by: str
+    authority: Authority
+    reason: str
+    marked_at: str
+    ended: bool = False
+
+
+MarkList = list_of(MarkRecord, "marks", "MarkList", "`mark list`.")
+
+
+DecisionStatus = Literal["active", "proposed"]
+DecisionState = Literal[
+    "active", "proposed", "not_yet_valid", "expired", "superseded", "ended", "erased"
+]
+MAX_INTENT_CHARACTERS = 100_000
+MAX_ABOUT = 50
+
+IntentText = Annotated[str, StringConstraints(max_length=MAX_INTENT_CHARACTERS, pattern=r"\S")]
+Scope = Annotated[ShortLine, AfterValidator(one_line)]
+AboutWords = Annotated[
+    list[Annotated[ShortLine, AfterValidator(one_line)]], Field(max_length=MAX_ABOUT)
+]
+
+
+class NewDecision(Contract):
+    """A decision that is to be recorded. The descriptions are the help of the command line."""
+
+    text: Statement = Field(description="The decision, in a sentence.")
+    scope: Scope = Field(
+        DEFAULT_SCOPE, description="Who it is for: agents that see this scope. Default: shared."
+    )
+    status: DecisionStatus = Field(
+        "active", description="A proposed decision is listed and has no effect. Default: active."
+    )
+    effect: DecisionEffect | None = Field(
+        None,
+        description="What it does at most: block only for a command that matches, require_approval "
+        "for a word of about, warn for a likeness. Default: block with commands, else warn.",
+    )
+    action: Action | None = Field(
+        None, description="The only action that it is about. Default: every action."
+    )
+    about: AboutWords = Field(
+        [],
+        description="The words by which other people may name the thing, separated by commas; any "
+        "one of them triggers the reminder. Example: spam filter, junk mail, rspamd",
+    )
+    commands: AboutWords = Field(
+        [],
+        description="A glob pattern over a shell command, as in 'restic forget*'; * is any text.",
+    )
+    reason: Statement | None = Field(None, description="Why it was decided.")
+    valid_from: UtcText | None = Field(None, description="ISO 8601. Default: now.")
+    valid_until: UtcEndText | None = Field(
+        None, description="ISO 8601; a date is included. Default: for ever."
+    )
+    supersedes: list[str] = Field(
+        [], description="A decision of the same scope that it replaces: a number, or an id."
+    )
+    decided_by: PersonName = Field(description="Who decided it.")
+
+
+class DecisionEnd(Contract):
+    """Who ends a decision, and why."""
+
+    ended_by: PersonName
+    reason: Statement
+
+
+class DecisionRecord(Contract):
+    """A recorded decision.
+
+    Attributes:
+        id: ``SCOPE-NUMBER``.
+        text: empty if a purge has erased it.
+        state: whether it has an effect at the time of the answer, or why not.
+        supersedes: ids of the decisions that it replaces.
+        recorded_at: when it was recorded; times are ISO 8601 in UTC.
+        ended_by: who ended it; missing if it was not ended.
+    """
+
+    id: str
+    text: str
+    scope: str
+    state: DecisionState
+    effect: DecisionEffect
+    action: Action | None = None
+    about: list[str]
+    commands: list[str]
+    reason: str
+    supersedes: list[str]
+    decided_by: str
+    authority: Authority
+    valid_from: str
+    valid_until: str | None = None
+    recorded_at: str
+    ended_by: str | None = None
+    end_reason: str | None = None
+    ended_at: str | None = None
+
+
+DecisionList = list_of(DecisionRecord, "decisions", "DecisionList", "`decisions list`.")
+
+
+class CheckRequest(Contract):
+    """A request to find the decisions that may apply to what somebody is about to do."""
+
+    intent: IntentText | None = Field(None, description="What you will do, in a sentence or two.")
+    command: IntentText | None = Field(None, description="The shell command, if it is one.")
+    also: Annotated[list[IntentText], Field(max_length=MAX_ALSO)] = Field(
+        [], description="Other wordings of it."
+    )
+    action: Action | None = Field(
+        None,
+        description="execute changes something, external_send leaves the organization.",
+    )
+    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+    role: RoleId | None = Field(
+        None,
+        description="Your role. Documents that it forbids do not count.",
+    )
+
+    @model_validator(mode="after")
+    def _has_an_intent(self) -> Self:
+        if self.intent is None and self.command is None:
+            raise ValueError("give intent or command")
+        return self
+
+
+CheckVerdict = Literal["none_found", "warn", "require_approval", "block"]
+CHECK_VERDICTS: tuple[CheckVerdict, ...] = get_args(CheckVerdict)
+"""The mildest first."""
+
+
+class ActionRule(Contract):
+    """What the policy's trust table says of an action.
+
+    Attributes:
+        risk: of the action, 1 to 4.
+        rulings: by the origin of the documents that the action is based on.
+    """
+
+    action: Action
+    risk: int
+    rulings: dict[Origin, Ruling]
+
+
+class CheckAnswer(Contract):
+    """The answer to `check`. It is advice: rolebundle does not see what is done.
+
+    Attributes:
+        verdict: the strictest of what follows; none_found says nothing of what is allowed.
+        message: the verdict in words, and the next step.
+        decisions: the active decisions that may apply, the strictest first. Those without a verdict
+            are about the same thing, and for information.
+        policies: what the trust table says of the action; empty if the request names none.
+        degraded: why only words were compared, and no meanings; missing if both were.
+        advisory: says that this is advice.
+        checked_at: the time of the answer, ISO 8601 in UTC.
+    """
+
+    verdict: CheckVerdict
+    message: str
+    decisions: list[Constraint]
+    policies: list[ActionRule]
+    degraded: str | None = None
+    advisory: str
+    checked_at: str
+
+
+MAX_FACT_CHARACTERS = 2_000
+"""A fact is a statement and not a document."""
+
+
+def _plain_lines(text: str) -> str:
+    """The text with plain line ends, and nothing around it.
+
+    Raises:
+        ValueError: it has control characters.
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    if any(character < " " and character not in "\n\t" for character in lines):
+        raise ValueError("has control characters")
+    return lines
+
+
+FactText = Annotated[
+    str,
+    StringConstraints(max_length=MAX_FACT_CHARACTERS, pattern=r"\S"),
+    AfterValidator(_plain_lines),
+]
+
+
+class RememberRequest(Contract):
+    """A request to file a fact with its source."""
+
+    fact: FactText = Field(
+        description="The fact, in one or a few sentences that can be understood alone."
+    )
+    source: Reference = Field(
+        description="A path:start-end or chunk_id from an answer, or the http(s) address of a page."
+    )
+    scope: Annotated[Name, StringConstraints(pattern=r"^[^\x00-\x1f]+$")] | None = Field(
+        None,
+        description="The scope that the fact belongs to. Default: that of its source.",
+    )
+    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+
+
+class RememberedFact(Contract):
+    """A fact as it was filed.
+
+    Attributes:
+        state: ``stored``; ``counted`` if the same fact was there already; ``quarantined`` if the
+            scan found an attack in it, so that no agent sees it until a person releases it.
+        locator: where the fact is cited.
+        source: where it comes from: ``path:start-end`` or an address.
+        fact: the text, with secrets masked and without hidden characters.
+        count: how often it was filed.
+        first_at, last_at: when it was filed first and last; ISO 8601 in UTC.
+        flags: the kinds of what the scan found in it; null for nothing.
+    """
+
+    state: Literal["stored", "counted", "quarantined"]
+    document_id: str
+    chunk_id: str
+    locator: str
+    source: str
+    fact: str
+    scope: str
+    sensitivity: Sensitivity
+    trust_tier: TrustTier
+    count: int
+    first_at: str
+    last_at: str
+    flags: list[str] | None = None
+
+
+class FactRecord(RememberedFact):
+    """A fact as its owner sees it.
+
+    Attributes:
+        remembered_by: who filed it first.
+        promoted_by: who promoted it; null if nobody did.
+        source_is_gone: whether the corpus has no more the document that it cites.
+    """
+
+    remembered_by: str
+    promoted_by: str | None = None
+    source_is_gone: bool = False
+
+
+FactList = list_of(FactRecord, "facts", "FactList", "`remember list`.")

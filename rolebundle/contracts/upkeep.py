@@ -1,0 +1,570 @@
+"""The answers of the owner's commands: drafts, backups, purges, replicas, indexes."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from rolebundle.contracts.base import Contract, list_of
+from rolebundle.contracts.bundle import CorpusState, Fallback
+from rolebundle.contracts.memory import PersonName
+from rolebundle.contracts.status import IndexStatus
+from rolebundle.contracts.terms import RejectionCode
+
+DraftState = Literal["written", "planned", "kept"]
+"""``written``; ``planned``: only proposed (``--dry-run``); ``kept``: it was there already."""
+
+
+class DraftFile(Contract):
+    """A file of settings. ``content`` is its text; empty if it was kept."""
+
+    path: str
+    state: DraftState
+    content: str = ""
+
+
+class InitReport(Contract):
+    """`init`.
+
+    Attributes:
+        folder: the folder that was looked at.
+        files: number of files that an ingest would read.
+        left_out: number of files and folders that an ingest leaves out by their name or size, by
+            code.
+        sources: number of files by source id, as the proposed manifest declares them; without files
+            that declare their source. Empty if a manifest was kept.
+        document_types: number of files by document type, as the proposed manifest declares them;
+            without files of no type. Empty if a manifest was kept.
+        drafts: the files that were written, or would be.
+        remarks: what a person should know.
+        next: the next commands.
+    """
+
+    folder: str
+    files: int
+    left_out: dict[str, int]
+    sources: dict[str, int]
+    document_types: dict[str, int]
+    drafts: list[DraftFile]
+    remarks: list[str] = []
+    next: list[str]
+
+
+class OverlayDraftReport(Contract):
+    """`overlay new`.
+
+    Attributes:
+        role_id: the role.
+        draft: the file.
+        remarks: what a person should know.
+        next: the next commands.
+    """
+
+    role_id: str
+    draft: DraftFile
+    remarks: list[str] = []
+    next: list[str]
+
+
+class TriedPassage(Contract):
+    """A passage that is selected with the role or without it.
+
+    Attributes:
+        rank_without: its rank without the role, from 1; ``None`` if it is not selected.
+        rank_with: its rank with the role, from 1; ``None`` if it is not selected.
+        score_without: its final score without the role; ``None`` if it is not selected.
+        score_with: its final score with the role; ``None`` if it is not selected.
+        moved_by: the rules and terms of the overlay that raised or lowered it.
+        code: why the role does not get it; ``None`` if it does, or if no lane proposed it.
+        notes: explanation of the code.
+    """
+
+    chunk_id: str
+    document_id: str
+    source_id: str
+    title: str | None = None
+    locator: str | None = None
+    rank_without: int | None = None
+    rank_with: int | None = None
+    score_without: float | None = None
+    score_with: float | None = None
+    moved_by: list[str]
+    code: RejectionCode | None = None
+    notes: str | None = None
+
+
+class OverlayTrial(Contract):
+    """`overlay try`: the answers to one task with a role and without one.
+
+    Attributes:
+        generated_at: the time that ages are measured against, ISO 8601 in UTC.
+        role_share: the share of the role's terms in the final score of this task, in [0, 1].
+        overlap: Jaccard index of the selected passages, in [0, 1].
+        rules_used: number of passages of the role's answer by rule or term of the overlay.
+        passages: by rank with the role, then without it.
+        fallback: the verdict on the role's answer.
+    """
+
+    task_text: str
+    role_id: str
+    overlay_digest: str
+    generated_at: str
+    corpus: CorpusState | None = None
+    role_share: float
+    overlap: float
+    rules_used: dict[str, int]
+    passages: list[TriedPassage]
+    fallback: Fallback | None = None
+
+
+class BackedUpFile(Contract):
+    """A file of a backup. ``sha256`` is hexadecimal."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+class BackupManifest(Contract):
+    """What a backup holds: the file FILE.manifest.json beside it.
+
+    Attributes:
+        version: of this format.
+        created_at: ISO 8601 in UTC.
+        corpus_id: identity of the corpus.
+        schema_version: version of its schema.
+        generation: how many writes it had.
+        documents: number of documents; ``chunks`` likewise.
+        policy_digest: digest of the policy in the corpus; empty if it has none.
+        overlays: digest of each role's overlay at that time. The overlays are not in the backup.
+        corpus: the corpus file.
+        audit: the audit's file; null if there was none.
+        audit_head: ``seq:hash`` of the audit's last row; empty if there was no intact audit.
+    """
+
+    version: Literal[1] = 1
+    created_at: str
+    corpus_id: str
+    schema_version: int
+    generation: int
+    documents: int
+    chunks: int
+    policy_digest: str
+    overlays: dict[str, str]
+    corpus: BackedUpFile
+    audit: BackedUpFile | None
+    audit_head: str
+
+
+class BackupReport(Contract):
+    """`corpus backup`.
+
+    Attributes:
+        location: path of the backup.
+        files: the paths of all of its files.
+        manifest: what it holds.
+        removed: paths of older backups that the rotation removed.
+        warnings: what the owner should look at.
+    """
+
+    location: str
+    files: list[str]
+    manifest: BackupManifest
+    removed: list[str] = []
+    warnings: list[str] = []
+
+
+class RestoreReport(Contract):
+    """`corpus restore`.
+
+    Attributes:
+        backup: path of the backup.
+        location: path of the corpus that it replaces.
+        done: false if this is only what `--yes` would do.
+        created_at: when the backup was made; empty if it has no manifest.
+        documents: number of documents in the backup; ``chunks`` likewise.
+        replaced: under which name the former file is kept; null if there was none, or not yet done.
+        audit: ``kept`` if the present audit stays, because it continues that of the backup;
+            ``restored`` if that of the backup takes its place; ``none`` if there is none.
+        purges_undone: number of purges after the backup, whose documents come back.
+        overlays_changed: roles whose overlay differs from that at the time of the backup.
+    """
+
+    backup: str
+    location: str
+    done: bool
+    created_at: str
+    documents: int
+    chunks: int
+    replaced: str | None
+    audit: Literal["kept", "restored", "none"]
+    purges_undone: int
+    overlays_changed: list[str]
+
+
+CheckState = Literal["ok", "warning", "problem"]
+
+
+class DoctorCheck(Contract):
+    """One check. ``remedy`` is what to do, such as a command; empty if there is nothing to do."""
+
+    name: str
+    state: CheckState
+    message: str
+    remedy: str = ""
+
+
+class DoctorReport(Contract):
+    """`corpus doctor`.
+
+    Attributes:
+        location: path of the corpus file.
+        sound: whether no check found a problem. Warnings do not count.
+        checks: all checks, in a fixed order.
+    """
+
+    location: str
+    sound: bool
+    checks: list[DoctorCheck]
+
+
+class RepairReport(Contract):
+    """`corpus doctor --repair`.
+
+    Attributes:
+        location: path of the corpus file.
+        repaired: false if it was sound, so that nothing was done.
+        kept: under which name the damaged file is kept; null if nothing was done.
+        documents: number of documents that were saved; ``chunks`` likewise.
+        lost: ``document_id`` and ``path`` of documents that were not saved, as far as they are
+            known; damage may have changed them. The next ingest reads them again from their files.
+        roots: the folders of the saved files; to be ingested again.
+        notes: what else was lost, and what to do.
+    """
+
+    location: str
+    repaired: bool
+    kept: str | None = None
+    documents: int = 0
+    chunks: int = 0
+    lost: list[dict[str, str]] = []
+    roots: list[str] = []
+    notes: list[str] = []
+
+
+PurgeState = Literal["pending", "done"]
+Obstacle = Literal["", "reader", "writer", "disk", "publisher", "staging"]
+
+
+class PublishedCopy(Contract):
+    """The last replica that was published to a target, and may hold what is purged.
+
+    Whoever pulled it keeps it until the next `replica pull` after ``next_step``.
+
+    Attributes:
+        target: where it was published to.
+        agent: for whom; empty: for everyone who can read it.
+        generation: of the replica.
+        published_at: ISO 8601 in UTC, as all times; empty if the publish that built the file anew
+            was not completed.
+        refuses_at: from then on copies that were not renewed give no answers. Their bytes stay.
+        next_step: the command that replaces it.
+    """
+
+    target: str
+    agent: str
+    generation: int
+    published_at: str
+    refuses_at: str
+    next_step: str
+
+
+class Receipt(Contract):
+    """How much was erased. No field is derived from the erased content: the id is random.
+
+    ``publications`` comes from the publisher's own records, and is not stored with the receipt.
+
+    Attributes:
+        purged_at: ISO 8601 in UTC.
+        documents: number of erased documents; ``chunks`` and ``vectors`` likewise.
+        state: ``pending`` means that nothing erased can be retrieved any more, but copies of its
+            bytes may still be in the corpus file or the files beside it. ``done`` means that none
+            are.
+        waiting_for: what prevented the erasing of these copies; empty if ``done``.
+        publications: those that ever held something of it. Of a purge that is completed later,
+            those that were not renewed since any purge of what they held.
+    """
+
+    id: str
+    purged_at: str
+    documents: int
+    chunks: int
+    vectors: int
+    state: PurgeState
+    waiting_for: Obstacle = ""
+    publications: list[PublishedCopy] = []
+
+
+class PurgeResult(Contract):
+    """`corpus purge`.
+
+    Attributes:
+        receipts: one for each purge that was done or is pending.
+        returning: files on disk that the next ingest would add again.
+        backups: backup files that may still contain the documents.
+        backups_deleted: how many backups were deleted.
+    """
+
+    receipts: list[Receipt]
+    returning: list[str]
+    backups: list[str]
+    backups_deleted: int
+
+
+class PurgePreview(Contract):
+    """`corpus purge --dry-run`: what would be erased. Without names only ``backups`` is there.
+
+    Attributes:
+        backups: backup files that may contain the documents.
+        documents: number of documents; ``chunks`` and ``vectors`` likewise.
+        decision_ids: ids of the decisions.
+        facts: the ids of remembered facts among them that are erased because they cite another one.
+        returning: files on disk that the next ingest would add again.
+        publications: those that ever held something of it.
+    """
+
+    backups: list[str]
+    documents: int | None = None
+    chunks: int | None = None
+    vectors: int | None = None
+    document_ids: list[str] | None = None
+    decision_ids: list[str] | None = None
+    facts: list[str] | None = None
+    returning: list[str] | None = None
+    publications: list[PublishedCopy] | None = None
+
+
+class PublishedIndex(Contract):
+    """An embedding index of a replica: its model, and the version of the chunker."""
+
+    provider: str
+    model: str
+    model_digest: str
+    dimensions: int
+    chunker: str
+
+
+class ReplicaManifest(Contract):
+    """What a replica holds, and for how long it may answer. Times are ISO 8601 in UTC.
+
+    Attributes:
+        version: of this format.
+        publisher: the name that the publisher gave itself.
+        agent: the only agent that the replica answers; empty if it answers everyone.
+        corpus_id: identity of the publisher's corpus, and of the replica.
+        publication: identity of the publication: a hash of its target. Generations of different
+            publications cannot be compared.
+        generation: counts the changes of what the replica holds.
+        purge_generation: counts the purges of what this replica, or an earlier one of the same
+            publication, held.
+        content_digest: digest of every row of every table as it is stored, indexes included.
+        packed_digest: SHA-256 of the compressed file beside the manifest; empty if there is none.
+        unpacked_bytes: size of what is in that file.
+        schema_version: version of the schema.
+        documents: number of documents; ``chunks`` likewise.
+        quarantined: how many documents only the quarantine keeps from this agent.
+        indexes: the embedding indexes.
+        overlays: role → digest of the publisher's overlay. The overlays are not in the replica.
+        policy_digest: digest of the policy in the replica; empty if it has none.
+        published_at: when it was published.
+        expires_at: from then on no `replica pull` accepts it, and its answers have the warning
+            ``REPLICA_STALE``.
+        refuses_at: from then on it gives no answers.
+    """
+
+    version: Literal[1] = 1
+    publisher: PersonName
+    agent: str
+    corpus_id: str
+    publication: str = ""
+    generation: int
+    purge_generation: int
+    content_digest: str
+    packed_digest: str = ""
+    unpacked_bytes: int = 0
+    schema_version: int
+    documents: int
+    chunks: int
+    quarantined: int
+    indexes: list[PublishedIndex]
+    overlays: dict[str, str]
+    policy_digest: str
+    published_at: str
+    expires_at: str
+    refuses_at: str
+
+
+class SignedManifest(Contract):
+    """A manifest with its signature.
+
+    Attributes:
+        key_id: the first 16 hexadecimal digits of the SHA-256 of the raw public key.
+        signature: Ed25519, in base64, over the manifest as JSON with sorted keys, without blanks,
+            in ASCII.
+    """
+
+    manifest: ReplicaManifest
+    key_id: str
+    signature: str
+
+
+class StoreHistory(Contract):
+    """The older states of a replica in the store that it was published to.
+
+    Versions, snapshots and backups that the store makes by itself are not seen.
+
+    Attributes:
+        erased: the states that were removed.
+        left: the states that are still there.
+        problem: why states are left, or are not known; empty if there was none.
+    """
+
+    erased: list[str] = []
+    left: list[str] = []
+    problem: str = ""
+
+
+class PublishReport(Contract):
+    """`replica publish`.
+
+    Attributes:
+        target: where the replica is published.
+        manifest: the manifest in the replica.
+        key_id: of the key that signed it.
+        former_key_id: of the key that signed the last one; empty if there was none.
+        changed: whether the replica holds something else than the last one.
+        moved_bytes: how many bytes the transport wrote or sent.
+        history: if the replica lacks something that the last one held, the older states in the
+            store that were removed, and those that were not; else null.
+    """
+
+    target: str
+    manifest: ReplicaManifest
+    key_id: str
+    former_key_id: str
+    changed: bool
+    moved_bytes: int
+    history: StoreHistory | None = None
+
+
+class PullReport(Contract):
+    """`replica pull`.
+
+    Attributes:
+        source: where the replica was published.
+        location: path of the replica on this machine.
+        state: ``updated`` if it was replaced, ``current`` if it is the published one already.
+        manifest: the manifest in the replica.
+        key_id: of the key that signed it.
+        former_generation: the generation that was replaced; null if there was no replica.
+        moved_bytes: how many bytes the transport read or received.
+        overlays_changed: roles whose overlay on this machine differs from the publisher's.
+        overlays_missing: roles of the publisher that have no overlay on this machine.
+    """
+
+    source: str
+    location: str
+    state: Literal["updated", "current"]
+    manifest: ReplicaManifest
+    key_id: str
+    former_generation: int | None
+    moved_bytes: int
+    overlays_changed: list[str] = []
+    overlays_missing: list[str] = []
+
+
+class ModelIdentity(NamedTuple):
+    """Everything about a model that its vectors depend on.
+
+    Attributes:
+        digest: identifies the version of the model.
+        query_prefix: text that is put before a query.
+        passage_prefix: text that is put before a passage.
+    """
+
+    provider: str
+    model: str
+    digest: str
+    dimensions: int
+    query_prefix: str = ""
+    passage_prefix: str = ""
+
+
+class IndexIdentity(NamedTuple):
+    """What the vectors of an index depend on.
+
+    Attributes:
+        model: the model.
+        chunker: version of the chunker and of the text that is embedded for a chunk.
+        normalization: ``unit`` if vectors have length 1.
+    """
+
+    model: ModelIdentity
+    chunker: str
+    normalization: str = "unit"
+
+
+class Noise(NamedTuple):
+    """What a model's cosines of a question and a passage mean, measured on a fixed text sample.
+
+    Attributes:
+        floor: 95 of 100 unrelated pairs have at most this cosine, in [−1, 1].
+        related: 90 of 100 related pairs have at most this cosine, in [−1, 1].
+    """
+
+    floor: float
+    related: float
+
+    def closeness(self, cosine: float) -> float:
+        """Where a cosine lies between the two, in [0, 1]."""
+        width = max(self.related - self.floor, 1e-6)
+        return min(1.0, max(0.0, (cosine - self.floor) / width))
+
+
+class EmbedResult(Contract):
+    """`corpus embed`.
+
+    Attributes:
+        embedded: number of chunks that were embedded in this run.
+        waiting: number of chunks without a vector.
+        recall: recall of the approximate index on a sample, in [0, 1]; null if none was built.
+        fast: whether the approximate index is used; null if none was built.
+    """
+
+    embedded: int
+    waiting: int
+    recall: float | None = None
+    fast: bool | None = None
+
+
+class EmbedPlan(Contract):
+    """`embed --dry-run`: an estimate of a run.
+
+    Attributes:
+        chunks: number of chunks in the corpus.
+        waiting: number of chunks to embed.
+        seconds: duration.
+        bytes: growth of the corpus file.
+    """
+
+    chunks: int
+    waiting: int
+    seconds: float
+    bytes: int
+
+
+EmbeddingIndexes = list_of(
+    IndexStatus,
+    "indexes",
+    "EmbeddingIndexes",
+    "`corpus embed list`: the embedding indexes of the corpus.",
+)

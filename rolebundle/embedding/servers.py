@@ -1,0 +1,621 @@
+"""Models of servers on this machine: embeddings and reranking by OpenAI's and Jina's API."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import isfinite
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+import httpcore
+import httpx
+
+from rolebundle.contracts.upkeep import ModelIdentity
+from rolebundle.embedding.network import BoundedBackend, Limits, is_loopback
+from rolebundle.embedding.provider import (
+    PROBE_TEXT,
+    Matrix,
+    ProviderSpec,
+    batches,
+    fingerprint,
+    prefixes_for,
+    prepared,
+    unit_vectors,
+)
+from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
+from rolebundle.text.words import counted
+
+MAX_RESPONSE_BYTES = 32 << 20
+"""The largest answer that is read: 64 vectors of 8,192 dimensions are 13 MB as JSON."""
+
+# A refused connection is tried twice more, in case the server is restarting. A busy server is tried
+# more often. Each pause is three times as long as the one before.
+_FIRST_PAUSE = 0.1
+_MAX_RETRIES_DOWN = 2
+_MAX_RETRIES_BUSY = 4
+_BUSY_STATUSES = frozenset({429, 502, 503, 504})
+
+_PORTS = {"http": 80, "https": 443}
+_LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
+_MAX_DETAIL_CHARS = 200
+
+_START_HINT = "start the model server and run the same command again, or use --lexical-only"
+_BUSY_HINT = (
+    "wait until the model server is ready and run the same command again, or use --lexical-only"
+)
+_URL_HINT = "check that the URL is that of an embedding server"
+_VECTORS_HINT = "check the model and its server, then run the same command again"
+
+# Servers agree neither on the status (400, 413, 422, 500) nor on the words:
+# Ollama: "the input length exceeds the context length" (400; 500 in some versions)
+# llama.cpp: "input is too large to process. increase the physical batch size", "input is larger
+#   than the max context size. skipping" (500), "exceed_context_size_error" (400)
+# vLLM: "This model's maximum context length is 512 tokens" (400)
+# text-embeddings-inference: "`inputs` must have less than 512 tokens" (413, 422)
+_OVER_CONTEXT = re.compile(
+    r"context.(length|size|window)|maximum context|too large to process"
+    r"|(less|more|fewer) than \d+ tokens|too many tokens",
+    re.IGNORECASE,
+)
+
+
+def permitted_url(url: str, allow_host: str = "") -> str:
+    """The URL of a model server with its port and without a final slash, if it is permitted.
+
+    No name is looked up and no connection is made.
+
+    Args:
+        url: ``http://host:port`` or ``https://host:port``, with a path if the server has one.
+        allow_host: the only host besides this machine that is permitted, by its name or address
+            as the URL writes it.
+
+    Raises:
+        UsageError: ``bad_url``.
+        EmbedderError: ``host_not_local``, if the host is neither this machine nor ``allow_host``.
+    """
+    parts, port = parse_url(url)
+    host = (parts.hostname or "").rstrip(".")
+    if not is_loopback(host) and host != allow_host.casefold().strip("[]").rstrip("."):
+        raise EmbedderError(
+            "host_not_local",
+            f"the model server at {host} is not on this machine; documents would be sent to it",
+            f"use an address on 127.0.0.1, or permit it: ROLEBUNDLE_EMBED_ALLOW_HOST={host}",
+        )
+    shown_host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown_host}:{port}{parts.path.rstrip('/')}"
+
+
+def server_error(code: str, server: str, what: str, hint: str = _URL_HINT) -> EmbedderError:
+    """The error for what a server does, with the next step."""
+    return EmbedderError(code, f"the model server at {server} {what}", hint)
+
+
+def parse_url(url: str) -> tuple[SplitResult, int]:
+    """The parts of a model server's URL, and its port.
+
+    Raises:
+        UsageError: ``bad_url``.
+    """
+    hint = "write it as http://127.0.0.1:PORT"
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _PORTS.get(parts.scheme, 0)
+    except ValueError as error:
+        raise UsageError("bad_url", f"the model server's URL: {error}", hint) from None
+    # The URL is not repeated here: it may hold a password.
+    if parts.username is not None or parts.password is not None:
+        raise UsageError(
+            "bad_url",
+            "the model server's URL contains a user name or a password",
+            "remove it; put a key into an environment variable",
+        )
+    host = (parts.hostname or "").strip(".")
+    is_http = parts.scheme in _PORTS and port and host and host.isascii()
+    if not is_http or parts.query or parts.fragment:
+        raise UsageError("bad_url", f"not the URL of a model server: {url!r}", hint)
+    return parts, port
+
+
+def local_url(url: str) -> str:
+    """The URL with an address of this machine in place of one that means every address.
+
+    Raises:
+        UsageError: ``bad_url``.
+    """
+    parts, port = parse_url(url)
+    replaced = _LOOPBACK_OF.get(parts.hostname or "")
+    return url if replaced is None else f"{parts.scheme}://{replaced}:{port}{parts.path}"
+
+
+def bounded_client(url: str, deadline_seconds: float) -> httpx.Client:
+    """An httpx client for the server at a permitted URL."""
+    return httpx.Client(base_url=url, **client_settings(url, deadline_seconds))
+
+
+def client_settings(url: str, deadline_seconds: float) -> dict[str, Any]:
+    """The arguments that make an ``httpx.Client`` a bounded one."""
+    return {
+        "transport": BoundedTransport(url, deadline_seconds),
+        "follow_redirects": False,
+        "trust_env": False,
+        # Only the transport's deadline applies.
+        "timeout": None,
+    }
+
+
+class BoundedTransport(httpx.BaseTransport):
+    """Send a request and return its whole answer, or raise a coded error.
+
+    It holds no state between requests, so threads may share it.
+
+    Args:
+        server: the server's URL, for messages.
+        deadline_seconds: for one request, including its retries.
+    """
+
+    def __init__(self, server: str, deadline_seconds: float) -> None:
+        self._server = server
+        self._deadline_seconds = deadline_seconds
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request and read its answer to the end.
+
+        Raises:
+            EmbedderError: ``embedder_down``, ``embedder_timeout``, ``server_busy``,
+                ``redirect_refused``, ``response_too_large``, ``bad_response``.
+        """
+        deadline = time.monotonic() + self._deadline_seconds
+        attempt = 0
+        while True:
+            try:
+                return self._send(request, deadline)
+            except _TransientError as failure:
+                pause = max(_FIRST_PAUSE * 3**attempt, failure.min_pause)
+                if attempt >= failure.max_retries or time.monotonic() + pause >= deadline:
+                    raise failure.error from failure.__cause__
+            time.sleep(pause)
+            attempt += 1
+
+    def _send(self, request: httpx.Request, deadline: float) -> httpx.Response:
+        late = server_error(
+            "embedder_timeout",
+            self._server,
+            f"did not finish its answer in {self._deadline_seconds:g} seconds",
+            "try again when it is less busy, or use a faster model, or --lexical-only",
+        )
+        most = f"sent more than {MAX_RESPONSE_BYTES >> 20} MiB in one answer"
+        large = server_error("response_too_large", self._server, most)
+        limits = Limits(deadline, late, most_bytes=MAX_RESPONSE_BYTES, large=large)
+        try:
+            with httpcore.ConnectionPool(network_backend=BoundedBackend(limits)) as pool:
+                response = pool.request(
+                    request.method,
+                    str(request.url),
+                    headers=_plain_headers(request),
+                    content=request.read(),
+                )
+        except httpcore.TimeoutException as error:
+            raise late from error
+        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
+            if isinstance(error, httpcore.ProtocolError) and limits.received:
+                what = f"sent an answer that was cut off or is not HTTP ({error})"
+                look = f"{_URL_HINT}, and look at its log"
+                broken = server_error("bad_response", self._server, what, look)
+            else:
+                what = f"cannot be reached ({error})"
+                broken = server_error("embedder_down", self._server, what, _START_HINT)
+            raise _TransientError(broken, _MAX_RETRIES_DOWN) from error
+        return _checked_response(response, self._server)
+
+
+class _TransientError(Exception):
+    """A failure that may be over in a moment.
+
+    Args:
+        error: what to raise if it is not.
+        max_retries: how often the request is worth sending again.
+        min_pause: seconds to wait before the next attempt.
+    """
+
+    def __init__(self, error: EmbedderError, max_retries: int, min_pause: float = 0.0) -> None:
+        super().__init__(error.code)
+        self.error = error
+        self.max_retries = max_retries
+        self.min_pause = min_pause
+
+
+def _plain_headers(request: httpx.Request) -> list[tuple[bytes, bytes]]:
+    """The request's headers, asking for no compression and no kept connection."""
+    fixed = {b"accept-encoding": b"identity", b"connection": b"close"}
+    other_headers = [
+        (name, value) for name, value in request.headers.raw if name.lower() not in fixed
+    ]
+    return [*other_headers, *fixed.items()]
+
+
+def _checked_response(response: httpcore.Response, server: str) -> httpx.Response:
+    headers = httpx.Headers(response.headers)
+    if 300 <= response.status < 400:
+        raise server_error(
+            "redirect_refused",
+            server,
+            f"answered with a redirect (status {response.status}), "
+            "and redirects are not followed: texts would be sent to another address",
+            "give the URL that the server itself listens on",
+        )
+    if response.status in _BUSY_STATUSES:
+        what = f"is busy or not ready (status {response.status})"
+        busy = server_error("server_busy", server, what, _BUSY_HINT)
+        # The header may hold a date instead of seconds; then the growing pauses are enough.
+        retry_after = headers.get("retry-after", "")
+        min_pause = float(retry_after) if retry_after.isdecimal() else 0.0
+        raise _TransientError(busy, _MAX_RETRIES_BUSY, min_pause)
+    if headers.get("content-encoding", "identity").casefold() != "identity":
+        what = "sent a compressed answer, which was not asked for"
+        raise server_error("bad_response", server, what)
+    kind = {"content-type": headers["content-type"]} if "content-type" in headers else None
+    return httpx.Response(response.status, headers=kind, content=response.content)
+
+
+def error_detail(body: str) -> str:
+    """The server's own description of a failure.
+
+    Servers send ``{"error": "…"}``, ``{"error": {"message": "…"}}``, ``{"message": "…"}``,
+    ``{"detail": "…"}`` or plain text. Any other JSON is returned as it is, and HTML as an empty
+    text.
+    """
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        return "" if "<" in body[:100] else body
+    # Each key that exists leads one level down; the order is that of the nested shape.
+    for key in ("error", "message", "detail"):
+        if isinstance(content, dict):
+            content = content.get(key, content)
+    return content if isinstance(content, str) else json.dumps(content)
+
+
+def status_error(
+    status: int, detail: str, *, server: str, model: str, missing_hint: str, context: int | None
+) -> EmbedderError:
+    """The error for an HTTP status that is not a success.
+
+    Args:
+        status: the HTTP status.
+        detail: the server's own description, or an empty text.
+        server: its URL.
+        model: the requested model.
+        missing_hint: how to put a missing model on this server.
+        context: the model's context in tokens, if known.
+    """
+    detail_text = f": {_one_line(detail)}" if detail.strip() else ""
+    if _OVER_CONTEXT.search(detail):
+        limit = f" of {context} tokens" if context else ""
+        return EmbedderError(
+            "input_too_long",
+            f"a text is longer than the context{limit} of {model}{detail_text}",
+            "ingest again with smaller chunks (--chunk-size 400), or use a "
+            "model with a longer context",
+        )
+    if status == 404 and "model" in detail.casefold():
+        return server_error("model_missing", server, f"has no model {model}", missing_hint)
+    if status in {401, 403}:
+        code, what = "key_refused", f"refused access (status {status})"
+        hint = (
+            "put the key of an OpenAI-compatible server into the environment variable "
+            "ROLEBUNDLE_OPENAI_KEY"
+        )
+    elif status >= 500:
+        code, what = "server_error", f"failed (status {status}){detail_text}"
+        hint = "look at the server's log, then run the same command again"
+    else:
+        code, what = "request_refused", f"refused the request (status {status}){detail_text}"
+        hint = "check the URL, and that this server and model can embed"
+    return server_error(code, server, what, hint)
+
+
+def unreadable_error(server: str, reason: str) -> EmbedderError:
+    """The error for an answer that does not follow the API."""
+    return server_error("bad_response", server, f"did not answer as its API says: {reason}")
+
+
+def _vectors_matrix(rows: object, expected: int, dimensions: int | None, server: str) -> Matrix:
+    """A server's vectors as a float32 matrix of shape ``(expected, dimensions)``.
+
+    :func:`rolebundle.embedding.provider.unit_vectors` checks the values.
+
+    Args:
+        rows: the vectors as they were parsed from JSON.
+        expected: how many texts were sent.
+        dimensions: the length of the model's vectors, or None if it is not known yet.
+        server: its URL.
+
+    Raises:
+        EmbedderError: the rows are not vectors of numbers, or their count or length is wrong.
+    """
+    import numpy as np
+
+    if not isinstance(rows, Sequence) or len(rows) != expected:
+        count = counted(len(rows) if isinstance(rows, Sequence) else 0, "vector")
+        what = f"returned {count} for {counted(expected, 'text')}"
+        raise server_error("embedding_count", server, what, _VECTORS_HINT)
+    lengths = {len(row) if isinstance(row, Sequence) else 0 for row in rows}
+    is_expected = lengths == {dimensions} if dimensions else len(lengths) == 1
+    if not is_expected or 0 in lengths:
+        what = f"returned vectors of {sorted(lengths)} dimensions"
+        what += f", the model has {dimensions}" if dimensions else ""
+        raise server_error("embedding_dimensions", server, what, _VECTORS_HINT)
+    try:
+        # A number too large for float32 becomes infinite here; unit_vectors refuses it.
+        with np.errstate(over="ignore"):
+            matrix = np.array(rows, dtype=np.float64).astype(np.float32)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise unreadable_error(server, "its vectors are not lists of numbers") from error
+    if matrix.ndim != 2:
+        raise unreadable_error(server, "its vectors are not lists of numbers")
+    return matrix
+
+
+class ServerProvider:
+    """One model of one server: what all such models have in common.
+
+    A provider gives the identity of its model, and ``_rows``.
+    """
+
+    parallel_batches = 1
+    batch_size = 512
+    texts_per_request: int
+    url: str
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
+        raise NotImplementedError
+
+    def _rows(self, texts: Sequence[str]) -> object:
+        """The vectors that the server returns for prepared texts."""
+        raise NotImplementedError
+
+    def _check_unchanged(self) -> None:
+        """Raise EmbedderError if the server has another model of this name by now."""
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
+        return self._embed(texts, self.identity.passage_prefix)
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
+        return self._embed(texts, self.identity.query_prefix)
+
+    def _embed(self, texts: Sequence[str], prefix: str) -> Matrix:
+        import numpy as np
+
+        dimensions = self.identity.dimensions
+        rows = [
+            self._request(prepared(batch, prefix), dimensions)
+            for batch in batches(texts, self.texts_per_request)
+        ]
+        if rows:
+            self._check_unchanged()
+        return np.concatenate([np.zeros((0, dimensions), dtype=np.float32), *rows])
+
+    def _request(self, texts: Sequence[str], dimensions: int | None = None) -> Matrix:
+        return _vectors_matrix(self._rows(texts), len(texts), dimensions, self.url)
+
+
+def _one_line(text: str) -> str:
+    printable = "".join(character if character.isprintable() else " " for character in text)
+    line = " ".join(printable.split())
+    return line if len(line) <= _MAX_DETAIL_CHARS else line[:_MAX_DETAIL_CHARS] + " …"
+
+
+class OpenAIServer:
+    """A server with OpenAI's API. It is first contacted when it is asked.
+
+    The key is read from the environment for each request and not stored.
+
+    Args:
+        url: the server, with or without ``/v1`` at its end.
+        allow_host: the only host besides this machine that may be the server.
+        key_variable: the environment variable that may hold the server's key; empty for none.
+        deadline_seconds: for one request, including its retries.
+
+    Raises:
+        UsageError: ``bad_url``.
+        EmbedderError: ``host_not_local``.
+    """
+
+    def __init__(
+        self, url: str, *, allow_host: str, key_variable: str, deadline_seconds: float
+    ) -> None:
+        self.url = permitted_url(url.rstrip("/").removesuffix("/v1"), allow_host)
+        self._key_variable = key_variable
+        self._client = bounded_client(self.url, deadline_seconds)
+
+    def ask(
+        self, method: str, path: str, body: object = None, *, model: str = ""
+    ) -> Mapping[str, Any]:
+        """The JSON object that the server answers.
+
+        Args:
+            method: of HTTP.
+            path: from the server's root.
+            body: sent as JSON.
+            model: the model, for messages; empty for the server's only one.
+
+        Raises:
+            EmbedderError: the server failed, or did not answer with an object.
+            ConfigurationError: ``bad_key``.
+        """
+        key = self._key()
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        response = self._client.request(method, path, json=body, headers=headers)
+        if not response.is_success:
+            raise status_error(
+                response.status_code,
+                self._without_key(error_detail(response.text)),
+                server=self.url,
+                model=model or "its only model",
+                missing_hint="load the model in the server, or name one of its /v1/models",
+                context=None,
+            )
+        try:
+            content = response.json()
+        except (ValueError, RecursionError):
+            kind = response.headers.get("content-type", "no content type")
+            raise unreadable_error(self.url, f"not JSON ({self._without_key(kind)})") from None
+        if not isinstance(content, dict):
+            raise unreadable_error(self.url, "JSON, but not an object")
+        return content
+
+    def _key(self) -> str:
+        key = os.environ.get(self._key_variable, "").strip()
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise ConfigurationError(
+                "bad_key",
+                f"{self._key_variable} holds characters that an HTTP header cannot contain",
+                f"set {self._key_variable} to the key alone",
+            )
+        return key
+
+    def _without_key(self, text: str) -> str:
+        # A server may repeat the key in its error.
+        key = self._key()
+        return text.replace(key, "[key]") if key else text
+
+
+class OpenAICompatibleProvider(ServerProvider):
+    """One model of one server. The server is first contacted when it is used.
+
+    Args:
+        spec: its name, empty for the only model of the server; and the server, with or without
+            ``/v1`` at its end.
+    """
+
+    # The default limit of text-embeddings-inference; other servers accept as many or more.
+    texts_per_request = 32
+
+    def __init__(self, spec: ProviderSpec) -> None:
+        self._spec = spec
+        self._server = server_of(spec)
+        self.url = self._server.url
+
+    def __repr__(self) -> str:
+        return f"OpenAICompatibleProvider({self._spec.model!r}, {self.url!r})"
+
+    @cached_property
+    def identity(self) -> ModelIdentity:
+        """The model, identified by the fingerprint of its vector for a fixed text.
+
+        The API reports neither a digest nor the dimensions, and some servers accept any name and
+        use the model that they run.
+        """
+        vector = self._request([PROBE_TEXT])
+        dimensions = vector.shape[1]
+        digest = fingerprint(unit_vectors(vector, 1, dimensions))
+        prefixes = prefixes_for(self._model, self._spec.prefixes)
+        return ModelIdentity("openai", self._model, digest, dimensions, *prefixes)
+
+    @cached_property
+    def _model(self) -> str:
+        if self._spec.model:
+            return self._spec.model
+        entries = self._server.ask("GET", "/v1/models").get("data")
+        ids = [entry.get("id") for entry in entries or [] if isinstance(entry, Mapping)]
+        names = [name for name in ids if isinstance(name, str)]
+        if len(names) != 1:
+            raise ConfigurationError(
+                "model_not_named",
+                f"the server at {self.url} has {len(names)} models: "
+                f"{', '.join(names) or 'it lists none'}",
+                "name the model, as in openai:MODEL",
+            )
+        return names[0]
+
+    def _rows(self, texts: Sequence[str]) -> object:
+        body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
+        answer = self._server.ask("POST", "/v1/embeddings", body, model=self._spec.model)
+        data = answer.get("data")
+        if isinstance(data, list) and len(data) != len(texts):
+            return data  # Whoever reads them reports the wrong count.
+        return in_order(data, "embedding", len(texts), self.url, "vectors")
+
+
+def server_of(spec: ProviderSpec) -> OpenAIServer:
+    """The server of a spec. It is not contacted."""
+    return OpenAIServer(
+        spec.url,
+        allow_host=spec.allow_host,
+        key_variable=spec.key_variable,
+        deadline_seconds=spec.deadline_seconds,
+    )
+
+
+def in_order(data: object, key: str, expected: int, server: str, name: str) -> list[object]:
+    """The values of the entries of an answer, by their ``index``, which begins with 0.
+
+    Raises:
+        EmbedderError: the answer has not exactly one entry for each index.
+    """
+    if not isinstance(data, list) or not all(isinstance(entry, Mapping) for entry in data):
+        raise unreadable_error(server, f"its answer has no list of {name}")
+    if len(data) != expected:
+        raise unreadable_error(server, f"it has {len(data)} {name} for {expected} texts")
+    places = [entry.get("index") for entry in data]
+    if not all(type(place) is int for place in places) or sorted(places) != [*range(expected)]:
+        raise unreadable_error(server, f"the indexes of its {name} are not those of the texts")
+    by_place = dict(zip(places, (entry.get(key) for entry in data), strict=True))
+    return [by_place[place] for place in range(expected)]
+
+
+MAX_PASSAGES = 4
+"""Passages of one request. On a busy processor a small cross-encoder may take a second for each."""
+
+
+class RerankServer:
+    """One cross-encoder of one server. The server is first contacted when it scores.
+
+    Args:
+        spec: the model's name, empty for the server's only one; and the server.
+
+    Raises:
+        UsageError: ``bad_url``.
+        EmbedderError: ``host_not_local``.
+    """
+
+    def __init__(self, spec: ProviderSpec) -> None:
+        self._server = server_of(spec)
+        # The API reports no version of the model. It has no vectors, so no dimensions either.
+        self.identity = ModelIdentity("rerank", spec.model, digest="", dimensions=0)
+
+    def scores(self, question: str, passages: Sequence[str]) -> list[float]:
+        """The scores of passages, in their order: finite, of any range.
+
+        Args:
+            question: the task.
+            passages: at most ``MAX_PASSAGES``. A passage is read whole or refused, if the server
+                lets its client decide.
+
+        Raises:
+            EmbedderError: the server failed, or its answer is not one score for each passage.
+            ConfigurationError: ``bad_key``.
+        """
+        [query, *texts], model = prepared([question, *passages], ""), self.identity.model
+        body = {"model": model, "query": query, "documents": texts, "top_n": len(texts)}
+        results = self._server.ask("POST", "/v1/rerank", body, model=model).get("results")
+        found = in_order(results, "relevance_score", len(texts), self._server.url, "scores")
+        return [self._score(value) for value in found]
+
+    def _score(self, value: object) -> float:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            try:
+                if isfinite(value):
+                    return float(value)
+            except OverflowError:  # an integer beyond every float
+                pass
+        raise unreadable_error(self._server.url, "a score is not a finite number")

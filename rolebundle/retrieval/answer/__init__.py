@@ -1,1 +1,0 @@
-"""What an answer says besides its passages: why each is there, warnings, and what to do next."""

@@ -1,0 +1,248 @@
+"""A document as the corpus has it: its passages as they are indexed, and what it is related to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from rolebundle.contracts.documents import DocumentMetadata, Passage, Superseder
+from rolebundle.contracts.upkeep import Noise
+from rolebundle.errors import CorpusCorrupt
+from rolebundle.retrieval.candidate import Hit
+from rolebundle.retrieval.lookup import ReferenceScope, readable_passages, resolve_reference
+from rolebundle.retrieval.rank import estimated_tokens
+from rolebundle.storage import documents, vector_index, vector_search
+from rolebundle.storage import documents as supersession
+from rolebundle.storage.check import verify_documents, verify_passages
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import DocumentName
+from rolebundle.storage.passages import (
+    chunk_texts,
+    passages_by_rowid,
+    passages_of_documents,
+    search_hints,
+)
+from rolebundle.storage.publications import PUBLISHED
+from rolebundle.storage.vector_index import EmbeddingIndex
+
+MAX_PASSAGES = 50
+"""How many passages are shown at once."""
+MAX_NEIGHBOURS = 8
+_NEIGHBOURS_TO_READ = 64
+"""How many of the nearest passages are looked at if a role may not read all of them."""
+
+ReplacedState = Literal["replaced", "refused", "missing"]
+"""Whether a document replaces what it claims to: yes; no, it may not; or that is not there."""
+
+
+class InspectedPassage(NamedTuple):
+    """A passage as the indexes have it.
+
+    Attributes:
+        place: its number in the document, from 1.
+        title: the title under which it is indexed and embedded.
+        hints: words under which it is found besides its text. They are not embedded.
+        tokens: how many tokens it has for a model, estimated.
+        has_vector: whether it is in the active index; ``None`` if there is no index.
+    """
+
+    passage: Passage
+    place: int
+    title: str
+    hints: tuple[str, ...]
+    tokens: int
+    has_vector: bool | None
+
+
+class Replaced(NamedTuple):
+    """What a document claims to replace: an id, or a path that is not in the corpus."""
+
+    name: str
+    state: ReplacedState
+
+
+class Neighbours(NamedTuple):
+    """The passages of other documents that are nearest to one passage.
+
+    Attributes:
+        chunk_id: the passage.
+        model: ``provider:model`` of the vectors; empty if there is no index.
+        nearest: the passages with their cosines, the nearest first.
+        noise: what the model's cosines mean; ``None`` if that was not measured.
+        problem: why there are none; empty if they were searched.
+    """
+
+    chunk_id: str
+    model: str = ""
+    nearest: Sequence[Hit] = ()
+    noise: Noise | None = None
+    problem: str = ""
+
+
+class DocumentInspection(NamedTuple):
+    """A document, and one page of its passages.
+
+    Attributes:
+        path: of its file within the root.
+        location: of its file on this machine; empty if it lies on another one, or for an agent that
+            must not learn it.
+        passages: those from ``first`` on.
+        first: place of the first one, from 1.
+        total: how many passages the document has.
+        chunk_id: the passage that was asked for; empty if none was, or if it is gone.
+        superseded_by: what replaces the document.
+        ignored_claims: ids of documents that claim to replace it, and may not.
+    """
+
+    document: DocumentMetadata
+    path: str
+    location: str
+    passages: list[InspectedPassage]
+    first: int
+    total: int
+    chunk_id: str
+    superseded_by: tuple[Superseder, ...]
+    ignored_claims: tuple[str, ...]
+    replaces: list[Replaced]
+    neighbours: Neighbours
+
+
+def inspect_document(
+    corpus: Corpus,
+    reference: str,
+    chunk_id: str,
+    first: int,
+    scope: ReferenceScope,
+) -> DocumentInspection:
+    """Describe a document.
+
+    Args:
+        corpus: an open corpus, in a read transaction.
+        reference: a document id or a path, or a chunk id.
+        chunk_id: a passage of it. The page has this passage, and its neighbours are searched;
+            without one, those of the first passage of the page.
+        first: place of the first passage of the page, from 1, if no passage was named.
+        scope: what may be named. Passages that no role may read are left out.
+
+    Raises:
+        UsageError: no document or passage has this reference, or it names several documents.
+        AccessDenied: ``role_denied``: no passage may be read.
+        CorpusCorrupt: a passage or the document is not what was stored.
+    """
+    named = documents.documents_named(corpus, reference, ())
+    if len(named) != 1:
+        found = resolve_reference(corpus, reference, scope)
+        passage = found.passages[0]
+        chunk_id = chunk_id or (passage.chunk_id if found.kind == "chunk" else "")
+        named = documents.documents_named(corpus, passage.document.document_id, ())
+    row = named[0].row
+    verify_documents(corpus, [row])
+    [(name, document, _)] = documents.listed_documents(corpus, [row])
+    all_passages = passages_of_documents(corpus, [row])
+    places = {passage.rowid: place for place, passage in enumerate(all_passages, start=1)}
+    passages = readable_passages(reference, all_passages, scope)
+    numbers = {passage.chunk_id: number for number, passage in enumerate(passages)}
+    number = numbers.get(chunk_id, max(0, min(first, len(passages)) - 1))
+    start = number - number % MAX_PASSAGES
+    chosen = passages[numbers[chunk_id]] if chunk_id in numbers else None
+    page = passages[start : start + MAX_PASSAGES]
+    verify_passages(corpus, [passage.rowid for passage in page])
+    index = vector_index.active_index(corpus)
+    newer, ignored = supersession.superseders(corpus, [row])
+    return DocumentInspection(
+        document=document,
+        path=name.path,
+        location=_location(name, scope),
+        passages=_inspected(corpus, index, page, places),
+        first=start + 1,
+        total=len(passages),
+        chunk_id=chosen.chunk_id if chosen else "",
+        superseded_by=newer.get(row, ()),
+        ignored_claims=ignored.get(row, ()),
+        replaces=_replaced(corpus, row, document),
+        neighbours=_neighbours(corpus, index, chosen or next(iter(page), None), places, scope),
+    )
+
+
+def _location(name: DocumentName, scope: ReferenceScope) -> str:
+    is_shown = scope.absolute and not name.location.startswith(PUBLISHED)
+    return name.location if is_shown else ""
+
+
+def _inspected(
+    corpus: Corpus,
+    index: EmbeddingIndex | None,
+    passages: Sequence[Passage],
+    places: dict[int, int],
+) -> list[InspectedPassage]:
+    rowids = [passage.rowid for passage in passages]
+    titles = {text.rowid: text.title for text in chunk_texts(corpus, rowids)}
+    hints = search_hints(corpus, rowids)
+    vectors = vector_index.vectors_of(corpus, index, rowids) if index else None
+    return [
+        InspectedPassage(
+            passage,
+            places[passage.rowid],
+            titles[passage.rowid],
+            hints[passage.rowid],
+            estimated_tokens(passage.content),
+            None if vectors is None else passage.rowid in vectors,
+        )
+        for passage in passages
+    ]
+
+
+def _replaced(corpus: Corpus, row: int, document: DocumentMetadata) -> list[Replaced]:
+    claims = supersession.claims_of(corpus, row)
+    newer, _ = supersession.superseders(corpus, [claim.row for claim in claims])
+    replaced = {
+        claim.document_id
+        for claim in claims
+        if any(new.document_id == document.document_id for new in newer.get(claim.row, ()))
+    }
+    present = {claim.name for claim in claims}
+    return [
+        *(
+            Replaced(name, "replaced" if name in replaced else "refused")
+            for name in dict.fromkeys(claim.document_id for claim in claims)
+        ),
+        *(Replaced(name, "missing") for name in document.supersedes if name not in present),
+    ]
+
+
+def _neighbours(
+    corpus: Corpus,
+    index: EmbeddingIndex | None,
+    passage: Passage | None,
+    own: dict[int, int],
+    scope: ReferenceScope,
+) -> Neighbours:
+    if passage is None:
+        return Neighbours("", problem="the document has no passage")
+    neighbours = Neighbours(passage.chunk_id)
+    if index is None:
+        return neighbours._replace(
+            problem="there is no embedding index; run `rolebundle corpus embed`"
+        )
+    model = f"{index.identity.model.provider}:{index.identity.model.model}"
+    neighbours = neighbours._replace(model=model, noise=index.noise)
+    vector = vector_index.vectors_of(corpus, index, [passage.rowid]).get(passage.rowid)
+    if vector is None:
+        return neighbours._replace(problem="the passage waits for its vector")
+    limit = MAX_NEIGHBOURS if scope.may_read is None else _NEIGHBOURS_TO_READ
+    try:
+        # The document's own passages are among the nearest.
+        hits = vector_search.search(corpus, index, vector, limit + len(own))
+    except CorpusCorrupt:
+        return neighbours._replace(
+            problem="the vectors are damaged; run `rolebundle corpus doctor`"
+        )
+    cosines = {rowid: cosine for rowid, cosine in hits if rowid not in own}
+    passages = passages_by_rowid(corpus, [*cosines][:limit])
+    verify_passages(corpus, [*passages])
+    nearest = [
+        Hit(passages[rowid], cosine=cosine)
+        for rowid, cosine in cosines.items()
+        if rowid in passages and scope.reads(passages[rowid])
+    ]
+    return neighbours._replace(nearest=nearest[:MAX_NEIGHBOURS])

@@ -1,0 +1,443 @@
+"""`ls` and `grep`: documents below a path, and lines with a text."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from time import perf_counter
+from typing import NamedTuple
+
+from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.lookup import (
+    FoundLine,
+    FoundLines,
+    ListedDocument,
+    Listing,
+    Lookup,
+    LookupFailure,
+    Lookups,
+)
+from rolebundle.contracts.request import (
+    DEFAULT_LINES,
+    DEFAULT_LISTED,
+    MAX_REFERENCES,
+    GrepRequest,
+    ListRequest,
+)
+from rolebundle.errors import AccessDenied, Interrupted, UsageError
+from rolebundle.retrieval.bundle import passage_mark
+from rolebundle.retrieval.lookup import ReferenceScope, has_lines_of_file, look_up
+from rolebundle.retrieval.source_files import shown_path
+from rolebundle.scan import linear
+from rolebundle.storage import documents
+from rolebundle.storage.check import verify_documents, verify_passages
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import DocumentName
+from rolebundle.storage.passages import (
+    PlacedText,
+    passages_by_rowid,
+    passages_of_documents,
+    placed_texts,
+)
+from rolebundle.text.paths import matches
+from rolebundle.text.references import MAX_SUGGESTIONS, is_glob, may_be_stored, similar_names
+
+READ_AT_ONCE = 100
+FACTS = "remembered"
+"""How a prefix begins that names remembered facts. Others name documents only."""
+
+
+def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) -> Listing:
+    """One page of the documents below a path or of a source, ordered by id.
+
+    Args:
+        corpus: an open corpus.
+        request: what is listed.
+        scope: what the prefix may name. Documents that no role may read are left out.
+
+    Raises:
+        UsageError: ``not_found``: no document has this prefix.
+        CorpusCorrupt: a document is not what was stored.
+    """
+    limit = request.limit or DEFAULT_LISTED
+    after = request.after or ""
+    if request.prefix is None and scope.may_read is None and may_be_stored(after):
+        # Only what is shown is read: a large corpus has many names.
+        named = later = documents.document_names(corpus, after=after, limit=limit + 1)
+    else:
+        named = _matching(corpus, request.prefix or "", scope)
+        later = [name for name in named if name.document_id > after]
+    readable = _first_readable(corpus, later, limit + 1, scope)
+    if not readable and request.prefix and not _first_readable(corpus, named, 1, scope):
+        raise _nothing_below(corpus, request.prefix, scope)
+    page = readable[:limit]
+    rows = [name.row for name in page]
+    verify_documents(corpus, rows)
+    return Listing(
+        documents=[
+            ListedDocument(
+                document_id=name.document_id,
+                source_id=name.source_id,
+                path=name.path,
+                title=document.title,
+                trust_tier=document.trust_tier,
+                updated_at=document.updated_at,
+                inferred_at=document.inferred_at,
+                chunks=chunks,
+                absolute_path=shown_path(name.location, name.path) if scope.absolute else None,
+            )
+            for name, document, chunks in documents.listed_documents(corpus, rows)
+        ],
+        next=page[-1].document_id if len(readable) > limit else None,
+    )
+
+
+def documents_below(corpus: Corpus, prefix: str, scope: ReferenceScope) -> list[DocumentName]:
+    """The documents below a path or of a source, or those that a glob matches, ordered by id.
+
+    Raises:
+        UsageError: ``not_found``: no role of the agent may read any; not for an empty prefix.
+    """
+    named = _matching(corpus, prefix, scope)
+    if prefix and not _first_readable(corpus, named, 1, scope):
+        raise _nothing_below(corpus, prefix, scope)
+    return named
+
+
+def look_up_all(
+    corpus: Corpus,
+    references: Sequence[str],
+    scope: ReferenceScope,
+    *,
+    outline: bool = False,
+    section: str | None = None,
+) -> Lookups:
+    """Look up references and globs; what several of them name comes once.
+
+    Args:
+        corpus: an open corpus.
+        references: each as for :func:`look_up`, or a glob of paths or ids.
+        scope: what they may name.
+        outline: whether only the headings of each document are given.
+        section: the heading of each document whose text is looked up.
+    """
+    found: dict[tuple[str, ...], Lookup] = {}
+    failures: list[LookupFailure] = []
+    for reference in dict.fromkeys(_expanded(corpus, references, scope)):
+        if isinstance(reference, LookupFailure):
+            failures.append(reference)
+            continue
+        try:
+            lookup = look_up(corpus, reference, scope, outline=outline, section=section)
+            parts = (f"{passage.chunk_id} {passage.locator}" for passage in lookup.passages)
+            found.setdefault((lookup.kind, lookup.document.document_id, *parts), lookup)
+        except (UsageError, AccessDenied) as error:
+            failures.append(_failure(reference, error))
+    return Lookups(lookups=[*found.values()], failures=failures)
+
+
+def _expanded(
+    corpus: Corpus, references: Sequence[str], scope: ReferenceScope
+) -> list[str | LookupFailure]:
+    expanded: list[str | LookupFailure] = []
+    for reference in references:
+        if not is_glob(reference) or documents.documents_named(corpus, reference, ()):
+            expanded.append(reference)
+            continue
+        matching = _matching(corpus, reference, scope)
+        readable = _first_readable(corpus, matching, MAX_REFERENCES + 1, scope)
+        expanded += [name.document_id for name in readable[:MAX_REFERENCES]]
+        if len(readable) > MAX_REFERENCES:
+            error = UsageError(
+                "too_many_documents",
+                f"{reference}: matches more than {MAX_REFERENCES} documents",
+                "the first ones are here; list the others with ls, or use a narrower glob",
+            )
+            expanded.append(_failure(reference, error))
+        if not readable:
+            expanded.append(_failure(reference, _nothing_below(corpus, reference, scope)))
+    return expanded
+
+
+def _failure(reference: str, error: UsageError | AccessDenied) -> LookupFailure:
+    return LookupFailure(
+        reference=reference, code=error.code, message=error.message, hint=error.hint
+    )
+
+
+def _matching(corpus: Corpus, prefix: str, scope: ReferenceScope) -> list[DocumentName]:
+    """The documents below a path or of a source, or those that a glob matches, ordered by id."""
+    if not may_be_stored(prefix):
+        return []
+    # Facts are many, and agents file them: whoever wants them asks for them.
+    named = documents.document_names(corpus, facts=prefix.startswith(FACTS))
+    if prefix in ("", ".") and not (scope.absolute and scope.folder and prefix):
+        return named
+    if is_glob(prefix):
+        globs = [prefix, *scope.locations(prefix)]
+        return [
+            name
+            for name in named
+            if any(
+                matches(glob, spelling) for glob in globs for spelling in _spellings(name, scope)
+            )
+        ]
+    folders = [prefix.removeprefix("./").rstrip("/")]
+    folders += [place for place in scope.locations(prefix) if place != os.sep]
+    return [
+        name
+        for name in named
+        if name.source_id in folders
+        or any(
+            spelling == folder or spelling.startswith(f"{folder}/")
+            for folder in folders
+            for spelling in _spellings(name, scope)
+        )
+    ]
+
+
+def _spellings(name: DocumentName, scope: ReferenceScope) -> tuple[str, ...]:
+    names = (name.document_id, name.path)
+    return (*names, name.location) if scope.absolute else names
+
+
+def _first_readable(
+    corpus: Corpus, named: Sequence[DocumentName], count: int, scope: ReferenceScope
+) -> list[DocumentName]:
+    """The first ``count`` of these documents that a role of the agent may read."""
+    if scope.may_read is None:
+        return [*named[:count]]
+    found: list[DocumentName] = []
+    for start in range(0, len(named), READ_AT_ONCE):
+        part = named[start : start + READ_AT_ONCE]
+        passages = passages_of_documents(corpus, [name.row for name in part])
+        readable = {passage.document.document_id for passage in passages if scope.may_read(passage)}
+        found += [name for name in part if name.document_id in readable]
+        if len(found) >= count:
+            break
+    return found[:count]
+
+
+def _nothing_below(corpus: Corpus, prefix: str, scope: ReferenceScope) -> UsageError:
+    named = documents.document_names(corpus)
+    known = {(folder, folder) for name in named for folder in _folders(name)}
+    names = [*sorted(known), *((name.document_id, name.path) for name in named)]
+    near = [] if scope.may_read else similar_names(prefix, names)[:MAX_SUGGESTIONS]
+    return UsageError(
+        "not_found",
+        f"{prefix}: no document has this path, source or id in this corpus",
+        f"did you mean {' or '.join(near)}?" if near else "list all documents with ls",
+    )
+
+
+def _folders(name: DocumentName) -> list[str]:
+    """The source of a document, and the folder of its file within the root."""
+    folder = name.path.rpartition("/")[0]
+    return [name.source_id, folder] if folder else [name.source_id]
+
+
+MAX_SECONDS = 10.0
+"""How long the texts may be searched; 20,000 passages take a tenth of a second. Only texts that the
+agent may read are timed, so that the bound does not depend on others."""
+
+
+MAX_SHOWN = 300
+"""So many characters of a longer line are shown."""
+_EACH_LINE = "(?m)"
+"""``^`` and ``$`` match at each line."""
+_ESCAPE = re.compile(r"\\(?:[pP](?:\{[^}]*\}|.)|.)", re.DOTALL)
+
+
+class _Hit(NamedTuple):
+    """A line that was found: its document and its number among the lines found in it, from 1; the
+    chunk that has it, its line in the file (``None`` if it has none), and what is shown of it.
+    """  # noqa: D205
+
+    document_id: str
+    number: int
+    rowid: int
+    line: int | None
+    shown: str
+
+    @property
+    def position(self) -> str:
+        """``after`` of the lines behind this one."""
+        return f"{self.number}:{self.document_id}"
+
+
+def find_lines(corpus: Corpus, request: GrepRequest, scope: ReferenceScope) -> FoundLines:
+    """One page of the lines with a text, ordered by document id, then as in the document.
+
+    Args:
+        corpus: an open corpus.
+        request: what is searched for, and where.
+        scope: what the prefix may name. Passages that no role may read are not searched.
+
+    Raises:
+        UsageError: ``bad_pattern``; ``not_found``: no document has this prefix.
+        Interrupted: ``search_too_long``.
+        CorpusCorrupt: a passage that has such a line, or its document, is not what was stored.
+    """
+    pattern = LinePattern(request.pattern, is_regex=request.regex)
+    number, after = _position(request.after)
+    limit = request.limit or DEFAULT_LINES
+    with corpus.interruptible():
+        named = documents_below(corpus, request.prefix or "", scope)
+        later = [name for name in named if name.document_id >= after]
+        hits = (
+            hit
+            for hit in _hits(corpus, pattern, later, scope)
+            if hit.document_id > after or hit.number > number
+        )
+        page = [*islice(hits, limit + 1)]
+        shown = page[:limit]
+        rowids = [*{hit.rowid for hit in shown}]
+        verify_passages(corpus, rowids)
+        passages = passages_by_rowid(corpus, rowids)
+    return FoundLines(
+        lines=[_line(hit, passages[hit.rowid]) for hit in shown],
+        next=shown[-1].position if len(page) > limit else None,
+    )
+
+
+def _position(after: str | None) -> tuple[int, str]:
+    """The number and the document of the line that a page begins behind."""
+    number, colon, document = (after or "0:").partition(":")
+    if colon and number.isdecimal() and number.isascii() and len(number) < 10:
+        return int(number), document
+    raise UsageError(
+        "bad_request", "after: is no `next` of an answer of grep", "leave it out for the first page"
+    )
+
+
+def _hits(
+    corpus: Corpus, pattern: LinePattern, named: list[DocumentName], scope: ReferenceScope
+) -> Iterator[_Hit]:
+    seconds = 0.0
+    for first in range(0, len(named), READ_AT_ONCE):
+        part = named[first : first + READ_AT_ONCE]
+        texts = _readable_texts(corpus, [name.row for name in part], scope)
+        for name in part:
+            number = last_line = 0
+            for text in texts.get(name.row, ()):
+                corpus.raise_if_interrupted()
+                started = perf_counter()
+                matches = [*pattern.find(text.content)]
+                seconds += perf_counter() - started
+                if seconds > MAX_SECONDS:
+                    raise Interrupted(
+                        "search_too_long",
+                        f"pattern: the search takes longer than {MAX_SECONDS:g} seconds",
+                        "search only a folder or source, or with a simpler expression",
+                    )
+                has_lines = has_lines_of_file(text.content, text.start_line, text.end_line)
+                for place, shown in matches:
+                    line = text.start_line + place if has_lines else None
+                    # Chunks may overlap.
+                    if line is None or line > last_line:
+                        last_line, number = line or last_line, number + 1
+                        yield _Hit(name.document_id, number, text.rowid, line, shown)
+
+
+def _readable_texts(
+    corpus: Corpus, documents: list[int], scope: ReferenceScope
+) -> dict[int, list[PlacedText]]:
+    texts = placed_texts(corpus, documents)
+    if scope.may_read is None:
+        return texts
+    passages = passages_of_documents(corpus, documents)
+    readable = {passage.rowid for passage in filter(scope.reads, passages)}
+    return {
+        document: [text for text in placed if text.rowid in readable]
+        for document, placed in texts.items()
+    }
+
+
+def _line(hit: _Hit, passage: Passage) -> FoundLine:
+    lines = f"{passage.start_line}-{passage.end_line}" if hit.line is None else str(hit.line)
+    return FoundLine(
+        locator=f"{passage.path}:{lines}",
+        document_id=hit.document_id,
+        chunk_id=passage.chunk_id,
+        text=hit.shown,
+        flags=list(passage.flags) or None,
+        mark=passage_mark(passage),
+        superseded_by=[newer.document_id for newer in passage.superseded_by] or None,
+    )
+
+
+# -- the pattern ---------------------------------------------------------------------------------
+
+
+class LinePattern:
+    """An exact text or a regular expression of RE2. Case counts only if it has a capital letter.
+
+    Args:
+        pattern: what is searched for.
+        is_regex: whether it is a regular expression.
+
+    Raises:
+        UsageError: ``bad_pattern``: it is empty, matches the empty text, or has a line break, or
+            RE2 does not accept it.
+    """
+
+    def __init__(self, pattern: str, *, is_regex: bool) -> None:
+        letters = _ESCAPE.sub("", pattern) if is_regex else pattern
+        try:
+            _check_text(pattern, is_regex=is_regex)
+            self._regex = linear.check(
+                _EACH_LINE + pattern if is_regex else pattern,
+                literal=not is_regex,
+                case_sensitive=any(map(str.isupper, letters)),
+                never_nl=True,
+            )
+        except linear.PatternError as error:
+            raise UsageError(
+                "bad_pattern",
+                f"pattern: {str(error).replace(_EACH_LINE, '')}",
+                "give an exact text"
+                + (r", or an expression of RE2 such as E-\d{4}" if is_regex else " of one line"),
+            ) from None
+
+    def find(self, text: str) -> Iterator[tuple[int, str]]:
+        """The numbers of the lines that have a match, from 0, and what is shown of each."""
+        data = text.encode()
+        number = start = 0
+        while start <= len(data) and (match := self._regex.search(data, start)):
+            line_start = data.rfind(b"\n", 0, match.start()) + 1
+            line_end = data.find(b"\n", match.end())
+            line_end = len(data) if line_end < 0 else line_end
+            number += data.count(b"\n", start, line_start)
+            before, found, after = (
+                part.decode()
+                for part in (
+                    data[line_start : match.start()],
+                    data[match.start() : match.end()],
+                    data[match.end() : line_end],
+                )
+            )
+            yield number, _shown(before, found, after.rstrip())
+            number, start = number + 1, line_end + 1
+
+
+def _check_text(pattern: str, *, is_regex: bool) -> None:
+    if not pattern.strip():
+        raise linear.PatternError("is empty")
+    if not may_be_stored(pattern):
+        raise linear.PatternError("holds unpaired surrogates, which are not Unicode text")
+    breaks = {"\n", "\r"} | ({r"\n", r"\r"} if is_regex else set())
+    if breaks & {*pattern, *_ESCAPE.findall(pattern)}:
+        raise linear.PatternError("has a line break, and lines are searched one by one")
+
+
+def _shown(before: str, found: str, after: str) -> str:
+    """A line, or the part around its match if it is long."""
+    line = f"{before}{found}{after}"
+    if len(line) <= MAX_SHOWN:
+        return line
+    space = max(0, MAX_SHOWN - len(found))
+    start = max(0, min(len(before) - space // 2, len(line) - MAX_SHOWN))
+    end = start + MAX_SHOWN
+    return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")

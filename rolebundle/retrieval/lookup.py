@@ -1,0 +1,457 @@
+"""Look up what a reference names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.lookup import FoundDocument, FoundPassage, Heading, Lookup, LookupKind
+from rolebundle.contracts.why import Whereabouts
+from rolebundle.errors import AccessDenied, UsageError
+from rolebundle.retrieval.bundle import columns, passage_mark
+from rolebundle.retrieval.source_files import source_warnings
+from rolebundle.scan.confidential import without_secrets
+from rolebundle.storage import documents
+from rolebundle.storage.check import verify_documents, verify_passages
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import DocumentName, source_files
+from rolebundle.storage.passages import (
+    passage_by_id,
+    passages_from,
+    passages_of_document,
+    passages_of_documents,
+)
+from rolebundle.text import references
+from rolebundle.text.paths import locations
+from rolebundle.text.references import Lines, Passages, may_be_stored
+from rolebundle.text.words import first_of
+
+_MAX_NAMED = 5
+"""So many documents are named in an error."""
+_DOCUMENT_COLUMNS = (
+    *("document_id", "source_id", "title", "uri", "document_type", "domain", "trust_tier"),
+    *("updated_at", "inferred_at", "valid_from", "valid_until"),
+)
+_MAX_HEADINGS = 12
+_MARKDOWN = (".md", ".markdown", ".mdx", ".qmd", ".rmd")
+_UNDERLINED = (*_MARKDOWN, ".rst", ".txt")
+_MARKED = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*")
+_UNDERLINE = re.compile(r"([=\-`:.'\"~^_*+#])\1{2,}\s*")
+_MAX_TRIED = 20
+"""Of so many documents it is checked whether a role may read them, to suggest them."""
+
+
+class ReferenceScope(NamedTuple):
+    """What the references of somebody may name.
+
+    Attributes:
+        absolute: whether a path on this machine may name a file.
+        folder: where a relative path on this machine begins; ``None`` if there are only absolute
+            ones.
+        may_read: whether a role of the agent may read a passage; ``None`` if it may read all that
+            it sees.
+    """
+
+    absolute: bool = False
+    folder: str | None = None
+    may_read: Callable[[Passage], bool] | None = None
+
+    def reads(self, passage: Passage) -> bool:
+        """Whether a passage may be read."""
+        return self.may_read is None or self.may_read(passage)
+
+    def locations(self, path: str) -> list[str]:
+        """The locations of files that a path may mean."""
+        return locations(path, self.folder) if self.absolute else []
+
+
+class Named(NamedTuple):
+    """What a reference names.
+
+    Attributes:
+        kind: what kind of reference it is.
+        passages: the passages, at least one, in the order of the document.
+        lines: the first and the last line; ``None`` if it names no lines.
+    """
+
+    kind: LookupKind
+    passages: list[Passage]
+    lines: tuple[int, int] | None = None
+
+
+def look_up(
+    corpus: Corpus,
+    reference: str,
+    scope: ReferenceScope,
+    *,
+    outline: bool = False,
+    section: str | None = None,
+) -> Lookup:
+    """Look up the chunk, the document, the passages or the lines that a reference names.
+
+    Args:
+        corpus: an open corpus.
+        reference: a chunk id; a document id or path; ``path:start-end`` with lines from 1,
+            inclusive, where an id may stand for the path; or ``#document_id:from:count`` with
+            passages from 1.
+        scope: what it may name. Passages that no role may read are left out.
+        outline: whether only the headings of the document that has them are given.
+        section: the heading of that document whose text is looked up instead.
+
+    Raises:
+        UsageError: nothing has this reference, it names several documents, or the document has no
+            such heading.
+        AccessDenied: ``role_denied``: every passage was left out.
+        CorpusCorrupt: a passage or its document is not what was stored.
+    """
+    named = resolve_reference(corpus, reference, scope)
+    passages = readable_passages(reference, named.passages, scope)
+    headings = None
+    if outline or section is not None:
+        document = passages[0].document.document_id
+        passages = readable_passages(reference, passages_of_document(corpus, document), scope)
+        headings = outline_of(passages)
+        named = Named("document", passages)
+    if headings is not None and section is not None:
+        heading = section_of(headings, document, section)
+        lines = heading.start_line, heading.end_line
+        passages = [
+            passage
+            for passage in passages
+            if passage.start_line <= lines[1] and lines[0] <= passage.end_line
+        ]
+        headings, named = None, Named("lines", passages, lines)
+    verify_passages(corpus, [passage.rowid for passage in passages])
+    lookup = _lookup(corpus, reference, named._replace(passages=passages))
+    files = source_files(corpus, [passage.chunk_id for passage in passages])
+    update: dict[str, object] = {"warnings": source_warnings(files) or None}
+    if headings is not None:
+        update |= {"outline": headings, "passages": []}
+    return lookup.model_copy(update=update)
+
+
+def chunk_ids_of(corpus: Corpus, references: Sequence[str], scope: ReferenceScope) -> list[str]:
+    """The id of the chunk that each reference names. What does not name one stays as it is."""
+    return [_chunk_id_of(corpus, reference, scope) or reference for reference in references]
+
+
+def _chunk_id_of(corpus: Corpus, reference: str, scope: ReferenceScope) -> str | None:
+    try:
+        named = find_reference(corpus, reference, scope)
+    except UsageError:
+        return None
+    found = [*filter(scope.reads, named.passages if named else ())]
+    # Another passage may share a line of the locator.
+    found = [passage for passage in found if passage.locator == reference] or found
+    return found[0].chunk_id if len(found) == 1 else None
+
+
+def readable_passages(
+    reference: str, passages: list[Passage], scope: ReferenceScope
+) -> list[Passage]:
+    """The passages of a reference that a role may read.
+
+    Raises:
+        AccessDenied: ``role_denied``: no role may read any.
+    """
+    readable = [*filter(scope.reads, passages)]
+    if not readable:
+        raise AccessDenied(
+            "role_denied",
+            f"{reference}: no role of this agent may read it",
+            "do not guess what it says; ask the owner of the corpus",
+        )
+    return readable
+
+
+def resolve_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Named:
+    """What a reference names.
+
+    Raises:
+        UsageError: as :func:`look_up`.
+    """
+    found = find_reference(corpus, reference, scope)
+    if found is None:
+        lines = references.parse_lines(reference)
+        if lines is not None and lines.start > lines.end:
+            raise UsageError(
+                "not_found",
+                f"{reference}: these lines end before they begin",
+                f"ask for {lines.path}:{lines.end}-{lines.start}",
+            )
+        near = _suggestions(corpus, reference, scope) if may_be_stored(reference) else []
+        raise _not_found(reference, near)
+    return found
+
+
+def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Named | None:
+    """As :func:`resolve_reference`; ``None`` if nothing has this reference.
+
+    Raises:
+        UsageError: it names several documents, a document without text, or lines or passages that
+            its document has not.
+        CorpusCorrupt: a document without text is not what was stored.
+    """
+    if not may_be_stored(reference):
+        return None
+    passage = passage_by_id(corpus, reference)
+    if passage is not None:
+        return Named("chunk", [passage])
+    named = documents.documents_named(corpus, reference, scope.locations(reference))
+    if len(named) > 1:
+        raise _ambiguous(f"{reference}: several documents have this path", named)
+    if named:
+        passages = passages_of_documents(corpus, [named[0].row])
+        if not passages:
+            verify_documents(corpus, [named[0].row])
+            raise UsageError(
+                "no_text",
+                f"{reference}: the document has no text",
+                "if its file has text, ingest it again, or run `rolebundle corpus doctor`",
+            )
+        return Named("document", passages)
+    counted = references.parse_passages(reference)
+    passages = _numbered_passages(corpus, reference, counted) if counted else []
+    if passages:
+        return Named("passages", passages)
+    lines = references.parse_lines(reference)
+    if lines is not None and lines.start <= lines.end:
+        passages = _passages_at_lines(corpus, reference, lines, scope)
+        if passages:
+            return Named("lines", passages, (lines.start, lines.end))
+    # A secret in the name of a document is masked in the corpus.
+    stored = without_secrets(reference)
+    return None if stored == reference else find_reference(corpus, stored, scope)
+
+
+def _passages_at_lines(
+    corpus: Corpus, reference: str, lines: Lines, scope: ReferenceScope
+) -> list[Passage]:
+    named = documents.documents_named(corpus, lines.path, scope.locations(lines.path))
+    rows = [document.row for document in named]
+    passages = passages_of_documents(corpus, rows, lines.start, lines.end)
+    ids = {passage.document.document_id for passage in passages}
+    if len(ids) > 1:
+        raise _ambiguous(
+            f"{reference}: these lines belong to several documents",
+            [document for document in named if document.document_id in ids],
+        )
+    all_passages = passages_of_documents(corpus, rows) if len(named) == 1 else []
+    if all_passages and not passages and scope.may_read is None:
+        ends = (
+            min(part.start_line for part in all_passages),
+            max(part.end_line for part in all_passages),
+        )
+        raise UsageError(
+            "not_found",
+            f"{reference}: there is no text at these lines",
+            f"{lines.path} has text at the lines {ends[0]} to {ends[1]}",
+        )
+    return passages
+
+
+def _numbered_passages(corpus: Corpus, reference: str, counted: Passages) -> list[Passage]:
+    """The passages that a reference numbers; none if there is no such document."""
+    document, first, count = counted
+    passages = passages_from(corpus, document, first, count) if first and count else []
+    total = 0 if passages else len(passages_of_document(corpus, document))
+    if total:
+        raise UsageError(
+            "not_found",
+            f"{reference}: {document} has the passages 1 to {total}, and none of these",
+            f"ask for #{document}:1:{total}, or less of it",
+        )
+    return passages
+
+
+def _ambiguous(message: str, named: Sequence[DocumentName]) -> UsageError:
+    more = len(named) - _MAX_NAMED
+    return UsageError(
+        "ambiguous_reference",
+        message,
+        f"name one of them: {', '.join(document.document_id for document in named[:_MAX_NAMED])}"
+        + (f", or one of {more} more" if more > 0 else ""),
+    )
+
+
+def _not_found(reference: str, near: Sequence[str]) -> UsageError:
+    named = reference if reference.strip() else repr(reference)
+    return UsageError(
+        "not_found",
+        f"{named}: no passage, document or lines of that name in this corpus",
+        f"did you mean {' or '.join(near)}?"
+        if near
+        else "copy a chunk_id, document_id or locator from a bundle, or list the documents with ls",
+    )
+
+
+def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[str]:
+    """References with the names of documents that a wrong one may mean."""
+    lines = references.parse_lines(reference)
+    end = f":{lines.start}-{lines.end}" if lines else ""
+    names = documents.document_names(corpus)
+    near = references.similar_names(
+        references.named_document(reference), ((name.document_id, name.path) for name in names)
+    )
+    rows = {name.document_id: name.row for name in names}
+    found: list[str] = []
+    for document_id in near[:_MAX_TRIED]:
+        passages = passages_of_documents(corpus, [rows[document_id]])
+        if scope.may_read is None or any(map(scope.reads, passages)):
+            found.append(f"{document_id}{end}")
+        if len(found) == references.MAX_SUGGESTIONS:
+            break
+    return found
+
+
+def whereabouts(corpus: Corpus, chunk_id: str, document_id: str | None) -> Whereabouts:
+    """Where a passage of an earlier answer is today, or why the corpus no longer has it."""
+    if passage_by_id(corpus, chunk_id) is not None:
+        return "in_corpus"
+    if document_id is None:
+        return "not_in_corpus"
+    has_document = bool(passages_of_document(corpus, document_id))
+    return "document_changed" if has_document else "document_gone"
+
+
+def _lookup(corpus: Corpus, reference: str, named: Named) -> Lookup:
+    first = named.passages[0]
+    places = {passage.rowid: passage.ordinal + 1 for passage in named.passages}
+    document = first.document
+    return Lookup(
+        reference=reference,
+        kind=named.kind,
+        document=FoundDocument(
+            **columns(document, *_DOCUMENT_COLUMNS),
+            attributes={key: list(texts) for key, texts in document.attributes} or None,
+            superseded_by=[newer.document_id for newer in first.superseded_by],
+        ),
+        passages=[
+            _passage(passage, places.get(passage.rowid), named.lines) for passage in named.passages
+        ],
+    )
+
+
+def has_lines_of_file(content: str, start: int, end: int) -> bool:
+    """Whether a chunk's text is the lines of its file from ``start`` to ``end``."""
+    return content.count("\n") == end - start
+
+
+def _passage(passage: Passage, place: int | None, lines: tuple[int, int] | None) -> FoundPassage:
+    content, start, end = passage.content, passage.start_line, passage.end_line
+    # Text that was extracted from HTML or JSON is returned whole.
+    if lines is not None and has_lines_of_file(content, start, end):
+        content_lines = content.split("\n")
+        first, last = max(start, lines[0]), min(end, lines[1])
+        content = "\n".join(content_lines[first - start : last - start + 1])
+        start, end = first, last
+    return FoundPassage(
+        anchor=passage.anchor or None,
+        chunk_id=passage.chunk_id,
+        place=place,
+        locator=f"{passage.path}:{start}-{end}",
+        headings=list(passage.headings),
+        content_type=passage.content_type,
+        flags=list(passage.flags) or None,
+        mark=passage_mark(passage),
+        content=content,
+    )
+
+
+# -- headings ------------------------------------------------------------------------------------
+
+
+def outline_of(passages: Sequence[Passage]) -> list[Heading]:
+    """The headings of a document.
+
+    Args:
+        passages: all passages of the document, in order.
+    """
+    found = [*_headings_in_text(passages)] or [*_headings_of_passages(passages)]
+    last = max((passage.end_line for passage in passages), default=0)
+    ends = [
+        next((line - 1 for line, other, _ in found[place + 1 :] if other <= level), last)
+        for place, (_, level, _) in enumerate(found)
+    ]
+    return [
+        Heading(heading=name, level=level, start_line=line, end_line=max(line, end))
+        for (line, level, name), end in zip(found, ends, strict=True)
+    ]
+
+
+def section_of(outline: Sequence[Heading], document: str, section: str) -> Heading:
+    """The heading that a name means: the one that equals it, else the only one that has it.
+
+    Raises:
+        UsageError: ``not_found``: no heading or several ones have the name.
+    """
+    wanted = _letters(section)
+    equal = [heading for heading in outline if _letters(heading.heading) == wanted]
+    found = equal or [heading for heading in outline if wanted in _letters(heading.heading)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        places = [f"{document}:{heading.start_line}-{heading.end_line}" for heading in found]
+        raise UsageError(
+            "not_found",
+            f"{section}: {document} has several headings of that name",
+            f"get the lines of one of them: {first_of(places, _MAX_HEADINGS)}",
+        )
+    names = [heading.heading for heading in outline]
+    raise UsageError(
+        "not_found",
+        f"{section}: {document} has no such heading",
+        f"its headings are: {first_of(names, _MAX_HEADINGS)}" if names else "get all of it",
+    )
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text)).casefold()
+
+
+def _headings_in_text(passages: Sequence[Passage]) -> Iterator[tuple[int, int, str]]:
+    """The line, level and text of each heading that stands in the file as it is indexed."""
+    levels: dict[str, int] = {}
+    fence = ""
+    for passage in passages:
+        lines = passage.content.split("\n")
+        if len(lines) != passage.end_line - passage.start_line + 1:
+            continue
+        path = passage.path.lower()
+        for place, line in enumerate(lines):
+            mark = line.lstrip()[:3]
+            if mark in ("```", "~~~"):
+                fence = mark if not fence else "" if mark == fence else fence
+            if fence or line[:1].isspace():
+                continue
+            if path.endswith(_MARKDOWN) and (found := _MARKED.fullmatch(line)):
+                yield passage.start_line + place, len(found[1]), found[2]
+            elif path.endswith(_UNDERLINED) and _is_underlined(lines, place):
+                is_over = place > 0 and lines[place - 1] == lines[place + 1]
+                style = lines[place + 1][0] + ("above" if is_over else "")
+                level = levels.setdefault(style, len(levels) + 1)
+                yield passage.start_line + place, level, line.strip()
+
+
+def _is_underlined(lines: Sequence[str], place: int) -> bool:
+    """Whether a line is a heading by the line of marks below it."""
+    line, below = lines[place].rstrip(), lines[place + 1] if place + 1 < len(lines) else ""
+    above = lines[place - 1].strip() if place else ""
+    return (
+        any(map(str.isalnum, line))
+        and _UNDERLINE.fullmatch(below) is not None
+        and len(below.rstrip()) >= len(line)
+        and (not above or above == below.strip())
+    )
+
+
+def _headings_of_passages(passages: Sequence[Passage]) -> Iterator[tuple[int, int, str]]:
+    """The line, level and text of each heading with which a passage begins."""
+    above: tuple[str, ...] = ()
+    for passage in passages:
+        for depth, name in enumerate(passage.headings):
+            if passage.headings[: depth + 1] != above[: depth + 1]:
+                yield passage.start_line, depth + 1, name
+        above = passage.headings

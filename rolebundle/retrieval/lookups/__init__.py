@@ -1,1 +1,0 @@
-"""What a reference names, and what the corpus has: without a task."""

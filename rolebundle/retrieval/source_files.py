@@ -1,0 +1,167 @@
+"""The files behind an answer: where they are, and whether they changed since they were ingested.
+
+What a file is like today is no part of the corpus, so it decides about warnings only
+(docs/decisions/0026).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Sequence
+from hashlib import sha256
+from threading import Thread
+from typing import Literal
+
+from rolebundle.contracts.bundle import BundleWarning, SelectedChunk
+from rolebundle.contracts.terms import WarningCode
+from rolebundle.scan.confidential import without_secrets
+from rolebundle.storage.documents import SourceFile
+from rolebundle.text.words import counted, first_of
+
+SourceState = Literal["same", "changed", "gone", "unknown"]
+
+MAX_SECONDS = 1.0
+"""How long an answer waits for its files. A dead network mount would block for minutes."""
+_MAX_HASHED_BYTES = 8_000_000
+"""A larger file with another time of change counts as changed without being read."""
+_MAX_STUCK = 4
+_MAX_NAMED = 5
+_PATH_CHARS = 200
+_MAY_HAVE_SECRET = re.compile(r"[\w+=-]{16}|[:@]")
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+class _Check(Thread):
+    """Looks at files in order. It may never end, so the caller waits for a limited time."""
+
+    def __init__(self, files: Sequence[SourceFile]) -> None:
+        super().__init__(name="rolebundle-source-files", daemon=True)
+        self._files = files
+        self.states: dict[str, SourceState] = {}
+        self.folder = ""
+        """The folder of the file that is looked at."""
+
+    def run(self) -> None:
+        for file in self._files:
+            self.folder = os.path.dirname(file.location) + os.sep  # noqa: PTH120 - a text is compared
+            self.states[file.location] = file_state(file)
+
+
+_stuck: list[_Check] = []
+"""The checks that still run after their time limit."""
+
+
+def file_states(files: Sequence[SourceFile], seconds: float) -> dict[str, SourceState]:
+    """Location → what became of each file. Those not looked at in time are ``unknown``.
+
+    A folder that a former check is still waiting for is not looked at.
+    """
+    _stuck[:] = [check for check in _stuck if check.is_alive()]
+    blocked = tuple(check.folder for check in _stuck)
+    wanted = [file for file in files if not file.location.startswith(blocked)]
+    states: dict[str, SourceState] = {file.location: "unknown" for file in files}
+    if wanted and len(_stuck) < _MAX_STUCK:
+        check = _Check(wanted)
+        check.start()
+        check.join(seconds)
+        if check.is_alive():
+            _stuck.append(check)
+        states |= check.states.copy()
+    return states
+
+
+def file_state(file: SourceFile) -> SourceState:
+    """What became of a file since it was ingested.
+
+    The content of a small file decides if only the time of its last change differs.
+    """
+    try:
+        status = os.lstat(file.location)
+        if not stat.S_ISREG(status.st_mode) or status.st_size != file.size:
+            return "changed"
+        if status.st_mtime_ns == file.modified_ns:
+            return "same"
+        if status.st_size > _MAX_HASHED_BYTES:
+            return "changed"
+        return "same" if _content_hash(file.location, file.size) == file.content_hash else "changed"
+    except (FileNotFoundError, NotADirectoryError):
+        return "gone"
+    except (OSError, ValueError):
+        return "unknown"
+
+
+def _content_hash(location: str, size: int) -> str:
+    descriptor = os.open(location, _OPEN_FLAGS)
+    with os.fdopen(descriptor, "rb") as file:
+        # One byte more than expected, so that a file that grows has another hash.
+        return sha256(file.read(size + 1), usedforsecurity=False).hexdigest()
+
+
+def shown_path(location: str, path: str) -> str | None:
+    """The absolute path to show of a file; ``None`` if it has none, or if a secret is in its name.
+
+    Args:
+        location: where the file lies.
+        path: its path within its root, in which secrets are masked.
+    """
+    folder = location.removesuffix(path.replace("/", os.sep))
+    if folder == location or not os.path.isabs(folder):  # noqa: PTH117 - of thousands of files
+        return None
+    # The search for secrets takes a tenth of a second to load, and most folders have short names.
+    if _MAY_HAVE_SECRET.search(folder):
+        return location if without_secrets(folder) == folder else None
+    return location
+
+
+def with_paths(
+    selected: Sequence[SelectedChunk], files: Sequence[SourceFile]
+) -> list[SelectedChunk]:
+    """The passages, in whose citations are the absolute paths of their files."""
+    places = {file.chunk_id: shown_path(file.location, file.path) for file in files}
+    return [
+        _with_path(chunk, places[chunk.chunk_id]) if chunk.chunk_id in places else chunk
+        for chunk in selected
+    ]
+
+
+def _with_path(chunk: SelectedChunk, path: str | None) -> SelectedChunk:
+    citation = chunk.citation.model_copy(update={"absolute_path": path})
+    return chunk.model_copy(update={"citation": citation})
+
+
+def source_warnings(
+    files: Sequence[SourceFile], seconds: float = MAX_SECONDS
+) -> list[BundleWarning]:
+    """A warning about files that changed, are gone, or could not be checked; none if all are ok."""
+    known = [file for file in files if file.modified_ns]
+    states = file_states(list({file.location: file for file in known}.values()), seconds)
+    outcomes: tuple[tuple[SourceState, str], ...] = (
+        ("changed", "changed"),
+        ("gone", "no longer there"),
+        ("unknown", "could not be checked"),
+    )
+    paths = {
+        outcome: sorted({file.path for file in known if states[file.location] == state})
+        for state, outcome in outcomes
+    }
+    found = [f"{_named(named)} {outcome}" for outcome, named in paths.items() if named]
+    if not found:
+        return []
+    message = f"since the ingest: {'; '.join(found)}"
+    code: WarningCode = "SOURCE_UNCHECKED"
+    if paths["changed"] or paths["no longer there"]:
+        code, message = "SOURCE_CHANGED", f"{message}; run `rolebundle ingest`"
+    return [BundleWarning.model_construct(code=code, message=message)]
+
+
+def _named(paths: Sequence[str]) -> str:
+    named = first_of([*map(_one_line, paths)], _MAX_NAMED)
+    return f"{counted(len(paths), 'file')} ({named})"
+
+
+def _one_line(path: str) -> str:
+    """A path without what may control a terminal, and without its beginning if it is long."""
+    printable = "".join(character if character.isprintable() else "?" for character in path)
+    return printable if len(printable) <= _PATH_CHARS else f"…{printable[-_PATH_CHARS:]}"

@@ -1,0 +1,598 @@
+"""The warnings of an answer, what its caller should do, and why it is empty. Pure.
+
+Each warning has a function that returns its message, which is empty if the warning does not hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from rolebundle.contracts.bundle import BundleWarning, Fallback, ReplicaState, SelectedChunk
+from rolebundle.contracts.codes import REJECTIONS, WARNINGS, Limitation
+from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.request import Where
+from rolebundle.contracts.terms import (
+    FALLBACK_ACTIONS,
+    FALLBACK_STATES,
+    REJECTION_CODES,
+    EmptyReason,
+    FreshnessPosture,
+    RejectionCode,
+    TrustPosture,
+    WarningCode,
+)
+from rolebundle.retrieval.candidate import Candidate, Retrieval
+from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.query import words_of
+from rolebundle.retrieval.rank import conflicts
+from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.text.words import age, counted, first_of, is_ordinary, words_found
+
+MAX_NAMED_CONFLICTS = 5
+"""So many conflicts are named; the others are counted."""
+MAX_MISSING_WORDS = 5
+"""So many missing words are named; the others are counted."""
+_MAX_KINDS_CHARS = 500
+# "2019-03", and neither "since 2019", which asks about today, nor "ISO 9001:2015" or "#2019".
+_YEAR = re.compile(
+    r"(?<![\w.:/#$€£-])(?<!since )(?<!seit )(?<!depuis )(?<!desde )((?:19|20)\d\d)"
+    r"(?:-\d\d(?:-\d\d)?)?(?![\w:/%-]|\.\d)",
+    re.IGNORECASE,
+)
+_WRITTEN = re.compile(r"[\w./:@#-]*\w")
+LOW_DIVERSITY_FROM = 3
+"""If at least so many passages are selected, all of one source, there may be a warning."""
+
+
+def trust_posture(selected: Sequence[SelectedChunk], *, is_declared: bool = True) -> TrustPosture:
+    """Strong with any authoritative passage, mixed with any preferred one, else weak.
+
+    For the answer, of the passages that are evidence for the task. ``undeclared`` if nobody
+    declared any trust for what is visible.
+    """
+    if not is_declared:
+        return "undeclared"
+    tiers = {chunk.metadata.trust_tier for chunk in selected}
+    if "authoritative" in tiers:
+        return "strong"
+    return "mixed" if "preferred" in tiers else "weak"
+
+
+def freshness_posture(selected: Sequence[SelectedChunk]) -> FreshnessPosture:
+    """Fresh with fresh and no stale passages, stale with stale and no fresh ones, else mixed."""
+    statuses = {chunk.metadata.freshness.status for chunk in selected}
+    if "fresh" in statuses and "stale" not in statuses:
+        return "fresh"
+    return "stale" if "stale" in statuses and "fresh" not in statuses else "mixed"
+
+
+def warnings_for(
+    selected: Sequence[SelectedChunk], request: ResolvedRequest, retrieval: Retrieval
+) -> list[BundleWarning]:
+    """What the reader of the bundle should know, in a fixed order.
+
+    Args:
+        selected: the passages of the answer.
+        request: what was asked.
+        retrieval: how it was searched.
+    """
+    overlay, semantic = request.overlay, retrieval.semantic
+    codes = Counter(row.code for row in retrieval.rejected if row.code)
+    found: list[tuple[WarningCode, str]] = [
+        ("WEAK_EVIDENCE", _weak_evidence(retrieval, request)),
+        ("NO_HIGH_TRUST_MATCH", _no_high_trust_match(selected, retrieval)),
+        ("ONLY_SHARED_CORPUS", _only_shared_corpus(selected, overlay)),
+        ("STALE_DOMINANT", _stale_dominant(selected, codes, request)),
+        ("FORBIDDEN_SOURCE_HIT", _forbidden_source_hit(retrieval.forbidden_hits)),
+        ("ACTION_RESTRICTED", _action_restricted(codes)),
+        ("LOW_DIVERSITY", _low_diversity(selected, request, retrieval.candidates)),
+        (
+            "CONFLICTING_EVIDENCE",
+            _conflicting_evidence(conflicts(retrieval.ranked, request.limit)),
+        ),
+        ("SUPERSEDE_IGNORED", _supersede_ignored(retrieval.selected)),
+        ("EVIDENCE_KIND_MISSING", _evidence_kind_missing(selected, overlay)),
+        ("SEMANTIC_LANE_DEGRADED", semantic.degraded or semantic.substitute),
+        ("INDEX_STALE", _waiting(semantic.waiting)),
+        ("INDEX_STALE", _unused_approximate_index(semantic.doubt)),
+        ("WORDS_MISSING", _words_missing(retrieval)),
+        ("WORDS_CORRECTED", _words_corrected(retrieval.query.corrected)),
+        ("REPLICA_STALE", _replica_stale(retrieval.corpus.replica, request.now)),
+        ("SEEN_UNKNOWN", "" if retrieval.seen else _seen_unknown(len(request.seen))),
+        *(retrieval.rerank.warnings if retrieval.rerank else ()),
+    ]
+    return [
+        BundleWarning.model_construct(code=code, message=message)
+        for code, message in found
+        if message
+    ]
+
+
+def narrowed_by(where: Where | None) -> str:
+    """That `where` narrowed a weak or empty answer, with the next step; empty without `where`."""
+    if where is None:
+        return ""
+    is_by_date = where.updated_after is not None or where.updated_before is not None
+    undated = ", and no document without a declared date meets its dates" if is_by_date else ""
+    return f"; `where` narrowed the search{undated}: ask without it, too"
+
+
+def _weak_evidence(retrieval: Retrieval, request: ResolvedRequest) -> str:
+    """What of the task the first passages have, if it is little. An empty answer has its reason."""
+    evidence = retrieval.evidence
+    if not retrieval.selected or evidence.task == "supported":
+        return ""
+    best = evidence.best
+    lacking = _named(retrieval, evidence.missing(retrieval.judged))
+    found = f"the best passage has {words_found(best.matched, best.words)}"
+    without = f", and none of the first mentions: {lacking}" if lacking else ""
+    return f"thin evidence: {found}{without}{narrowed_by(request.where)}"
+
+
+def _no_high_trust_match(selected: Sequence[SelectedChunk], retrieval: Retrieval) -> str:
+    """Also empty if no document declares trust: then every answer would have the warning."""
+    has_untrusted = any(chunk.metadata.trust_tier == "untrusted" for chunk in selected)
+    if trust_posture(selected) != "weak" or not (retrieval.has_trusted or has_untrusted):
+        return ""
+    return "no authoritative or preferred passage was selected"
+
+
+def _only_shared_corpus(selected: Sequence[SelectedChunk], overlay: Overlay | None) -> str:
+    if overlay is None or not overlay.ranks or not selected:
+        return ""
+    if any(map(_is_role_specific, selected)):
+        return ""
+    return "no passage has anything of the role's own"
+
+
+def _is_role_specific(chunk: SelectedChunk) -> bool:
+    kinds = ("boost:applicable-role", "boost:doc-type", "boost:domain", "boost:preferred", "vocab:")
+    return any(hit.startswith(kinds) for hit in chunk.overlay_hits)
+
+
+def _stale_dominant(
+    selected: Sequence[SelectedChunk], codes: Mapping[RejectionCode, int], request: ResolvedRequest
+) -> str:
+    """Passages that are not older than the past that the task asks about do not count.
+
+    The date of a file counts only if the role sets a maximum age: a copied or unpacked folder has
+    old files, and that alone says nothing about what they say.
+    """
+    past_year = _past_year(request)
+    counts_files = request.policy.freshness_max_age_days is not None
+
+    def is_stale(chunk: SelectedChunk) -> bool:
+        freshness = chunk.metadata.freshness
+        date = freshness.updated_at or (freshness.inferred_at if counts_files else None)
+        is_old = date is not None and freshness.status == "stale"
+        return is_old and not (past_year and (date or "") >= past_year)
+
+    rejected = codes.get("stale", 0)
+    stale = rejected + sum(map(is_stale, selected))
+    considered = rejected + len(selected)
+    return f"stale passages: {stale} of {considered}" if stale * 2 > considered else ""
+
+
+def _past_year(request: ResolvedRequest) -> str:
+    """The first year that the task names, if it names past years only; else empty."""
+    years = _YEAR.findall(request.task)
+    return min(years, default="") if all(int(year) < request.now.year for year in years) else ""
+
+
+def _forbidden_source_hit(hits: Sequence[Candidate]) -> str:
+    if not hits:
+        return ""
+    named = sorted({hit.passage.document.source_id for hit in hits})
+    return (
+        f"{counted(len(hits), 'passage')} of forbidden sources would have been selected: "
+        f"{', '.join(named)}"
+    )
+
+
+def _action_restricted(codes: Mapping[RejectionCode, int]) -> str:
+    blocked, waiting = codes.get("taint_blocked", 0), codes.get("requires_approval", 0)
+    parts = []
+    if blocked:
+        parts.append(f"not trusted enough for the action: {blocked}")
+    if waiting:
+        parts.append(f"usable for the action only with an approval: {waiting}")
+    return "; ".join(parts)
+
+
+def _low_diversity(
+    selected: Sequence[SelectedChunk], request: ResolvedRequest, candidates: Sequence[Candidate]
+) -> str:
+    """Only for a role that requires diversity, if other sources had something for the task."""
+    sources = {chunk.source_id for chunk in selected}
+    if not request.policy.require_source_diversity or len(sources) != 1:
+        return ""
+    if len(selected) < LOW_DIVERSITY_FROM:
+        return ""
+    source = sources.pop()
+    others = any(
+        candidate.bm25 and candidate.passage.document.source_id != source
+        for candidate in candidates
+    )
+    return f"every passage comes from {source}" if others else ""
+
+
+def _conflicting_evidence(conflicts: Iterable[tuple[Passage, Passage]]) -> str:
+    """A sentence for each pair of documents, the best first."""
+    pairs: dict[frozenset[str], str] = {}
+    for first, second in conflicts:
+        documents = frozenset((first.document.document_id, second.document.document_id))
+        sentence = (
+            f"{first.chunk_id} and {second.chunk_id} disagree, as one of their documents declares"
+        )
+        pairs.setdefault(documents, sentence)
+    sentences = [*pairs.values()]
+    more = len(sentences) - MAX_NAMED_CONFLICTS
+    if more > 0:
+        sentences[MAX_NAMED_CONFLICTS:] = [f"so do {more} further pairs of documents"]
+    return "; ".join(sentences)
+
+
+def _supersede_ignored(selected: Sequence[Candidate]) -> str:
+    claims = {
+        f"{claiming} claims to supersede {candidate.passage.document.document_id}, but may not"
+        for candidate in selected
+        for claiming in candidate.passage.ignored_claims
+    }
+    return "; ".join(sorted(claims))
+
+
+def _evidence_kind_missing(selected: Sequence[SelectedChunk], overlay: Overlay | None) -> str:
+    """The required evidence kinds that no passage shows. An empty answer has its own verdict."""
+    if overlay is None or not selected:
+        return ""
+    shown_kinds = {kind for chunk in selected for kind in chunk.evidence_kinds or ()}
+    kinds = dict.fromkeys(filter(str.strip, overlay.synthesis_policy.required_evidence_kinds))
+    missing = one_line(
+        ", ".join(kind for kind in kinds if kind not in shown_kinds), _MAX_KINDS_CHARS
+    )
+    return f"no passage shows what the role requires: {missing}" if missing else ""
+
+
+def _waiting(chunks: int) -> str:
+    remedy = "run `rolebundle corpus embed`"
+    return f"{counted(chunks, 'chunk')} without a vector; {remedy}" if chunks else ""
+
+
+def _unused_approximate_index(doubt: str) -> str:
+    remedy = "run `rolebundle corpus embed --optimize`"
+    return f"exact search answers: {doubt}; {remedy}" if doubt else ""
+
+
+def _seen_unknown(ids: int) -> str:
+    return f"`seen` has no passage of the corpus: {counted(ids, 'id')}" if ids else ""
+
+
+def _words_missing(retrieval: Retrieval) -> str:
+    """The words and quoted phrases of the task that occur nowhere, except for ordinary words."""
+    corrected = retrieval.query.corrected
+    missing = [
+        place
+        for place in retrieval.evidence.missing()
+        if retrieval.query.content_words[place][0].text not in corrected
+    ]
+    named = _named(retrieval, missing)
+    return f"no passage mentions: {named}" if named and retrieval.selected else ""
+
+
+def _words_corrected(corrected: Mapping[str, str]) -> str:
+    pairs = ", ".join(f"{other} for {word}" for word, other in corrected.items())
+    return f"also searched for likely spellings: {pairs}" if pairs else ""
+
+
+def _named(retrieval: Retrieval, positions: Sequence[int]) -> str:
+    """The exact words that occur nowhere, and the words at these positions that are not ordinary.
+
+    That a text lacks an ordinary word says little.
+    """
+    query, absent = retrieval.query, retrieval.absent_exact
+    words = [(place, query.content_words[place][0]) for place in positions]
+    labels = [
+        word.text
+        for place, word in words
+        if place in query.names or not (word.form or is_ordinary(word.text))
+    ]
+    parts = {part for exact in absent for part in words_of(exact)}
+    named = [*absent, *(label for label in labels if label not in parts)]
+    as_written = {word.lower(): word for word in _WRITTEN.findall(query.task_text)}
+    named = [as_written.get(label.lower(), label) for label in named]
+    return first_of([*dict.fromkeys(named)], MAX_MISSING_WORDS)
+
+
+def _replica_stale(replica: ReplicaState | None, now: datetime) -> str:
+    if replica is None or now < datetime.fromisoformat(replica.expires_at):
+        return ""
+    return (
+        f"the replica of {replica.publisher} was published {age(replica.age_hours)} ago and was to "
+        f"be renewed by {replica.expires_at}; run `rolebundle replica pull`"
+    )
+
+
+# -- what to do with the answer ------------------------------------------------------------------
+
+_EVIDENCE_OF_AGE: dict[FreshnessPosture, str] = {
+    "fresh": "current evidence",
+    "mixed": "evidence of mixed or unknown age",
+    "stale": "evidence, some of it old and none of it new",
+}
+
+
+def decide_fallback(
+    selected: Sequence[SelectedChunk],
+    warnings: Sequence[BundleWarning],
+    request: ResolvedRequest,
+    retrieval: Retrieval,
+) -> Fallback:
+    """What the caller should do with the answer and, if nothing was selected, the reason.
+
+    Args:
+        selected: the passages of the answer.
+        warnings: the bundle's.
+        request: what was asked.
+        retrieval: how it was searched.
+    """
+    messages = {warning.code: warning.message for warning in warnings}
+    meanings = [row.limitation for code, row in WARNINGS.items() if code in messages]
+    limitations = [limitation for limitation in meanings if limitation]
+    if request.overlay is None:
+        limitations.append(Limitation("no_overlay", "continue"))
+    if retrieval.semantic.degraded:
+        limitations.append(Limitation(None, "degrade", "the semantic lane did not run"))
+    if caution := messages.get("WEAK_EVIDENCE"):
+        limitations.append(Limitation(None, "warn", caution))
+    if selected:
+        sound = sound_evidence(freshness_posture(selected), is_trusted=retrieval.has_trusted)
+        return fallback_of([*limitations, Limitation(None, "continue", sound)])
+    rejected = retrieval.rejected
+    verdict = empty_verdict(rejected, retrieval)
+    # The reason is enough: the other sentences are about the passages of an answer.
+    limitations = [
+        Limitation("no_strong_match", "block", _why_empty(verdict, rejected, request, retrieval)),
+        *(limitation._replace(sentence="") for limitation in limitations),
+    ]
+    return fallback_of(limitations, verdict)
+
+
+def sound_evidence(freshness: FreshnessPosture, *, is_trusted: bool) -> str:
+    """What an answer without a limitation rests on.
+
+    Args:
+        freshness: how old its passages are.
+        is_trusted: a document of the corpus declares trust.
+    """
+    evidence = _EVIDENCE_OF_AGE[freshness]
+    if is_trusted:
+        return f"trusted, {evidence}" if freshness == "fresh" else f"trusted {evidence}"
+    return f"{evidence}; no document of the corpus declares trust"
+
+
+def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None = None) -> Fallback:
+    """The fallback of all limitations: every state, the worst action, and the sentences.
+
+    The sentences are in the order of their actions, those of the worst action first. If one asks
+    for more than to continue, those that let the caller continue are left out.
+    """
+    holding = {limitation.state for limitation in limitations}
+    states = [state for state in FALLBACK_STATES if state in holding] or ["healthy"]
+    worst_first = sorted(
+        limitations,
+        key=lambda limitation: FALLBACK_ACTIONS.index(limitation.action),
+        reverse=True,
+    )
+    action = worst_first[0].action if worst_first else "continue"
+    sentences = [
+        limitation.sentence
+        for limitation in worst_first
+        if limitation.sentence and (limitation.action != "continue" or action == "continue")
+    ]
+    return Fallback.model_construct(
+        state=states[0],
+        states=states,
+        action=action,
+        message="; ".join(sentences),
+        verdict=verdict,
+    )
+
+
+# -- the verdict of an empty answer --------------------------------------------------------------
+
+_BY_SCORE = ("over_budget", "nothing_found", "all_below_floor")
+"""Verdicts about candidates in the order of their score."""
+# What happened, and the next step.
+_EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
+    "over_budget": (
+        "passages would answer, and none fits the token budget",
+        "raise token_budget",
+    ),
+    "nothing_found": (
+        "nothing in {scope} has the task's words or is near enough in meaning",
+        "ask in other words; the answer may be in no document",
+    ),
+    "no_evidence": (
+        "{scope} has too little for this task",
+        "do not guess; ask in other words (`also`); the answer may be in no document",
+    ),
+    "all_below_floor": (
+        "what has the task's words is under the floor",
+        "ask more precisely, or lower min_score in the role's overlay",
+    ),
+    "all_forbidden": (
+        "everything relevant is forbidden to the role {role}",
+        "say so; do not ask with another role or without one, and do not guess what they say",
+    ),
+    "all_taint_blocked": (
+        "everything relevant is not trusted enough for the action",
+        "ask for the passages to read or analyze them, and do not act on them",
+    ),
+    "approval_needed": (
+        "everything relevant may be used for the action only with an approval",
+        "let a person approve it, and do not act before",
+    ),
+    "none_valid": (
+        "nothing relevant is valid at the time of the answer",
+        "ask as of another time, or look for the document that applies",
+    ),
+    "all_stale": (
+        "everything relevant is older than the role {role} accepts",
+        "bring the documents up to date, or raise the overlay's freshness_max_age_days",
+    ),
+    "all_superseded": (
+        "everything relevant was replaced by newer documents, which were rejected as well",
+        "look the newer documents up",
+    ),
+    "all_seen": (
+        "everything relevant is in `seen`",
+        "use the passages that you have, or ask for something else",
+    ),
+    "rejected_by_policy": (
+        "{policy} rejected everything relevant",
+        "read the notes of the rejected",
+    ),
+}
+
+
+def empty_verdict(rejected: Sequence[Candidate], retrieval: Retrieval) -> EmptyReason:
+    """Why nothing was selected: the first rule that applies.
+
+    1. ``corpus_empty``: there is no chunk to find.
+    2. ``nothing_matches_where``: the request's ``where`` excludes every document.
+    3. ``over_budget``: some candidate was rejected for the token budget alone. There is an answer.
+    4. ``lane_down``: the semantic lane could not run, or chunks have no vector yet. The verdicts
+       below are about *everything* relevant, which half a search cannot know.
+    5. ``no_evidence``: nothing visible has the task, what policy rejects included, or too little
+       has it and evidence is required. Then no candidate is relevant.
+    6. By the *relevant* candidates. The semantic lane proposes the nearest chunks to any task, and
+       the role's words find chunks for any task, so a candidate is not relevant by itself.
+       Relevant are candidates with a word of the task. If there are none, no word of the task is
+       in the corpus. Then neighbours that policy rejected are relevant, since nothing measured how
+       near they are. A neighbour under the floor was measured, and is not near.
+
+       - none: ``nothing_found``. A lexical-only request searches no meanings, and the message says
+         so.
+       - all under the floor, or copies of such: ``all_below_floor``.
+       - else those under the floor do not count. If one code rejected the rest:
+         ``all_forbidden``, ``all_taint_blocked``, ``all_stale``, ``all_superseded`` or
+         ``all_seen``. What the agent has seen does not count beside another code.
+       - if only the purpose rejected the rest, and an approval would allow some of it:
+         ``approval_needed``.
+       - if all of the rest is not valid yet or expired: ``none_valid``.
+       - another code, or several: ``rejected_by_policy``.
+
+    Args:
+        rejected: all candidates, those that were scored in the order of their score.
+        retrieval: how it was searched.
+    """
+    if retrieval.corpus.chunks == 0:
+        return "corpus_empty"
+    if retrieval.unmatched:
+        return "nothing_matches_where"
+    if any(row.code == "budget_cut" for row in rejected):
+        return "over_budget"
+    if retrieval.semantic.degraded or retrieval.semantic.waiting:
+        return "lane_down"
+    if retrieval.withheld and rejected:
+        return "no_evidence"
+    relevant = _relevant(rejected)
+    if not relevant:
+        return "nothing_found"
+    verdicts = {_verdict(row) for row in relevant} - {"all_below_floor"}
+    if not verdicts:
+        return "all_below_floor"
+    if len(verdicts) > 1:
+        verdicts -= {"all_seen"}
+    if verdicts == {"approval_needed", "all_taint_blocked"}:
+        return "approval_needed"
+    return verdicts.pop() if len(verdicts) == 1 else "rejected_by_policy"
+
+
+def _verdict(row: Candidate) -> EmptyReason:
+    """The verdict if what rejected a candidate rejected everything relevant."""
+    assert row.code is not None
+    return REJECTIONS[row.code].verdict
+
+
+def _relevant(rejected: Sequence[Candidate]) -> list[Candidate]:
+    with_words = [row for row in rejected if row.bm25]
+    neighbours = [row for row in rejected if row.cosine is not None]
+    return with_words or [row for row in neighbours if _verdict(row) != "all_below_floor"]
+
+
+def _why_empty(
+    verdict: EmptyReason,
+    rejected: Sequence[Candidate],
+    request: ResolvedRequest,
+    retrieval: Retrieval,
+) -> str:
+    """The verdict in words: what happened, the counts of the codes, and the next step."""
+    semantic = retrieval.semantic
+    codes = Counter(row.code for row in rejected)
+    reasons = ", ".join(f"{codes[code]} {code}" for code in REJECTION_CODES if codes[code])
+    counts = f"candidates rejected: {reasons}" if reasons else "no candidates"
+    if verdict == "nothing_matches_where":
+        return f"no document matches {retrieval.unmatched}; correct `where`, or ask without it"
+    if verdict == "corpus_empty":
+        reason = _why_no_documents(request)
+    elif verdict == "lane_down":
+        problem = f"the semantic lane did not run: {semantic.degraded}"
+        if not semantic.degraded:
+            chunks = counted(retrieval.corpus.chunks, "chunk")
+            problem = (
+                f"{semantic.waiting} of {chunks} without a vector; run `rolebundle corpus embed`"
+            )
+        reason = f"the search was incomplete ({counts}); {problem}"
+    else:
+        reason = _why_none_selected(verdict, rejected, request, counts)
+    return reason + narrowed_by(request.where)
+
+
+def _why_no_documents(request: ResolvedRequest) -> str:
+    """Why there is no document to search, if there is none.
+
+    Under a policy an agent gets the same message for an empty corpus and for a hidden one.
+    """
+    if request.has_policy:
+        return "this agent sees no document here: ask the owner of the corpus"
+    if request.quarantined:
+        return (
+            f"{counted(request.quarantined, 'document')} in quarantine and no other: "
+            "see `rolebundle corpus quarantine list`"
+        )
+    return "the corpus is empty: run `rolebundle ingest PATH`"
+
+
+def _why_none_selected(
+    verdict: EmptyReason, rejected: Sequence[Candidate], request: ResolvedRequest, counts: str
+) -> str:
+    role = request.role_id or "(no role)"
+    policy = f"the policy of the role {role}" if request.overlay else "policy"
+    scope = "the corpus" if request.where is None else "what matches `where`"
+    reason, step = _EXPLANATIONS[verdict]
+    if verdict == "nothing_found" and all(row.cosine is None for row in rejected):
+        reason = "nothing in {scope} has the task's words, and meanings were not searched"
+        step = "ask in other words, or without lexical_only"
+    reason = reason.format(role=role, policy=policy, scope=scope)
+    relevant = _relevant(rejected)
+    has_seen = any(row.code == "already_seen" for row in relevant)
+    if has_seen and verdict not in (*_BY_SCORE, "no_evidence", "all_seen"):
+        reason = f"apart from what is in `seen`, {reason}"
+    # The note of one rejected candidate has the figures, or names the rule.
+    ignored = {"all_below_floor", "all_seen"}
+    notes = (
+        row.note
+        for row in relevant or rejected
+        if _verdict(row) == verdict
+        or (verdict == "rejected_by_policy" and _verdict(row) not in ignored)
+        or (verdict == "nothing_found" and row.code == "low_score")
+    )
+    note = next(notes, "")
+    which = "the best" if verdict in _BY_SCORE else "for one"
+    example = f"; {which}: {note}" if note else ""
+    return f"{reason} ({counts}{example}); {step}"

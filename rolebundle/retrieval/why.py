@@ -1,0 +1,536 @@
+"""Why a passage is in an answer or not; for the owner, also what hides it from an agent."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from shlex import quote
+from typing import Any
+
+from rolebundle.contracts.bundle import KeptBack
+from rolebundle.contracts.codes import REJECTIONS
+from rolebundle.contracts.documents import REMEMBERED_KIND, Passage, iso_utc
+from rolebundle.contracts.policy import AgentRule
+from rolebundle.contracts.terms import HidingRule, RejectionCode, level_rank
+from rolebundle.contracts.why import (
+    FilterTrace,
+    FoundBy,
+    Hidden,
+    LaneTrace,
+    Outcome,
+    PoolTrace,
+    Rival,
+    ScoreTrace,
+    Step,
+    Why,
+    WhyAsAgent,
+    WordsTrace,
+)
+from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.errors import AccessDenied, UsageError
+from rolebundle.policy.access import active_policy, rule_for
+from rolebundle.retrieval.bundle import (
+    columns,
+    overlay_ref,
+    passage_mark,
+    raw_scores_of,
+    rounded,
+    rounded_if_any,
+    score_weights,
+    scores_of,
+)
+from rolebundle.retrieval.candidate import Candidate, Retrieval
+from rolebundle.retrieval.filter import as_valid, first_rejection, freshness_of, seen_rejection
+from rolebundle.retrieval.lanes import Lanes, open_lanes
+from rolebundle.retrieval.lexical import match_expression, matching_words
+from rolebundle.retrieval.lookup import ReferenceScope, resolve_reference
+from rolebundle.retrieval.pipeline import of_facts, run, score_sheet
+from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.rank import mark_factor, ranking_order, select
+from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.rerank import Reranker
+from rolebundle.retrieval.where import Condition, unmet
+from rolebundle.storage import compartments, lexical_index, quarantine
+from rolebundle.storage.check import verify_passages
+from rolebundle.storage.compartments import Compartment
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.quarantine import Flagged
+from rolebundle.text.references import may_be_stored, named_document
+
+MAX_RIVALS = 3
+
+
+def explain(
+    corpus: Corpus,
+    request: ResolvedRequest,
+    reference: str,
+    scope: ReferenceScope,
+    provider: EmbeddingProvider | None = None,
+    reranker: Reranker | None = None,
+) -> Why:
+    """Explain what happened to a passage in the answer to a request.
+
+    Args:
+        corpus: an open corpus; it is only read.
+        request: the resolved request.
+        reference: a chunk id, a document id, a path, or ``path:start-end``. If it names several
+            passages, the one that ranks best is explained.
+        scope: what the reference may name.
+        provider: embeds the query; ``None`` for the lexical lane alone.
+        reranker: scores the best candidates again; ``None`` for no reranking.
+
+    Raises:
+        UsageError: nothing has this reference.
+        CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
+    """
+    with corpus.reading():
+        named = resolve_reference(corpus, reference, scope)
+        query = build_query(request.task, request.overlay, request.also)
+        lanes = open_lanes(corpus, query, provider)
+        is_fact = named.passages[0].document.source_kind == REMEMBERED_KIND
+        execution = _execute(lanes, request, reranker, is_fact=is_fact)
+        selected_count = execution.before + len(execution.retrieval.selected)
+        passage = execution.best_placed(named.passages)
+        unmet_conditions = unmet(request.where, passage)
+        if unmet_conditions:
+            # What would become of the passage without them.
+            request = _without(request, unmet_conditions)
+            execution = _execute(lanes, request, reranker, is_fact=is_fact)
+            passage = execution.best_placed(named.passages)
+        verify_passages(corpus, [passage.rowid])
+        passage = as_valid(passage, execution.request)
+        trace = _trace(execution, passage, unmet_conditions)
+    document, retrieval = passage.document, execution.retrieval
+    return Why(
+        reference=reference,
+        kind=named.kind,
+        passages=len(named.passages),
+        role_id=request.role_id,
+        task=request.task,
+        chunk_id=passage.chunk_id,
+        **columns(document, "document_id", "source_id", "title"),
+        locator=passage.locator,
+        anchor=passage.anchor or None,
+        flags=list(passage.flags) or None,
+        # The reason of a mark can tell what the passage says.
+        mark=passage_mark(passage) if scope.reads(passage) else None,
+        ignored_claims=list(passage.ignored_claims) or None,
+        refused_claims=list(document.refused_claims) or None,
+        pool=PoolTrace(
+            candidates=len(retrieval.candidates),
+            depth=retrieval.pool.depth,
+            refills=retrieval.pool.refills,
+        ),
+        limit=execution.request.limit,
+        min_score=request.min_score,
+        selected_count=selected_count,
+        fusion=request.fusion,
+        request=request.echo,
+        overlay=overlay_ref(request),
+        corpus=retrieval.corpus,
+        generated_at=iso_utc(request.now),
+        **trace,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """One request that a passage takes part in, and what is needed to run the steps again.
+
+    Attributes:
+        before: how many selected passages come before those of the retrieval.
+    """
+
+    lanes: Lanes
+    request: ResolvedRequest
+    reranker: Reranker | None
+    retrieval: Retrieval
+    before: int = 0
+
+    def ranked_with(self, passages: Sequence[Passage]) -> list[Candidate]:
+        """The ranking if a lane had proposed these passages and policy had allowed them.
+
+        Nothing is sent to the reranking model. A passage that the model has not scored keeps the
+        score of its lanes.
+        """
+        retrieval = self.retrieval
+        pool = retrieval.pool
+        missing = [passage for passage in passages if passage.rowid not in pool.hits]
+        _, ranked = score_sheet(
+            self.lanes,
+            self.request,
+            pool._replace(hits={**pool.hits, **self.lanes.measure(missing)}),
+            retrieval.weights,
+            retrieval.seen,
+            self.reranker.known if self.reranker else None,
+            {passage.rowid for passage in passages},
+        )
+        select(ranked, self.request, retrieval.withheld)
+        return ranked
+
+    def best_placed(self, passages: Sequence[Passage]) -> Passage:
+        """The passage that ranks best: selected, else ranked, else proposed, else any of them.
+
+        Passages that were not ranked are compared by the rank that they would have.
+        """
+        named = {passage.chunk_id: passage for passage in passages}
+        for row in (*self.retrieval.selected, *self.retrieval.ranked):
+            if row.chunk_id in named:
+                return row.passage
+        if len(passages) == 1:
+            return passages[0]
+        hits = self.retrieval.pool.hits
+        proposed = [passage for passage in passages if passage.rowid in hits] or passages
+        ranked = self.ranked_with(proposed)
+        return next(named[row.chunk_id] for row in ranked if row.chunk_id in named)
+
+
+def _execute(
+    lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None, *, is_fact: bool
+) -> Execution:
+    documents = run(lanes, request, reranker)
+    if not is_fact or documents.facts is None:
+        return Execution(lanes, request, reranker, documents)
+    lanes, request = replace(lanes, facts=True), of_facts(request, documents)
+    return Execution(lanes, request, None, documents.facts, len(documents.selected))
+
+
+def _without(request: ResolvedRequest, conditions: Sequence[Condition]) -> ResolvedRequest:
+    """The request without these conditions of its ``where``."""
+    assert request.where is not None
+    keys = {condition.key: None for condition in conditions}
+    return request._replace(where=request.where.model_copy(update=keys))
+
+
+# -- the row -------------------------------------------------------------------------------------
+
+
+def _trace(
+    execution: Execution, passage: Passage, unmet_conditions: Sequence[Condition]
+) -> dict[str, Any]:
+    """The fields of the explanation that tell what each step did with the passage."""
+    ranked = execution.retrieval.ranked
+    was_ranked = any(row.chunk_id == passage.chunk_id for row in ranked)
+    if not was_ranked:
+        ranked = execution.ranked_with([passage])
+    place = next(n for n, row in enumerate(ranked) if row.chunk_id == passage.chunk_id)
+    own = ranked[place]
+    selected = [row for row in ranked if row.code is None]
+    rank = execution.before + selected.index(own) + 1 if own in selected else None
+    is_supposed = bool(unmet_conditions) or not was_ranked
+    outcome, step, code, notes = _outcome(execution, passage, unmet_conditions)
+    return {
+        "outcome": outcome,
+        "step": step,
+        "code": code,
+        "notes": notes,
+        "rank": None if is_supposed else rank,
+        "words": _words_trace(execution, passage),
+        "lanes": _lane_traces(execution, passage),
+        "filter": _filter_trace(execution, own),
+        "score": _score_trace(execution, own, ranked, rank, is_supposed=is_supposed),
+        "lost_to": _rivals(own, ranked),
+    }
+
+
+def _outcome(
+    execution: Execution, passage: Passage, unmet_conditions: Sequence[Condition]
+) -> tuple[Outcome, Step | None, RejectionCode | None, str]:
+    if unmet_conditions:
+        wanted = ", ".join(condition.wanted for condition in unmet_conditions)
+        return "not_proposed", "where", None, f"its document does not match where: {wanted}"
+    for row in execution.retrieval.candidates:
+        if row.chunk_id == passage.chunk_id:
+            if row.code is None:
+                return "selected", None, None, ""
+            return "rejected", REJECTIONS[row.code].step, row.code, row.note
+    return "not_proposed", "lanes", None, "no lane proposed it"
+
+
+def _words_trace(execution: Execution, passage: Passage) -> WordsTrace:
+    query, corpus = execution.retrieval.query, execution.lanes.corpus
+    terms = (*query.task_terms, *query.expansion_terms)
+    matched = matching_words(corpus, [(term,) for term in terms], [passage.rowid])[passage.rowid]
+    of_task = len(query.task_terms)
+    return WordsTrace(
+        task_found=[terms[n].label for n in range(of_task) if n in matched],
+        task_missing=[terms[n].label for n in range(of_task) if n not in matched],
+        role_found=[terms[n].label for n in range(of_task, len(terms)) if n in matched],
+    )
+
+
+def _lane_traces(execution: Execution, passage: Passage) -> list[LaneTrace]:
+    pool, query, lanes = execution.retrieval.pool, execution.retrieval.query, execution.lanes
+    rowid = passage.rowid
+    hit = pool.hits.get(rowid) or lanes.measure([passage])[rowid]
+    cosines = {
+        row: hit.cosine
+        for row, hit in pool.hits.items()
+        if hit.cosine is not None and "semantic" in hit.lanes
+    }
+    no_task = "" if query.task_terms else "the task has no words"
+    no_role = "" if query.expansion_terms else "no role adds words to this task"
+    no_index = "" if lanes.index is not None else lanes.degraded or "only words were asked for"
+    searches: tuple[tuple[FoundBy, Mapping[int, float], float | None, str], ...] = (
+        ("task_words", pool.by_task, None if no_task else hit.bm25 or 0.0, no_task),
+        ("role_words", pool.by_role, None if no_role else hit.bm25_expansion or 0.0, no_role),
+        ("meaning", cosines, hit.cosine, no_index),
+    )
+    traces = []
+    for by, proposed, score, note in searches:
+        # Ties by rowid, as in the index.
+        ordered = [row for _, row in sorted((-found, row) for row, found in proposed.items())]
+        traces.append(
+            LaneTrace(
+                lane="semantic" if by == "meaning" else "lexical",
+                by=by,
+                ran=not note,
+                note=note,
+                proposed=rowid in proposed,
+                rank=1 + ordered.index(rowid) if rowid in proposed else None,
+                score=rounded_if_any(score),
+                pool=len(proposed),
+                least=rounded_if_any(min(proposed.values(), default=None)),
+                depth=pool.depth,
+            )
+        )
+    return traces
+
+
+def _filter_trace(execution: Execution, own: Candidate) -> FilterTrace:
+    request, passage = execution.request, own.passage
+    rejection = first_rejection(passage, request) or seen_rejection(
+        passage, execution.retrieval.seen
+    )
+    return FilterTrace(
+        allowed=rejection is None,
+        code=rejection[0] if rejection else None,
+        notes=rejection[1] if rejection else "",
+        factors=list(own.metadata_hits),
+        freshness=freshness_of(passage, request),
+        inferred_at=passage.document.inferred_at,
+    )
+
+
+def _score_trace(
+    execution: Execution,
+    own: Candidate,
+    ranked: Sequence[Candidate],
+    rank: int | None,
+    *,
+    is_supposed: bool,
+) -> ScoreTrace:
+    retrieval, request, mark = execution.retrieval, execution.request, own.passage.mark
+    evidence = execution.lanes.with_support(retrieval.evidence, [own.passage])
+    selected = [row for row in ranked if row.code is None]
+    to_beat = None
+    if own.code in ("low_score", "budget_cut"):
+        is_full = own.code == "budget_cut" or len(selected) >= request.limit
+        last = selected[-1].final if selected and is_full else 0.0
+        to_beat = rounded(max(last, request.min_score))
+    return ScoreTrace(
+        scores=scores_of(own),
+        raw=raw_scores_of(own, evidence.support(own.passage.rowid)),
+        weights=score_weights(retrieval.weights),
+        vocabulary=list(own.vocabulary_hits),
+        mark_factor=mark_factor(mark.ruling) if mark and mark.ruling else None,
+        lift="; ".join(own.lifted_for[:1]),
+        place=1 + ranked.index(own),
+        of=len(ranked),
+        rank=rank,
+        code=own.code,
+        to_beat=to_beat,
+        supposed=is_supposed,
+    )
+
+
+def _rivals(own: Candidate, ranked: Sequence[Candidate]) -> list[Rival]:
+    """What was preferred: a better copy, newer versions, or the last selected before it."""
+    selected = [row for row in ranked if row.code is None]
+    winners: Sequence[Candidate] = ()
+    if own.code == "duplicate":
+        winners = [row for row in ranked if row.chunk_id == own.duplicate_of]
+    elif own.code == "conflict_downrank":
+        newer = {document.document_id for document in own.passage.superseded_by}
+        replacements = (row for row in ranked if row.passage.document.document_id in newer)
+        winners = list(islice(replacements, MAX_RIVALS))
+    elif own.code is not None:
+        before = [row for row in selected if ranking_order(row) < ranking_order(own)]
+        winners = before[-MAX_RIVALS:]
+    ranks = {row.chunk_id: rank for rank, row in enumerate(selected, start=1)}
+    return [
+        Rival(
+            rank=ranks.get(winner.chunk_id),
+            chunk_id=winner.chunk_id,
+            locator=winner.passage.locator,
+            final=rounded(winner.final),
+        )
+        for winner in winners
+    ]
+
+
+MAX_COUNTED = 100
+"""Of each compartment at most so many passages are counted: what a lane proposes at first."""
+MAX_NAMED = 5
+"""So many documents are named; `rolebundle corpus quarantine list` has all."""
+_MAX_PASSAGES = 50
+_NEXT: dict[HidingRule, str] = {
+    "role": "`rolebundle overlay show ROLE`; change the overlay, or ask in another role",
+    "mark": "`rolebundle mark list`",
+    "trust": "raise its trust tier, or the policy's trust table, or approve the action",
+    "validity": "change its dates, or what the overlay does with stale documents",
+}
+
+
+def why_hidden(corpus: Corpus, reference: str, scope: ReferenceScope, agent: str) -> WhyAsAgent:
+    """What hides from an agent that a passage exists.
+
+    Args:
+        corpus: the whole corpus.
+        reference: what is asked for.
+        scope: what the owner's reference may name.
+        agent: the agent in question.
+
+    Raises:
+        UsageError: nothing has this reference.
+    """
+    with corpus.reading():
+        passage = resolve_reference(corpus, reference, scope).passages[0]
+        rule, denied = rule_of(corpus, agent)
+        [number] = compartments.chunks_by_compartment(corpus, [passage.rowid])
+        stored = compartments.stored_compartments(corpus)
+        [place] = [compartment for compartment in stored if compartment.id == number]
+    return WhyAsAgent(
+        agent=agent,
+        reference=reference,
+        document_id=passage.document.document_id,
+        locator=passage.locator,
+        hidden=[denied] if denied else list(hiding_rules(place, agent, rule)),
+    )
+
+
+def with_answer(why: WhyAsAgent, answer: Why | AccessDenied) -> WhyAsAgent:
+    """The explanation with what the agent's own answer, or its refusal, says of the passage."""
+    if isinstance(answer, AccessDenied):
+        hidden = [Hidden(rule="role", note=answer.message, next=answer.hint)]
+        return why.model_copy(update={"hidden": hidden})
+    hidden = []
+    if answer.code and (rule := REJECTIONS[answer.code].rule):
+        note = f"{answer.code}: {answer.notes}"
+        hidden = [Hidden(rule=rule, note=note, next=_NEXT[rule])]
+    update = {"hidden": hidden, "locator": answer.locator, "why": answer}
+    return why.model_copy(update=update)
+
+
+def hiding_rules(compartment: Compartment, agent: str, rule: AgentRule | None) -> Iterator[Hidden]:
+    """What hides the documents of a compartment from an agent; the first is named in the audit.
+
+    Args:
+        compartment: where they are.
+        agent: its name.
+        rule: its rule; ``None`` without a policy, which hides nothing.
+    """
+    if compartment.quarantined:
+        note = "the scan put it into quarantine, where no agent sees it"
+        yield Hidden(rule="quarantine", note=note, next="`rolebundle corpus quarantine list`")
+    if rule is None:
+        return
+    change = f"the rule of {agent} in the policy, then `rolebundle policy set`"
+    if rule.scopes and compartment.scope not in rule.scopes:
+        note = f"its scope is {compartment.scope}, and the agent has {', '.join(rule.scopes)}"
+        yield Hidden(rule="scope", note=note, next=f"scopes: {change}")
+    if level_rank(rule.access_level) < level_rank(compartment.sensitivity):
+        note = f"it is {compartment.sensitivity}, and the agent sees up to {rule.access_level}"
+        yield Hidden(rule="access_level", note=note, next=f"access_level: {change}")
+    if matching := [pattern for pattern in rule.deny_patterns if pattern in compartment.denied]:
+        note = f"the agent is denied {', '.join(matching)}"
+        yield Hidden(rule="deny_pattern", note=note, next=f"deny_patterns: {change}")
+
+
+def rule_of(corpus: Corpus, agent: str) -> tuple[AgentRule | None, Hidden | None]:
+    """The rule of an agent, ``None`` without a policy; and what hides everything from the agent."""
+    try:
+        policy = active_policy(corpus)
+        return (rule_for(policy, agent) if policy else None), None
+    except AccessDenied:
+        note = f"the policy has no rule that lets {agent} see anything, or cannot be relied upon"
+        return None, Hidden(rule="agent", note=note, next="`rolebundle policy show`")
+
+
+def hidden_candidates(corpus: Corpus, agent: str | None, task: str) -> dict[str, int]:
+    """How many passages with the task's words the policy keeps from an agent, by the first rule.
+
+    Args:
+        corpus: the whole corpus.
+        agent: the agent that asked.
+        task: what it asked.
+    """
+    counts: Counter[str] = Counter()
+    with corpus.reading():
+        rule, _ = rule_of(corpus, agent or "")
+        terms = build_query(task, None).task_terms
+        if rule is None or not terms:
+            return {}
+        for compartment in compartments.stored_compartments(corpus):
+            hidden = next(hiding_rules(compartment, agent or "", rule), None)
+            # The answer itself counts what is in quarantine.
+            if hidden and hidden.rule != "quarantine" and compartment.chunks:
+                found = lexical_index.search(
+                    corpus, compartment.id, match_expression(terms), MAX_COUNTED
+                )
+                counts[hidden.rule] += len(found)
+    return dict(+counts)
+
+
+# -- the quarantine ------------------------------------------------------------------------------
+
+
+def kept_back(corpus: Corpus, task: str) -> list[KeptBack]:
+    """The quarantined documents that have the task's words, best first; ties by id.
+
+    Args:
+        corpus: the whole corpus, with its quarantine.
+        task: the task of the request.
+    """
+    scores: dict[int, float] = {}
+    with corpus.reading():
+        quarantined = [
+            compartment.id
+            for compartment in compartments.visible_compartments(corpus)
+            if compartment.quarantined and compartment.chunks
+        ]
+        terms = build_query(task, None).task_terms if quarantined else ()
+        if not terms:
+            return []
+        match = match_expression(terms)
+        for compartment in quarantined:
+            scores |= lexical_index.search(corpus, compartment, match, _MAX_PASSAGES)
+        documents = quarantine.quarantined_with(corpus, scores)
+    return [
+        KeptBack(document_id=document.document_id, kinds=_kinds(document))
+        for document in documents[:MAX_NAMED]
+    ]
+
+
+def _kinds(document: Flagged) -> list[str]:
+    kinds: list[str] = json.loads(document.scanned.kinds)
+    return kinds
+
+
+def quarantined_error(corpus: Corpus, reference: str, scope: ReferenceScope) -> UsageError | None:
+    """The error for a reference that names a quarantined document; ``None`` if it names none."""
+    if not may_be_stored(reference):
+        return None
+    name = named_document(reference)
+    with corpus.reading():
+        document = quarantine.quarantined_named(corpus, reference, name, scope.locations(name))
+    if document is None:
+        return None
+    return UsageError(
+        "quarantined",
+        f"{reference}: quarantined: {', '.join(_kinds(document))}",
+        f"rolebundle corpus quarantine show {quote(document.document_id)}",
+    )

@@ -1,0 +1,434 @@
+"""The audit's file beside the corpus: a chain of rows (docs/decisions/0009).
+
+Each row has the hash of the row before it. The table ``head`` has the end of the chain and
+the settings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from time import monotonic, monotonic_ns, sleep
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from rolebundle.contracts.audit import AuditEntry, AuditRow, AuditSettings
+from rolebundle.contracts.base import writable
+from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, UsageError, WrongFile
+from rolebundle.storage.file import FileFormat, is_there
+from rolebundle.storage.sqlite import SqliteFile, busy_timeout, create_file
+from rolebundle.storage.stored_values import typed
+
+VERSION = 1
+"""Of the file and of how rows are hashed."""
+MAX_WAIT_MS = 5_000
+"""Writing a row takes a moment. A process that holds the lock for longer is stuck."""
+SCHEMA = (
+    """CREATE TABLE entry (
+    seq INTEGER PRIMARY KEY,
+    time TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    role TEXT NOT NULL,
+    action TEXT NOT NULL,
+    query TEXT NOT NULL,
+    bundle_digest TEXT NOT NULL,
+    allowed INTEGER NOT NULL,
+    blocked TEXT NOT NULL,
+    details TEXT NOT NULL,
+    previous TEXT NOT NULL,
+    hash TEXT NOT NULL
+) STRICT""",
+    """CREATE TABLE head (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    log_id TEXT NOT NULL,
+    rows INTEGER NOT NULL,
+    hash TEXT NOT NULL,
+    mode TEXT NOT NULL,
+    query TEXT NOT NULL
+) STRICT""",
+    "CREATE INDEX entry_of_agent ON entry (agent, seq)",
+)
+MAX_CHARACTERS = 4_000
+"""Of each text of a row. A longer text is cut and marked: a query may have a million characters."""
+PAGE_ROWS = 500
+
+COLUMNS = (
+    "seq, time, kind, agent, role, action, query, bundle_digest, allowed, blocked, details, "
+    "previous, hash"
+)
+_TYPES = (int, *([str] * 7), int, *([str] * 4))
+
+Clock = Callable[[], str]
+
+
+# -- the file -------------------------------------------------------------------------------------
+
+
+def create_audit(
+    path: Path, settings: AuditSettings, clock: Clock, details: dict[str, Any]
+) -> bool:
+    """Create the audit's file with its head and first row, which records the settings.
+
+    Returns:
+        False if something already has this name; it is not changed.
+
+    Raises:
+        StorageError: it cannot be created here.
+    """
+
+    def fill(log: SqliteFile) -> None:
+        for statement in SCHEMA:
+            log.run(statement)
+        log_id = uuid4().hex
+        log.run(
+            "INSERT INTO head VALUES (1, ?, 0, ?, ?, ?)",
+            (log_id, genesis_hash(log_id), settings.mode, settings.query),
+        )
+        _configure(log, settings, clock, details)
+
+    return create_file(path, AUDIT_FORMAT, fill)
+
+
+def open_audit_writer(path: Path) -> SqliteFile:
+    """Open the audit for appending. A file that is not an audit is not changed.
+
+    Raises:
+        UsageError: there is none.
+        WrongFile, CorpusCorrupt, StorageError: it cannot be appended to.
+    """
+    wait = _busy_handler(min(busy_timeout(), MAX_WAIT_MS))
+    log = SqliteFile.open_for_writing(path, AUDIT_FORMAT, wait=wait)
+    try:
+        log.run("PRAGMA journal_mode = wal")
+        # FULL: a row that was acknowledged survives a power loss.
+        log.run("PRAGMA synchronous = full")
+    except BaseException:
+        log.close()
+        raise
+    return log
+
+
+def _busy_handler(milliseconds: int) -> Callable[[int], bool]:
+    """A busy handler that tries again every millisecond or two.
+
+    SQLite's own busy handler waits up to a tenth of a second between two tries. Beside processes
+    that write row after row, it could miss every free moment until the time is over.
+    """
+    end = 0.0
+
+    def wait(tries: int) -> bool:
+        nonlocal end
+        now = monotonic()
+        if tries == 0:
+            end = now + milliseconds / 1000
+        # The last digits of the clock, so that waiting processes do not try at the same moment.
+        sleep(0.0002 + monotonic_ns() % 1_800 * 1e-6)
+        return now < end
+
+    return wait
+
+
+def open_audit_reader(path: Path) -> SqliteFile:
+    """Open the audit for reading. It takes no lock that a writer would wait for.
+
+    Raises:
+        UsageError: there is none.
+        WrongFile, CorpusCorrupt, StorageError: it cannot be read.
+    """
+    return SqliteFile.open_read_only(path, AUDIT_FORMAT)
+
+
+def tampered(path: Path, problem: str) -> CorpusCorrupt:
+    """The error for an audit that differs from what was written."""
+    return CorpusCorrupt(
+        "audit_tampered",
+        f"{path}: the audit is not what was written: {problem}",
+        "keep this file as evidence, compare it with a backup, and begin a new audit: move it away "
+        "and run `rolebundle policy audit set`",
+    )
+
+
+def _audit_error(path: Path, error: RolebundleError) -> RolebundleError:
+    """The error with the next step for an audit, and not for a corpus."""
+    if isinstance(error, CorpusBusy):
+        return CorpusBusy(
+            "audit_busy",
+            f"{path}: another process has been writing to the audit for too long",
+            "run the same command again; a process that is stuck holds the lock until it is ended",
+        )
+    return tampered(path, error.message) if isinstance(error, CorpusCorrupt) else error
+
+
+def _no_audit(path: Path) -> RolebundleError:
+    if is_there(path):
+        return WrongFile(
+            "foreign_file", f"{path}: is not a file", "move it away: this name is the audit's"
+        )
+    return UsageError(
+        "audit_missing", f"{path}: there is no audit", "run `rolebundle policy audit set on`"
+    )
+
+
+AUDIT_FORMAT = FileFormat(
+    name="an audit",
+    application_id=0x52424155,  # ``RBAU``
+    oldest=VERSION,
+    newest=VERSION,
+    foreign_hint="move it away: this name is the audit's",
+    newer_hint="upgrade rolebundle",
+    missing=_no_audit,
+    translate=_audit_error,
+)
+
+
+# -- the chain ------------------------------------------------------------------------------------
+
+
+class Head(NamedTuple):
+    """Where the chain ends, and the settings for the next row."""
+
+    log_id: str
+    rows: int
+    hash: str
+    mode: str
+    query: str
+
+
+def canonical(value: object) -> str:
+    """The JSON text of a value that is hashed: sorted keys, no blanks, ASCII."""
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
+
+
+def genesis_hash(log_id: str) -> str:
+    """The previous hash of the first row. It depends on the log, so rows of another do not fit."""
+    return sha256(f"rolebundle-audit:{VERSION}:{log_id}".encode()).hexdigest()
+
+
+def row_hash(row: AuditRow) -> str:
+    """SHA-256 of the canonical JSON of all fields but the hash itself."""
+    plain = row.model_dump()
+    del plain["hash"]
+    return sha256(canonical(plain).encode()).hexdigest()
+
+
+def query_digest(log_id: str, text: str) -> str:
+    """A query's digest, salted with the log's id.
+
+    Because of the salt, precomputed tables and digests of other logs are useless. Whoever has the
+    file can still test guesses.
+    """
+    return f"sha256:{sha256(f'{log_id}:{writable(text)}'.encode()).hexdigest()}"
+
+
+def bounded_text(text: str) -> str:
+    """A text of at most about ``MAX_CHARACTERS``. Different long texts stay different."""
+    text = writable(text)
+    if len(text) <= MAX_CHARACTERS:
+        return text
+    digest = sha256(text.encode()).hexdigest()
+    return f"{text[:MAX_CHARACTERS]}… [{len(text)} characters, sha256:{digest}]"
+
+
+def seal(entry: AuditEntry, head: Head, time: str) -> AuditRow:
+    """The row for an entry, chained to the head.
+
+    Raises:
+        ValueError, TypeError: its details are not JSON.
+    """
+    query = ""
+    if entry.query and head.query != "off":
+        is_text = head.query == "text"
+        query = bounded_text(entry.query) if is_text else query_digest(head.log_id, entry.query)
+    values: dict[str, Any] = entry.model_dump() | {
+        **{name: bounded_text(getattr(entry, name)) for name in ("agent", "role", "action")},
+        "seq": head.rows + 1,
+        "time": time,
+        "query": query,
+        "details": bounded_details(entry.details),
+        "previous": head.hash,
+        "hash": "",
+    }
+    # Through JSON and back, so that the hashed values are those that will be read.
+    row = AuditRow(**json.loads(canonical(values)))
+    return AuditRow(**(row.model_dump() | {"hash": row_hash(row)}))
+
+
+def bounded_details(
+    details: dict[str, Any], max_characters: int = MAX_CHARACTERS
+) -> dict[str, Any]:
+    """Details of at most so many characters of JSON; longer ones are replaced by their digest."""
+    text = canonical(details)
+    if len(text) <= max_characters:
+        return details
+    return {"cut": True, "characters": len(text), "sha256": sha256(text.encode()).hexdigest()}
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """A row that is on the disk, and whether the end of the chain before it was intact."""
+
+    row: AuditRow
+    is_intact: bool
+
+
+def append(log: SqliteFile, entry: AuditEntry, clock: Clock) -> Appended:
+    """Record an entry as the next row of the chain.
+
+    It is chained to the head. If the rows do not fit the head, the new row is written all the same,
+    and verification still finds what happened to the others.
+
+    Raises:
+        CorpusBusy, StorageError, CorpusCorrupt: nothing was written.
+    """
+    # The head is read inside the transaction, so that no two processes use the same one.
+    with log.writing():
+        head = read_head(log)
+        last = log.rows("SELECT seq, hash FROM entry ORDER BY seq DESC LIMIT 1")
+        row = _add(log, entry, head, clock)
+    return Appended(row, last == [(head.rows, head.hash)])
+
+
+def _add(log: SqliteFile, entry: AuditEntry, head: Head, clock: Clock) -> AuditRow:
+    """Write the next row of the chain, and the new head."""
+    row = seal(entry, head, clock())
+    values = row.model_dump()
+    values |= {name: canonical(values[name]) for name in ("blocked", "details")}
+    log.insert(f"entry ({COLUMNS})", [tuple(values[name] for name in COLUMNS.split(", "))])
+    log.run("UPDATE head SET rows = ?, hash = ?", (row.seq, row.hash))
+    return row
+
+
+def configure(
+    log: SqliteFile, settings: AuditSettings, clock: Clock, details: dict[str, Any]
+) -> AuditRow:
+    """Change the settings, and record the change as a row.
+
+    Raises:
+        CorpusBusy, StorageError, CorpusCorrupt: nothing was changed.
+    """
+    with log.writing():
+        return _configure(log, settings, clock, details)
+
+
+def _configure(
+    log: SqliteFile, settings: AuditSettings, clock: Clock, details: dict[str, Any]
+) -> AuditRow:
+    log.run("UPDATE head SET mode = ?, query = ?", (settings.mode, settings.query))
+    # The details are cut without the settings, which verification compares.
+    bounded = bounded_details(details, MAX_CHARACTERS // 2)
+    entry = AuditEntry(kind="settings", details=bounded | settings.model_dump())
+    return _add(log, entry, read_head(log), clock)
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def read_head(log: SqliteFile) -> Head:
+    """The chain's head.
+
+    Raises:
+        CorpusCorrupt: there is not exactly one, or it is not what was written.
+    """
+    try:
+        [head] = log.select(Head, "head")
+    except (CorpusCorrupt, ValueError) as error:
+        raise tampered(log.path, "it has no head") from error
+    return head
+
+
+def reaches(log: SqliteFile, log_id: str, rows: int, last_hash: str) -> bool:
+    """Whether the audit is the one with this id and still has its row of this number and hash."""
+    if read_head(log).log_id != log_id:
+        return False
+    return not rows or log.rows("SELECT hash FROM entry WHERE seq = ?", (rows,)) == [(last_hash,)]
+
+
+def rows_sql(*, by: bool, since: bool, kind: bool, newest: bool) -> str:
+    """One page of rows, oldest or newest first. Bindings: seq, then one per condition, limit."""
+    conditions = [f"seq {'<' if newest else '>'} ?"]
+    conditions += ["agent = ?"] if by else []
+    conditions += ["time >= ?"] if since else []
+    conditions += ["kind = ?"] if kind else []
+    order = "DESC" if newest else "ASC"
+    where = " AND ".join(conditions)
+    return f"SELECT {COLUMNS} FROM entry WHERE {where} ORDER BY seq {order} LIMIT ?"
+
+
+def read_rows(
+    log: SqliteFile,
+    *,
+    by: str | None = None,
+    since: str = "",
+    kind: str = "",
+    newest: bool = False,
+) -> Iterator[AuditRow]:
+    """Rows one by one. Each page is its own short read, unless the caller opened a longer one.
+
+    Raises:
+        CorpusCorrupt: a row is not what was written.
+    """
+    sql = rows_sql(by=by is not None, since=bool(since), kind=bool(kind), newest=newest)
+    conditions = [value for value in (by, since or None, kind or None) if value is not None]
+    last = 2**63 - 1 if newest else -(2**63)
+    while rows := log.rows(sql, (last, *conditions, PAGE_ROWS)):
+        for values in rows:
+            yield _row(log, values)
+        last = int(rows[-1][0])
+
+
+def row_by_number(log: SqliteFile, seq: int) -> AuditRow | None:
+    """The row with this number, or ``None``."""
+    rows = log.rows(f"SELECT {COLUMNS} FROM entry WHERE seq = ?", (seq,))
+    return _row(log, rows[0]) if rows else None
+
+
+def nth_row_of_agent(log: SqliteFile, agent: str, number: int) -> AuditRow | None:
+    """Row ``number`` of an agent, counted from 1 among its own rows, or ``None``."""
+    rows = log.rows(
+        f"SELECT {COLUMNS} FROM entry WHERE agent = ? ORDER BY seq LIMIT 1 OFFSET ?",
+        (agent, number - 1),
+    )
+    return _row(log, rows[0]) if rows and number > 0 else None
+
+
+def count_agent_rows(log: SqliteFile, agent: str, after: int, until: int) -> int:
+    """How many rows an agent has with numbers in ``(after, until]``."""
+    counted = "SELECT count(*) FROM entry WHERE agent = ? AND seq > ? AND seq <= ?"
+    return int(log.value(counted, (agent, after, until)))
+
+
+def count_rows(log: SqliteFile) -> int:
+    """Return the number of rows in the file."""
+    return int(log.value("SELECT count(*) FROM entry"))
+
+
+def file_problem(log: SqliteFile) -> str:
+    """What is wrong with the file's pages, indexes and schema, or an empty text."""
+    result = str(log.value("PRAGMA integrity_check(1)"))
+    if result != "ok":
+        return result
+    stored = {sql for (sql,) in log.rows("SELECT sql FROM sqlite_schema")}
+    return "" if stored == set(SCHEMA) else "its tables are not those that were created"
+
+
+def _row(log: SqliteFile, values: tuple[Any, ...]) -> AuditRow:
+    try:
+        typed([values], *_TYPES)
+        fields = dict(zip(COLUMNS.split(", "), values, strict=True))
+        for name in ("blocked", "details"):
+            stored, fields[name] = fields[name], json.loads(fields[name])
+            # The stored text must be exactly the text that is hashed.
+            if not isinstance(fields[name], dict) or canonical(fields[name]) != stored:
+                raise ValueError(name)
+        return AuditRow(**fields)
+    except (CorpusCorrupt, ValueError, RecursionError) as error:
+        raise tampered(log.path, f"row {values[0]} cannot have been written") from error

@@ -1,1 +1,0 @@
-"""The audit's file beside the corpus."""

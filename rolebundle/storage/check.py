@@ -1,0 +1,346 @@
+"""The checks of a whole corpus file, and of what a replica must be."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+
+from rolebundle.contracts.status import CheckProblem
+from rolebundle.errors import CorpusCorrupt
+from rolebundle.storage import approximate_index, digests, facts, lexical_index, seal, vector_index
+from rolebundle.storage.approximate_index import ApproximateState, IndexPart
+from rolebundle.storage.compartments import (
+    Compartment,
+    searchable_compartments,
+    visible_compartments,
+)
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import documents_of
+from rolebundle.storage.partition import DeniedPatterns, labels_of
+from rolebundle.storage.sqlite import Row
+from rolebundle.storage.stored_values import DAMAGE_HINT
+from rolebundle.storage.vector_index import EmbeddingIndex
+
+Found = Iterable[tuple[str, str]]
+"""Problems, each a stable code and a message."""
+
+
+def find_problems(corpus: Corpus, denied: DeniedPatterns | None = None) -> list[CheckProblem]:
+    """Compare everything in the file that can be compared.
+
+    Args:
+        corpus: a corpus open for writing, because FTS5's check is a write statement.
+        denied: the deny patterns of the policy that match a file; ``None`` if they are not known,
+            and not compared.
+    """
+    checks: Sequence[Callable[[Corpus], Found]] = (
+        _file_problems,
+        _seal_problems,
+        _count_problems,
+        _row_problems,
+        partial(_placement_problems, denied=denied),
+        _lexical_problems,
+        _vector_problems,
+    )
+    problems: list[tuple[str, str]] = []
+    for check in checks:
+        try:
+            problems += check(corpus)
+        except CorpusCorrupt as error:
+            # Damage that ends one check is a finding; the other checks still run.
+            problems.append(("unreadable", error.message))
+        except (AttributeError, TypeError, ValueError, struct.error) as error:
+            # A damaged page may return any type.
+            problems.append(("unreadable", f"a value cannot be what was stored ({error})"))
+        if {code for code, _ in problems} & {"file_damaged", "orphan", "schema_changed"}:
+            # The other checks rely on sound pages and on the tables' form.
+            break
+    return [CheckProblem(code=code, message=message) for code, message in problems]
+
+
+def _file_problems(corpus: Corpus) -> Found:
+    for (message,) in corpus.rows("PRAGMA integrity_check(20)"):
+        if message != "ok":
+            yield "file_damaged", message
+    for table, rowid, parent, _ in corpus.rows("PRAGMA foreign_key_check"):
+        yield "orphan", f"row {rowid} of {table} points to a missing {parent}"
+
+
+def _seal_problems(corpus: Corpus) -> Found:
+    for name in sorted(seal.broken(corpus)):
+        code = "schema_changed" if name == "sqlite_schema" else "seal_broken"
+        yield code, f"the records in {name} are not what was stored"
+
+
+_COUNTS = (
+    "SELECT 'the corpus', documents, chunks, (SELECT count(*) FROM document), "
+    "(SELECT count(*) FROM chunk) FROM corpus_state UNION ALL "
+    "SELECT 'compartment ' || id, documents, chunks, "
+    "(SELECT count(*) FROM document d WHERE d.compartment = k.id), "
+    "(SELECT count(*) FROM document d JOIN chunk c ON c.document = d.id "
+    "WHERE d.compartment = k.id) FROM compartment k"
+)
+
+
+def _count_problems(corpus: Corpus) -> Found:
+    for name, *counts in corpus.rows(_COUNTS):
+        recorded, actual = counts[:2], counts[2:]
+        if recorded != actual:
+            message = f"{name} records {recorded} documents and chunks, and has {actual}"
+            yield "miscounted", message
+
+
+def _row_problems(corpus: Corpus) -> Found:
+    for table in digests.DIGESTED:
+        for row in digests.checked(corpus, table):
+            if not row.is_intact:
+                is_text = table == "chunk" and row.expected is None
+                code, digest = ("content_damaged", "hash") if is_text else ("row_damaged", "digest")
+                name = row.name or f"row {row.rowid}"
+                yield code, f"{name} of {table} does not match its {digest}"
+    for number in facts.without_record(corpus):
+        yield "row_damaged", f"row {number} of document is a fact without its record"
+
+
+def _placement_problems(corpus: Corpus, denied: DeniedPatterns | None) -> Found:
+    """Documents that are not in the compartment that decides who may see them."""
+    compartments = {compartment.id: compartment for compartment in visible_compartments(corpus)}
+    for document_id, scope, sensitivity, number, path, location, verdict in corpus.iterate(
+        "SELECT d.document_id, d.scope, d.sensitivity, d.compartment, f.path, f.location, "
+        "s.verdict FROM document d JOIN file f ON f.id = d.file "
+        "LEFT JOIN scanned s ON s.document = d.id"
+    ):
+        compartment = compartments.get(number)
+        if (
+            compartment is None
+            or (compartment.scope, compartment.sensitivity) != (scope, sensitivity)
+            or compartment.quarantined != (verdict == "quarantine")
+            or (denied is not None and compartment.denied != labels_of(denied, path, location))
+        ):
+            message = f"the document {document_id} is not in the compartment it belongs to"
+            yield "misplaced", message
+
+
+def _lexical_problems(corpus: Corpus) -> Found:
+    for compartment in visible_compartments(corpus):
+        try:
+            lexical_index.check(corpus, compartment.id)
+        except CorpusCorrupt as error:
+            message = f"the lexical index differs from the chunks ({error.message})"
+            yield "lexical_drift", message
+
+
+def _vector_problems(corpus: Corpus) -> Found:
+    for part in (part for index in vector_index.all_indexes(corpus) for part in index.parts):
+        table, fast = part.table, part.approximate_table
+        stored = corpus.value(f"SELECT count(*) FROM {table}_rowids")
+        recorded = corpus.value(
+            "SELECT count(*) FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk "
+            "CROSS JOIN document d ON d.id = c.document "
+            "WHERE e.index_id = ? AND d.compartment = ?",
+            (part.index_id, part.compartment),
+        )
+        if not stored == recorded == part.vectors:
+            counts = f"{stored} vectors, {recorded} records, {part.vectors} counted"
+            yield "vectors_miscounted", f"{table}: {counts}"
+        # Its blocks are read as they are stored: sqlite-vec 0.1.9 does not check their form, and a
+        # scan of damaged ones can end the process.
+        blocks = corpus.iterate(
+            "SELECT c.chunk_id, c.size, c.validity, c.rowids, v.vectors "
+            f"FROM {table}_chunks c LEFT JOIN {table}_vector_chunks00 v ON v.rowid = c.chunk_id"
+        )
+        intact = [_intact_vectors(corpus, part, *block) for block in blocks]
+        if None in intact or sum(filter(None, intact)) != stored:
+            yield "vectors_damaged", f"{table}: it is not what was stored"
+        if part.approximate and _is_approximate_damaged(corpus, part):
+            yield "approximate_index_damaged", f"{fast}: it does not have the vectors of {table}"
+
+
+def _intact_vectors(
+    corpus: Corpus,
+    part: IndexPart,
+    block: int,
+    size: object,
+    validity: object,
+    rowids: object,
+    vectors: object,
+) -> int | None:
+    """How many vectors a block of vec0 has; ``None`` if one is not what was stored."""
+    if not (
+        isinstance(size, int)
+        and isinstance(validity, bytes)
+        and isinstance(rowids, bytes)
+        and isinstance(vectors, bytes)
+        and (len(validity) * 8, len(rowids), len(vectors))
+        == (size, size * 8, size * 4 * part.dimensions)
+    ):
+        return None
+    numbers = struct.unpack(f"<{size}q", rowids)
+    width = 4 * part.dimensions
+    expected: dict[int, Row] = {
+        rowid: tuple(row)
+        for rowid, *row in corpus.rows(
+            "SELECT r.rowid, r.id, r.chunk_id, r.chunk_offset, e.vector, e.input_hash, "
+            f"e.vector_hash FROM {part.table}_rowids r JOIN embedded e ON e.index_id = ? "
+            "AND e.chunk = r.rowid WHERE r.rowid IN (SELECT value FROM json_each(?))",
+            (part.index_id, [*numbers]),
+        )
+    }
+    count = 0
+    for place, rowid in enumerate(numbers):
+        vector = vectors[place * width : (place + 1) * width]
+        if validity[place // 8] >> place % 8 & 1:
+            count += 1
+            *found, input_hash, vector_hash = expected.get(rowid, (None,) * 6)
+            if (
+                found != [None, block, place, vector]
+                or vector_index.vector_hash(input_hash, vector) != vector_hash
+            ):
+                return None
+        elif rowid or any(vector):
+            return None  # sqlite-vec writes zeroes to a place that it frees.
+    return count
+
+
+def _is_approximate_damaged(corpus: Corpus, part: IndexPart) -> bool:
+    """Whether vec1's table does not have exactly the vectors of a part."""
+    if not approximate_index.is_available(corpus):
+        return False
+    table = part.approximate_table
+    same = corpus.column(
+        f"SELECT f.vec = e.vector FROM {table} f "
+        "LEFT JOIN embedded e ON e.index_id = ? AND e.chunk = f.rowid",
+        (part.index_id,),
+    )
+    return (
+        not all(same)
+        or corpus.value(f"SELECT count(*) FROM {table}_idx WHERE typeof(val) <> 'blob'") > 0
+        or not len(same) == corpus.value(f"SELECT count(*) FROM {table}_base") == part.vectors
+        or _has_damaged_buckets(corpus, part, len(same))
+    )
+
+
+def _has_damaged_buckets(corpus: Corpus, part: IndexPart, count: int) -> bool:
+    """Whether the head of a bucket is damaged; False for a format that is not known here.
+
+    vec1 of apsw 3.54: 2 if the rowids are in order, else 0; how many vectors there are; how many of
+    them are deleted; then 4 bytes for each rowid, and the vectors.
+    """
+    heads = [
+        (*struct.unpack(">3I", head), length)
+        for head, length in corpus.iterate(
+            f"SELECT substr(val, 1, 12), length(val) FROM {part.approximate_table}_idx"
+        )
+    ]
+    is_whole = [
+        length == 12 + vectors * 4 * (1 + part.dimensions) for _, vectors, _, length in heads
+    ]
+    if not any(is_whole):
+        return False
+    state = ApproximateState.read(part.approximate)
+    orders = {2} if state and not state.changed else {0, 2}
+    return (
+        not all(is_whole)
+        or any(order not in orders for order, *_ in heads)
+        or sum(vectors - deleted for _, vectors, deleted, _ in heads) != count
+    )
+
+
+_WHOLE_WORD = re.compile(r"(?<!\S)[A-Za-z0-9]+(?!\S)")
+"""A word that is one token of the index, whatever surrounds it."""
+
+
+def verify_passages(corpus: Corpus, rowids: Collection[int]) -> None:
+    """Compare passages and their documents with their digests. Call it inside ``reading()``.
+
+    Raises:
+        CorpusCorrupt: one of them is not what was stored.
+    """
+    _verify(corpus, "chunk", "passage", rowids)
+    verify_documents(corpus, documents_of(corpus, sorted(rowids)))
+
+
+def verify_documents(corpus: Corpus, rowids: Collection[int]) -> None:
+    """Compare documents with their digests.
+
+    Raises:
+        CorpusCorrupt: one of them is not what was stored.
+    """
+    _verify(corpus, "document", "document", rowids)
+
+
+def _verify(corpus: Corpus, table: str, word: str, rowids: Collection[int]) -> None:
+    for row in digests.checked(corpus, table, sorted(rowids)):
+        if not row.is_intact:
+            raise _damaged(corpus, "damaged_passage", f"the {word} {row.name}")
+
+
+def verify_lexical_indexes(corpus: Corpus) -> None:
+    """Check that the lexical indexes have as many chunks as there are, and find a known one.
+
+    It is done once for each state of the corpus that this connection sees.
+
+    Raises:
+        CorpusCorrupt: they do not.
+    """
+    verified = corpus.verified_tables()
+    for compartment in searchable_compartments(corpus, facts=True):
+        name = lexical_index.table_name(compartment.id)
+        if name in verified:
+            continue
+        indexed = lexical_index.extent(corpus, compartment.id).chunks
+        if indexed != compartment.chunks or not _finds_first_chunk(corpus, compartment):
+            raise _damaged(corpus, "damaged_index", "the lexical index")
+        verified.add(name)
+
+
+def _finds_first_chunk(corpus: Corpus, compartment: Compartment) -> bool:
+    rows = corpus.rows(
+        "SELECT c.id, c.content FROM document d CROSS JOIN chunk c ON c.document = d.id "
+        "WHERE d.compartment = ? LIMIT 1",
+        (compartment.id,),
+    )
+    if not rows:
+        return False
+    [(rowid, content)] = rows
+    word = _WHOLE_WORD.search(str(content))
+    return word is None or bool(
+        lexical_index.matching(corpus, compartment.id, [f'"{word[0]}"'], [rowid])
+    )
+
+
+def vectors_problem(corpus: Corpus, index: EmbeddingIndex) -> str:
+    """What is wrong with the sizes of an embedding index; empty if nothing is."""
+    verified = corpus.verified_tables()
+    for part in index.parts:
+        if part.vectors and part.table not in verified:
+            if not _has_all_vectors(corpus, part):
+                return "the embedding index is damaged: it does not have what was stored"
+            verified.add(part.table)
+    return ""
+
+
+def _has_all_vectors(corpus: Corpus, part: IndexPart) -> bool:
+    try:
+        blocks = corpus.rows(
+            f"SELECT chunk_id, validity FROM {part.table}_chunks ORDER BY chunk_id"
+        )
+        stored = sum(int.from_bytes(validity, "little").bit_count() for _, validity in blocks)
+        has_records = corpus.value(
+            f"SELECT EXISTS (SELECT 1 FROM {part.table}_rowids r CROSS JOIN embedded e "
+            "ON e.index_id = ? AND e.chunk = r.rowid)",
+            (part.index_id,),
+        )
+    except (CorpusCorrupt, TypeError):
+        return False
+    return stored == part.vectors and bool(has_records)
+
+
+def _damaged(corpus: Corpus, code: str, subject: str) -> CorpusCorrupt:
+    return CorpusCorrupt(
+        code,
+        f"{corpus.path}: the corpus is damaged: {subject} is not what was stored",
+        DAMAGE_HINT,
+    )

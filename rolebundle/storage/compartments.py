@@ -1,0 +1,105 @@
+"""Compartments: documents that any agent may either all see or not see at all.
+
+Retrieval runs in each visible compartment by itself, and merges. So an answer depends on nothing
+but what its agent may see (docs/decisions/0011). `partition.py` assigns documents to compartments.
+
+Remembered facts have compartments of their own, so that no score of a document depends on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rolebundle.storage.corpus import Corpus
+
+REMEMBERED = "remembered:"
+"""How the location of a remembered fact begins. No file of a machine has such an absolute path."""
+FACTS = f"{REMEMBERED}**"
+"""The pattern that matches all facts. It always counts as one of the deny patterns."""
+
+
+class Compartment(NamedTuple):
+    """One compartment. ``denied`` are the deny patterns that match its documents."""
+
+    id: int
+    scope: str
+    sensitivity: str
+    denied: tuple[str, ...]
+    quarantined: bool
+    documents: int
+    chunks: int
+
+    @property
+    def has_facts(self) -> bool:
+        """Whether it has remembered facts, and nothing else."""
+        return FACTS in self.denied
+
+
+def visible_compartments(corpus: Corpus) -> list[Compartment]:
+    """The compartments that are visible through this connection, the oldest first."""
+    return _read(corpus, "compartment")
+
+
+def stored_compartments(corpus: Corpus) -> list[Compartment]:
+    """All compartments of the file, visible or not: to decide which an agent may see."""
+    return _read(corpus, "main.compartment")
+
+
+def searchable_compartments(corpus: Corpus, *, facts: bool = False) -> list[Compartment]:
+    """The visible compartments with chunks, without quarantined ones, the oldest first.
+
+    Those of remembered facts are only among them if ``facts``.
+    """
+    return [
+        compartment
+        for compartment in visible_compartments(corpus)
+        if compartment.chunks
+        and not compartment.quarantined
+        and (facts or not compartment.has_facts)
+    ]
+
+
+def has_facts(corpus: Corpus) -> bool:
+    """Whether remembered facts are visible."""
+    return any(compartment.has_facts for compartment in searchable_compartments(corpus, facts=True))
+
+
+def has_quarantined(corpus: Corpus) -> bool:
+    """Whether the file has documents in quarantine, which no agent may see."""
+    return bool(corpus.value("SELECT count(*) FROM main.compartment WHERE quarantined = 1"))
+
+
+def _read(corpus: Corpus, table: str) -> list[Compartment]:
+    return corpus.select(Compartment, f"{table} ORDER BY id")
+
+
+def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, list[int]]:
+    """Compartment → those of these chunks that are in it, ordered by rowid."""
+    places = (
+        "SELECT c.id, d.compartment FROM chunk c JOIN document d ON d.id = c.document "
+        "WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id"
+    )
+    by_compartment: dict[int, list[int]] = {}
+    for rowid, compartment in corpus.rows(places, ([*rowids],)):
+        by_compartment.setdefault(compartment, []).append(rowid)
+    return by_compartment
+
+
+def count_by_compartment(corpus: Corpus, first_rowid: int, last_rowid: int) -> dict[int, int]:
+    """Compartment → how many chunks of the range, ends included, are in it."""
+    return dict(
+        corpus.rows(
+            "SELECT d.compartment, count(*) FROM chunk c CROSS JOIN document d "
+            "ON d.id = c.document WHERE c.id BETWEEN ? AND ? GROUP BY d.compartment",
+            (first_rowid, last_rowid),
+        )
+    )
+
+
+def add_to_counts(corpus: Corpus, compartment: int, *, documents: int = 0, chunks: int = 0) -> None:
+    """Add to the recorded numbers of a compartment; negative numbers subtract."""
+    corpus.run(
+        "UPDATE compartment SET documents = documents + ?, chunks = chunks + ? WHERE id = ?",
+        (documents, chunks, compartment),
+    )

@@ -1,1 +1,0 @@
-"""Files, their documents and chunks: how they are written and read."""

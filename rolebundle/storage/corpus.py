@@ -1,0 +1,290 @@
+"""An open corpus, and the numbers that tell whether it has changed."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import inf
+from time import perf_counter
+from typing import NamedTuple
+
+import apsw
+import sqlite_vec
+
+from rolebundle.errors import CorpusCorrupt
+from rolebundle.storage import seal
+from rolebundle.storage.sqlite import UNUSABLE, Row, SqliteFile, interrupted
+from rolebundle.storage.stored_values import damaged, records
+
+MAX_CACHED_FREQUENCIES = 10_000
+_STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a millisecond
+
+_ALLOWED = "(SELECT compartment FROM temp.allowed_compartment)"
+_ALLOWED_DOCUMENT = f"main.document d WHERE d.compartment IN {_ALLOWED}"
+_EMPTY = (
+    "embedding_cache",
+    # Their number, times and hashes change with documents that the agent may not see.
+    "purge",
+    "approved_manifest",
+    "publication",
+    "replica",
+    "seal",
+    # They have paths of this machine.
+    "path_flags",
+    "root",
+    "audit_state",
+    "gate_baseline",
+    # Who sees a decision depends on its scope, which belongs to no compartment.
+    "decision",
+    "decision_end",
+)
+_BY_DOCUMENT = (
+    ("scanned", "id", "document"),
+    ("remembered", "id", "document"),
+    ("supersession", "id", "newer"),
+    ("file", "file", "id"),
+    ("source", "source", "id"),
+)
+"""Tables with what belongs to documents: the column of the document, and theirs."""
+RESTRICTING_VIEWS = (
+    "CREATE TEMP TABLE allowed_compartment (compartment INTEGER PRIMARY KEY)",
+    "CREATE TEMP TABLE restricted_state (generation INTEGER NOT NULL)",
+    f"CREATE TEMP VIEW compartment AS SELECT * FROM main.compartment WHERE id IN {_ALLOWED}",
+    f"CREATE TEMP VIEW document AS SELECT * FROM main.document WHERE compartment IN {_ALLOWED}",
+    "CREATE TEMP VIEW chunk AS SELECT c.* FROM main.chunk c CROSS JOIN main.document d "
+    "ON d.id = c.document CROSS JOIN temp.allowed_compartment v ON v.compartment = d.compartment",
+    "CREATE TEMP VIEW embedded AS SELECT e.* FROM main.embedded e CROSS JOIN chunk c "
+    "ON c.id = e.chunk",
+    "CREATE TEMP VIEW embedding_share AS SELECT * FROM main.embedding_share "
+    f"WHERE compartment IN {_ALLOWED}",
+    *(f"CREATE TEMP VIEW {name} AS SELECT * FROM main.{name} WHERE 0" for name in _EMPTY),
+    f"CREATE TEMP VIEW mark AS SELECT * FROM main.mark WHERE EXISTS (SELECT 1 FROM "
+    f"{_ALLOWED_DOCUMENT} AND d.document_id = CASE mark.kind WHEN 'document' THEN mark.target ELSE "
+    "(SELECT x.document_id FROM main.chunk c JOIN main.document x ON x.id = c.document "
+    "WHERE c.chunk_id = mark.target) END)",
+    *(
+        f"CREATE TEMP VIEW {name} AS SELECT * FROM main.{name} "
+        f"WHERE EXISTS (SELECT 1 FROM {_ALLOWED_DOCUMENT} AND d.{column} = {name}.{key})"
+        for name, column, key in _BY_DOCUMENT
+    ),
+    "CREATE TEMP VIEW corpus_state AS SELECT only_row, corpus_id, "
+    "(SELECT coalesce(max(generation), 0) FROM temp.restricted_state) AS generation, "
+    "(SELECT coalesce(sum(documents), 0) FROM compartment) AS documents, "
+    "(SELECT coalesce(sum(chunks), 0) FROM compartment) AS chunks FROM main.corpus_state",
+)
+"""One statement each. A test compares them with the schema."""
+
+
+@dataclass(slots=True)
+class Corpus(SqliteFile):
+    """One open corpus file."""
+
+    is_restricted: bool = field(default=False, init=False)
+    """Whether only the compartments of :meth:`restrict_to_compartments` are visible."""
+    _has_vectors: bool = field(default=False, init=False)
+    _has_occurrences: bool = field(default=False, init=False)
+    _bundled_extensions: set[str] = field(default_factory=set, init=False)
+    _is_stopped: bool = field(default=False, init=False)
+    _end: float = field(default=inf, init=False)
+    _cached: tuple[Row, dict[tuple[int, str], int], set[str]] = field(
+        default_factory=lambda: ((), {}, set()), init=False
+    )
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One write transaction, which ends with new seals. Inside another one: the same one."""
+        if self.db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
+            yield
+            return
+        with SqliteFile.writing(self):
+            damaged = seal.broken(self)
+            yield
+            seal.write(self, damaged)
+
+    # -- interruption --------------------------------------------------------------------------
+
+    def interrupt(self) -> None:
+        """End the current :meth:`interruptible` block. Can be called from any thread."""
+        self._is_stopped = True
+        self.db.interrupt()
+
+    @contextmanager
+    def interruptible(self, seconds: float | None = None) -> Iterator[None]:
+        """A block that raises ``Interrupted`` after :meth:`interrupt`, or after so many seconds.
+
+        SQLite's own interrupt ends only the statement that runs at that moment. This one also ends
+        the next statement of the block.
+        """
+        self._is_stopped = False
+        self._end = perf_counter() + (inf if seconds is None else seconds)
+        self.db.set_progress_handler(self._is_over, _STEPS_BETWEEN_CHECKS)
+        try:
+            yield
+            # A model works outside of SQLite, and may have used up the time.
+            self.raise_if_interrupted()
+        except CorpusCorrupt as error:
+            # So SQLite reports an end that comes while it sets up a virtual table.
+            if error.code == UNUSABLE:
+                self.raise_if_interrupted()
+            raise
+        finally:
+            self.db.set_progress_handler(None)
+            self._is_stopped, self._end = False, inf
+
+    def _is_over(self) -> bool:
+        return self._is_stopped or perf_counter() > self._end
+
+    def raise_if_interrupted(self) -> None:
+        """Check between two pieces of work outside of SQLite whether to go on.
+
+        Raises:
+            Interrupted: :meth:`interrupt` was called, or the time is over.
+        """
+        if self._is_over():
+            raise interrupted(self.path)
+
+    # -- restriction ---------------------------------------------------------------------------
+
+    def enable_restriction(self) -> None:
+        """From now on this connection sees nothing but :meth:`restrict_to_compartments` allows."""
+        if self.is_restricted:
+            return
+        with self._mapped_errors(), self._writable_temporary_tables():
+            for statement in RESTRICTING_VIEWS:
+                self.db.execute(statement)
+        self.is_restricted = True
+
+    def restrict_to_compartments(self, compartments: Iterable[int], *, generation: int = 0) -> None:
+        """Make these compartments visible, until the end of :meth:`reading`.
+
+        Args:
+            compartments: their numbers.
+            generation: the generation that the corpus reports. The true one counts writes, also
+                those to documents that the agent may not see.
+        """
+        if not self.is_restricted or not self.db.in_transaction:
+            raise AssertionError("call enable_restriction() first, and stay inside reading()")
+        with self._mapped_errors(), self._writable_temporary_tables():
+            self.db.execute("DELETE FROM temp.allowed_compartment")
+            self.db.executemany(
+                "INSERT INTO temp.allowed_compartment VALUES (?)",
+                ((number,) for number in compartments),
+            )
+            self.db.execute("DELETE FROM temp.restricted_state")
+            self.db.execute("INSERT INTO temp.restricted_state VALUES (?)", (generation,))
+
+    @contextmanager
+    def _writable_temporary_tables(self) -> Iterator[None]:
+        # query_only also forbids writes to temporary tables. A reader's file itself is open
+        # read-only in any case.
+        self.db.pragma("query_only", False)
+        try:
+            yield
+        finally:
+            self.db.pragma("query_only", not self.writable)
+
+    @contextmanager
+    def allow_own_views(self) -> Iterator[None]:
+        """A block in which the views of the file work. Opening the file checked these views."""
+        self.db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 1)
+        try:
+            yield
+        finally:
+            self.db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
+
+    # -- caches and extensions -----------------------------------------------------------------
+
+    def _cache(self) -> tuple[Row, dict[tuple[int, str], int], set[str]]:
+        # The true generation, also if an agent is shown another one.
+        state = tuple(self.rows("SELECT corpus_id, generation FROM main.corpus_state"))
+        if state != self._cached[0] or len(self._cached[1]) > MAX_CACHED_FREQUENCIES:
+            self._cached = (state, {}, set())
+        return self._cached
+
+    def frequency_cache(self) -> dict[tuple[int, str], int]:
+        """(compartment, MATCH expression) → number of chunks; emptied when the corpus changes."""
+        return self._cache()[1]
+
+    def verified_tables(self) -> set[str]:
+        """The tables of indexes that were verified; emptied when the corpus changes."""
+        return self._cache()[2]
+
+    def load_bundled_extension(self, name: str) -> bool:
+        """Load an extension that ships with apsw; False if this build does not have it."""
+        if name in self._bundled_extensions:
+            return True
+        try:
+            import apsw.sqlite_extra  # Not every build has it.
+
+            with self._extensions_enabled():
+                apsw.sqlite_extra.load(self.db, name)
+        except (ImportError, LookupError, apsw.Error, ValueError):
+            return False
+        self._bundled_extensions.add(name)
+        return True
+
+    def load_vectors(self) -> None:
+        """Make sqlite-vec's functions and tables available on this connection."""
+        if self._has_vectors:
+            return
+        with self._mapped_errors(), self._extensions_enabled():
+            self.db.load_extension(sqlite_vec.loadable_path())
+        self._has_vectors = True
+
+    @contextmanager
+    def _extensions_enabled(self) -> Iterator[None]:
+        # While it is enabled, SQL can load any library of this machine.
+        self.db.enable_load_extension(True)
+        try:
+            yield
+        finally:
+            self.db.enable_load_extension(False)
+
+    def register_occurrences(self, column_weights: Sequence[float]) -> None:
+        """Make the function ``occurrences`` available to full-text queries on this connection.
+
+        It returns packed doubles: the number of tokens of the chunk, then for each phrase of the
+        query how often it occurs in the chunk, each occurrence weighted by its column.
+        """
+        if self._has_occurrences:
+            return
+
+        def occurrences(api: apsw.FTS5ExtensionApi, /, *_: object) -> bytes:
+            numbers = array("d", [float(api.column_size(-1))])
+            for phrase in range(api.phrase_count):
+                columns = zip(api.phrase_locations(phrase), column_weights, strict=True)
+                numbers.append(sum(len(column) * weight for column, weight in columns))
+            return numbers.tobytes()
+
+        with self._mapped_errors():
+            self.db.register_fts5_function("occurrences", occurrences)
+        self._has_occurrences = True
+
+
+def increment_generation(corpus: Corpus) -> None:
+    """Count the generation up. Every transaction that changes an answer ends with this."""
+    corpus.run("UPDATE corpus_state SET generation = generation + 1")
+
+
+class CorpusCounts(NamedTuple):
+    """The identity, generation and recorded sizes of a corpus."""
+
+    corpus_id: str
+    generation: int
+    documents: int
+    chunks: int
+
+
+def corpus_counts(corpus: Corpus) -> CorpusCounts:
+    """The corpus's identity, generation and sizes."""
+    rows = corpus.rows("SELECT corpus_id, generation, documents, chunks FROM corpus_state")
+    if not rows:
+        raise damaged("its own state")
+    return records(CorpusCounts, rows)[0]
+
+
+def true_generation(corpus: Corpus) -> int:
+    """The generation of the file, also if the connection is restricted."""
+    return int(corpus.value("SELECT generation FROM main.corpus_state"))

@@ -1,0 +1,539 @@
+"""The rows of documents, and which ones supersede others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from rolebundle.contracts.documents import (
+    REMEMBERED_KIND,
+    Attributes,
+    DocumentMetadata,
+    Superseder,
+    attribute_lines,
+)
+from rolebundle.contracts.status import SelfDeclaredDocument
+from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TRUSTED_TIERS, ContentType, TrustTier
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.publications import PUBLISHED
+from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.sqlite import Row
+from rolebundle.storage.stored_values import damaged, records, typed
+
+FileIdentity = tuple[str, str, str]
+"""(path, content hash, recipe): a file with the same identity need not be read again."""
+
+
+class StoredChunk(NamedTuple):
+    """A chunk as it is stored. A tuple, because hundreds of thousands come out of the workers."""
+
+    chunk_id: str
+    headings: tuple[str, ...]
+    content: str
+    content_type: ContentType
+    content_hash: str
+    start_line: int
+    end_line: int
+    page: int = 0
+    anchor: str = ""
+    tags: tuple[str, ...] = ()
+    applicable_roles: tuple[str, ...] = ()
+    excluded_roles: tuple[str, ...] = ()
+    forms: str = ""
+    """Further word forms for the index (``rolebundle/text/forms.py``)."""
+
+
+class StoredFile(NamedTuple):
+    """A file as it was read. ``location`` is absolute, ``path`` relative to the ingested folder.
+
+    ``size`` in bytes and ``modified_ns``, the time of its last change, are 0 if unknown.
+    """
+
+    location: str
+    path: str
+    content_hash: str
+    recipe: str
+    size: int = 0
+    modified_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document with its chunks, in order, and what the intake scan found in it."""
+
+    metadata: DocumentMetadata
+    chunks: tuple[StoredChunk, ...]
+    scanned: Scanned | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # It is pickled as bare tuples, which takes half the time between processes.
+        return _restored, (
+            self.metadata,
+            tuple(tuple(chunk) for chunk in self.chunks),
+            self.scanned,
+        )
+
+
+def _restored(
+    metadata: DocumentMetadata, chunks: Iterable[Row], scanned: Scanned | None
+) -> StoredDocument:
+    return StoredDocument(metadata, tuple(map(StoredChunk._make, chunks)), scanned)
+
+
+def superseders(
+    corpus: Corpus, documents: Iterable[int]
+) -> tuple[dict[int, tuple[Superseder, ...]], dict[int, tuple[str, ...]]]:
+    """By document: what replaces it, and the ids of what claims to, but may not."""
+    # If documents claim to replace one another in a cycle, none of these claims counts. "above" is
+    # whatever replaces the newer document, directly or in several steps. Claims that do not count
+    # make no cycle.
+    rows = corpus.rows(
+        f"SELECT old.id, max({_counts('claim', 'new', 'old')}) AS counts, new.document_id, "
+        "new.trust_tier, new.updated_at, new.valid_from FROM document old "
+        "JOIN file old_file ON old_file.id = old.file "
+        "JOIN supersession claim ON claim.superseded IN (old.document_id, old_file.path) "
+        "JOIN document new ON new.id = claim.newer "
+        "WHERE old.id IN (SELECT value FROM json_each(?)) AND new.id <> old.id "
+        "AND NOT EXISTS (WITH RECURSIVE above (id) AS (SELECT new.id UNION SELECT further.newer "
+        "FROM above JOIN document below ON below.id = above.id "
+        "JOIN file below_file ON below_file.id = below.file JOIN supersession further "
+        "ON further.superseded IN (below.document_id, below_file.path) "
+        "JOIN document next ON next.id = further.newer "
+        f"WHERE {_counts('further', 'next', 'below')}) "
+        "SELECT 1 FROM above WHERE id = old.id) "
+        "GROUP BY old.id, new.id ORDER BY old.id, new.document_id",
+        (sorted(documents),),
+    )
+    newer: dict[int, tuple[Superseder, ...]] = {}
+    ignored: dict[int, tuple[str, ...]] = {}
+    for old, counts, document_id, trust_tier, updated_at, valid_from in rows:
+        if not counts:
+            ignored[old] = (*ignored.get(old, ()), document_id)
+        else:
+            superseder = Superseder(document_id, trust_tier, updated_at, valid_from)
+            newer[old] = (*newer.get(old, ()), superseder)
+    return newer, ignored
+
+
+class Claim(NamedTuple):
+    """A document that another one claims to replace, and the id or path that the claim names."""
+
+    row: int
+    document_id: str
+    name: str
+
+
+def claims_of(corpus: Corpus, document: int) -> list[Claim]:
+    """The documents that a document claims to replace, whether or not it may, ordered by id."""
+    return corpus.select(
+        Claim,
+        "supersession claim JOIN document old ON old.id <> claim.newer "
+        "AND (old.document_id = claim.superseded "
+        "OR old.file IN (SELECT id FROM file WHERE path = claim.superseded)) "
+        "WHERE claim.newer = ? ORDER BY document_id",
+        (document,),
+        {"row": "old.id", "name": "superseded"},
+    )
+
+
+def _counts(claim: str, new: str, old: str) -> str:
+    """The SQL condition under which a claim to supersede counts, given the names of the tables.
+
+    A less trusted document must not hide a more trusted one by claiming to replace it, nor may a
+    document from outside hide one of our own. Documents of other sources are beyond its reach,
+    unless the owner says otherwise.
+    """
+    new_tier = _position(TRUST_TIERS, f"{new}.trust_tier")
+    old_tier = _position(TRUST_TIERS, f"{old}.trust_tier")
+    return (
+        f"({claim}.reach <> 'none' AND ({new}.source = {old}.source OR {claim}.reach = 'any' "
+        f"OR {claim}.reach = 'less_trusted' AND {new_tier} < {old_tier}) "
+        f"AND {new_tier} <= {old_tier} "
+        f"AND {_position(ORIGINS, f'{new}.origin')} <= {_position(ORIGINS, f'{old}.origin')})"
+    )
+
+
+def _position(values: Sequence[str], column: str) -> str:
+    """The position of a column's value among fixed words, as SQL."""
+    cases = " ".join(f"WHEN '{value}' THEN {number}" for number, value in enumerate(values))
+    return f"CASE {column} {cases} END"
+
+
+_OWN = {name: f"d.{name}" for name in DocumentMetadata._fields}
+METADATA = {**_OWN, "source_id": "s.source_id", "reach": "'source'"}
+"""The columns of a document's metadata by name. Its reach is in its claims."""
+DocumentField = Literal[
+    "source", "document_type", "domain", "tags", "path", "updated_at", "attributes"
+]
+"""What a search can be narrowed by."""
+# The columns of its values, and where they are.
+_VALUES: dict[DocumentField, tuple[str, str]] = {
+    "source": ("source_id", "document d JOIN source s ON s.id = d.source"),
+    "document_type": ("document_type", "document d"),
+    "domain": ("domain", "document d"),
+    "tags": ("tags", "document d"),
+    "path": ("path, uri", "document d JOIN file f ON f.id = d.file"),
+    "updated_at": ("updated_at", "document d WHERE updated_at IS NOT NULL"),
+    "attributes": ("attributes", "document d WHERE attributes <> '{}'"),
+}
+_MOMENTS = ("updated_at", "inferred_at", "valid_from", "valid_until")
+_TYPES: dict[str, tuple[object, ...]] = {"tags": (tuple[str, ...],), "attributes": (Attributes,)}
+
+
+def documents_of(corpus: Corpus, rowids: Sequence[int]) -> list[int]:
+    """The rowids of the documents of these chunks."""
+    return corpus.column(
+        "SELECT DISTINCT document FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+        ([*rowids],),
+    )
+
+
+class DocumentName(NamedTuple):
+    """The names of a document: its id, its source, and the path and location of its file."""
+
+    row: int
+    document_id: str
+    source_id: str
+    path: str
+    location: str
+
+
+PLACED = "document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file"
+_NAME = {"row": "d.id"}
+
+
+def document_names(
+    corpus: Corpus, *, after: str = "", limit: int | None = None, facts: bool = False
+) -> list[DocumentName]:
+    """The names of the documents, ordered by id.
+
+    Args:
+        corpus: an open corpus.
+        after: only documents with a greater id.
+        limit: at most so many; ``None`` for all.
+        facts: whether remembered facts are among them.
+    """
+    chosen = "document_id > ? AND (? OR source_kind <> ?) ORDER BY document_id LIMIT ?"
+    bindings = (after, facts, REMEMBERED_KIND, -1 if limit is None else limit)
+    return corpus.select(DocumentName, f"{PLACED} WHERE {chosen}", bindings, _NAME)
+
+
+def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list[DocumentName]:
+    """The documents that a name means: the one with this id, else of the file at one of these
+    absolute locations, else of the files with this path; ordered by id.
+    """  # noqa: D205
+    for column, names in (("document_id", [name]), ("location", locations), ("path", [name])):
+        named = f"{column} IN (SELECT value FROM json_each(?)) ORDER BY document_id"
+        found = corpus.select(DocumentName, f"{PLACED} WHERE {named}", ([*names],), _NAME)
+        if found:
+            return found
+    return []
+
+
+class SourceFile(NamedTuple):
+    """The file of a chunk as it was when it was ingested; see :class:`StoredFile`."""
+
+    chunk_id: str
+    location: str
+    path: str
+    content_hash: str
+    size: int
+    modified_ns: int
+
+
+def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> list[SourceFile]:
+    """The files of these chunks, ordered by chunk id.
+
+    Remembered facts have none, and those of a replica are on another machine.
+    """
+    files = corpus.select(
+        SourceFile,
+        "chunk c JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file "
+        "WHERE chunk_id IN (SELECT value FROM json_each(?)) "
+        "AND d.id NOT IN (SELECT document FROM remembered) ORDER BY chunk_id",
+        ([*chunk_ids],),
+        {"content_hash": "f.content_hash"},
+    )
+    return [file for file in files if not file.location.startswith(PUBLISHED)]
+
+
+class ListedDocument(NamedTuple):
+    """A document with its names and the number of its chunks."""
+
+    name: DocumentName
+    document: DocumentMetadata
+    chunks: int
+
+
+def listed_documents(corpus: Corpus, rowids: Sequence[int]) -> list[ListedDocument]:
+    """Names, metadata and number of chunks of these documents, ordered by id."""
+    chosen = "d.id IN (SELECT value FROM json_each(?)) ORDER BY document_id"
+    chunks = "(SELECT count(*) FROM chunk c WHERE c.document = d.id)"
+    columns = {**METADATA, **_NAME, "chunks": chunks}
+    listed = corpus.select(ListedDocument, f"{PLACED} WHERE {chosen}", ([*rowids],), columns)
+    check_moments(row.document for row in listed)
+    return listed
+
+
+def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
+    """(rowid, metadata) of every document."""
+    listed = listed_documents(corpus, corpus.column("SELECT id FROM document"))
+    return sorted((row.name.row, row.document) for row in listed)
+
+
+class DocumentKind(NamedTuple):
+    """What the rules of an overlay look at in a document."""
+
+    source_id: str
+    document_type: str
+    domain: str
+    source_kind: str
+    trust_tier: str
+    path: str
+
+
+def document_kinds(corpus: Corpus) -> list[DocumentKind]:
+    """What the rules of overlays look at in the documents, sorted, without repeats."""
+    return [count.kind for count in kind_counts(corpus)]
+
+
+class KindCount(NamedTuple):
+    """How many documents rules cannot tell apart, and the id of the first of them."""
+
+    kind: DocumentKind
+    documents: int
+    document_id: str
+
+
+def kind_counts(corpus: Corpus) -> list[KindCount]:
+    """The kinds of :func:`document_kinds` with the number of their documents."""
+    grouped = f"{PLACED} GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6"
+    columns = {"documents": "count(*)", "document_id": "min(document_id)"}
+    return corpus.select(KindCount, grouped, columns=columns)
+
+
+class DocumentGroup(NamedTuple):
+    """Documents that a role's policy treats alike: metadata and path of one, and all rowids.
+
+    ``applicable_roles`` are those of chunks, and empty if they were not asked for. So is ``path``.
+    """
+
+    document: DocumentMetadata
+    path: str
+    applicable_roles: tuple[str, ...]
+    flags: tuple[str, ...]
+    rowids: list[int]
+
+    @property
+    def excluded_roles(self) -> tuple[str, ...]:
+        """The roles that every chunk excludes."""
+        return self.document.excluded_roles
+
+    @property
+    def mark(self) -> None:
+        """Nothing: marks are of single passages and documents, and not of groups."""
+
+
+def document_groups(
+    corpus: Corpus,
+    *,
+    dated: bool,
+    by_role: bool = False,
+    by_path: Callable[[DocumentMetadata, str], Hashable] | None = None,
+) -> list[DocumentGroup]:
+    """Groups of documents that a role's policy treats alike.
+
+    A large corpus has few such groups, and to read all of its documents takes half a second.
+
+    Args:
+        corpus: an open corpus.
+        dated: whether ``updated_at`` counts, too.
+        by_role: whether it looks at applicable roles, too. If the chunks of a document have
+            different ones, it is in several groups.
+        by_path: if paths count, too: which of them policy treats alike, for documents with this
+            metadata. It may look at the source kind in addition to the keys of policy.
+    """
+    kinds = "coalesce(scanned.kinds, '[]')"
+    keys = (
+        "source, document_type, domain, trust_tier, origin, sensitivity, excluded_roles, "
+        f"valid_from, valid_until, {kinds}"
+    )
+    roles, chunks = "'[]'", ""
+    if by_role:
+        roles = "c.applicable_roles"
+        chunks = "JOIN (SELECT DISTINCT document, applicable_roles FROM chunk) c ON c.document = id"
+        keys += f", {roles}"
+    if dated:
+        keys += ", updated_at, inferred_at"
+    if by_path:
+        keys += ", source_kind"
+    rows = corpus.rows(
+        f"SELECT kind.rows, kind.roles, kind.kinds, {', '.join(METADATA.values())} FROM (SELECT "
+        f"min(id) AS first, json_group_array(id) AS rows, {roles} AS roles, {kinds} AS kinds "
+        f"FROM document LEFT JOIN scanned ON scanned.document = id {chunks} GROUP BY {keys}) "
+        "AS kind JOIN document d ON d.id = kind.first JOIN source s ON s.id = d.source "
+        "ORDER BY d.id"
+    )
+    lists = typed((row[1:3] for row in rows), tuple[str, ...], tuple[str, ...])
+    documents = metadata_of(row[3:] for row in rows)
+    groups = [
+        DocumentGroup(document, "", roles, kinds, json.loads(row[0]))
+        for row, (roles, kinds), document in zip(rows, lists, documents, strict=True)
+    ]
+    return _divided(corpus, groups, by_path) if by_path else groups
+
+
+def _divided(
+    corpus: Corpus,
+    groups: Iterable[DocumentGroup],
+    kind_of: Callable[[DocumentMetadata, str], Hashable],
+) -> list[DocumentGroup]:
+    """The groups, divided by the kind of their documents' paths."""
+    rows = corpus.rows("SELECT d.id, f.path FROM document d JOIN file f ON f.id = d.file")
+    paths: dict[int, str] = dict(typed(rows, int, str))
+    divided: list[DocumentGroup] = []
+    for group in groups:
+        parts: dict[Hashable, DocumentGroup] = {}
+        for rowid in group.rowids:
+            path = paths.get(rowid)
+            if path is None:
+                raise damaged("the file of a document")
+            part = group._replace(path=path, rowids=[])
+            parts.setdefault(kind_of(group.document, path), part).rowids.append(rowid)
+        divided += parts.values()
+    return divided
+
+
+def documents_with(
+    corpus: Corpus, field: DocumentField, holds: Callable[[Sequence[str]], bool]
+) -> set[int]:
+    """The rowids of the documents whose values of a field meet a condition.
+
+    A path has two values: that of the file within its root, and the URI. Undated documents have no
+    ``updated_at`` and are left out. Values of attributes come after their key, as ``key: value``.
+    """
+    columns, tables = _VALUES[field]
+    types = _TYPES.get(field, (str,)) * (1 + columns.count(","))
+    answers: dict[Row, bool] = {}
+    rowids = set()
+    for rowid, *row in corpus.rows(f"SELECT d.id, {columns} FROM {tables}"):
+        values = tuple(row)
+        if values not in answers:  # Many documents have the same ones.
+            [read] = typed([values], *types)
+            if field == "tags":
+                [read] = read
+            elif field == "attributes":
+                read = attribute_lines(read[0])
+            answers[values] = holds(read)
+        if answers[values]:
+            rowids.add(rowid)
+    return rowids
+
+
+def values_of(corpus: Corpus, field: DocumentField) -> list[str]:
+    """The values that documents have in a field, sorted."""
+    present: set[str] = set()
+
+    def collect(values: Sequence[str]) -> bool:
+        present.update(values)
+        return False
+
+    documents_with(corpus, field, collect)
+    return sorted(present)
+
+
+def metadata_of(rows: Iterable[Sequence[object]]) -> list[DocumentMetadata]:
+    """The metadata of documents, each from the values of ``METADATA``.
+
+    Raises:
+        CorpusCorrupt: they are something else.
+    """
+    documents = records(DocumentMetadata, rows)
+    check_moments(documents)
+    return documents
+
+
+def check_moments(documents: Iterable[DocumentMetadata]) -> None:
+    """Check that the times of documents are times.
+
+    Raises:
+        CorpusCorrupt: one of them is something else.
+    """
+    for document in documents:
+        moments = [getattr(document, name) for name in _MOMENTS]
+        if not all(moment is None or _is_moment(moment) for moment in moments):
+            raise damaged(f"the document {document.document_id!r}")
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def source_sizes(corpus: Corpus) -> list[tuple[str, str, int, int]]:
+    """Source, trust tier, number of documents and of chunks, ordered by source and trust tier."""
+    rows = corpus.rows(
+        "SELECT s.source_id, d.trust_tier, count(*), "
+        "sum((SELECT count(*) FROM chunk c WHERE c.document = d.id)) FROM source s "
+        "JOIN document d ON d.source = s.id "
+        "GROUP BY s.source_id, d.trust_tier ORDER BY s.source_id, d.trust_tier"
+    )
+    return typed(rows, str, str, int, int)
+
+
+_FROM_TRUSTED = "FROM document WHERE trust_tier IN ('preferred', 'authoritative')"
+
+
+def count_trusted(corpus: Corpus) -> int:
+    """How many documents are preferred or authoritative."""
+    return int(corpus.value(f"SELECT count(*) {_FROM_TRUSTED}"))
+
+
+def has_trusted(corpus: Corpus) -> bool:
+    """Whether a document is preferred or authoritative."""
+    return bool(corpus.value(f"SELECT EXISTS (SELECT 1 {_FROM_TRUSTED})"))
+
+
+def self_declared(corpus: Corpus) -> list[SelfDeclaredDocument]:
+    """Documents that declare a trust tier above ``general`` or supersede others, by id.
+
+    The key ``unknown`` stands for those of which an earlier version stored no origin.
+    """
+    rows = corpus.rows(
+        f"SELECT document_id, path, trust_tier, self_declared, supersedes FROM {PLACED} "
+        "WHERE self_declared <> '[]' ORDER BY document_id"
+    )
+    documents = []
+    for document_id, path, tier, declared, supersedes in typed(
+        rows, str, str, TrustTier, tuple[str, ...], str
+    ):
+        counting = {
+            "trust_tier": tier in TRUSTED_TIERS,
+            "supersedes": supersedes != "[]",
+            "unknown": True,
+        }
+        keys = [key for key in sorted(declared) if counting.get(key)]
+        if keys:
+            documents.append(
+                SelfDeclaredDocument(document_id=document_id, path=path, trust_tier=tier, keys=keys)
+            )
+    return documents
+
+
+class AccessAttributes(NamedTuple):
+    """What a policy's access rules look at in a document."""
+
+    scope: str
+    sensitivity: str
+    path: str
+    location: str
+
+
+def access_attributes(corpus: Corpus) -> list[AccessAttributes]:
+    """The combinations in the corpus."""
+    return corpus.select(AccessAttributes, f"{PLACED} GROUP BY 1, 2, 3, 4")

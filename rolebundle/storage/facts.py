@@ -1,0 +1,214 @@
+"""Remembered facts: documents of one passage that agents and people filed.
+
+The text is a document like any other, so that searches, compartments and purges need to know
+nothing of facts. Its file row names no file: its location begins with ``REMEMBERED``, and continues
+with the location of the source. So deny patterns that match the source also match the fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from rolebundle.storage import digests, store
+from rolebundle.storage.compartments import REMEMBERED
+from rolebundle.storage.corpus import Corpus, increment_generation
+from rolebundle.storage.documents import StoredDocument, StoredFile
+from rolebundle.storage.partition import DeniedPatterns
+from rolebundle.storage.seal import row_digest
+from rolebundle.storage.sqlite import Binding
+from rolebundle.storage.stored_values import typed
+
+_FACTS = (
+    "remembered r JOIN document d ON d.id = r.document JOIN file f ON f.id = d.file "
+    "JOIN chunk c ON c.document = d.id LEFT JOIN scanned ON scanned.document = d.id"
+)
+_COLUMNS = {
+    "row": "r.document",
+    "filings": "r.count",
+    "source": "d.uri",
+    "verdict": "coalesce(scanned.verdict, '')",
+    "flags": "coalesce(scanned.kinds, '[]')",
+    "chunk": "c.id",
+    "content": "c.content",
+    "locator": "f.path || ':' || c.start_line || '-' || c.end_line",
+}
+
+
+class Record(NamedTuple):
+    """What is known of a fact besides its document.
+
+    Attributes:
+        fact_hash: of the normalized text, the scope and the sensitivity.
+        source_document: the id of the document that it cites; empty for an address.
+        remembered_by: who filed it first.
+        filings: how often it was filed.
+        first_at, last_at: when it was filed first and last; ISO 8601 in UTC.
+        promoted_by: who promoted it; empty if nobody did.
+    """
+
+    fact_hash: str
+    source_document: str
+    remembered_by: str
+    filings: int
+    first_at: str
+    last_at: str
+    promoted_by: str = ""
+
+
+class Fact(NamedTuple):
+    """A stored fact.
+
+    Attributes:
+        row: the row of its document.
+        record: what is known of it.
+        source: the locator of its source.
+        verdict: that of the scan; empty if it found nothing.
+        flags: the kinds of the scan's findings.
+        chunk: the row of its only chunk.
+    """
+
+    row: int
+    record: Record
+    document_id: str
+    source: str
+    scope: str
+    sensitivity: str
+    trust_tier: str
+    verdict: str
+    flags: tuple[str, ...]
+    chunk: int
+    chunk_id: str
+    content: str
+    locator: str
+
+
+def all_facts(corpus: Corpus) -> list[Fact]:
+    """Every fact, the last filed first."""
+    return _facts(corpus, "ORDER BY last_at DESC, document_id")
+
+
+def _facts(corpus: Corpus, condition: str, *bindings: Binding) -> list[Fact]:
+    return corpus.select(Fact, f"{_FACTS} {condition}", bindings, _COLUMNS)
+
+
+def fact_named(corpus: Corpus, document_id: str) -> Fact | None:
+    """The fact with this document id, or ``None``."""
+    return next(iter(_facts(corpus, "WHERE document_id = ?", document_id)), None)
+
+
+def filed_since(corpus: Corpus, name: str, since: str) -> int:
+    """How many facts somebody has filed first since a time, ISO 8601, that are still there."""
+    filed = "SELECT count(*) FROM remembered WHERE remembered_by = ? AND first_at >= ?"
+    return int(corpus.value(filed, (name, since)))
+
+
+def document_from(corpus: Corpus, address: str) -> str | None:
+    """The id of the first visible document, no fact, that was fetched from an address."""
+    fetched = "uri = ? AND id NOT IN (SELECT document FROM remembered) ORDER BY id LIMIT 1"
+    found = corpus.value(f"SELECT document_id FROM document WHERE {fetched}", (address,))
+    return None if found is None else str(found)
+
+
+_FILE_OF = "file f JOIN document d ON d.file = f.id"
+
+
+def location_of(corpus: Corpus, chunk: int) -> str:
+    """The location of the file of a chunk."""
+    of_chunk = f"{_FILE_OF} JOIN chunk c ON c.document = d.id WHERE c.id = ?"
+    [(location,)] = typed(corpus.rows(f"SELECT f.location FROM {of_chunk}", (chunk,)), str)
+    return str(location)
+
+
+def put_fact(
+    corpus: Corpus,
+    file: StoredFile,
+    document: StoredDocument,
+    record: Record,
+    denied: DeniedPatterns,
+) -> Fact:
+    """Store a fact, also instead of one with the same id. Call it inside a write transaction.
+
+    If there is one, its count continues and its record stays.
+
+    Raises:
+        DocumentError: its id is taken.
+    """
+    former = fact_named(corpus, document.metadata.document_id)
+    if former is not None:
+        known = former.record
+        record = known._replace(filings=known.filings + 1, last_at=record.last_at)
+        # Its source may have moved.
+        forget(corpus, former)
+    [problem] = store.put_files(corpus, [(file, [document])], denied)
+    if problem is not None:
+        raise problem
+    of_file = f"SELECT d.id FROM {_FILE_OF} WHERE f.location = ?"
+    row = int(corpus.value(of_file, (file.location,)))
+    _put_record(corpus, row, record)
+    increment_generation(corpus)
+    [fact] = _facts(corpus, "WHERE d.id = ?", row)
+    return fact
+
+
+def count_repetition(corpus: Corpus, fact: Fact, at: str, *, renew: bool) -> Fact:
+    """Count a fact that was filed again. Call it inside a write transaction.
+
+    Args:
+        corpus: a corpus open for writing.
+        fact: the fact as it is stored.
+        at: the time; ISO 8601 in UTC.
+        renew: whether the fact is now as new as this filing.
+    """
+    record = fact.record._replace(filings=fact.record.filings + 1, last_at=at)
+    return _changed(corpus, fact, record, {"updated_at": at} if renew else {})
+
+
+def promote(corpus: Corpus, fact: Fact, promoted_by: str) -> Fact:
+    """Raise a fact to the trust tier general. Call it inside a write transaction."""
+    record = fact.record._replace(promoted_by=promoted_by)
+    changed = _changed(corpus, fact, record, {"trust_tier": "general"})
+    return changed._replace(trust_tier="general")
+
+
+def _changed(corpus: Corpus, fact: Fact, record: Record, columns: Mapping[str, str]) -> Fact:
+    """A fact with a new record, and new values in columns of its document."""
+    _put_record(corpus, fact.row, record)
+    for column, value in columns.items():
+        with digests.renewing(corpus, [fact.row]):
+            corpus.run(f"UPDATE document SET {column} = ? WHERE id = ?", (value, fact.row))
+    increment_generation(corpus)
+    return fact._replace(record=record)
+
+
+def forget(corpus: Corpus, fact: Fact) -> None:
+    """Remove a fact. Call it inside a write transaction."""
+    of_fact = f"SELECT f.location FROM {_FILE_OF} WHERE d.id = ?"
+    store.remove_files(corpus, corpus.column(of_fact, (fact.row,)))
+    store.drop_unused(corpus)
+    increment_generation(corpus)
+
+
+def citing(corpus: Corpus, document_ids: Sequence[str]) -> set[int]:
+    """The rows of the facts whose source is one of these documents."""
+    chosen = "source_document IN (SELECT value FROM json_each(?)) AND source_document <> ''"
+    return set(corpus.column(f"SELECT document FROM remembered WHERE {chosen}", ([*document_ids],)))
+
+
+def missing_sources(corpus: Corpus) -> set[str]:
+    """The ids of documents that facts cite and that the corpus has no more."""
+    missing = "source_document NOT IN (SELECT document_id FROM document)"
+    cited = "SELECT source_document FROM remembered WHERE source_document <> ''"
+    return set(corpus.column(f"{cited} AND {missing}"))
+
+
+def without_record(corpus: Corpus) -> set[int]:
+    """The rows of documents that are facts, and of which nothing else is known."""
+    facts = "f.location LIKE ? AND d.id NOT IN (SELECT document FROM remembered)"
+    rows = corpus.column(f"SELECT d.id FROM {_FILE_OF} WHERE {facts}", (f"{REMEMBERED}%",))
+    return set(rows)
+
+
+def _put_record(corpus: Corpus, row: int, record: Record) -> None:
+    values = (row, *record)
+    corpus.insert("remembered", [(*values, row_digest(values))], "REPLACE")

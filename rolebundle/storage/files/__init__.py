@@ -1,1 +1,0 @@
-"""SQLite files of any kind: their formats, errors, locks and values."""

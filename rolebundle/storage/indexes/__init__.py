@@ -1,1 +1,0 @@
-"""The lexical and the embedding indexes, one part for each compartment of documents."""

@@ -1,0 +1,436 @@
+"""The FTS5 indexes of a corpus, one for each compartment, and ties at the edge of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+import apsw
+
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.sqlite import Binding, Row
+from rolebundle.storage.stored_values import damaged
+
+MARGIN = 32
+"""How many results a search asks for in addition, to see where the ties at the edge end."""
+
+GROWTH = 64
+"""By how much the limit grows as long as the results tie. A search scores all matches, so that a
+larger limit costs less than another search."""
+
+
+def search_with_ties(
+    search: Callable[[int], Mapping[int, float]], number: int, most: int | None = None
+) -> Mapping[int, float]:
+    """The results of a search, with all that tie with the last one needed.
+
+    Args:
+        search: returns the best results for a limit, as rowid → score, best first.
+        number: how many are needed.
+        most: the largest limit that the search allows; ties beyond it are not seen.
+    """
+    limit = number + MARGIN
+    while True:
+        limit = limit if most is None else min(limit, most)
+        found = search(limit)
+        scores = list(found.values())
+        if len(found) < limit or limit == most or scores[number - 1] != scores[-1]:
+            return found
+        limit *= GROWTH
+
+
+def first_by_score(corpus: Corpus, scores: Mapping[int, float], number: int) -> dict[int, float]:
+    """The chunks with the highest scores, best first; ties at the edge go to the lower chunk id.
+
+    Args:
+        corpus: an open corpus.
+        scores: rowid → score.
+        number: how many, 1 or more.
+    """
+    ordered = sorted(scores, key=lambda rowid: (-scores[rowid], rowid))
+    if len(ordered) > number and scores[ordered[number - 1]] == scores[ordered[number]]:
+        edge = scores[ordered[number]]
+        above = [rowid for rowid in ordered if scores[rowid] > edge]
+        tied = [rowid for rowid in ordered if scores[rowid] == edge]
+        names = "SELECT id, chunk_id FROM chunk WHERE id IN (SELECT value FROM json_each(?))"
+        chunk_ids: dict[int, str] = dict(corpus.rows(names, (tied,)))
+        ordered = above + sorted(tied, key=lambda rowid: chunk_ids.get(rowid, ""))
+    return {rowid: scores[rowid] for rowid in ordered[:number]}
+
+
+# bm25() weights of title, headings, content, tags, hints.
+COLUMN_WEIGHTS = (2.0, 1.5, 1.0, 1.0, 1.0)
+
+_COLUMNS = "title, headings, content, tags, hints"
+TOKENIZER = "porter unicode61 remove_diacritics 2"
+# A filter by documents, as a set that SQLite builds once. Because of the unary plus, the planner
+# does not run the full-text query once for each rowid in it.
+_WITHIN = " AND +rowid IN (SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?)))"
+_ROWID_IN_LIST = " AND +rowid IN (SELECT value FROM json_each(?))"
+# A commit leaves a segment for each megabyte of words. FTS5 would merge every four of them, and so
+# write each word of a large ingest several times. Instead they are merged late: by `merge`, or when
+# there are 128.
+_SETTINGS = {"automerge": 0, "crisismerge": 128}
+_PAGES_PER_STEP = 2_000
+
+# How often each word occurs, and sums that depend on the chunks, columns and offsets where it does.
+# fts5vocab returns the words in order, so nothing is sorted.
+_PLACES = (
+    "SELECT term, count(*), sum(doc), sum(offset), sum(unicode(col) * length(col)), "
+    "sum((doc % 65537) * (offset % 65537)) FROM {} GROUP BY term ORDER BY term"
+)
+
+Token = tuple[int, int, str]
+"""Its first character in the text, the one after its last, and what is indexed."""
+
+
+class Extent(NamedTuple):
+    """How many chunks an index has, and how many tokens they have together."""
+
+    chunks: int
+    tokens: int
+
+
+def table_name(compartment: int) -> str:
+    """The FTS5 table of a compartment."""
+    return f"lexical_{int(compartment)}"
+
+
+def content_view(compartment: int) -> tuple[str, str]:
+    """The name and the SQL of the view with the indexed text of a compartment.
+
+    FTS5 compares and rebuilds the index from it, in :func:`check` and :func:`rebuild`. It is the
+    only kind of view that a corpus file may have.
+    """
+    name = f"indexed_{int(compartment)}"
+    return name, (
+        f"CREATE VIEW {name} AS SELECT c.id, c.title, c.headings, c.content, c.tags, c.hints "
+        "FROM chunk c JOIN document d ON d.id = c.document "
+        f"WHERE d.compartment = {int(compartment)}"
+    )
+
+
+def create(corpus: Corpus, compartment: int) -> None:
+    """Create the empty index of a compartment. Call it inside a write transaction."""
+    view, sql = content_view(compartment)
+    corpus.run(sql)
+    content = f"content = '{view}', content_rowid = 'id'"
+    _create_table(corpus, table_name(compartment), content)
+    for setting, value in _SETTINGS.items():
+        _command(corpus, compartment, setting, value)
+
+
+def _create_table(corpus: Corpus, name: str, content: str) -> None:
+    columns = f"{_COLUMNS}, {content}, tokenize = '{TOKENIZER}'"
+    corpus.run(f"CREATE VIRTUAL TABLE {name} USING fts5 ({columns})")
+
+
+def drop(corpus: Corpus, compartment: int) -> None:
+    """Remove the index of a compartment."""
+    corpus.run(f"DROP TABLE IF EXISTS {table_name(compartment)}")
+    corpus.run(f"DROP VIEW IF EXISTS {content_view(compartment)[0]}")
+
+
+def _bm25(compartment: int) -> str:
+    return f"bm25({table_name(compartment)}, {', '.join(str(weight) for weight in COLUMN_WEIGHTS)})"
+
+
+def search_sql(compartment: int, *, within: bool = False) -> str:
+    """The best chunks for a MATCH expression.
+
+    Bindings: match[, documents as JSON], limit. bm25() is smaller for better matches, so its sign
+    is reversed. Ties are in the order of rowids; :func:`search` resolves those at the edge.
+    """
+    name = table_name(compartment)
+    return (
+        f"SELECT rowid, -{_bm25(compartment)} AS score FROM {name} WHERE {name} MATCH ?"
+        f"{_WITHIN if within else ''} ORDER BY score DESC, rowid LIMIT ?"
+    )
+
+
+def search_among_sql(compartment: int) -> str:
+    """The best chunks among those that another expression also matches, and scores of given chunks.
+
+    Bindings: the other match, match, rowids as JSON, limit, the same rowids. Rows: rowid, score, 1
+    for the best chunks and 0 for the given ones. Scoring takes most of the time of an OR query. So
+    only these chunks are scored, in one pass through the matches.
+    """
+    name = table_name(compartment)
+    return (
+        f"WITH telling (id) AS MATERIALIZED (SELECT rowid FROM {name} WHERE {name} MATCH ?), "
+        f"scored (id, score) AS MATERIALIZED (SELECT rowid, -{_bm25(compartment)} FROM {name} "
+        f"WHERE {name} MATCH ? AND +rowid IN (SELECT id FROM telling UNION ALL "
+        "SELECT value FROM json_each(?))) "
+        "SELECT id, score, 1 AS best FROM (SELECT id, score FROM scored "
+        "WHERE id IN (SELECT id FROM telling) ORDER BY score DESC, id LIMIT ?) "
+        "UNION ALL SELECT id, score, 0 FROM scored "
+        "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY best DESC, score DESC, id"
+    )
+
+
+def score_sql(compartment: int) -> str:
+    """The scores of given chunks. Bindings: match, rowids as JSON."""
+    name = table_name(compartment)
+    return f"SELECT rowid, -{_bm25(compartment)} FROM {name} WHERE {name} MATCH ?{_ROWID_IN_LIST}"
+
+
+def search(
+    corpus: Corpus,
+    compartment: int,
+    match: str,
+    limit: int,
+    *,
+    within: Sequence[int] | None = None,
+) -> list[tuple[int, float]]:
+    """The ``limit`` best (rowid, BM25) of a compartment for an FTS5 expression, best first.
+
+    Ties at the edge go to the lower chunk id.
+
+    Args:
+        corpus: an open corpus.
+        compartment: where to search. BM25 uses its statistics.
+        match: the expression that is scored.
+        limit: how many.
+        within: rowids of the documents to search in.
+    """
+    bindings = (match,) if within is None else (match, [*within])
+    sql = search_sql(compartment, within=within is not None)
+    best = search_with_ties(lambda most: dict(corpus.rows(sql, (*bindings, most))), limit)
+    return list(first_by_score(corpus, best, limit).items())
+
+
+def search_among(
+    corpus: Corpus,
+    compartment: int,
+    match: str,
+    limit: int,
+    among: str,
+    also: Sequence[int],
+) -> tuple[list[tuple[int, float]], dict[int, float]]:
+    """Like :func:`search`, but only among chunks that the expression ``among`` also matches.
+
+    Returns:
+        The ``limit`` best, best first; and the scores of the chunks ``also``, if they match.
+    """
+    sql, others = search_among_sql(compartment), [*also]
+    rows: list[Row] = []
+
+    def search_once(most: int) -> dict[int, float]:
+        nonlocal rows
+        rows = corpus.rows(sql, (among, match, others, most, others))
+        return {rowid: score for rowid, score, is_best in rows if is_best}
+
+    best = search_with_ties(search_once, limit)
+    scores = {rowid: score for rowid, score, _ in rows[len(best) :]}
+    return list(first_by_score(corpus, best, limit).items()), scores
+
+
+def frequencies(corpus: Corpus, compartment: int, matches: Sequence[str]) -> list[int]:
+    """How many chunks each expression matches. Cached until the corpus changes."""
+    known, name = corpus.frequency_cache(), table_name(compartment)
+    missing = [match for match in matches if (compartment, match) not in known]
+    if missing:
+        count = f"(SELECT count(*) FROM {name} WHERE {name} MATCH value)"
+        counted = corpus.rows(f"SELECT key, {count} FROM json_each(?)", (missing,))
+        known |= {(compartment, missing[number]): count for number, count in counted}
+    return [known[compartment, match] for match in matches]
+
+
+def score(corpus: Corpus, compartment: int, match: str, rowids: Sequence[int]) -> dict[int, float]:
+    """Rowid → BM25, for those of ``rowids`` that the expression matches."""
+    return dict(corpus.rows(score_sql(compartment), (match, [*rowids])))
+
+
+def occurrences(
+    corpus: Corpus, compartment: int, match: str, rowids: Sequence[int]
+) -> dict[int, tuple[float, ...]]:
+    """What BM25 needs to know of single chunks, apart from the statistics of an index.
+
+    Returns:
+        rowid → (tokens, then for each phrase of the expression how often it occurs, weighted by
+        the column), for those of ``rowids`` that the expression matches.
+    """
+    corpus.register_occurrences(COLUMN_WEIGHTS)
+    name = table_name(compartment)
+    sql = f"SELECT rowid, occurrences({name}) FROM {name} WHERE {name} MATCH ?{_ROWID_IN_LIST}"
+    rows = corpus.rows(sql, (match, [*rowids]))
+    return {rowid: tuple(memoryview(packed).cast("d")) for rowid, packed in rows}
+
+
+def extent(corpus: Corpus, compartment: int) -> Extent:
+    """The size of an index, from FTS5's own record.
+
+    The record (row 1 of the table's data) consists of varints: the number of rows, then the tokens
+    of each column; see "averages" in SQLite's ``fts5_index.c``.
+
+    Raises:
+        CorpusCorrupt: there is no such record.
+    """
+    block = corpus.value(f"SELECT block FROM {table_name(compartment)}_data WHERE id = 1")
+    if not isinstance(block, bytes):
+        raise damaged(f"the record of {table_name(compartment)}")
+    numbers = _varints(block)
+    return Extent(numbers[0], sum(numbers[1:])) if numbers else Extent(0, 0)
+
+
+def _varints(block: bytes) -> list[int]:
+    """SQLite's varints: seven bits a byte, the high bit set on all but the last."""
+    numbers, number = [], 0
+    for byte in block:
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:
+            numbers.append(number)
+            number = 0
+    return numbers
+
+
+def matching(
+    corpus: Corpus, compartment: int, matches: Sequence[str], rowids: Sequence[int]
+) -> list[tuple[int, int]]:
+    """The pairs (position of the expression, rowid) of expressions that match these chunks."""
+    name = table_name(compartment)
+    return corpus.rows(
+        "SELECT expression.key, chunk.value FROM json_each(?) expression "
+        "CROSS JOIN json_each(?) chunk WHERE EXISTS (SELECT 1 FROM "
+        f"{name} WHERE {name} MATCH expression.value AND rowid = chunk.value)",
+        ([*matches], [*rowids]),
+    )
+
+
+def add_range(corpus: Corpus, compartment: int, first_rowid: int, last_rowid: int) -> None:
+    """Index those chunks of the range, ends included, that belong to the compartment."""
+    _add(
+        corpus,
+        compartment,
+        "c.id BETWEEN ? AND ? AND d.compartment = ?",
+        (first_rowid, last_rowid, compartment),
+    )
+
+
+def _add(corpus: Corpus, compartment: int, chosen: str, bindings: Sequence[Binding]) -> None:
+    columns = ", ".join(f"c.{column}" for column in _COLUMNS.split(", "))
+    corpus.run(
+        f"INSERT INTO {table_name(compartment)} (rowid, {_COLUMNS}) SELECT c.id, {columns} "
+        f"FROM chunk c CROSS JOIN document d ON d.id = c.document WHERE {chosen}",
+        bindings,
+    )
+
+
+def add_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
+    """Index these chunks."""
+    _add(corpus, compartment, "c.id IN (SELECT value FROM json_each(?))", ([*rowids],))
+
+
+def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
+    """Remove chunks from the index. Call it while their rows still have the indexed text."""
+    name = table_name(compartment)
+    corpus.run(
+        f"INSERT INTO {name} ({name}, rowid, {_COLUMNS}) SELECT 'delete', id, {_COLUMNS} "
+        "FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+        ([*rowids],),
+    )
+
+
+def rebuild(corpus: Corpus, compartment: int) -> None:
+    """Rebuild the index from the chunks."""
+    name = table_name(compartment)
+    with corpus.allow_own_views():
+        corpus.run(f"INSERT INTO {name} ({name}) VALUES ('rebuild')")
+    while merge(corpus, compartment):
+        pass
+
+
+def merge(corpus: Corpus, compartment: int) -> bool:
+    """Do one step of merging the segments that commits left. It writes about 8 MB of the file.
+
+    Call it inside a write transaction. No answer changes. Each word is looked up in every segment,
+    so fewer segments make searches faster.
+
+    Returns:
+        Whether something was merged; there may be more.
+    """
+    before = corpus.value("SELECT total_changes()")
+    _command(corpus, compartment, "merge", _PAGES_PER_STEP)
+    # The command itself counts as one change; more mean merged pages (https://sqlite.org/fts5.html).
+    return bool(corpus.value("SELECT total_changes()") - before >= 2)
+
+
+def _command(corpus: Corpus, compartment: int, command: str, number: int) -> None:
+    name = table_name(compartment)
+    corpus.run(f"INSERT INTO {name} ({name}, rank) VALUES (?, ?)", (command, number))
+
+
+def check(corpus: Corpus, compartment: int) -> None:
+    """Compare the index with the chunks. With rank = 1, FTS5 also compares the content.
+
+    FTS5 compares the XOR of a simple checksum of each occurrence of a word. If all occurrences
+    change in the same way, as if a bit of the word is flipped, their changes may cancel each other
+    out. So the words, and the averages for BM25, are also compared with those of a new index.
+
+    Raises:
+        CorpusCorrupt: they differ.
+    """
+    with corpus.allow_own_views():
+        _command(corpus, compartment, "integrity-check", 1)
+    # FTS5 reads a text as if it were bytes.
+    for table, column in (("data", "block"), ("idx", "term"), ("docsize", "sz")):
+        name = f"{table_name(compartment)}_{table}"
+        if corpus.value(f"SELECT count(*) FROM {name} WHERE typeof({column}) <> 'blob'"):
+            raise damaged(name)
+    if not _has_same_words(corpus, compartment):
+        raise damaged(table_name(compartment))
+
+
+def _has_same_words(corpus: Corpus, compartment: int) -> bool:
+    """Whether a new index of the chunks has the same words, as often and at the same places."""
+    view, _ = content_view(compartment)
+    name = table_name(compartment)
+    new, new_words, words = ("temp.expected", "temp.expected_words", "temp.actual_words")
+    try:
+        with corpus.allow_own_views():
+            _create_table(corpus, new, "content = ''")
+            corpus.run(f"INSERT INTO {new} (rowid, {_COLUMNS}) SELECT id, {_COLUMNS} FROM {view}")
+        for table, of in ((new_words, "temp, expected"), (words, f"main, {name}")):
+            corpus.run(f"CREATE VIRTUAL TABLE {table} USING fts5vocab ({of}, instance)")
+        both = (corpus.iterate(_PLACES.format(table)) for table in (new_words, words))
+        # To the end, because SQLite drops no table that is still being read.
+        if sum(bool(expected != actual) for expected, actual in zip_longest(*both)):
+            return False
+        # FTS5 would write its averages only when the transaction is committed.
+        corpus.run(f"INSERT INTO {new} (expected) VALUES ('flush')")
+        expected, actual = (
+            _varints(corpus.value(f"SELECT block FROM {table}_data WHERE id = 1"))
+            for table in (new, f"main.{name}")
+        )
+        # Without chunks, there may be no numbers or zeroes.
+        return expected == actual or not any(expected + actual)
+    finally:
+        for table in (words, new_words, new):
+            corpus.run(f"DROP TABLE IF EXISTS {table}")
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens of a text, in order: folded, without Latin diacritics, and with English stems."""
+    data = text.encode("utf-8", "replace")
+    result: list[Token] = []
+    read = characters = 0
+    found = _tokenizer()(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
+    if text.isascii():
+        return found
+    for start, end, indexed in found:
+        # The tokenizer counts bytes.
+        characters += len(data[read:start].decode())
+        first, read = characters, end
+        characters += len(data[start:end].decode())
+        result.append((first, characters, indexed))
+    return result
+
+
+@cache
+def _tokenizer() -> Callable[..., list[tuple[int, int, str]]]:
+    name, *arguments = TOKENIZER.split()
+    # apsw's types do not tell that the options decide what is returned.
+    tokenizer: Any = apsw.Connection(":memory:").fts5_tokenizer(name, arguments)
+    return tokenizer  # type: ignore[no-any-return]

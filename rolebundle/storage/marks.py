@@ -1,0 +1,112 @@
+"""Marks on passages and documents. A mark counts for the text that was marked, and for no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Literal, NamedTuple
+
+from rolebundle.contracts.documents import Mark
+from rolebundle.storage.corpus import Corpus
+
+MarkKind = Literal["chunk", "document"]
+
+
+class StoredMark(NamedTuple):
+    """A mark as it is stored. ``text_hash``: see :func:`text_hash`."""
+
+    kind: MarkKind
+    target: str
+    text_hash: str
+    mark: Mark
+
+
+def all_marks(corpus: Corpus) -> list[StoredMark]:
+    """Every mark, also those that have ended, ordered by target."""
+    return corpus.select(StoredMark, "mark ORDER BY target, kind")
+
+
+def mark_of(corpus: Corpus, kind: MarkKind, target: str) -> StoredMark | None:
+    """The mark of a passage or document, or ``None``; it may have ended."""
+    return _marks_of(corpus, kind, [target]).get(target)
+
+
+def put_mark(corpus: Corpus, marked: StoredMark) -> None:
+    """Store a mark instead of an earlier one. Call it inside a write transaction."""
+    corpus.put("mark", marked)
+
+
+def remove_mark(corpus: Corpus, kind: MarkKind, target: str) -> None:
+    """Remove a mark, if there is one. Call it inside a write transaction."""
+    corpus.run("DELETE FROM mark WHERE kind = ? AND target = ?", (kind, target))
+
+
+def forget_marks(corpus: Corpus, document_ids: Sequence[str]) -> None:
+    """Remove the marks of documents and their passages. Call it inside a write transaction.
+
+    A passage may be gone since it was marked; its id begins with that of its document and a ``#``.
+    """
+    corpus.run(
+        "DELETE FROM mark WHERE target IN (SELECT value FROM json_each(?1)) OR kind = 'chunk' AND ("
+        "EXISTS (SELECT 1 FROM json_each(?1) WHERE substr(target, 1, length(value) + 1) "
+        "= value || '#') OR target IN (SELECT c.chunk_id FROM chunk c JOIN document d "
+        "ON d.id = c.document WHERE d.document_id IN (SELECT value FROM json_each(?1))))",
+        ([*document_ids],),
+    )
+
+
+def text_hash(corpus: Corpus, kind: MarkKind, target: str) -> str | None:
+    """The hash of the present text of a passage or document; ``None`` if it is gone.
+
+    That of a document is the hash of those of its passages, in order.
+    """
+    if kind == "chunk":
+        rows = corpus.rows("SELECT content_hash FROM chunk WHERE chunk_id = ?", (target,))
+        return str(rows[0][0]) if rows else None
+    rows = corpus.rows(
+        "SELECT c.content_hash FROM document d JOIN chunk c ON c.document = d.id "
+        "WHERE d.document_id = ? ORDER BY c.ordinal",
+        (target,),
+    )
+    if not rows:
+        return None
+    joined = "\n".join(str(digest) for (digest,) in rows)
+    return blake2b(joined.encode("ascii", "replace"), digest_size=16).hexdigest()
+
+
+def marks_for(corpus: Corpus, passages: Iterable[tuple[str, str, str]]) -> dict[str, Mark]:
+    """Chunk id → the mark that counts for it.
+
+    That of an owner counts before that of an agent, and then that of the passage itself before that
+    of its document.
+
+    Args:
+        corpus: an open corpus; a restricted one has the marks of what is visible.
+        passages: each as chunk id, hash of its text, and document id.
+    """
+    if not corpus.value("SELECT EXISTS (SELECT 1 FROM main.mark)"):
+        return {}
+    passages = list(passages)
+    chunks = _marks_of(corpus, "chunk", [chunk_id for chunk_id, _, _ in passages])
+    documents = {
+        target: marked
+        for target, marked in _marks_of(
+            corpus, "document", sorted({document_id for _, _, document_id in passages})
+        ).items()
+        if marked.text_hash == text_hash(corpus, "document", target)
+    }
+    counting: dict[str, Mark] = {}
+    for chunk_id, content_hash, document_id in passages:
+        own = chunks.get(chunk_id)
+        candidates = [own.mark] if own is not None and own.text_hash == content_hash else []
+        if document_id in documents:
+            candidates.append(documents[document_id].mark)
+        if candidates:
+            counting[chunk_id] = min(candidates, key=lambda mark: mark.authority != "owner")
+    return counting
+
+
+def _marks_of(corpus: Corpus, kind: MarkKind, targets: Sequence[str]) -> dict[str, StoredMark]:
+    chosen = "mark WHERE kind = ? AND target IN (SELECT value FROM json_each(?))"
+    found = corpus.select(StoredMark, chosen, (kind, [*targets]))
+    return {marked.target: marked for marked in found}

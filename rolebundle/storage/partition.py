@@ -1,0 +1,127 @@
+"""Assigning documents to compartments, and moving them with their chunks and vectors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from rolebundle.storage import compartments, digests, lexical_index, vector_index
+from rolebundle.storage.corpus import Corpus
+
+_DOCUMENTS_PER_STEP = 1_000
+DeniedPatterns = Callable[[str, str], tuple[str, ...]]
+"""A file's path and location → the deny patterns of the policy that match it."""
+
+
+def no_denied_patterns(path: str, location: str) -> tuple[str, ...]:
+    """The deny patterns of a corpus that has no policy."""
+    return ()
+
+
+def labels_of(denied: DeniedPatterns, path: str, location: str) -> tuple[str, ...]:
+    """The patterns that match a file, in order, with the one that matches every fact."""
+    patterns = denied(path, location)
+    is_fact = location.startswith(compartments.REMEMBERED)
+    return tuple(sorted((*patterns, compartments.FACTS))) if is_fact else patterns
+
+
+def assign_compartments(corpus: Corpus, denied: DeniedPatterns) -> int:
+    """Put every document into the compartment that it belongs to now.
+
+    Call it inside a write transaction.
+
+    Returns:
+        How many documents moved.
+    """
+    moves: dict[tuple[int, int], list[int]] = {}
+    for row, scope, sensitivity, path, location, current, verdict in corpus.rows(
+        "SELECT d.id, d.scope, d.sensitivity, f.path, f.location, d.compartment, s.verdict "
+        "FROM document d JOIN file f ON f.id = d.file "
+        "LEFT JOIN scanned s ON s.document = d.id ORDER BY d.id"
+    ):
+        target = find_or_create(
+            corpus,
+            scope,
+            sensitivity,
+            labels_of(denied, path, location),
+            verdict == "quarantine",
+        )
+        if target != current:
+            moves.setdefault((current, target), []).append(row)
+    for (source, target), rows in moves.items():
+        # Step by step: the vectors of all documents might not fit into memory.
+        for start in range(0, len(rows), _DOCUMENTS_PER_STEP):
+            move_documents(corpus, rows[start : start + _DOCUMENTS_PER_STEP], source, target)
+    remove_empty(corpus)
+    return sum(map(len, moves.values()))
+
+
+def separate_facts(corpus: Corpus) -> None:
+    """Move facts from the compartments of documents to their own, inside a write transaction."""
+    facts = (
+        "SELECT d.id FROM document d JOIN file f ON f.id = d.file "
+        "WHERE d.compartment = ? AND f.location LIKE ?"
+    )
+    for place in compartments.visible_compartments(corpus):
+        rows = corpus.column(facts, (place.id, f"{compartments.REMEMBERED}%"))
+        if rows and not place.has_facts:
+            labels = (*place.denied, compartments.FACTS)
+            target = find_or_create(
+                corpus, place.scope, place.sensitivity, labels, place.quarantined
+            )
+            move_documents(corpus, rows, place.id, target)
+    remove_empty(corpus)
+
+
+def find_or_create(
+    corpus: Corpus,
+    scope: str,
+    sensitivity: str,
+    denied: Sequence[str],
+    quarantined: bool = False,
+) -> int:
+    """The number of the compartment for such documents. Call it inside a write transaction.
+
+    Args:
+        corpus: a corpus open for writing.
+        scope: the documents' scope.
+        sensitivity: their sensitivity.
+        denied: the deny patterns that match their path.
+        quarantined: whether the intake scan put them into quarantine.
+    """
+    key = (scope, sensitivity, json.dumps(sorted(denied)), int(quarantined))
+    same = "scope = ? AND sensitivity = ? AND denied = ? AND quarantined = ?"
+    existing = corpus.value(f"SELECT id FROM compartment WHERE {same}", key)
+    if existing is not None:
+        return int(existing)
+    columns = "scope, sensitivity, denied, quarantined, documents, chunks"
+    corpus.insert(f"compartment ({columns})", [(*key, 0, 0)])
+    compartment = corpus.last_rowid()
+    lexical_index.create(corpus, compartment)
+    return compartment
+
+
+def move_documents(corpus: Corpus, rows: Sequence[int], source: int, target: int) -> None:
+    """Move documents with their chunks and vectors; compartment 0 has no indexes."""
+    among = "IN (SELECT value FROM json_each(?))"
+    with digests.renewing(corpus, rows):
+        of_documents = f"SELECT id FROM chunk WHERE document {among} ORDER BY id"
+        chunks = corpus.column(of_documents, ([*rows],))
+        if source:
+            lexical_index.remove_chunks(corpus, source, chunks)
+            compartments.add_to_counts(corpus, source, documents=-len(rows), chunks=-len(chunks))
+        moved = f"UPDATE document SET compartment = ? WHERE id {among}"
+        corpus.run(moved, (target, [*rows]))
+        lexical_index.add_chunks(corpus, target, chunks)
+        compartments.add_to_counts(corpus, target, documents=len(rows), chunks=len(chunks))
+        for index in vector_index.all_indexes(corpus):
+            vector_index.move(corpus, index, chunks, source, target)
+
+
+def remove_empty(corpus: Corpus) -> None:
+    """Remove the compartments without documents, with their indexes."""
+    for compartment in compartments.visible_compartments(corpus):
+        if not compartment.documents:
+            vector_index.drop_compartment(corpus, compartment.id)
+            lexical_index.drop(corpus, compartment.id)
+            corpus.run("DELETE FROM compartment WHERE id = ?", (compartment.id,))

@@ -1,0 +1,296 @@
+"""The rows of chunks, and the passages that are read from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, get_type_hints
+
+from rolebundle.contracts.documents import DocumentMetadata, Passage, attribute_texts
+from rolebundle.storage import compartments, lexical_index, marks, vector_index
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.digests import INDEXED_COLUMNS, UNINDEXED_COLUMNS, chunk_digest
+from rolebundle.storage.documents import METADATA, PLACED, StoredChunk, metadata_of, superseders
+from rolebundle.storage.sqlite import Binding, Row
+from rolebundle.storage.stored_values import json_array, typed
+
+_EMBEDDED = 4  # vectors are computed from title, headings, content and tags
+
+
+def next_row(corpus: Corpus, table: str) -> int:
+    """The first rowid after all rows of the table."""
+    return 1 + int(corpus.value(f"SELECT coalesce(max(id), 0) FROM {table}"))
+
+
+def assignments(columns: str) -> str:
+    """The SET part of an UPDATE of these columns."""
+    return ", ".join(f"{name} = ?" for name in columns.split(", "))
+
+
+def indexed_title(title: str, content: str) -> str:
+    """The title under which a chunk is indexed, lexically and as a vector."""
+    # A title that is the whole text would be indexed twice, and count for more than a text.
+    return "" if content == title else title
+
+
+def chunk_columns(metadata: DocumentMetadata, chunks: Sequence[StoredChunk]) -> dict[str, Row]:
+    """Chunk id → the other columns of the chunk's row."""
+    return {
+        chunk.chunk_id: (
+            indexed_title(metadata.title, chunk.content),
+            json_array(chunk.headings),
+            chunk.content,
+            json_array(_distinct(metadata.tags, chunk.tags)),
+            json_array(_hints(metadata, ordinal, chunk.forms)),
+            ordinal,
+            chunk.content_type,
+            chunk.content_hash,
+            chunk.start_line,
+            chunk.end_line,
+            chunk.page,
+            json_array(chunk.applicable_roles or metadata.applicable_roles),
+            json_array(_distinct(metadata.excluded_roles, chunk.excluded_roles)),
+            chunk.anchor,
+        )
+        for ordinal, chunk in enumerate(chunks)
+    }
+
+
+def _hints(metadata: DocumentMetadata, ordinal: int, forms: str) -> tuple[str, ...]:
+    """Words for the index alone. They are no part of what is shown or embedded of a chunk."""
+    hints = metadata.retrieval_hints
+    if metadata.attributes and ordinal == 0:
+        # Only in the first chunk: in each one they would make all chunks of the document longer,
+        # and match where the text does not.
+        hints += attribute_texts(metadata.attributes)
+    return (*hints, forms) if forms else hints
+
+
+def update_chunks(
+    corpus: Corpus, document_row: int, compartment: int, now: Mapping[str, Row]
+) -> dict[str, Row]:
+    """Update and remove a document's stored chunks to match ``now``. Return the new ones."""
+    before: dict[str, Row] = {
+        row[0]: row[1:]
+        for row in corpus.rows(
+            f"SELECT chunk_id, id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest FROM chunk "
+            "WHERE document = ?",
+            (document_row,),
+        )
+    }
+    remove_chunks(corpus, [row[0] for name, row in before.items() if name not in now])
+    for name, values in now.items():
+        if name in before:
+            rowid, *old = before[name]
+            digest = chunk_digest((rowid, document_row, name, *values))
+            _update_chunk(corpus, compartment, rowid, tuple(old), (*values, digest))
+    return {name: values for name, values in now.items() if name not in before}
+
+
+def _update_chunk(corpus: Corpus, compartment: int, rowid: int, old: Row, values: Row) -> None:
+    if old == values:
+        return
+    indexed = INDEXED_COLUMNS.count(",") + 1
+    reindex = old[:indexed] != values[:indexed]
+    if reindex:
+        lexical_index.remove_chunks(corpus, compartment, [rowid])
+    if old[:_EMBEDDED] != values[:_EMBEDDED]:
+        _remove_vectors(corpus, [rowid])
+    corpus.run(
+        f"UPDATE chunk SET {assignments(f'{INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest')} "
+        "WHERE id = ?",
+        (*values, rowid),
+    )
+    if reindex:
+        lexical_index.add_range(corpus, compartment, rowid, rowid)
+
+
+def insert_chunks(corpus: Corpus, rows: Sequence[Row]) -> None:
+    """Insert chunks. Each row is (document row, chunk id, *columns)."""
+    if not rows:
+        return
+    first = next_row(corpus, "chunk")
+    numbered = [(first + offset, *row) for offset, row in enumerate(rows)]
+    columns = f"id, document, chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest"
+    corpus.insert(f"chunk ({columns})", [(*row, chunk_digest(row)) for row in numbered])
+    last = first + len(rows) - 1
+    for compartment, count in compartments.count_by_compartment(corpus, first, last).items():
+        lexical_index.add_range(corpus, compartment, first, last)
+        compartments.add_to_counts(corpus, compartment, chunks=count)
+    corpus.run("UPDATE corpus_state SET chunks = chunks + ?", (len(rows),))
+
+
+def remove_chunks(corpus: Corpus, rowids: Sequence[int]) -> None:
+    """Remove chunks from the table and from all indexes."""
+    if not rowids:
+        return
+    for compartment, chunks in compartments.chunks_by_compartment(corpus, rowids).items():
+        lexical_index.remove_chunks(corpus, compartment, chunks)
+        compartments.add_to_counts(corpus, compartment, chunks=-len(chunks))
+    _remove_vectors(corpus, rowids)
+    corpus.run(
+        "DELETE FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+        ([*rowids],),
+    )
+    corpus.run("UPDATE corpus_state SET chunks = chunks - ?", (len(rowids),))
+
+
+def _remove_vectors(corpus: Corpus, rowids: Sequence[int]) -> None:
+    for index in vector_index.all_indexes(corpus):
+        vector_index.remove(corpus, index, rowids)
+
+
+def _distinct(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*first, *second))) if second else first
+
+
+_ELSEWHERE = ("document", "superseded_by", "ignored_claims", "mark")
+"""The fields of a passage that are no columns."""
+_TYPES = {name: kind for name, kind in get_type_hints(Passage).items() if name not in _ELSEWHERE}
+_FINDINGS = "coalesce(scanned.kinds, '[]')"
+_CHUNK = {name: f"c.{name}" for name in _TYPES} | {
+    "rowid": "c.id",
+    "path": "f.path",
+    "flags": _FINDINGS,
+}
+_ROW = {"rowid": "id"}  # A view has no rowid.
+_AMONG = "IN (SELECT value FROM json_each(?))"
+
+
+def passages_sql(condition: str) -> str:
+    """Chunks with all that belongs to them, for a WHERE condition."""
+    return (
+        f"SELECT {', '.join((*_CHUNK.values(), 'd.id', *METADATA.values()))} FROM {PLACED} "
+        "JOIN chunk c ON c.document = d.id LEFT JOIN scanned ON scanned.document = d.id "
+        f"WHERE {condition} ORDER BY c.document, c.ordinal"
+    )
+
+
+def _passages(corpus: Corpus, condition: str, *bindings: Binding) -> list[Passage]:
+    """The passages that meet a condition, by document and in order."""
+    rows = corpus.rows(passages_sql(condition), bindings)
+    width = len(_TYPES)
+    owners = [row[width] for row in rows]
+    # Many passages have the same document.
+    columns = {row[width]: row[width + 1 :] for row in rows}
+    documents = dict(zip(columns, metadata_of(columns.values()), strict=True))
+    read = typed((row[:width] for row in rows), *_TYPES.values())
+    chunks = [dict(zip(_TYPES, values, strict=True)) for values in read]
+    newer, ignored = superseders(corpus, documents)
+    named = [
+        (chunk["chunk_id"], chunk["content_hash"], documents[number].document_id)
+        for chunk, number in zip(chunks, owners, strict=True)
+    ]
+    marked = marks.marks_for(corpus, named)
+    return [
+        Passage(
+            **chunk,
+            document=documents[number],
+            superseded_by=newer.get(number, ()),
+            ignored_claims=ignored.get(number, ()),
+            mark=marked.get(chunk["chunk_id"]),
+        )
+        for chunk, number in zip(chunks, owners, strict=True)
+    ]
+
+
+def passages_by_rowid(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:
+    """The chunks with these rowids, by rowid."""
+    return {passage.rowid: passage for passage in _passages(corpus, f"c.id {_AMONG}", [*rowids])}
+
+
+def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
+    """The chunk with this id, or ``None``."""
+    return next(iter(passages_by_id(corpus, [chunk_id])), None)
+
+
+def passages_by_id(corpus: Corpus, chunk_ids: Sequence[str]) -> list[Passage]:
+    """The chunks with these ids, by document and place; only those that the corpus has."""
+    return _passages(corpus, f"c.chunk_id {_AMONG}", [*chunk_ids])
+
+
+def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
+    """The chunks of a document, in order; empty if there is no such document."""
+    return _passages(corpus, "d.document_id = ?", document_id)
+
+
+def passages_of_type(corpus: Corpus, document_type: str) -> list[Passage]:
+    """The chunks of all documents of a type, by document and in order."""
+    return _passages(corpus, "d.document_type = ?", document_type)
+
+
+def passages_from(corpus: Corpus, document_id: str, first: int, count: int) -> list[Passage]:
+    """The chunks of a document from the ``first`` on, counted from 1, in order."""
+    places = "d.document_id = ? AND c.ordinal >= ? AND c.ordinal < ?"
+    return _passages(corpus, places, document_id, first - 1, first - 1 + count)
+
+
+def passages_at_lines(corpus: Corpus, path: str, start_line: int, end_line: int) -> list[Passage]:
+    """The chunks of a file that share a line with the range, in order."""
+    lines = "f.path = ? AND c.start_line <= ? AND c.end_line >= ?"
+    return _passages(corpus, lines, path, end_line, start_line)
+
+
+def passages_of_documents(
+    corpus: Corpus, rowids: Sequence[int], start_line: int = 0, end_line: int = 1 << 62
+) -> list[Passage]:
+    """The chunks of these documents that share a line with the range, by document and in order."""
+    lines = f"d.id {_AMONG} AND c.start_line <= ? AND c.end_line >= ?"
+    return _passages(corpus, lines, [*rowids], end_line, start_line)
+
+
+# -- parts of chunks -------------------------------------------------------------------------------
+
+
+def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
+    """Chunk id → hash of its text, for those of the ids that the corpus has."""
+    chosen = f"SELECT chunk_id, content_hash FROM chunk WHERE chunk_id {_AMONG} ORDER BY chunk_id"
+    return dict(typed(corpus.rows(chosen, ([*chunk_ids],)), str, str))
+
+
+def search_hints(corpus: Corpus, rowids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Rowid → the words under which a chunk is found besides its text; they are not shown."""
+    rows = corpus.rows(f"SELECT id, hints FROM chunk WHERE id {_AMONG}", ([*rowids],))
+    return dict(typed(rows, int, tuple[str, ...]))
+
+
+class ChunkText(NamedTuple):
+    """The parts of a chunk that are embedded."""
+
+    rowid: int
+    title: str
+    headings: tuple[str, ...]
+    content: str
+    tags: tuple[str, ...]
+
+
+def chunk_texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
+    """What is embedded of these chunks, ordered by rowid."""
+    return corpus.select(ChunkText, f"chunk WHERE id {_AMONG} ORDER BY id", ([*rowids],), _ROW)
+
+
+def sampled_texts(corpus: Corpus, count: int) -> list[ChunkText]:
+    """What is embedded of at most ``count`` chunks, spread over the corpus."""
+    first, last = corpus.rows("SELECT min(id), max(id) FROM chunk")[0]
+    if first is None:
+        return []
+    step = max(1, (last - first + 1) // count)
+    return chunk_texts(corpus, range(first, last + 1, step)[:count])
+
+
+class PlacedText(NamedTuple):
+    """The text of a chunk, and its lines in the file."""
+
+    document: int
+    rowid: int
+    start_line: int
+    end_line: int
+    content: str
+
+
+def placed_texts(corpus: Corpus, documents: Sequence[int]) -> dict[int, list[PlacedText]]:
+    """Rowid of a document → the texts of its chunks, in order."""
+    chosen = f"chunk WHERE document {_AMONG} ORDER BY document, ordinal"
+    texts: dict[int, list[PlacedText]] = {}
+    for text in corpus.select(PlacedText, chosen, ([*documents],), _ROW):
+        texts.setdefault(text.document, []).append(text)
+    return texts

@@ -1,0 +1,156 @@
+"""Small tables of records: approvals, starts of gates, flags of paths, the audit, the policy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.stored_values import damaged, typed
+
+
+class Approval(NamedTuple):
+    """An approved file: its absolute path, the hash of its content, and when (ISO 8601)."""
+
+    location: str
+    content_hash: str
+    approved_at: str
+
+
+def approvals(corpus: Corpus) -> list[Approval]:
+    """Every approval, ordered by location."""
+    return corpus.select(Approval, "approved_manifest ORDER BY location")
+
+
+def approved_hash(corpus: Corpus, location: str) -> str | None:
+    """The content hash with which a file was approved, or ``None``."""
+    return next((a.content_hash for a in approvals(corpus) if a.location == location), None)
+
+
+def approve(corpus: Corpus, approval: Approval) -> None:
+    """Approve a file, instead of its earlier content. Call it inside a write transaction."""
+    corpus.put("approved_manifest", approval)
+
+
+def revoke(corpus: Corpus, location: str) -> bool:
+    """Remove an approval. Return whether there was one. Call it inside a write transaction."""
+    was_approved = approved_hash(corpus, location) is not None
+    corpus.run("DELETE FROM approved_manifest WHERE location = ?", (location,))
+    return was_approved
+
+
+class StoredBaseline(NamedTuple):
+    """A contract's absolute path and hash, its baseline as JSON, and the time in ISO 8601."""
+
+    contract: str
+    contract_hash: str
+    baseline: str
+    started_at: str
+
+
+def load_gate_baseline(corpus: Corpus, contract: str) -> StoredBaseline | None:
+    """The baseline of a contract, or ``None``.
+
+    Raises:
+        CorpusCorrupt: its row is damaged.
+    """
+    found = corpus.select(StoredBaseline, "main.gate_baseline WHERE contract = ?", (contract,))
+    return next(iter(found), None)
+
+
+def save_gate_baseline(corpus: Corpus, baseline: StoredBaseline) -> None:
+    """Store a baseline instead of the contract's former one. Call it inside a write transaction."""
+    corpus.put("gate_baseline", baseline)
+
+
+def load_path_flags(corpus: Corpus) -> dict[str, dict[str, Any]]:
+    """Real path → flag → value, ordered by path.
+
+    Raises:
+        CorpusCorrupt: a row is not what is stored.
+    """
+    rows = corpus.rows("SELECT location, flags FROM path_flags ORDER BY location")
+    remembered = {}
+    for location, text in typed(rows, str, str):
+        try:
+            flags = json.loads(text)
+        except ValueError:
+            flags = None
+        if not isinstance(flags, dict):
+            raise damaged("the flags of a path")
+        remembered[location] = flags
+    return remembered
+
+
+def save_path_flags(corpus: Corpus, remembered: Mapping[str, Mapping[str, object]]) -> None:
+    """Replace all rows. Call it inside a write transaction."""
+    corpus.run("DELETE FROM path_flags")
+    rows = [(path, json.dumps(flags, sort_keys=True)) for path, flags in remembered.items()]
+    corpus.insert("path_flags", rows)
+
+
+class StoredAudit(NamedTuple):
+    """The audit's head when the corpus was last written, if records are required.
+
+    Attributes:
+        required: whether an answer needs a record.
+        log_id: the id of the audit; empty if there was none.
+        rows: the number of its rows.
+        hash: the hash of its last row.
+    """
+
+    required: bool = False
+    log_id: str = ""
+    rows: int = 0
+    hash: str = ""
+
+
+def load_stored_audit(corpus: Corpus) -> StoredAudit:
+    """What the corpus remembers of its audit.
+
+    Raises:
+        CorpusCorrupt: its row is damaged.
+    """
+    return next(iter(corpus.select(StoredAudit, "main.audit_state")), StoredAudit())
+
+
+def save_stored_audit(corpus: Corpus, stored: StoredAudit) -> None:
+    """Replace it. Call it inside a write transaction."""
+    corpus.put("audit_state", stored, only_row=1)
+
+
+class StoredPolicy(NamedTuple):
+    """A policy's text, and where it came from. ``location`` is empty if it came from no file."""
+
+    content: str
+    format: str
+    location: str
+    digest: str
+    set_at: str
+
+
+def has_policy(corpus: Corpus) -> bool:
+    """Whether a policy was ever set. It can be replaced, but not removed."""
+    return bool(corpus.value("SELECT count(*) FROM main.policy"))
+
+
+def load_policy(corpus: Corpus) -> StoredPolicy | None:
+    """The stored policy, or ``None``.
+
+    Raises:
+        CorpusCorrupt: its row is damaged.
+    """
+    return next(iter(corpus.select(StoredPolicy, "main.policy")), None)
+
+
+def save_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: str) -> None:
+    """Replace the stored policy. Call it inside a write transaction."""
+    policy = StoredPolicy(content, kind, location, policy_digest(content), set_at)
+    corpus.put("policy", policy, only_row=1)
+
+
+def policy_digest(content: str) -> str:
+    """The digest of a policy's text."""
+    return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

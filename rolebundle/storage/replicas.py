@@ -1,0 +1,340 @@
+"""The file of a replica: the visible part of a corpus, where it is staged, and what it records."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rolebundle.errors import CorpusBusy, StorageError
+from rolebundle.storage import (
+    compartments,
+    decisions,
+    digests,
+    lexical_index,
+    partition,
+    vector_index,
+)
+from rolebundle.storage.compartments import FACTS
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.digests import INDEXED_COLUMNS, OWN_COLUMNS, UNINDEXED_COLUMNS
+from rolebundle.storage.file import REPLICA, partials, published_folder, staged_replica, sync_folder
+from rolebundle.storage.lock import folder_lock
+from rolebundle.storage.passages import insert_chunks
+from rolebundle.storage.publications import PUBLISHED, publications
+from rolebundle.storage.seal import digest_rows, row_digest
+from rolebundle.storage.sqlite import Row, SqliteFile
+from rolebundle.storage.vector_index import EmbeddingIndex
+
+_NOT_COVERED = ("replica", "seal", "corpus_state")
+"""Tables that depend on the manifest. The manifest has the values of ``corpus_state``."""
+_LITESTREAM = ("_litestream_lock", "_litestream_seq")
+"""Tables that Litestream adds to a file that it replicates."""
+_ROWS_PER_STEP = 16  # a row of vec0 has 1024 vectors
+
+
+def set_identity(replica: Corpus, corpus_id: str, generation: int) -> None:
+    """Give a replica the identity of its corpus, and its generation, inside a write transaction."""
+    replica.run("UPDATE corpus_state SET corpus_id = ?, generation = ?", (corpus_id, generation))
+
+
+def compact(replica: Corpus) -> None:
+    """Merge the lexical indexes of a new replica, and leave no free page in its file."""
+    with replica.writing():
+        for compartment in compartments.visible_compartments(replica):
+            while lexical_index.merge(replica, compartment.id):
+                pass
+    replica.run("VACUUM")
+
+
+def content_digest(corpus: Corpus) -> str:
+    """The digest of every row of every table as it is stored, also of the indexes' own tables.
+
+    With SQLite's own check, which compares its indexes with the tables, it proves a whole file. It
+    leaves out what depends on the manifest, and the tables that Litestream adds.
+    """
+    digest = blake2b(digest_size=16)
+    # SQLite makes the indexes of constraints without a statement.
+    for kind, name, sql in corpus.rows(
+        "SELECT type, name, sql FROM main.sqlite_schema WHERE sql NOT NULL ORDER BY type, name"
+    ):
+        is_stored = kind == "table" and not str(sql).startswith("CREATE VIRTUAL")
+        if is_stored and name in _LITESTREAM:
+            continue
+        digest.update(row_digest([str(kind), str(name), str(sql)]))
+        if is_stored and name not in _NOT_COVERED:
+            # Not through an index that has all columns: the order is that of the table.
+            quoted = str(name).replace('"', '""')
+            rows = corpus.iterate(f'SELECT * FROM main."{quoted}" NOT INDEXED')
+            while batch := list(islice(rows, _ROWS_PER_STEP)):
+                digest_rows(digest, batch)
+    return digest.hexdigest()
+
+
+def prepare_for_readers(replica: SqliteFile) -> None:
+    """Remove the tables that a transport added, and let readers need no log.
+
+    A file that is replaced while others read it must have none.
+    """
+    for name in _LITESTREAM:
+        replica.run(f"DROP TABLE IF EXISTS {name}")
+    replica.run("PRAGMA journal_mode = delete")
+
+
+_OF_A_TARGET = re.compile(r"[0-9a-f]{16}")
+
+
+@contextmanager
+def staging(corpus: Path, patience_ms: int | None = None) -> Iterator[Path]:
+    """The folder of the staged replicas, which no other process changes during the block.
+
+    Begin it before the corpus is read for a replica. Then no purge erases a staged replica while it
+    is written or sent.
+
+    Args:
+        corpus: the publisher's corpus.
+        patience_ms: how long to wait for another process; ``None`` means the usual time.
+
+    Raises:
+        CorpusBusy: another process publishes, or erases staged replicas.
+        StorageError: the folder cannot be created.
+    """
+    folder = published_folder(corpus)
+    make_private_folder(folder)
+    with ExitStack() as locks:
+        # The lock is on the folder of the path that it is given.
+        lock = folder_lock(folder / REPLICA, exclusive=True, patience_ms=patience_ms)
+        try:
+            locks.enter_context(lock)
+        except CorpusBusy as error:
+            raise CorpusBusy(
+                "publish_busy",
+                f"{corpus}: another process publishes it",
+                "wait for it to end and run the same command again",
+            ) from error
+        yield folder
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create a folder of staged replicas, if it is not there.
+
+    Raises:
+        StorageError: it cannot be created.
+    """
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            "staging_unwritable",
+            f"{folder}: the folder of the staged replicas cannot be created ({error.strerror})",
+            "let the owner of the corpus write in its folder",
+        ) from error
+
+
+def erase_outdated(corpus: Corpus, patience_ms: int | None) -> None:
+    """Delete the staged replicas that may hold what was purged, with what transports keep there.
+
+    Also those of no publication, and partial files: a publish that was killed has not stored what
+    they hold.
+
+    Raises:
+        CorpusBusy: another process publishes.
+        StorageError: one of them cannot be deleted.
+    """
+    if not _outdated(corpus):
+        return
+    with staging(corpus.path, patience_ms):
+        # Nobody publishes now, so no partial file is in use.
+        for path in _outdated(corpus):
+            try:
+                if path.is_symlink() or not path.is_dir():
+                    path.unlink()
+                else:
+                    shutil.rmtree(path)
+            except OSError as error:
+                raise _not_deleted(path, error) from error
+            sync_folder(path.parent)
+
+
+def _outdated(corpus: Corpus) -> list[Path]:
+    current = {
+        staged_replica(corpus.path, publication.target).parent.name
+        for publication in publications(corpus)
+        if not publication.is_outdated
+    }
+    folder = published_folder(corpus.path)
+    try:
+        folders = [entry for entry in folder.iterdir() if _OF_A_TARGET.fullmatch(entry.name)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise _not_deleted(folder, error) from error
+    return [
+        path
+        for entry in sorted(folders)
+        for path in (partials(entry / REPLICA) if entry.name in current else [entry])
+    ]
+
+
+def _not_deleted(path: Path, error: OSError) -> StorageError:
+    return StorageError(
+        "staged_replica_stays",
+        f"{path}: this staged replica could not be deleted ({error.strerror})",
+        "delete it yourself; what was purged from the corpus is still in it",
+    )
+
+
+Pseudonym = Callable[[str], str]
+"""Replaces a text that a replica must not show; equal texts get equal pseudonyms."""
+
+# What agents are shown. The other columns have the text that the scan took out of a document: as a
+# whole, in notes, and as a hash, against which guesses of a secret could be tested.
+_SCANNED_COLUMNS = "verdict, kinds"
+_REMEMBERED_COLUMNS = (
+    "fact_hash, source_document, remembered_by, count, first_at, last_at, promoted_by"
+)
+_MARK_COLUMNS = "kind, target, text_hash, state, marked_by, authority, reason, marked_at"
+_CHUNK_COLUMNS = f"chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}"
+_IN_LIST = "IN (SELECT value FROM json_each(?))"
+_DOCUMENTS = (
+    "SELECT d.id, d.document_id, s.source_id, f.path, f.location, k.scope, k.sensitivity, "
+    f"k.denied, d.{OWN_COLUMNS.replace(', ', ', d.')}, "
+    "(SELECT json_group_array(json_array(superseded, reach)) FROM "
+    "(SELECT superseded, reach FROM supersession WHERE newer = d.id ORDER BY superseded)), "
+    f"(SELECT json_array({_SCANNED_COLUMNS}) FROM scanned WHERE document = d.id), "
+    f"(SELECT json_array({_REMEMBERED_COLUMNS}) FROM remembered WHERE document = d.id) "
+    "FROM document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file "
+    f"JOIN compartment k ON k.id = d.compartment WHERE d.id {_IN_LIST} ORDER BY d.document_id"
+)
+_DOCUMENTS_PER_STEP = 500
+_VECTORS_PER_STEP = 5_000
+
+
+def keyed_pseudonym(key: bytes) -> Pseudonym:
+    """Pseudonyms that nobody can test guesses against without the key."""
+
+    def pseudonym(text: str) -> str:
+        content = text.encode("utf-8", "surrogatepass")
+        return PUBLISHED + blake2b(content, key=key, digest_size=12).hexdigest()
+
+    return pseudonym
+
+
+def copy_visible(
+    source: Corpus,
+    replica: Corpus,
+    pseudonym: Pseudonym,
+    decision_scopes: Sequence[str] | None,
+) -> None:
+    """Copy all that a restricted connection shows. The same content gives the same rows.
+
+    Call it inside a write transaction of the replica and a read transaction of the source.
+
+    Args:
+        source: a restricted connection.
+        replica: a new corpus.
+        pseudonym: replaces locations and deny patterns.
+        decision_scopes: the scopes whose decisions are copied; ``None`` for every scope.
+    """
+    rows = source.column("SELECT id FROM document ORDER BY document_id")
+    for start in range(0, len(rows), _DOCUMENTS_PER_STEP):
+        _copy_documents(source, replica, pseudonym, rows[start : start + _DOCUMENTS_PER_STEP])
+    replica.run("UPDATE corpus_state SET documents = ?", (len(rows),))
+    for index in sorted(
+        vector_index.all_indexes(source),
+        # The numbers of the source tell of indexes that were deleted.
+        key=lambda index: str((index.identity, index.started_at)),
+    ):
+        _copy_index(source, replica, index)
+    marks = source.rows(f"SELECT {_MARK_COLUMNS} FROM mark ORDER BY kind, target")
+    replica.insert(f"mark ({_MARK_COLUMNS})", marks)
+    scopes = (None if decision_scopes is None else sorted(decision_scopes),)
+    for table, select in (
+        ("decision", decisions.ROWS_OF_SCOPES),
+        ("decision_end", decisions.ENDS_OF_SCOPES),
+    ):
+        replica.insert(table, source.rows(f"{select} ORDER BY scope, number", scopes))
+    # That of a document covers those of its findings.
+    for table in ("file", "scanned", "remembered", "document"):
+        digests.write(replica, table)
+
+
+def _copy_documents(
+    source: Corpus, replica: Corpus, pseudonym: Pseudonym, rows: Sequence[int]
+) -> None:
+    """Copy these documents of the source with their chunks."""
+    listed = ([*rows],)
+    chunks: dict[int, list[Row]] = {}
+    for document, *columns in source.iterate(
+        f"SELECT document, {_CHUNK_COLUMNS} FROM chunk WHERE document {_IN_LIST} "
+        "ORDER BY document, ordinal, chunk_id",
+        listed,
+    ):
+        chunks.setdefault(document, []).append(tuple(columns))
+    copied: list[Row] = []
+    for source_row, *columns in source.iterate(_DOCUMENTS, listed):
+        row = _copy_document(replica, pseudonym, columns)
+        copied += [(row, *chunk) for chunk in chunks.get(source_row, ())]
+    insert_chunks(replica, copied)
+
+
+def _copy_document(replica: Corpus, pseudonym: Pseudonym, values: Sequence[Any]) -> int:
+    """Write a row of ``_DOCUMENTS`` without its number. Return its number in the replica."""
+    document_id, source_id, path, location, scope, sensitivity, denied, *own = values
+    *own, claims, scanned, remembered = own
+    patterns = set(json.loads(denied))
+    labels = {pseudonym(denied)} if patterns - {FACTS} else set()
+    labels |= patterns & {FACTS}
+    compartment = partition.find_or_create(replica, scope, sensitivity, sorted(labels))
+    location = pseudonym(location)
+    # One file may have several documents.
+    replica.run(
+        "INSERT OR IGNORE INTO file (location, path, content_hash, recipe) VALUES (?, ?, '', '')",
+        (location, path),
+    )
+    replica.run("INSERT OR IGNORE INTO source (source_id) VALUES (?)", (source_id,))
+    replica.run(
+        f"INSERT INTO document (document_id, file, source, compartment, {OWN_COLUMNS}) "
+        "VALUES (?, (SELECT id FROM file WHERE location = ?), "
+        f"(SELECT id FROM source WHERE source_id = ?), ?, {', '.join('?' * len(own))})",
+        (document_id, location, source_id, compartment, *own),
+    )
+    row = replica.last_rowid()
+    compartments.add_to_counts(replica, compartment, documents=1)
+    claimed = [(row, *claim) for claim in json.loads(claims)]
+    replica.insert("supersession (newer, superseded, reach)", claimed)
+    if scanned:
+        columns = f"document, {_SCANNED_COLUMNS}, content_hash, findings, original"
+        replica.insert(f"scanned ({columns})", [(row, *json.loads(scanned), "", "[]", "")])
+    if remembered:
+        columns = f"document, {_REMEMBERED_COLUMNS}, digest"
+        replica.insert(f"remembered ({columns})", [(row, *json.loads(remembered), b"")])
+    return row
+
+
+def _copy_index(source: Corpus, replica: Corpus, index: EmbeddingIndex) -> None:
+    """Copy an embedding index with its vectors."""
+    own = vector_index.create_index(
+        replica,
+        index.identity,
+        connection=index.connection,
+        started_at=index.started_at,
+        activate=index.active,
+    )
+    if index.noise is not None:
+        vector_index.set_noise(replica, own, index.noise)
+    chunks: dict[str, int] = dict(replica.rows("SELECT chunk_id, id FROM chunk"))
+    vectors = source.iterate(
+        "SELECT c.chunk_id, e.input_hash, e.vector FROM document d "
+        "JOIN chunk c ON c.document = d.id JOIN embedded e ON e.chunk = c.id "
+        "WHERE e.index_id = ? ORDER BY d.document_id, c.ordinal, c.chunk_id",
+        (index.id,),
+    )
+    while batch := list(islice(vectors, _VECTORS_PER_STEP)):
+        vector_index.add(replica, own, [(chunks[name], *vector) for name, *vector in batch])

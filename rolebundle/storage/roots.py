@@ -1,0 +1,137 @@
+"""The roots: which folders and files were ingested, and how. See ``contracts/roots.py``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+
+from rolebundle.contracts.documents import Root
+from rolebundle.storage import digests
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.sqlite import Binding
+from rolebundle.storage.stored_values import damaged
+
+_COLUMNS = "location, prefix, source_id, options, documents, synced_at"
+_BELOW = "(f.location = ? OR (f.location >= ? AND f.location < ?))"
+"""The files at and below a path, by the index of locations; see :func:`_bounds`."""
+
+_GIVEN_SOURCE = "NOT EXISTS (SELECT 1 FROM json_each(d.self_declared) WHERE value = 'source_id')"
+"""Documents that do not declare their source themselves."""
+
+
+def load(corpus: Corpus) -> list[Root]:
+    """Every root, ordered by location.
+
+    Raises:
+        CorpusCorrupt: a row is not what is stored.
+    """
+    names = _COLUMNS.split(", ")
+    try:
+        return [
+            Root.model_validate(
+                dict(zip(names, row, strict=True)) | {"options": json.loads(row[3])}
+            )
+            for row in corpus.rows(f"SELECT {_COLUMNS} FROM root ORDER BY location")
+        ]
+    except (TypeError, ValueError) as error:
+        raise damaged("a root") from error
+
+
+def save(corpus: Corpus, roots: Sequence[Root]) -> None:
+    """Replace all rows. Call it inside a write transaction."""
+    corpus.run("DELETE FROM root")
+    rows = []
+    for root in roots:
+        options = root.options.model_dump(exclude_defaults=True)
+        values = root.model_dump() | {"options": json.dumps(options, sort_keys=True)}
+        rows.append(tuple(values[name] for name in _COLUMNS.split(", ")))
+    corpus.insert(f"root ({_COLUMNS})", rows)
+
+
+def forget_empty(corpus: Corpus, locations: Sequence[str]) -> None:
+    """Forget the roots at and above these files that have no file left.
+
+    Call it inside a write transaction.
+    """
+    above = "r.location = f.value OR substr(f.value, 1, length(r.location) + 1) = r.location || ?"
+    rows = corpus.rows(
+        f"SELECT DISTINCT r.location FROM root r JOIN json_each(?) f ON {above}",
+        ([*locations], os.sep),
+    )
+    corpus.run_many(
+        "DELETE FROM root WHERE location = ?",
+        (row for row in rows if not files_below(corpus, *row)),
+    )
+
+
+def files_below(corpus: Corpus, location: str) -> list[str]:
+    """The locations of the files at and below a path."""
+    return corpus.column(f"SELECT f.location FROM file f WHERE {_BELOW}", _bounds(location))
+
+
+def count_documents(corpus: Corpus, location: str) -> int:
+    """How many documents come from files at and below a path."""
+    return _count_documents(corpus, _BELOW, _bounds(location))
+
+
+def count_documents_of(corpus: Corpus, locations: Sequence[str]) -> int:
+    """How many documents come from these files."""
+    among = "f.location IN (SELECT value FROM json_each(?))"
+    return _count_documents(corpus, among, ([*locations],))
+
+
+def _count_documents(corpus: Corpus, condition: str, bindings: Sequence[Binding]) -> int:
+    counted = "SELECT count(*) FROM file f JOIN document d ON d.file = f.id"
+    return int(corpus.value(f"{counted} WHERE {condition}", bindings))
+
+
+def sizes_and_times(corpus: Corpus, locations: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Location → size and time of the last change of these files, as they were ingested."""
+    rows = corpus.rows(
+        "SELECT location, size, modified_ns FROM file "
+        "WHERE location IN (SELECT value FROM json_each(?))",
+        ([*locations],),
+    )
+    return {location: (size, modified_ns) for location, size, modified_ns in rows}
+
+
+def sources_below(corpus: Corpus, location: str) -> set[str]:
+    """The sources of documents from files at and below a path, as their owner gave them."""
+    return _sources(corpus, _BELOW, location)
+
+
+def sources_outside(corpus: Corpus, location: str) -> set[str]:
+    """The sources of documents that do not come from a path, as their owner gave them."""
+    return _sources(corpus, f"NOT {_BELOW}", location)
+
+
+def _sources(corpus: Corpus, condition: str, location: str) -> set[str]:
+    return set(
+        corpus.column(
+            "SELECT DISTINCT s.source_id FROM file f JOIN document d ON d.file = f.id "
+            f"JOIN source s ON s.id = d.source WHERE {condition} AND {_GIVEN_SOURCE}",
+            _bounds(location),
+        )
+    )
+
+
+def move_files(corpus: Corpus, moves: Mapping[str, str]) -> None:
+    """Give files other locations; their documents keep their ids, text and vectors.
+
+    Call it inside a write transaction. No file has one of the new locations.
+    """
+    moved = "f.location IN (SELECT value FROM json_each(?))"
+    files = corpus.column(f"SELECT f.id FROM file f WHERE {moved}", (sorted(moves),))
+    documents = corpus.column(
+        "SELECT id FROM document WHERE file IN (SELECT value FROM json_each(?))", (files,)
+    )
+    with digests.renewing(corpus, documents, file=files):
+        renamed = ((new, old) for old, new in moves.items())
+        corpus.run_many("UPDATE file SET location = ? WHERE location = ?", renamed)
+
+
+def _bounds(location: str) -> tuple[str, str, str]:
+    """The parameters of ``_BELOW``."""
+    folder = location.rstrip(os.sep)
+    return location, folder + os.sep, folder + chr(ord(os.sep) + 1)

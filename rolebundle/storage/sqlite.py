@@ -1,0 +1,661 @@
+"""One SQLite file: how it is opened, read, written and extended, and what its errors mean."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from shutil import disk_usage, which
+from types import MappingProxyType
+from typing import Any, Self
+from urllib.parse import quote
+
+import apsw
+
+from rolebundle.errors import (
+    FULL_ERRNOS,
+    ConfigurationError,
+    CorpusBusy,
+    CorpusCorrupt,
+    Interrupted,
+    RolebundleError,
+    StorageError,
+)
+from rolebundle.storage.file import (
+    OWNER_ONLY,
+    FileFormat,
+    check_identity,
+    check_path,
+    partial_file,
+    rename_if_free,
+)
+from rolebundle.storage.stored_values import DAMAGE_HINT, R, columns_of, records, values_of
+
+_CORRUPT = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
+_IO = (apsw.IOError, apsw.CantOpenError, apsw.PermissionsError, apsw.NoLFSError)
+
+UNUSABLE = "corpus_unusable"
+"""The code of an error for which SQLite gives no reason."""
+
+
+@dataclass(slots=True)
+class MappedErrors:
+    """A block that raises SQLite's errors as errors of this package.
+
+    A class, because a generator takes longer than a small statement.
+
+    Args:
+        path: the file.
+        file_format: what it is.
+        db: the connection, which knows the system's reason for an error.
+
+    Raises:
+        StorageError, CorpusBusy, CorpusCorrupt, Interrupted: see :func:`own_error`.
+    """
+
+    path: Path
+    file_format: FileFormat
+    db: apsw.Connection | None = None
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, apsw.Error):
+            reason, is_interrupted = 0, False
+            with suppress(apsw.ConnectionClosedError):  # Closing failed.
+                if self.db is not None:
+                    reason = self.db.system_errno if _is_kind(error, _IO) else 0
+                    is_interrupted = self.db.is_interrupted
+            own = own_error(error, self.path, reason, is_interrupted=is_interrupted)
+            raise self.file_format.translate(self.path, own) from error
+        if isinstance(error, UnicodeDecodeError):
+            # Only text was stored. If something else comes back, the file was damaged.
+            damage = CorpusCorrupt(
+                "corpus_corrupt",
+                f"{self.path}: the file is damaged (a text in it is no longer UTF-8)",
+                DAMAGE_HINT,
+            )
+            raise self.file_format.translate(self.path, damage) from error
+
+
+def own_error(
+    error: apsw.Error, path: Path, reason: int = 0, *, is_interrupted: bool = False
+) -> RolebundleError:
+    """Our error for an error of SQLite about the file at ``path``.
+
+    Args:
+        error: the error.
+        path: the file.
+        reason: the system's error number, if there is one.
+        is_interrupted: whether an interrupt is in effect. If it comes while a virtual table is set
+            up, SQLite reports another error.
+    """
+    if _is_kind(error, apsw.FullError) or reason in FULL_ERRNOS or _has_no_room(error, path):
+        return StorageError(
+            "storage_full",
+            f"{path}: no room left to write ({error})",
+            "free some disk space and run the same command again; what was reported done is safe",
+        )
+    if _is_kind(error, apsw.InterruptError):
+        return interrupted(path)
+    if _is_kind(error, (apsw.BusyError, apsw.LockedError)):
+        return CorpusBusy(
+            "corpus_busy",
+            f"{path}: another process is writing to it",
+            "wait for the other ingest to end and run the same command again",
+        )
+    if _is_kind(error, apsw.NotADBError):
+        return CorpusCorrupt(
+            "corpus_corrupt",
+            f"{path}: is no corpus, or its beginning is damaged ({error})",
+            f"check the path; if it was a corpus, {DAMAGE_HINT}",
+        )
+    if _is_kind(error, _CORRUPT):
+        return CorpusCorrupt(
+            "corpus_corrupt",
+            f"{path}: the file is damaged ({error})",
+            DAMAGE_HINT,
+        )
+    if _is_kind(error, apsw.ReadOnlyError):
+        return StorageError(
+            "read_only",
+            f"{path}: the file or its folder is read-only",
+            "give yourself write permission, or choose another file with --db",
+        )
+    if _is_kind(error, _IO):
+        return StorageError(
+            "io_error",
+            f"{path}: reading or writing failed ({error})",
+            "check the disk and the permissions, then run the same command again",
+        )
+    if is_interrupted:
+        return interrupted(path)
+    return CorpusCorrupt(
+        UNUSABLE,
+        f"{path}: {type(error).__name__}: {error}",
+        "run `rolebundle corpus doctor`",
+    )
+
+
+def interrupted(path: Path) -> Interrupted:
+    """The error of a search that was cancelled, or that is past its deadline."""
+    return Interrupted(
+        "interrupted",
+        f"{path}: the search was interrupted before it was done",
+        "ask again with a longer deadline_ms, or with lexical_only",
+    )
+
+
+def _has_no_room(error: apsw.Error, path: Path) -> bool:
+    """Whether there was no room for what SQLite does not name in its error.
+
+    That is the memory that readers and writers share, and what a virtual table writes: sqlite-vec
+    reports no reason.
+    """
+    if error_detail(error) == apsw.SQLITE_IOERR_SHMSIZE:
+        return True
+    if not isinstance(error, apsw.SQLError):
+        return False
+    temporary = os.environ.get("SQLITE_TMPDIR") or os.environ.get("TMPDIR") or "/var/tmp"
+    for folder in (path.parent, temporary):
+        with suppress(OSError):
+            if disk_usage(folder).free == 0:
+                return True
+    return False
+
+
+def error_detail(error: apsw.Error) -> int:
+    """SQLite's extended result code, or 0."""
+    return getattr(error, "extendedresult", 0)
+
+
+def _is_kind(error: BaseException | None, kinds: type | tuple[type, ...]) -> bool:
+    # A FullError inside a transaction can surface as "cannot rollback", with the cause as context.
+    while error is not None:
+        if isinstance(error, kinds):
+            return True
+        error = error.__context__
+    return False
+
+
+BUSY_TIMEOUT_MS = 10_000
+"""How long a writer waits for a lock, unless the environment variable sets another time."""
+BUSY_TIMEOUT_ENVIRONMENT = "ROLEBUNDLE_BUSY_TIMEOUT_MS"
+
+_READER_CACHE_KIB = 16_384
+"""Pages that a reader caches: an OR query reads the same ones several times."""
+
+Row = tuple[Any, ...]
+Binding = str | int | float | bytes | list[Any] | None
+"""A list is bound as a JSON array, for ``IN (SELECT value FROM json_each(?))``."""
+
+_NO_SHARED_MEMORY = (
+    apsw.SQLITE_IOERR_SHMOPEN,
+    apsw.SQLITE_IOERR_SHMSIZE,
+    apsw.SQLITE_IOERR_SHMMAP,
+    apsw.SQLITE_IOERR_SHMLOCK,
+)
+_WITHOUT_LOCKS = "unix-none"
+"""SQLite's file system that takes no lock and needs no shared memory."""
+
+
+@dataclass(slots=True)
+class SqliteFile:
+    """One open SQLite file. All SQL of the project runs through these methods.
+
+    Each method raises SQLite's errors as those of the file's format.
+    """
+
+    path: Path
+    db: apsw.Connection
+    writable: bool
+    file_format: FileFormat
+    stamp: tuple[int, ...] = ()
+    on_close: Callable[[], None] | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def open_read_only(cls, path: Path, file_format: FileFormat) -> Self:
+        """Open a file for reading. It takes no write lock and works on a read-only file.
+
+        Args:
+            path: the file.
+            file_format: what the file must be.
+
+        Raises:
+            UsageError: there is no file.
+            WrongFile, CorpusCorrupt, CorpusBusy, StorageError: it cannot be read.
+        """
+        check_path(path, file_format)
+        with MappedErrors(path, file_format):
+            # The stamp is taken first: a change during opening is noticed the next time.
+            identity, content = stamp_of(path), stamp_of(path, frozen=True)
+            db, is_frozen = _connect_read_only(path)
+            try:
+                harden(db)
+                # Temporary tables of this connection are never written to a file.
+                db.pragma("temp_store", "memory")
+                db.pragma("cache_size", -_READER_CACHE_KIB)  # Negative: KiB, not pages.
+                db.pragma("query_only", True)
+                check_identity(db, path, file_format)
+            except BaseException:
+                db.close()
+                raise
+        return cls(path, db, False, file_format, content if is_frozen else identity)
+
+    @classmethod
+    def open_for_writing(
+        cls,
+        path: Path,
+        file_format: FileFormat,
+        *,
+        wait: int | Callable[[int], bool] | None = None,
+        create: bool = False,
+    ) -> Self:
+        """Open a file for writing. A file of another format is not changed.
+
+        Args:
+            path: the file.
+            file_format: what the file must be.
+            wait: milliseconds to wait for a lock, or a busy handler; ``None`` means the usual time.
+            create: also accept a missing or empty file, and leave the check of its identity to
+                the caller.
+
+        Raises:
+            UsageError: there is no file.
+            WrongFile, CorpusCorrupt, CorpusBusy, StorageError: it cannot be written.
+        """
+        if not create:
+            check_path(path, file_format)
+        with MappedErrors(path, file_format):
+            identity = stamp_of(path)
+            flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+            db = apsw.Connection(str(path), flags=flags)
+            try:
+                # Closing must not fold the log of a file that is of another application.
+                db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                if callable(wait):
+                    db.set_busy_handler(wait)
+                else:
+                    db.set_busy_timeout(busy_timeout() if wait is None else wait)
+                if db.readonly("main"):
+                    # SQLite opens it read-only without an error, and fails at the first write.
+                    raise StorageError(
+                        "read_only",
+                        f"{path}: the file is read-only",
+                        "give yourself write permission to the file and its folder, or choose "
+                        "another file with --db",
+                    )
+                harden(db)
+                if not create:
+                    check_identity(db, path, file_format)
+                db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+            except BaseException:
+                db.close()
+                raise
+        return cls(path, db, True, file_format, identity)
+
+    def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
+        """Run one statement and fetch all of its rows."""
+        with self._mapped_errors():
+            return self.db.execute(sql, _bound(bindings)).fetchall()
+
+    def column(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Any]:
+        """The only column of all rows of one statement."""
+        return [value for (value,) in self.rows(sql, bindings)]
+
+    def iterate(self, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
+        """Run one statement and yield its rows one by one, if they may not fit into memory."""
+        with self._mapped_errors():
+            yield from self.db.execute(sql, _bound(bindings))
+
+    def value(self, sql: str, bindings: Sequence[Binding] = ()) -> Any:
+        """The first column of the first row, or ``None``."""
+        with self._mapped_errors():
+            return self.db.execute(sql, _bound(bindings)).get
+
+    def run(self, sql: str, bindings: Sequence[Binding] = ()) -> None:
+        """Run one statement for its effect."""
+        with self._mapped_errors():
+            self.db.execute(sql, _bound(bindings))
+
+    def run_many(self, sql: str, bindings: Iterable[Sequence[Binding]]) -> None:
+        """Run one statement for each set of bindings."""
+        with self._mapped_errors():
+            self.db.executemany(sql, bindings)
+
+    def select(
+        self,
+        kind: type[R],
+        source: str,
+        bindings: Sequence[Binding] = (),
+        columns: Mapping[str, str] = MappingProxyType({}),
+    ) -> list[R]:
+        """Rows as values of a NamedTuple; see :func:`records`.
+
+        Args:
+            kind: its fields name the columns.
+            source: what follows FROM.
+            bindings: of ``source``.
+            columns: SQL of those columns that are not named like the field.
+        """
+        fields = ((name, name.rpartition(".")[2]) for name in columns_of(kind))
+        names = (columns.get(name) or columns.get(field, field) for name, field in fields)
+        return records(kind, self.rows(f"SELECT {', '.join(names)} FROM {source}", bindings))
+
+    def put(self, table: str, record: tuple[Any, ...], **more: Binding) -> None:
+        """Insert a NamedTuple, or replace the row with its key.
+
+        Args:
+            table: has columns that are named like its fields.
+            record: the NamedTuple.
+            more: values of further columns.
+        """
+        fields = (name.rpartition(".")[2] for name in columns_of(type(record)))
+        target = f"{table} ({', '.join((*fields, *more))})"
+        self.insert(target, [(*values_of(record), *more.values())], "REPLACE")
+
+    def insert(self, target: str, rows: Sequence[Row], verb: str = "INSERT") -> None:
+        """Insert rows into ``target``: a table and, if they are not all, its columns."""
+        if rows:
+            places = ", ".join("?" * len(rows[0]))
+            self.run_many(f"{verb} INTO {target} VALUES ({places})", rows)
+
+    def last_rowid(self) -> int:
+        """The rowid of the last insert."""
+        return self.db.last_insert_rowid()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One write transaction: all of it is committed, or nothing.
+
+        ``BEGIN IMMEDIATE``, because the busy timeout is not honoured when a read transaction
+        upgrades to a write.
+        """
+        with self._mapped_errors():
+            self.db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.db.execute("COMMIT")
+            except BaseException:
+                # A full disk rolls back by itself; a second rollback would hide the cause.
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """One consistent snapshot for several statements. Inside another block: the same one."""
+        if self._is_inside():
+            yield
+            return
+        with self._mapped_errors():
+            self.db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if self._is_inside():
+                    self.db.execute("ROLLBACK")
+
+    def _is_inside(self) -> bool:
+        return self.db.in_transaction
+
+    def _mapped_errors(self) -> MappedErrors:
+        return MappedErrors(self.path, self.file_format, self.db)
+
+    def is_current(self) -> bool:
+        """Whether the path still names the file that is open here.
+
+        SQLite notices what others write into a file, but not that another file took its place.
+        """
+        return self.stamp == stamp_of(self.path, frozen=len(self.stamp) > 2)
+
+    def close(self) -> None:
+        """Close the file. The last writer to close folds the write-ahead log into the file."""
+        try:
+            with self._mapped_errors():
+                self.db.close()
+        finally:
+            if self.on_close is not None:
+                self.on_close()
+
+    def __enter__(self) -> Self:
+        """The file itself, closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _bound(bindings: Sequence[Binding]) -> tuple[Any, ...]:
+    if list not in map(type, bindings):
+        return tuple(bindings)
+    return tuple(json.dumps(value) if type(value) is list else value for value in bindings)
+
+
+# -- before and while a file is opened ---------------------------------------------------------
+
+
+def busy_timeout() -> int:
+    """Milliseconds to wait for another process's lock.
+
+    Raises:
+        ConfigurationError: the environment variable is not a number of milliseconds.
+    """
+    text = os.environ.get(BUSY_TIMEOUT_ENVIRONMENT)
+    if not text:
+        return BUSY_TIMEOUT_MS
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise ConfigurationError(
+            "bad_busy_timeout",
+            f"{BUSY_TIMEOUT_ENVIRONMENT}={text[:40]!r} is not a number of milliseconds",
+            f"set it to a whole number such as {BUSY_TIMEOUT_MS}, or unset it",
+        )
+    return int(text)
+
+
+def is_missing_or_empty(path: Path) -> bool:
+    """Whether a new file may be created here."""
+    # A process that was killed in its first moment leaves an empty file. It is filled.
+    try:
+        return not path.exists() or (path.is_file() and path.stat().st_size == 0)
+    except PermissionError:
+        return False  # Opening it reports which permission is missing.
+
+
+def create_file(path: Path, file_format: FileFormat, fill: Callable[[SqliteFile], None]) -> bool:
+    """Create a file that only its owner can read, complete with its first content.
+
+    It gets its name when it is complete and on the disk. So a file with this name that is not
+    whole was damaged later.
+
+    Args:
+        path: the file.
+        file_format: what it will be; its newest version.
+        fill: creates the tables and writes the first rows, inside the first transaction.
+
+    Returns:
+        False if something already has this name; it is not changed.
+
+    Raises:
+        StorageError: it cannot be created here.
+    """
+    try:
+        with partial_file(path) as partial:
+            with (
+                MappedErrors(path, file_format),
+                SqliteFile(path, apsw.Connection(str(partial)), True, file_format) as file,
+            ):
+                file.db.pragma("synchronous", "extra")
+                with file.writing():
+                    file.db.pragma("application_id", file_format.application_id)
+                    file.db.pragma("user_version", file_format.newest)
+                    fill(file)
+                file.db.pragma("journal_mode", "wal")
+            return rename_if_free(partial, path)
+    except OSError as error:
+        raise StorageError(
+            "cannot_create",
+            f"{path}: the file cannot be created ({error.strerror})",
+            "give yourself write permission in the corpus's folder",
+        ) from error
+
+
+def sqlite_version() -> str:
+    """The version of the SQLite library."""
+    return str(apsw.sqlite_lib_version())
+
+
+def stamp_of(path: Path, *, frozen: bool = False) -> tuple[int, ...]:
+    """What distinguishes the file at a path from another one that takes its place.
+
+    Args:
+        path: the file.
+        frozen: include sizes and times of change of the file and its log. A connection that
+            assumes that nobody writes does not notice a change by itself.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    identity = (status.st_dev, status.st_ino)
+    if not frozen:
+        return identity
+    log = (0, 0)
+    with suppress(OSError):
+        log_status = _log_of(path).stat()
+        log = (log_status.st_mtime_ns, log_status.st_size)
+    return (*identity, status.st_mtime_ns, status.st_size, *log)
+
+
+def _log_of(path: Path) -> Path:
+    return Path(f"{path}-wal")
+
+
+def _connect_read_only(path: Path) -> tuple[apsw.Connection, bool]:
+    """The connection, and whether it assumes that the file never changes."""
+    try:
+        return _connect(str(path.absolute())), False
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError) as error:
+        # A file in WAL mode needs a shared-memory file beside it, which a read-only folder or a
+        # full disk does not allow. Whoever writes has one, so nobody writes.
+        if isinstance(error, apsw.IOError) and error_detail(error) not in _NO_SHARED_MEMORY:
+            raise
+        return _connect_frozen(path), True
+
+
+def _connect_frozen(path: Path) -> apsw.Connection:
+    """A connection that takes no lock and creates no file, for a file that nobody writes."""
+    name = f"file:{quote(str(path.absolute()))}?mode=ro"
+    log = _log_of(path)
+    if not log.exists() or log.stat().st_size == 0:
+        # Without a log the file alone is complete.
+        return _connect(f"{name}&immutable=1")
+    if _WITHOUT_LOCKS not in apsw.vfs_names():
+        raise StorageError(
+            "log_unreadable",
+            f"{path}: has an unmerged log beside it, and no shared memory for reading it",
+            "make room, or open it once where the folder can be written, for example with "
+            "`rolebundle status`",
+        )
+    # The index of the log is then in this process's memory.
+    return _connect(f"{name}&vfs={_WITHOUT_LOCKS}", exclusive=True)
+
+
+def _connect(name: str, *, exclusive: bool = False) -> apsw.Connection:
+    db = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    try:
+        if exclusive:
+            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            db.pragma("locking_mode", "exclusive")
+        db.set_busy_timeout(busy_timeout())
+        db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def harden(db: apsw.Connection) -> None:
+    """Let a hostile schema in the file do nothing: no triggers, no views, no unsafe functions."""
+    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
+    db.pragma("trusted_schema", False)
+    db.pragma("cell_size_check", True)
+
+
+_FORMAT_OFFSET = 18
+_ROLLBACK = b"\x01\x01"
+
+
+def sqlite3_rsync() -> str | None:
+    """The path of the program: the one on PATH, else the one in apsw's wheel, if it has it."""
+    import apsw.sqlite_extra
+
+    if found := which("sqlite3_rsync"):
+        return found
+    try:
+        return str(apsw.sqlite_extra.path("sqlite3_rsync"))
+    except (LookupError, apsw.sqlite_extra.NotAvailable, OSError):
+        return None
+
+
+@contextmanager
+def keeping_log(path: Path) -> Iterator[None]:
+    """Keep what another program writes to a file in its write-ahead log.
+
+    The last connection to a file moves its log into it. Litestream then no longer knows what
+    changed, and stores all of the file again. So while another program writes, a connection
+    stays open that reads the state before.
+
+    Raises:
+        CorpusCorrupt, CorpusBusy, StorageError: the file cannot be opened.
+    """
+    with _connection(path) as db:
+        db.execute("PRAGMA journal_mode = wal")
+        db.execute("BEGIN")
+        db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        yield
+
+
+def is_same_generation(replica: Path, working: Path) -> bool:
+    """Whether two files hold the same signed manifest. Their logs stay where they are.
+
+    Raises:
+        CorpusCorrupt, CorpusBusy, StorageError: one of them cannot be read.
+    """
+    manifests = []
+    for path in (replica, working):
+        with _connection(path) as db:
+            manifests.append(db.execute("SELECT manifest FROM replica").fetchall())
+    return manifests[0] == manifests[1]
+
+
+@contextmanager
+def _connection(path: Path) -> Iterator[apsw.Connection]:
+    try:
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            db.set_busy_timeout(busy_timeout())
+            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            yield db
+        finally:
+            db.close()
+    except apsw.Error as error:
+        raise own_error(error, path) from error
+
+
+def make_private_rollback_file(path: Path) -> None:
+    """Take a closed file without a log out of write-ahead mode, for its owner alone.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    with path.open("r+b") as stream:
+        stream.seek(_FORMAT_OFFSET)
+        stream.write(_ROLLBACK)
+    path.chmod(OWNER_ONLY)

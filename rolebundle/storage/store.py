@@ -1,0 +1,400 @@
+"""Writing files and documents. Every function here runs inside the caller's transaction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from rolebundle.contracts.documents import DocumentMetadata
+from rolebundle.errors import DocumentError
+from rolebundle.storage import compartments, partition, quarantine
+from rolebundle.storage.compartments import REMEMBERED
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.digests import (
+    DOCUMENT_COLUMNS,
+    FILE_ROW,
+    SCANNED_ROW,
+    document_digest,
+    file_digest,
+)
+from rolebundle.storage.documents import FileIdentity, StoredDocument, StoredFile
+from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns
+from rolebundle.storage.passages import (
+    assignments,
+    chunk_columns,
+    insert_chunks,
+    next_row,
+    remove_chunks,
+    update_chunks,
+)
+from rolebundle.storage.seal import row_digest
+from rolebundle.storage.sqlite import Row
+from rolebundle.storage.stored_values import json_array, json_object, typed
+
+Files = Sequence[tuple[StoredFile, Sequence[StoredDocument]]]
+
+
+def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
+    """Location → identity, for every file that was read. Remembered facts have none."""
+    rows = corpus.rows(
+        "SELECT location, path, content_hash, recipe FROM file WHERE location NOT LIKE ?",
+        (f"{REMEMBERED}%",),
+    )
+    return {location: (*identity,) for location, *identity in typed(rows, str, str, str, str)}
+
+
+def put_files(
+    corpus: Corpus,
+    files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]],
+    denied: DeniedPatterns = no_denied_patterns,
+    displaced: list[tuple[str, DocumentError]] | None = None,
+) -> list[DocumentError | None]:
+    """Store files one after the other, each replacing its earlier version.
+
+    A file that declares an id which belongs to another document is refused, and removed if it is
+    stored.
+
+    Args:
+        corpus: a corpus open for writing.
+        files: each file with its documents.
+        denied: the deny patterns of the policy that match a file.
+        displaced: gets the path of each stored file that was removed, with the reason.
+
+    Returns:
+        For each file why it was refused, or ``None``. Nothing of a refused file is written.
+    """
+    files = list(files)
+    batch = _Batch(corpus, files, denied)
+    refused: dict[str, str] = {}
+    if batch.has_contested_ids(files):
+        refused, removed = contested(corpus, files)
+        remove_files(corpus, removed)
+        if displaced is not None:
+            displaced += [(path, _taken(name)) for path, name in removed.values()]
+        batch = _Batch(corpus, files, denied)
+    problems: list[DocumentError | None] = []
+    for file, documents in files:
+        problem = _taken(refused[file.location]) if file.location in refused else None
+        try:
+            if problem is None:
+                batch.put(file, documents)
+        except DocumentError as error:
+            problem = error
+        problems.append(problem)
+    batch.insert_new_rows()
+    partition.remove_empty(corpus)
+    return problems
+
+
+def _taken(name: str) -> DocumentError:
+    return DocumentError(
+        "duplicate_document_id",
+        f"the id {name!r}, which it declares, belongs to another document",
+        "declare another id",
+    )
+
+
+def remove_files(corpus: Corpus, locations: Iterable[str]) -> None:
+    """Remove files with all of their documents."""
+    of_file = "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location = ?"
+    for location in locations:
+        remove_documents(corpus, corpus.column(of_file, (location,)))
+        corpus.run("DELETE FROM file WHERE location = ?", (location,))
+
+
+def drop_unused(corpus: Corpus) -> None:
+    """Remove sources and compartments that have no documents left."""
+    corpus.run("DELETE FROM source WHERE id NOT IN (SELECT source FROM document)")
+    partition.remove_empty(corpus)
+
+
+class _Batch:
+    """Files that are stored together.
+
+    Existing rows are changed file by file. New rows wait, and are inserted at the end with one
+    statement per table. Ids are checked before anything is written, so that a refused file needs
+    no savepoint: FTS5 writes a segment to disk for each savepoint.
+    """
+
+    def __init__(self, corpus: Corpus, files: Files, denied: DeniedPatterns) -> None:
+        self.corpus = corpus
+        self.denied = denied
+        self.compartments: dict[tuple[str, str, tuple[str, ...], bool], int] = {}
+        self.file_rows: dict[str, int] = dict(
+            _among(
+                corpus, "location", "location, id FROM file", (file.location for file, _ in files)
+            )
+        )
+        ids = [name for _, documents in files for name in _ids_of(documents)]
+        owner = "f.id, location FROM document d JOIN file f ON f.id = d.file"
+        of_documents = _among(corpus, "document_id", f"document_id, {owner}", ids)
+        chunks = f"chunk_id, {owner} JOIN chunk c ON c.document = d.id"
+        of_chunks = _among(corpus, "chunk_id", chunks, (name[1:] for name in ids))
+        # For each id of this batch that exists: the row of its file, and its location.
+        self.owners: dict[str, tuple[int, str]] = {name: (*own,) for name, *own in of_documents}
+        self.owners |= {f"\n{name}": (*own,) for name, *own in of_chunks}
+        self.source_rows: dict[str, int] = dict(corpus.rows("SELECT source_id, id FROM source"))
+        self.next_file = next_row(corpus, "file")
+        self.next_document = next_row(corpus, "document")
+        self.new_files: list[Row] = []
+        self.new_documents: list[Row] = []
+        self.new_chunks: list[Row] = []
+        self.supersessions: list[Row] = []
+        self.scanned: list[Row] = []
+
+    def has_contested_ids(self, files: Files) -> bool:
+        """Whether two files have a document id or a chunk id in common."""
+        claimed: dict[str, int | str] = {}
+        for file, documents in files:
+            owner = self.file_rows.get(file.location, file.location)
+            for name in _ids_of(documents):
+                if self.owners.get(name, (owner,))[0] != owner:
+                    return True
+                if claimed.setdefault(name, owner) != owner:
+                    return True
+        return False
+
+    def put(self, file: StoredFile, documents: Sequence[StoredDocument]) -> None:
+        known = self.file_rows.get(file.location)
+        file_row = self.next_file if known is None else known
+        self._refuse_used_ids(file_row, file, documents)
+        before: dict[str, int] = {}
+        if known is None:
+            self.next_file += 1
+            self.new_files.append(_file_row(file_row, file))
+        else:
+            before = self._update_file(file_row, file, documents)
+        self.owners |= dict.fromkeys(_ids_of(documents), (file_row, file.location))
+        for document in documents:
+            self._put_document(file_row, file, document, before.get(document.metadata.document_id))
+
+    def insert_new_rows(self) -> None:
+        for target, rows in (
+            (f"file ({FILE_ROW}, digest)", self.new_files),
+            (f"document (id, document_id, {DOCUMENT_COLUMNS}, digest)", self.new_documents),
+            ("supersession (newer, superseded, reach)", self.supersessions),
+            (f"scanned ({SCANNED_ROW}, digest)", self.scanned),
+        ):
+            self.corpus.insert(target, rows)
+        insert_chunks(self.corpus, self.new_chunks)
+        count_documents = "UPDATE corpus_state SET documents = documents + ?"
+        self.corpus.run(count_documents, (len(self.new_documents),))
+        for compartment, count in Counter(row[-2] for row in self.new_documents).items():
+            compartments.add_to_counts(self.corpus, compartment, documents=count)
+
+    def _refuse_used_ids(
+        self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
+    ) -> None:
+        used: set[str] = set()
+        for document in documents:
+            document_id, *chunk_ids = _ids_of([document])
+            owner, location = self.owners.get(document_id, (file_row, file.location))
+            if owner != file_row or document_id in used:
+                raise DocumentError(
+                    "duplicate_document_id",
+                    f"the document id {document_id!r} is taken by {location}",
+                    "give one of the two another document_id or source_id",
+                )
+            if len({*chunk_ids}) != len(chunk_ids):
+                raise DocumentError(
+                    "duplicate_chunk_id",
+                    f"the document {document_id!r} has one chunk id twice",
+                    "give each of its chunks an id of its own",
+                )
+            taken = [
+                name
+                for name in chunk_ids
+                if name in used or self.owners.get(name, (file_row,))[0] != file_row
+            ]
+            if taken:
+                raise DocumentError(
+                    "duplicate_chunk_id",
+                    f"the chunk id {min(taken)[1:]!r} is taken by another document",
+                    "give one of the two chunks another id",
+                )
+            used |= {document_id, *chunk_ids}
+
+    def _update_file(
+        self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
+    ) -> dict[str, int]:
+        """Update the file's row, and remove the documents that it has no more."""
+        self.corpus.run(
+            f"UPDATE file SET {assignments(f'{FILE_ROW}, digest')} WHERE id = ?",
+            (*_file_row(file_row, file), file_row),
+        )
+        before: dict[str, int] = dict(
+            self.corpus.rows("SELECT document_id, id FROM document WHERE file = ?", (file_row,))
+        )
+        current = {document.metadata.document_id for document in documents}
+        remove_documents(self.corpus, [row for name, row in before.items() if name not in current])
+        # The ids that the file gave up are free for the files after it.
+        self.owners = {name: owner for name, owner in self.owners.items() if owner[0] != file_row}
+        return before
+
+    def _put_document(
+        self, file_row: int, file: StoredFile, document: StoredDocument, known: int | None
+    ) -> None:
+        metadata = document.metadata
+        scanned = document.scanned
+        if scanned and known is not None and quarantine.is_released(self.corpus, known, scanned):
+            scanned = scanned._replace(verdict="released")
+        is_quarantined = scanned is not None and scanned.verdict == "quarantine"
+        compartment = self._compartment(metadata, file, is_quarantined)
+        chunks = chunk_columns(metadata, document.chunks)
+        row = known
+        if row is None:
+            row = self.next_document
+            self.next_document += 1
+        claims = [(old, metadata.reach) for old in dict.fromkeys(metadata.supersedes)]
+        findings = _with_digest((row, *scanned)) if scanned else None
+        source_row = self._source_row(metadata.source_id)
+        own = _document_columns(file_row, source_row, compartment, metadata)
+        values = (row, metadata.document_id, *own)
+        place = (file.location, file.path)
+        digest = document_digest(values, metadata.source_id, place, findings, claims, len(chunks))
+        if known is None:
+            self.new_documents.append((*values, digest))
+        else:
+            current = self.corpus.value("SELECT compartment FROM document WHERE id = ?", (row,))
+            if current != compartment:
+                partition.move_documents(self.corpus, [row], current, compartment)
+            self.corpus.run(
+                f"UPDATE document SET {assignments(f'{DOCUMENT_COLUMNS}, digest')} WHERE id = ?",
+                (*own, digest, row),
+            )
+            self.corpus.run("DELETE FROM supersession WHERE newer = ?", (row,))
+            chunks = update_chunks(self.corpus, row, compartment, chunks)
+            self.corpus.run("DELETE FROM scanned WHERE document = ?", (row,))
+        if findings:
+            self.scanned.append(findings)
+        self.supersessions += [(row, *claim) for claim in claims]
+        self.new_chunks += [(row, name, *columns) for name, columns in chunks.items()]
+
+    def _compartment(self, metadata: DocumentMetadata, file: StoredFile, quarantined: bool) -> int:
+        denied = partition.labels_of(self.denied, file.path, file.location)
+        kind = (metadata.scope, metadata.sensitivity, denied, quarantined)
+        if kind not in self.compartments:
+            self.compartments[kind] = partition.find_or_create(self.corpus, *kind)
+        return self.compartments[kind]
+
+    def _source_row(self, source_id: str) -> int:
+        if source_id not in self.source_rows:
+            self.corpus.run("INSERT INTO source (source_id) VALUES (?)", (source_id,))
+            self.source_rows[source_id] = self.corpus.last_rowid()
+        return self.source_rows[source_id]
+
+
+def _among(corpus: Corpus, column: str, select: str, names: Iterable[str]) -> list[Row]:
+    """The selected rows whose column has one of the names."""
+    chosen = f"SELECT {select} WHERE {column} IN (SELECT value FROM json_each(?))"
+    return corpus.rows(chosen, ([*names],))
+
+
+def _ids_of(documents: Iterable[StoredDocument]) -> Iterator[str]:
+    """The ids of documents, each before those of its chunks, which have a line break before them.
+
+    No document id has one, so the two kinds are apart.
+    """
+    for document in documents:
+        yield document.metadata.document_id
+        yield from (f"\n{chunk.chunk_id}" for chunk in document.chunks)
+
+
+def _file_row(row: int, file: StoredFile) -> Row:
+    values = (row, *file)
+    return (*values, file_digest(values))
+
+
+def _with_digest(row: Row) -> Row:
+    return (*row, row_digest(row))
+
+
+def _document_columns(
+    file_row: int, source_row: int, compartment: int, metadata: DocumentMetadata
+) -> Row:
+    values = (json_array(value) if isinstance(value, tuple) else value for value in metadata[2:-2])
+    attributes = json_object(metadata.attributes)
+    return (file_row, source_row, *values, attributes, compartment)
+
+
+def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
+    """Remove documents with their chunks; their files stay."""
+    if not document_rows:
+        return
+    chosen = ([*document_rows],)
+    among = "IN (SELECT value FROM json_each(?))"
+    remove_chunks(corpus, corpus.column(f"SELECT id FROM chunk WHERE document {among}", chosen))
+    counts = f"SELECT compartment, count(*) FROM document WHERE id {among} GROUP BY compartment"
+    for compartment, count in corpus.rows(counts, chosen):
+        compartments.add_to_counts(corpus, compartment, documents=-count)
+    corpus.run(f"DELETE FROM document WHERE id {among}", chosen)
+    corpus.run("UPDATE corpus_state SET documents = documents - ?", (len(document_rows),))
+
+
+# -- who keeps an id that two files claim ----------------------------------------------------------
+#
+# By right a document has the id that is made of its source and path, and one that its owner gives
+# it; and the ids of chunks that begin with its own. An id that a document declares for itself gives
+# way, whoever was stored first. Of two such claims the first one is kept.
+
+
+def contested(corpus: Corpus, files: Files) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+    """The files that declare an id which a document of ``files`` has by right.
+
+    Returns:
+        Of ``files``: location → id. Of the stored files: location → path and id.
+    """
+    by_right = {
+        name: file.location
+        for file, documents in files
+        for name, is_right in _claimed(file, documents)
+        if is_right
+    }
+    refused = {
+        file.location: name
+        for file, documents in files
+        for name, is_right in _claimed(file, documents)
+        if not is_right and by_right.get(name, file.location) != file.location
+    }
+    displaced = {
+        location: (path, name)
+        for name, location, path, is_right in _stored_ids(corpus, sorted(by_right))
+        if not is_right and by_right[name] != location
+    }
+    return refused, displaced
+
+
+def _claimed(file: StoredFile, documents: Sequence[StoredDocument]) -> Iterator[tuple[str, bool]]:
+    """Each id of the documents and chunks, with whether it is theirs by right."""
+    for document in documents:
+        metadata = document.metadata
+        name, declared = metadata.document_id, metadata.self_declared
+        is_right = not _is_claim(declared, name, metadata.source_id, file.path)
+        yield name, is_right
+        for chunk in document.chunks:
+            yield chunk.chunk_id, is_right and chunk.chunk_id.startswith(f"{name}#")
+
+
+def _stored_ids(corpus: Corpus, names: Sequence[str]) -> Iterator[tuple[str, str, str, bool]]:
+    """Each of these ids that is stored, the location and path of its file, and whose right."""
+    owner = (
+        "f.location, f.path, d.document_id, s.source_id, d.self_declared FROM document d "
+        "JOIN file f ON f.id = d.file JOIN source s ON s.id = d.source"
+    )
+    chunks = f"chunk_id, {owner} JOIN chunk c ON c.document = d.id"
+    for name, location, path, document_id, source_id, declared in [
+        *_among(corpus, "document_id", f"document_id, {owner}", names),
+        *_among(corpus, "chunk_id", chunks, names),
+    ]:
+        [(own,)] = typed([(declared,)], tuple[str, ...])
+        is_right = not _is_claim(own, document_id, source_id, path)
+        is_own = name == document_id or name.startswith(f"{document_id}#")
+        yield name, location, path, is_right and is_own
+
+
+def _is_claim(declared: Sequence[str], document_id: str, source_id: str, path: str) -> bool:
+    # The source is a part of the id, and may contain a slash.
+    if "source_id" in declared:
+        return True
+    is_own = f"{document_id}#".startswith(f"{source_id}/{path}#")
+    return "document_id" in declared and not is_own

@@ -1,0 +1,136 @@
+"""The search in an embedding index: the chunks whose vectors are nearest to a query's.
+
+sqlite-vec measures the L2 distance d. All vectors have unit length, so cosine = 1 − d²/2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rolebundle.errors import CorpusCorrupt
+from rolebundle.storage import approximate_index, compartments
+from rolebundle.storage.approximate_index import IndexPart
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.lexical_index import first_by_score, search_with_ties
+from rolebundle.storage.sqlite import Row
+from rolebundle.storage.vector_index import EmbeddingIndex
+
+MAX_NEIGHBOURS = 4096
+"""sqlite-vec's own limit of k."""
+
+
+def search_sql(part: IndexPart, *, within: bool = False) -> str:
+    """The nearest chunks. Bindings: vector, k[, documents as JSON]."""
+    restricted = (
+        " AND rowid IN (SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?)))"
+    )
+    return (
+        f"SELECT rowid, distance FROM {part.table} WHERE embedding MATCH ? AND k = ?"
+        f"{restricted if within else ''} ORDER BY distance"
+    )
+
+
+def search(
+    corpus: Corpus,
+    index: EmbeddingIndex,
+    vector: bytes,
+    limit: int,
+    within: Sequence[int] | None = None,
+    *,
+    facts: bool = False,
+) -> list[tuple[int, float]]:
+    """The ``limit`` nearest (rowid, cosine) of documents, or of remembered facts, nearest first.
+
+    Ties at the edge go to the lower chunk id; among more than ``MAX_NEIGHBOURS`` equal vectors of a
+    part, to those that sqlite-vec returns.
+
+    For a minority of the documents the distance of each vector is computed one by one: sqlite-vec's
+    search goes through all vectors, even if it is restricted.
+    """
+    corpus.load_vectors()
+    k = min(limit, MAX_NEIGHBOURS)
+    searchable = compartments.searchable_compartments(corpus, facts=True)
+    searched = {place.id for place in searchable if place.has_facts is facts}
+    documents = sum(place.documents for place in searchable if not place.has_facts)
+    if within is not None and len(within) < _MAX_FEW_SHARE * documents:
+        bindings = (vector, index.id, [*within], sorted(searched))
+        neighbours = search_with_ties(
+            lambda most: _cosines(corpus.rows(NEAREST_OF_FEW_SQL, (*bindings, most))), k
+        )
+    else:
+        neighbours = {
+            rowid: cosine
+            for part in index.parts
+            if part.vectors and part.compartment in searched
+            for rowid, cosine in _nearest(corpus, index, part, vector, k, within).items()
+        }
+    return list(first_by_score(corpus, neighbours, k).items())
+
+
+NEAREST_OF_FEW_SQL = (
+    "SELECT e.chunk, vec_distance_L2(e.vector, ?) AS distance FROM chunk c "
+    "CROSS JOIN embedded e ON e.index_id = ? AND e.chunk = c.id "
+    "WHERE c.document IN (SELECT d.id FROM document d JOIN json_each(?) chosen "
+    "ON d.id = chosen.value WHERE d.compartment IN (SELECT value FROM json_each(?))) "
+    "ORDER BY distance, e.chunk LIMIT ?"
+)
+"""The nearest chunks of some documents in some compartments.
+
+Bindings: vector, index, documents and compartments as JSON, limit."""
+_MAX_FEW_SHARE = 0.5
+"""Up to this share of the documents their vectors are measured one by one. At 307,849 chunks the
+two ways take 8 and 95 ms for 1% of the documents, 45 and 178 ms for 10%, 330 and 235 ms for 90%."""
+
+
+def _nearest(
+    corpus: Corpus,
+    index: EmbeddingIndex,
+    part: IndexPart,
+    vector: bytes,
+    k: int,
+    within: Sequence[int] | None,
+) -> Mapping[int, float]:
+    """The nearest of one part, with those that tie with the last of them.
+
+    Exact, unless the part has a usable approximate index. That one proposes twice as many, and
+    their cosines are computed from the vectors themselves. If its buckets hold too few, or its
+    tables are damaged, the exact search is used after all: fewer neighbours would look as if the
+    corpus had no more.
+    """
+    if within is None and approximate_index.is_usable(corpus, part):
+        try:
+            proposed = approximate_index.nearest(corpus, part, vector, 2 * k)
+        except CorpusCorrupt:
+            proposed = []
+        scored = score(corpus, index, vector, proposed)
+        if len(scored) >= min(k, part.vectors):
+            return scored
+    sql = search_sql(part, within=within is not None)
+    chosen = () if within is None else ([*within],)
+    return search_with_ties(
+        lambda most: _cosines(corpus.rows(sql, (vector, most, *chosen))), k, MAX_NEIGHBOURS
+    )
+
+
+def _cosines(rows: Iterable[Row]) -> dict[int, float]:
+    return {rowid: 1.0 - distance * distance / 2.0 for rowid, distance in rows}
+
+
+def exact_neighbours(
+    corpus: Corpus, part: IndexPart, vector: bytes, limit: int
+) -> list[tuple[int, float]]:
+    """The ``limit`` nearest (rowid, cosine) of one part, by its vec0 table alone."""
+    return [*_cosines(corpus.rows(search_sql(part), (vector, limit))).items()]
+
+
+def score(
+    corpus: Corpus, index: EmbeddingIndex, vector: bytes, rowids: Sequence[int]
+) -> dict[int, float]:
+    """The cosine of those of ``rowids`` that have a vector."""
+    corpus.load_vectors()
+    rows = corpus.rows(
+        "SELECT chunk, vec_distance_L2(vector, ?) FROM embedded WHERE index_id = ? "
+        "AND chunk IN (SELECT value FROM json_each(?))",
+        (vector, index.id, [*rowids]),
+    )
+    return _cosines(rows)

@@ -1,0 +1,590 @@
+"""Decisions: their records, and which of them may apply to an intent."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+from fnmatch import fnmatchcase
+from itertools import groupby, islice
+from typing import Any, NamedTuple
+
+from rolebundle.contracts.bundle import Constraint
+from rolebundle.contracts.documents import Passage, iso_utc
+from rolebundle.contracts.memory import (
+    CHECK_VERDICTS,
+    ActionRule,
+    CheckAnswer,
+    CheckRequest,
+    CheckVerdict,
+    DecisionRecord,
+    NewDecision,
+)
+from rolebundle.contracts.terms import (
+    ACTIONS,
+    DECISION_EFFECTS,
+    ORIGINS,
+    Action,
+    DecisionEffect,
+    MatchKind,
+)
+from rolebundle.contracts.upkeep import ModelIdentity, Noise
+from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
+from rolebundle.errors import EmbedderError, UsageError
+from rolebundle.policy.trust import AgentView, Labels
+from rolebundle.retrieval.filter import as_valid, first_rejection, labels_of
+from rolebundle.retrieval.lanes import noise_for
+from rolebundle.retrieval.query import words_of
+from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.storage import decisions as storage
+from rolebundle.storage.check import verify_passages
+from rolebundle.storage.corpus import Corpus, increment_generation
+from rolebundle.storage.decisions import DECISION_TYPE, DecisionKey, decisions
+from rolebundle.storage.passages import passages_of_type
+from rolebundle.storage.vector_index import active_index
+from rolebundle.text.languages import is_unspaced
+from rolebundle.text.stop_words import NEGATIONS
+from rolebundle.text.words import counted, language_of, rarity, sentences, stems_of
+from rolebundle.verification.memory import checked_statement
+
+
+def record_decision(corpus: Corpus, new: NewDecision, now: datetime) -> DecisionRecord:
+    """Record a decision of the owner, and return it with its id.
+
+    Raises:
+        UsageError: it supersedes a decision that does not exist, or is never valid.
+    """
+    valid_from = new.valid_from or iso_utc(now)
+    if new.valid_until is not None and new.valid_until < valid_from:
+        raise UsageError(
+            "never_valid",
+            f"the decision is valid until {new.valid_until}, which is before {valid_from}",
+            "give a later --until, or an earlier --from",
+        )
+    masked = {
+        "text": checked_statement(new.text, "owner"),
+        "reason": checked_statement(new.reason or "", "owner"),
+        "effect": new.effect or ("block" if new.commands else "warn"),
+    }
+    with corpus.writing():
+        known = {record.id for record in list_decisions(corpus, now, [new.scope])}
+        superseded = []
+        for name in new.supersedes:
+            scope, number = parse_id(name if "-" in name else f"{new.scope}-{name}")
+            if scope != new.scope or f"{scope}-{number}" not in known:
+                raise _unknown(f"{name}: the scope {new.scope} has no such decision")
+            superseded.append(number)
+        stored = new.model_copy(update=masked)
+        number = storage.add_decision(corpus, stored, superseded, iso_utc(now))
+        increment_generation(corpus)
+        return find_decision(corpus, f"{new.scope}-{number}", now)
+
+
+def end_decision(
+    corpus: Corpus, decision_id: str, ended_by: str, reason: str, now: datetime
+) -> DecisionRecord:
+    """End a decision. What it has superseded stays superseded.
+
+    Raises:
+        UsageError: there is no such decision, or it has ended.
+    """
+    with corpus.writing():
+        record = find_decision(corpus, decision_id, now)
+        if record.ended_at is not None:
+            raise UsageError(
+                "already_ended", f"{record.id}: ended at {record.ended_at}", "nothing is left to do"
+            )
+        reason = checked_statement(reason, "owner")
+        storage.add_end(corpus, parse_id(record.id), ended_by, reason, iso_utc(now))
+        increment_generation(corpus)
+        return find_decision(corpus, decision_id, now)
+
+
+def find_decision(corpus: Corpus, decision_id: str, now: datetime) -> DecisionRecord:
+    """The decision with this id, or with this number in the scope ``shared``.
+
+    Raises:
+        UsageError: there is no such decision.
+    """
+    scope, number = parse_id(decision_id)
+    for record in list_decisions(corpus, now, [scope]):
+        if record.id == f"{scope}-{number}":
+            return record
+    raise _unknown(f"{decision_id}: there is no such decision")
+
+
+def list_decisions(
+    corpus: Corpus, now: datetime, scopes: Collection[str] | None = None
+) -> list[DecisionRecord]:
+    """The decisions of these scopes, or of all, with their states at a time."""
+    return storage.decisions(corpus, iso_utc(now), scopes)
+
+
+def parse_id(decision_id: str) -> DecisionKey:
+    """The scope and the number that an id names.
+
+    Raises:
+        UsageError: it is no id of a decision.
+    """
+    if key := storage.parse_id(decision_id):
+        return key
+    raise _unknown(f"{decision_id}: there is no such decision")
+
+
+def _unknown(message: str) -> UsageError:
+    return UsageError(
+        "unknown_decision", message, "`rolebundle decisions list --all` shows all of them"
+    )
+
+
+MAX_CHARACTERS = 10_000
+"""What follows in a longer text is not read as a command."""
+
+_BETWEEN = "\n;&|"
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_WRAPPERS = frozenset("sudo doas env nohup time nice command exec".split())
+_WITH_VALUE = frozenset("-u -g -n -C -h -p".split())
+_READERS = frozenset("cat diff du df file grep head less ls pwd rg stat tail tree wc which".split())
+
+
+def command_lines(text: str) -> list[list[str]]:
+    """The words of each command of a command line, from the program's name on.
+
+    Without its folder, and what stands before it: assignments, ``sudo`` and its like.
+    """
+    lexer = shlex.shlex(text[:MAX_CHARACTERS], posix=True, punctuation_chars=_BETWEEN)
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
+    try:
+        words = list(lexer)
+    except ValueError:  # An open quote.
+        words = re.sub(f"([{_BETWEEN}]+)", r" \1 ", text[:MAX_CHARACTERS]).split(" ")
+    groups = groupby(filter(None, words), key=lambda word: set(word) <= set(_BETWEEN))
+    commands = (_from_program(list(group)) for is_between, group in groups if not is_between)
+    return [command for command in commands if command]
+
+
+def matching_pattern(patterns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """The first pattern that matches a command, with or without its options; else empty."""
+    bare = [[word for word in words if not word.startswith("-")] for words in lines]
+    written = {" ".join(words) for words in (*lines, *bare)}
+    for pattern in patterns:
+        glob = " ".join(_from_program(pattern.split()))
+        if any(fnmatchcase(line, glob) for line in written):
+            return pattern
+    return ""
+
+
+def only_read(lines: Sequence[Sequence[str]]) -> bool:
+    """Whether all commands are of programs that only read, and none writes into a file."""
+    return all(words[0] in _READERS and ">" not in "".join(words) for words in lines)
+
+
+def _from_program(words: list[str]) -> list[str]:
+    is_wrapped = False
+    while words and (
+        _ASSIGNMENT.match(words[0])
+        or words[0] in _WRAPPERS
+        or (is_wrapped and words[0].startswith("-"))
+    ):
+        is_wrapped |= words[0] in _WRAPPERS
+        words = words[2 if is_wrapped and words[0] in _WITH_VALUE else 1 :]
+    if words and "*" not in words[0]:
+        words = [words[0].rstrip("/").rpartition("/")[2], *words[1:]]
+    return words
+
+
+MAX_CLAUSES = 16
+_CODE = re.compile(r"`([^`\n]+)`")
+_CLAUSE_END = re.compile(r"(?<=[.;:!?,])\s+|\n+")
+_SENTENCE_END = re.compile(r"(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<=[.;!?])\s+|\n+")
+_CONNECTIVE = re.compile(r",?\s(?:and|then|but)(?:\sthen)?\s|[,:]\s|\s[-–—]\s")
+_POLITE = (
+    "please|now|first|just|i|we|you|me|us|will|would|can|could|want|like|to|going|am|are|let|"
+    "i['’](?:ll|d|m)|we['’](?:ll|d)"
+)
+_ASKED = "how|what|which|when|where|why|who|whose|whether|if"
+_READS = re.compile(
+    rf"(?:(?:{_POLITE})\s+)*(?:"
+    r"(?:explain|describe|summari[sz]e|outline|draft|list|show|display|count|compare|calculate|"
+    r"estimate|look|search|read|review|inspect|view|analy[sz]e|know|learn|understand)\b|"
+    # "Ask whether it is on", and not "ask Jonas to switch it off".
+    rf"(?:ask|tell|check|find|report)\b(?:(?!\bto\b).)*?\b(?:{_ASKED})\b|"
+    r"(?:make|write|give|prepare|create)\s(?:(?:me|us)\s)?(?:a|an|the)\s(?:\w+\s)?"
+    r"(?:list|overview|summary|description|explanation|comparison)\b)",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    rf"(?:{_ASKED}|is|are|was|were|does|did|has)\b(?:(?!\b(?:i|we)\b).)*\?$", re.IGNORECASE
+)
+_GOES_ON = re.compile(
+    rf"(?:{_ASKED}|the|a|an|their|its|his|her|my|our|your|this|that|these|those|to|in|on|of|for|by|"
+    r"with|from|at|about)\b",
+    re.IGNORECASE,
+)
+
+
+class Intent(NamedTuple):
+    """What somebody is about to do.
+
+    Attributes:
+        wordings: it in words, and its other wordings.
+        lines: its shell commands, as words.
+        command: the command line that was given as such.
+        only_reads: whether it changes nothing.
+    """
+
+    wordings: tuple[str, ...]
+    lines: list[list[str]]
+    command: str = ""
+    only_reads: bool = False
+
+    @classmethod
+    def of(cls, wordings: Sequence[str], command: str = "", action: Action | None = None) -> Intent:
+        """The intent of a request. A command or an action says more than the first wording."""
+        wordings = tuple(filter(None, wordings))
+        # Words may be a command, or have one in backquotes.
+        written = [command, *wordings, *_CODE.findall("\n".join(wordings))]
+        lines = [line for part in written for line in command_lines(part)]
+        if command:
+            reads = only_read(command_lines(command))
+        elif action is not None:
+            reads = action in ("read", "analyze")
+        else:
+            reads = only_reads(wordings[0])
+        return cls(wordings, lines, command, reads)
+
+    def clauses(self) -> list[str]:
+        """The wordings, and their clauses: a clause may be about what the whole is not."""
+        parts = (part for words in self.wordings for part in _CLAUSE_END.split(words))
+        return list(dict.fromkeys((*self.wordings, *filter(str.strip, parts))))[:MAX_CLAUSES]
+
+
+def only_reads(text: str) -> bool:
+    """Whether every clause of a text only reads."""
+    return bool(text.strip()) and all(map(_sentence_reads, _SENTENCE_END.split(text.strip())))
+
+
+def _sentence_reads(sentence: str) -> bool:
+    first, *others = _CONNECTIVE.split(sentence)
+    return bool(_READS.match(first) or _QUESTION.match(sentence)) and all(
+        _GOES_ON.match(part) or _READS.match(part) for part in others
+    )
+
+
+IS_LIKE, IS_NEAR = 2 / 3, 0.5
+"""An intent is like a decision with this share of its words, or from this closeness in meaning on;
+it is near it, which is only said, from the second closeness on."""
+MIN_WORDS = 2
+"""One word in common is no likeness, even if the decision has no other."""
+
+
+_last_embedded: dict[tuple[ModelIdentity, tuple[str, ...]], Any] = {}
+"""The next request has the same decisions."""
+
+
+class Rule(NamedTuple):
+    """A decision, from the registry or a document, and what it is matched by."""
+
+    constraint: Constraint
+    about: Sequence[str] = ()
+    commands: Sequence[str] = ()
+    passage: Passage | None = None
+
+
+class Match(NamedTuple):
+    """How an intent matches a decision: how surely, in [0, 1], and by which words."""
+
+    match: MatchKind
+    strength: float
+    words: list[str]
+
+    def verdict(self, effect: DecisionEffect, *, only_reads: bool) -> DecisionEffect | None:
+        """What follows from a decision with this effect; ``None`` if it is only quoted.
+
+        A command pattern has the whole effect, a word of ``about`` requires an approval at most,
+        and a likeness only warns.
+        """
+        if self.match == "command":
+            return effect
+        if only_reads or self.match == "near":
+            return None
+        most: DecisionEffect = "require_approval" if self.match == "about" else "warn"
+        return min(effect, most, key=DECISION_EFFECTS.index)
+
+
+def match(rule: Rule, intent: Intent, closeness: float) -> Match | None:
+    """How an intent matches a decision, if it does.
+
+    Args:
+        rule: the decision.
+        intent: what is about to be done.
+        closeness: of their meanings, see :func:`closeness_of`.
+    """
+    if pattern := matching_pattern(rule.commands, intent.lines):
+        return Match("command", 1.0, [pattern])
+    # A decision that names its commands is about no others.
+    texts = [*intent.wordings, *([] if rule.commands else [intent.command])]
+    if found := [entry for entry in rule.about if any(_has(text, entry) for text in texts)]:
+        return Match("about", 1.0, found)
+    share, words = max(_shared(rule.constraint.text, text) for text in texts or [""])
+    if share >= IS_LIKE and len(words) >= MIN_WORDS:
+        return Match("likeness", round(share, 6), words)
+    if closeness >= IS_NEAR:
+        kind: MatchKind = "likeness" if closeness >= IS_LIKE else "near"
+        return Match(kind, round(closeness, 6), words)
+    return None
+
+
+def closeness_of(
+    rules: Sequence[Rule], intent: Intent, provider: EmbeddingProvider, noise: Noise
+) -> list[float]:
+    """The closeness in meaning of each decision, in [0, 1].
+
+    Raises:
+        EmbedderError: the model cannot be used.
+    """
+    texts = [(rule.constraint.text, *rule.about) for rule in rules]
+    clauses = intent.clauses()
+    queries = unit_vectors(
+        provider.embed_queries(clauses), len(clauses), provider.identity.dimensions
+    )
+    best = iter((_embedded(provider, sum(texts, ())) @ queries.T).max(axis=1).tolist())
+    return [noise.closeness(max(next(best) for _ in own)) for own in texts]
+
+
+def _embedded(provider: EmbeddingProvider, texts: tuple[str, ...]) -> Any:
+    key = provider.identity, texts
+    vectors = _last_embedded.get(key)
+    if vectors is None:
+        vectors = unit_vectors(provider.embed_passages(texts), len(texts), key[0].dimensions)
+        _last_embedded.clear()
+        _last_embedded[key] = vectors
+    return vectors
+
+
+def _has(text: str, entry: str) -> bool:
+    """Whether a text has the words of an entry of ``about`` side by side, in any of their forms."""
+    if is_unspaced(entry):
+        return entry.casefold() in text.casefold()
+    language = language_of(text, "en")
+    words, wanted = (f" {' '.join(stems_of(part, language).all)} " for part in (text, entry))
+    return bool(wanted.strip()) and wanted in words
+
+
+def _shared(decision: str, text: str) -> tuple[float, list[str]]:
+    """The share of a decision's words that a text has, by weight, and these words."""
+    language = language_of(decision, "en")
+    present = set(stems_of(text, language).content)
+    stems = {word: stems_of(word, language).content for word in words_of(decision)}
+    words = [word for word, own in stems.items() if own and word not in NEGATIONS]
+    found = [word for word in words if present.issuperset(stems[word])]
+    total = math.fsum(map(rarity, words))
+    return (math.fsum(map(rarity, found)) / total if total else 0.0), found
+
+
+ADVISORY = "advice: rolebundle does not see what is done, and blocks nothing by itself"
+MAX_CONSTRAINTS = 10
+"""How many decisions an answer quotes; the strictest and strongest come first."""
+_ACTIVE = frozenset({"active", "accepted", "approved", "decided"})
+_MAX_STATEMENTS = 20
+_MAX_QUOTE = 1_000
+_STEPS = {
+    "none_found": "no decision was found that may apply",
+    "warn": "read this before you go on",
+    "require_approval": "ask a person before you do this",
+    "block": "do not do this; ask a person if you think it must be done",
+}
+
+
+def check_intent(
+    corpus: Corpus,
+    request: CheckRequest,
+    resolved: ResolvedRequest,
+    view: AgentView,
+    provider: EmbeddingProvider | None,
+) -> CheckAnswer:
+    """The active decisions that may apply to an intent, and what the policy says of its action.
+
+    Args:
+        corpus: as the agent sees it, inside ``reading()``.
+        request: the intent.
+        resolved: a request to read, with the role and the time. What it rejects does not count.
+        view: what holds for the agent.
+        provider: embeds intent and decisions; ``None`` to compare words only.
+    """
+    wordings = (request.intent or "", *request.also)
+    intent = Intent.of(wordings, request.command or "", request.action)
+    quoted, degraded = _found(corpus, intent, request.action, resolved, view, provider)
+    trust, action = view.trust, request.action
+    policies = []
+    if action:
+        ruling = {origin: trust.ruling(Labels(origin), action) for origin in ORIGINS}
+        policies = [ActionRule(action=action, risk=trust.risk(action), rulings=ruling)]
+    verdicts: list[CheckVerdict] = [decision.verdict for decision in quoted if decision.verdict]
+    rulings = {ruling for rule in policies for ruling in rule.rulings.values()}
+    if rulings and "allowed" not in rulings:
+        verdicts.append("require_approval" if "requires_approval" in rulings else "block")
+    verdict = max(["none_found", *verdicts], key=CHECK_VERDICTS.index)
+    return CheckAnswer(
+        verdict=verdict,
+        message=_message(verdict, quoted, policies),
+        decisions=quoted,
+        policies=policies,
+        degraded=degraded or None,
+        advisory=ADVISORY,
+        checked_at=resolved.valid_at,
+    )
+
+
+def constraints_on(
+    corpus: Corpus,
+    resolved: ResolvedRequest,
+    view: AgentView,
+    provider: EmbeddingProvider | None,
+) -> list[Constraint]:
+    """The active decisions about the task of a request, the strictest first."""
+    action = resolved.purpose.action if resolved.echo.action else None
+    intent = Intent.of((resolved.task, *resolved.also), action=action)
+    found, _ = _found(corpus, intent, action, resolved, view, provider)
+    return [constraint for constraint in found if constraint.match != "near"]
+
+
+def _found(
+    corpus: Corpus,
+    intent: Intent,
+    action: Action | None,
+    resolved: ResolvedRequest,
+    view: AgentView,
+    provider: EmbeddingProvider | None,
+) -> tuple[list[Constraint], str]:
+    """The decisions of an answer, one of each, and why meanings were not compared."""
+    rules = [
+        rule
+        for rule in (*_registered(corpus, resolved, view), *_documented(corpus, resolved, view))
+        if action is None or rule.constraint.action in (None, action)
+    ]
+    closeness, degraded = [0.0] * len(rules), ""
+    try:
+        if provider is not None and rules and intent.wordings:
+            noise = noise_for(active_index(corpus), provider)
+            closeness = closeness_of(rules, intent, provider, noise)
+    except EmbedderError as error:
+        degraded = error.message
+    quoted = []
+    for rule, close in zip(rules, closeness, strict=True):
+        if found := match(rule, intent, close):
+            # A decision about reading applies to what only reads.
+            reads = intent.only_reads and (action is None or rule.constraint.action != action)
+            verdict = found.verdict(rule.constraint.effect, only_reads=reads)
+            values = {**found._asdict(), "verdict": verdict}
+            quoted.append((rule.constraint.model_copy(update=values), rule.passage))
+    ranks = {None: 0, "warn": 1, "require_approval": 2, "block": 3}
+    quoted.sort(key=lambda pair: (-ranks[pair[0].verdict], -pair[0].strength, pair[0].id))
+    best: dict[str, tuple[Constraint, Passage | None]] = {}
+    for constraint, passage in quoted:
+        best.setdefault(constraint.id, (constraint, passage))
+    first = list(best.values())[:MAX_CONSTRAINTS]
+    verify_passages(corpus, [passage.rowid for _, passage in first if passage])
+    return [constraint for constraint, _ in first], degraded
+
+
+# -- what was decided ------------------------------------------------------------------------------
+
+
+_SAME = {"id", "text", "effect", "action", "decided_by", "valid_until"}
+
+
+def _registered(corpus: Corpus, resolved: ResolvedRequest, view: AgentView) -> Iterator[Rule]:
+    for record in decisions(corpus, resolved.valid_at, view.decision_scopes):
+        if record.state == "active":
+            same = record.model_dump(include=_SAME)
+            constraint = Constraint(
+                reason=record.reason or None, decided_at=record.recorded_at, **same
+            )
+            yield Rule(constraint, record.about, record.commands)
+
+
+def _documented(corpus: Corpus, resolved: ResolvedRequest, view: AgentView) -> Iterator[Rule]:
+    by_document: dict[str, list[Passage]] = {}
+    for passage in passages_of_type(corpus, DECISION_TYPE):
+        by_document.setdefault(passage.document.document_id, []).append(as_valid(passage, resolved))
+    for passages in by_document.values():
+        document = passages[0].document
+        pairs = (tag.partition(":") for tag in document.tags)
+        declared = {key: value.casefold() for key, colon, value in pairs if colon}
+        if declared.get("status", "active") not in _ACTIVE or passages[0].superseded_by:
+            continue
+        wanted = (known for known in DECISION_EFFECTS if known == declared.get("effect"))
+        effect = _bounded_effect(next(wanted, "warn"), labels_of(passages[0]), view)
+        for statement, passage in _document_statements(passages):
+            if effect is None or first_rejection(passage, resolved) is not None:
+                continue
+            yield Rule(
+                Constraint(
+                    id=document.document_id,
+                    text=statement[:_MAX_QUOTE],
+                    effect=effect,
+                    action=next((a for a in ACTIONS if a == declared.get("action")), None),
+                    decided_at=document.updated_at,
+                    valid_until=document.valid_until,
+                    chunk_id=passage.chunk_id,
+                    locator=passage.locator,
+                ),
+                document.retrieval_hints,
+                passage=passage,
+            )
+
+
+def _document_statements(passages: Sequence[Passage]) -> Iterator[tuple[str, Passage]]:
+    """What a document decides, with the passage that has it.
+
+    That is its title, and the sentences under a heading "Decision", or else those of its first
+    passage.
+    """
+    yield passages[0].document.title, passages[0]
+    deciding = [p for p in passages if DECISION_TYPE in (h.strip().casefold() for h in p.headings)]
+    stated = (
+        (sentence, passage)
+        for passage in deciding or passages[:1]
+        for sentence in sentences(passage.content)
+    )
+    yield from islice(stated, _MAX_STATEMENTS)
+
+
+def _bounded_effect(
+    effect: DecisionEffect, labels: Labels, view: AgentView
+) -> DecisionEffect | None:
+    """What a decision in a document does at most; ``None`` for nothing.
+
+    A document that may not be used to suggest something decides nothing, and one that may not be
+    used to execute something only warns.
+    """
+    if view.trust.ruling(labels, "suggest") != "allowed":
+        return None
+    return effect if view.trust.ruling(labels, "execute") == "allowed" else "warn"
+
+
+# -- the answer ------------------------------------------------------------------------------------
+
+
+def _message(
+    verdict: CheckVerdict, quoted: Sequence[Constraint], policies: Sequence[ActionRule]
+) -> str:
+    parts = [_STEPS[verdict]]
+    applying = [decision for decision in quoted if decision.verdict]
+    if applying:
+        texts = "; ".join(
+            f"{decision.id}: {decision.text}{f' ({decision.reason})' if decision.reason else ''}"
+            for decision in applying
+        )
+        parts.append(f"{counted(len(applying), 'decision')} may apply: {texts}")
+    if others := [decision.id for decision in quoted if not decision.verdict]:
+        parts.append(f"about the same thing, for information: {', '.join(others)}")
+    parts += [
+        f"policy: {rule.action} has risk {rule.risk}"
+        for rule in policies
+        if "allowed" not in rule.rulings.values()
+    ]
+    return "; ".join(parts)

@@ -1,1 +1,0 @@
-"""What was decided, and whether an intent is about it."""

@@ -1,0 +1,379 @@
+"""The sentences of a draft with their quotes and citations. Pure.
+
+A draft is split by its Markdown into blocks: paragraphs, items, rows of tables, headings,
+blockquotes, code. A block of prose is split into sentences, none of which ends inside a quote; a
+citation right after a full stop belongs to the sentence before it.
+
+A quote is text between quotation marks, or a blockquote that is no callout (``[!NOTE]``). A mark
+without its partner quotes to the end, or from the beginning, of its block, so that a missing mark
+hides nothing. Of nested quotes only the outermost is reported. Single marks quote only beside
+spaces or punctuation, because they are apostrophes as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from rolebundle.text.words import WORD
+from rolebundle.verification.marked_draft import (
+    Citation,
+    citations_in,
+    is_inside,
+    merged,
+    opaque_in,
+)
+
+Kind = Literal["prose", "item", "heading", "code", "row", "header", "quote", "definition"]
+Range = tuple[int, int]
+
+
+class Sentence(NamedTuple):
+    """A sentence of the draft, an item of a list, or a row of a table, with what is checked in it.
+
+    Attributes:
+        has_content: false for headings, code, questions and other text that states nothing.
+        quotes: the ranges between quotation marks.
+        header: the head of its table; the label of a definition.
+    """
+
+    start: int
+    end: int
+    text: str
+    kind: Kind
+    has_content: bool = False
+    quotes: tuple[Range, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    header: str = ""
+
+    def prose(self, *, with_quotes: bool = False) -> str:
+        """The text with spaces instead of its citations and quotes."""
+        text = self.text
+        for start, end in (*(c[:2] for c in self.citations), *(() if with_quotes else self.quotes)):
+            first, last = max(0, start - self.start), min(len(text), end - self.start)
+            text = text[:first] + " " * (last - first) + text[last:]
+        return text
+
+
+def parse_draft(text: str) -> list[Sentence]:
+    """The sentences of a draft, in order, with their quotes and citations."""
+    blocks = _blocks(text)
+    definitions = {
+        block.header: citations_in(text, block.start, block.end, {})
+        for block in reversed(blocks)
+        if block.kind == "definition"
+    }
+    return [s for block in blocks for s in _sentences_of_block(text, block, definitions)]
+
+
+def _sentences_of_block(
+    text: str, block: Sentence, definitions: dict[str, list[Citation]]
+) -> Iterator[Sentence]:
+    start, end, kind = block.start, block.end, block.kind
+    if kind == "code":
+        yield block
+        return
+    cited = citations_in(text, start, end, definitions)
+    opaque = opaque_in(text, start, end, cited)
+    if kind == "quote" and not _CALLOUT.match(block.text):
+        cuts = merged(
+            [*(c[:2] for c in cited), *(m.span() for m in _QUOTE_CUT.finditer(text, start, end))]
+        )
+        edges = [start, *(at for cut in cuts for at in cut), end]
+        quotes = [
+            _unmarked(text, *_trimmed(text, *piece, ()))
+            for piece in zip(edges[::2], edges[1::2], strict=True)
+        ]
+    else:
+        quotes = [_trimmed(text, *quote, cited) for quote in _quotes(text, block, opaque)]
+    quotes = [(a, b) for a, b in quotes if any(map(str.isalnum, text[a:b]))]
+    cited = [citation for citation in cited if not is_inside(citation.start, quotes)]
+    for first, last in _ranges(text, block, merged([*opaque, *quotes]), cited):
+        sentence = block._replace(
+            start=first, end=last, text=text[first:last],
+            quotes=tuple(quote for quote in quotes if first <= quote[0] < last),
+            citations=tuple(c for c in cited if first <= c.start < last),
+        )  # fmt: skip
+        yield sentence._replace(has_content=_states_something(sentence))
+
+
+# -- blocks ----------------------------------------------------------------------------------------
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
+_QUOTE_MARKS = re.compile(r"[ \t]*(?!>>> )(?:>[ \t]?)+")
+_QUOTE_CUT = re.compile(r"(?m:^[ \t]*(?:>[ \t]?)+(?:$|(?:[—–―]|--)[ \t]?\S[^\r\n]*))")
+_CALLOUT = re.compile(r"[ \t]*(?:>[ \t]?)+\[!\w{1,20}\]")
+_INDENTED = re.compile(r" {4}|\t")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^`\r\n]*$")
+_RULE = re.compile(r" {0,3}([-*_=])(?:[ \t]*\1)*$")
+_MARKED: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("heading", re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)()")),
+    ("definition", re.compile(r" {0,3}\[(\^?[^\]\[\s]{1,50})\]:[ \t]*")),
+    ("item", re.compile(r"[ \t]*(?:[-*+•‣◦▪]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?()")),
+)
+
+
+def _blocks(text: str) -> list[Sentence]:
+    """The blocks of a text, in order. They begin after the mark of an item or heading."""
+    lines = [(m.start(), m.start() + len(m[0].rstrip())) for m in _LINE.finditer(text) if m[0]]
+    blocks: list[Sentence] = []
+    is_open, table, number = False, "", 0
+    while number < len(lines):
+        start, end = lines[number]
+        line = text[start:end]
+        code_end = _fence_end(text, lines, number)
+        number += 1
+        rule = _RULE.match(line)
+        marked = next(((k, m) for k, pattern in _MARKED if (m := pattern.match(line))), None)
+        kind: Kind = "prose"
+        begin, header = start, ""
+        if is_open and "|" in line and "-" in line and set(line) <= set("|:- \t"):
+            head = text[text.rfind("\n", 0, blocks[-1].end) + 1 : blocks[-1].end]
+            table, is_open = f"{head}\n{line}", False
+            blocks[-1] = blocks[-1]._replace(kind="header")
+            continue
+        if not code_end and (not line or (rule and (not is_open or rule[1] in "-="))):
+            if line and is_open and blocks[-1].kind == "prose":
+                blocks[-1] = blocks[-1]._replace(kind="heading")  # Underlined text.
+            is_open, table = False, ""
+            continue
+        if code_end:
+            kind, end, number = "code", lines[code_end][1], code_end + 1
+        elif not is_open and _INDENTED.match(line):
+            kind = "code"
+        elif line.lstrip().startswith("|") or (table and "|" in line):
+            kind, header = "row", table
+        elif _QUOTE_MARKS.match(line):
+            kind = "quote"
+        elif marked:
+            kind, match = marked
+            begin, header = start + match.end(), match[1]
+            kind = "quote" if _QUOTE_MARKS.match(line, match.end()) else kind
+        continued = (
+            ("prose", "item", "definition") if kind == "prose" else ("quote",) * (kind == "quote")
+        )
+        if is_open and begin == start and blocks[-1].kind in continued:
+            blocks[-1] = blocks[-1]._replace(end=end)
+        elif begin < end:
+            blocks.append(Sentence(begin, end, "", kind, header=header))
+        is_open, table = (
+            kind not in ("code", "heading") and begin < end,
+            table if kind == "row" else "",
+        )
+    return [block._replace(text=text[block.start : block.end]) for block in blocks]
+
+
+def _fence_end(text: str, lines: Sequence[Range], first: int) -> int:
+    """The last line of the block of code that a line opens, or 0. An open fence is no fence."""
+    opening = _FENCE.match(text[slice(*lines[first])])
+    if opening is None:
+        return 0
+    for number in range(first + 1, min(len(lines), first + _MAX_CODE_LINES)):
+        line = text[slice(*lines[number])].strip()
+        if line.startswith(opening[1]) and not line.strip(opening[1][0]):
+            return number
+    return 0
+
+
+# -- quotes ----------------------------------------------------------------------------------------
+
+_DOUBLE = re.compile("[\"＂“”„‟«»‹›「」『』]|``|''|</?q>")
+_SAME = {"＂": '"', "``": "“", "''": "”", "<q>": "「", "</q>": "」"}
+_CLOSED_BY = {marks[0]: marks[1:] for marks in '"" “” „“” ‟” «» ‹› 「」 『』 »« ›‹ ””'.split()}
+"""Opening mark → the marks that close it."""
+_EITHER = '"”»›'  # These open or close.
+_SINGLE = re.compile("['‘’‚‛]")
+_ELISION = re.compile(r"(?:\d\ds?|tis|twas|em|til|till|cause|n|round|bout)\b", re.IGNORECASE)
+_CLOSERS = "\"'”’»›)]}*_`」』＂ "
+
+
+def _quotes(text: str, block: Sentence, opaque: Sequence[Range]) -> Iterator[Range]:
+    """The ranges between quotation marks. A quote in a table does not leave its cell."""
+    bars = (
+        [m.start() for m in re.finditer(r"\|", block.text)]
+        if block.kind in ("row", "header")
+        else []
+    )
+    edges = [block.start, *(block.start + bar + side for bar in bars for side in (0, 1)), block.end]
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        position = start
+        for first, last in [*_double_quotes(text, start, end, opaque), (end, end)]:
+            yield from _single_quotes(text, position, first, opaque)
+            if first < end:
+                yield first, last
+            position = last
+
+
+def _marks(
+    pattern: re.Pattern[str], text: str, start: int, end: int, opaque: Sequence[Range]
+) -> Iterator[tuple[re.Match[str], str, str]]:
+    """The marks outside code, each with the characters beside it."""
+    for match in pattern.finditer(text, start, end):
+        if not is_inside(match.start(), opaque):
+            at, after = match.span()
+            yield match, text[at - 1] if at > start else " ", text[after] if after < end else " "
+
+
+def _double_quotes(text: str, start: int, end: int, opaque: Sequence[Range]) -> Iterator[Range]:
+    opened, opener, depth, closed = -1, "", 0, start
+    for match, left, right in _marks(_DOUBLE, text, start, end, opaque):
+        mark = _SAME.get(match[0], match[0])
+        may_open = (
+            not right.isspace() and not left.isalnum() and (right.isalnum() or left in " \n\t([{")
+        )
+        is_nested = mark == opener and may_open and left.isspace()
+        if opened >= 0:
+            depth += mark == opener and (is_nested or mark not in _CLOSED_BY[opener])
+            depth -= mark in _CLOSED_BY[opener] and not is_nested
+            if not depth:
+                yield opened, match.start()
+                opened, closed = -1, match.end()
+        elif mark in _CLOSED_BY and (may_open or mark not in _EITHER):
+            opened, opener, depth = match.end(), mark, 1
+        elif not (mark == '"' and left.isdigit()):  # Inches.
+            yield closed, match.start()  # A mark that nothing opened.
+            closed = match.end()
+    if opened >= 0:
+        yield opened, end
+
+
+def _single_quotes(text: str, start: int, end: int, opaque: Sequence[Range]) -> Iterator[Range]:
+    opened = closing = -1
+    for match, left, right in _marks(_SINGLE, text, start, end, opaque):
+        is_free = not left.isalnum() and left not in "'’)]}" and not right.isspace()
+        if is_free and (opened < 0 or closing >= 0) and not _ELISION.match(text, match.end()):
+            if closing >= 0:
+                yield opened, closing
+            opened, closing = match.end(), -1
+        elif opened >= 0 and not left.isspace() and not right.isalnum():
+            closing = match.start()
+            if left not in "sS":  # Not the apostrophe of a plural.
+                yield opened, closing
+                opened = closing = -1
+    if opened >= 0 and (closing >= 0 or text[opened - 1] in "‘‚"):
+        yield opened, closing if closing >= 0 else end
+
+
+def _trimmed(text: str, start: int, end: int, cited: Sequence[Citation]) -> Range:
+    """A quote without citations and space at its ends."""
+    after, before = {c.start: c.end for c in cited}, {c.end: c.start for c in cited}
+    while start < end and (text[start].isspace() or start in after):
+        start = after.get(start, start + 1)
+    while start < end and (text[end - 1].isspace() or end in before):
+        end = before.get(end, end - 1)
+    return start, end
+
+
+def _unmarked(text: str, start: int, end: int) -> Range:
+    """A part of a blockquote without the marks of its first line, or its quotation marks."""
+    marks = _QUOTE_MARKS.match(text, start, end)
+    start = marks.end() if marks else start
+    is_whole = end - start > 1 and text[end - 1] in _CLOSED_BY.get(text[start], "")
+    return (start + 1, end - 1) if is_whole else (start, end)
+
+
+# -- sentences -------------------------------------------------------------------------------------
+
+_STOP = re.compile(r"[.!?…]+|[。！？｡।॥؟۔]+")
+_ABBREVIATIONS = frozenset(
+    "e.g i.e eg ie cf vs viz dr mr mrs ms prof sr jr st mt ed eds approx ca est min max dept inc "
+    "ltd co corp gen gov rev jan feb mar apr jun jul aug sep sept oct nov dec z.b d.h u.a bzw ggf "
+    "usw evtl bspw inkl zzgl abs str tel vgl".split()
+)
+_BEFORE_NUMBERS = frozenset(
+    "no nos nr fig figs eq ref refs sec sect ch chap vol vols pp p art".split()
+)
+_INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])*")
+_MONTH = re.compile(r"\s+(?:jan|feb|mär|apr|mai|jun|jul|aug|sep|okt|nov|dez)", re.IGNORECASE)
+_ENDING = re.compile(r"[\w.]*$")
+_MAX_CODE_LINES = 2_000
+_LEAD_IN_WORDS = 12
+
+
+def _ranges(
+    text: str, block: Sentence, inner: Sequence[Range], cited: Sequence[Citation]
+) -> Iterator[Range]:
+    """The sentences of a block. None ends inside a quote, code, a URL or a citation."""
+    start, end = block.start, block.end
+    citations = {citation.start: citation.end for citation in cited}
+    last_of = {last: first for first, last in inner}
+    for match in (
+        _STOP.finditer(text, start, end) if block.kind in ("prose", "item", "definition") else ()
+    ):
+        stop = match.end()
+        if match.start() < start or (is_inside(match.start(), inner) and stop not in last_of):
+            continue
+        after = _after(text, stop, end, _CLOSERS.strip())
+        following = _after(text, after, end)
+        while following in citations:
+            following = _after(text, citations[following], end)
+            after = 0
+        if following >= end:
+            break
+        is_free = not after or text[following - 1].isspace() or match[0][-1] in "。！？｡"
+        is_short = match[0] == "." and after and is_abbreviation(text, match.start())
+        if is_free and not is_short and not text[following].islower():
+            yield start, start + len(text[start:following].rstrip())
+            start = following
+    if start < end:
+        yield start, end
+
+
+def _after(text: str, at: int, end: int, characters: str = " \t\r\n\u00a0\u3000") -> int:
+    """The first place from ``at`` on that has none of the characters."""
+    while at < end and text[at] in characters:
+        at += 1
+    return at
+
+
+def is_abbreviation(text: str, stop: int) -> bool:
+    """Whether the full stop at ``stop`` follows an abbreviation, or the number of a day or line."""
+    before, following = text[max(0, stop - 12) : stop], text[stop + 1 : stop + 8]
+    word = _ENDING.findall(before)[0].lower()
+    if word in _BEFORE_NUMBERS:
+        return following.lstrip()[:1].isdigit()
+    if word.isdigit():
+        begins = before.removesuffix(word).rstrip(" \t")[-1:] in ("", "\n")
+        return begins or (len(word) < 3 and _MONTH.match(following) is not None)
+    return word in _ABBREVIATIONS or (word != "i" and _INITIALS.fullmatch(word) is not None)
+
+
+def _states_something(sentence: Sentence) -> bool:
+    """Whether a sentence states something that can be true or false."""
+    prose = sentence.prose(with_quotes=True)
+    words = WORD.findall(re.sub(r"(?:https?://|www\.)\S+", " ", prose))
+    ending = prose.rstrip("\t\r\n*_'" + _CLOSERS)[-1:]
+    has_digit = any(character.isdigit() for word in words for character in word)
+    if sentence.kind == "header" or ending in ("?", "？", "؟"):
+        return False
+    if sentence.kind == "heading" and ending not in (".", "!", "。"):
+        return False
+    if sentence.kind != "quote" and ending in (":", "：") and len(words) <= _LEAD_IN_WORDS:
+        return has_digit
+    return len(words) > 1 or has_digit or any(len(w) > 3 and not w.isascii() for w in words)
+
+
+_BREAK = re.compile(
+    r"[.!?][\"')\]”’»*_`]*\s+(?=[^\sa-z])|[。！？]|\n[ \t]*\n\s*"
+    r"|\n(?=[ \t]*(?:[-*•+|#>]|\d+[.)])[ \t])|(?:^|(?<=\n))[ \t]*#[^\n]*\n"
+)
+
+
+_INDENTATION = re.compile(r"(?m:^[ \t]*(?=\S))")
+
+
+@lru_cache(maxsize=1024)
+def sentence_starts(content: str) -> tuple[int, ...]:
+    """Where the sentences, items and definitions of a passage begin, in order; the first is 0."""
+    starts = {0}
+    for match in _BREAK.finditer(content):
+        if match[0][0] != "." or not is_abbreviation(content, match.start()):
+            starts.add(match.end())
+    # A line that is less indented than the one before it begins something else.
+    for before, line in pairwise(_INDENTATION.finditer(content)):
+        if len(line[0]) < len(before[0]):
+            starts.add(line.start())
+    return tuple(sorted(starts))

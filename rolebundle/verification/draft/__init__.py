@@ -1,1 +1,0 @@
-"""A draft against the passages of its evidence: its quotes, citations, figures and sentences."""

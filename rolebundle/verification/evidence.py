@@ -1,0 +1,300 @@
+"""The passages that a draft is checked against, read again from the corpus under the agent's view.
+
+They are those of a bundle in any detail, those of chunk ids, or the whole visible corpus. Passages
+that the role's policy rejects are no evidence, and neither is what an agent filed, unless a person
+promoted it. "Unknown" and "not visible" are one answer (law 9).
+
+A citation is true if the evidence has what it names, if the lines are those of the passage, and if
+its words do not stand in another passage much rather than in what it cites.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.overlay import ROLE_ID_PATTERN
+from rolebundle.contracts.request import MAX_SEEN
+from rolebundle.contracts.verification import Finding, FindingCode, VerifyRequest
+from rolebundle.errors import UsageError
+from rolebundle.retrieval.candidate import Pool
+from rolebundle.retrieval.filter import as_valid, first_rejection
+from rolebundle.retrieval.lanes import open_lanes
+from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.passages import passages_at_lines, passages_by_id
+from rolebundle.text.languages import is_unspaced
+from rolebundle.text.references import may_be_stored
+from rolebundle.text.words import language_of
+from rolebundle.verification.findings import finding
+from rolebundle.verification.marked_draft import Citation
+from rolebundle.verification.sentences import best_match
+
+DEPTH = 20
+"""How many passages of the whole corpus are candidates for one sentence or quote."""
+MAX_CITED_LINES = 1_000
+"""A citation of more lines names no place."""
+
+
+def is_evidence(passage: Passage) -> bool:
+    """Whether people answer for a passage: not what an agent filed and nobody promoted."""
+    document = passage.document
+    return document.origin != "agent" or document.trust_tier != "untrusted"
+
+
+class Evidence:
+    """The passages of a request. Without a bundle and ids, those of the whole visible corpus.
+
+    Attributes:
+        numbers: number → passage, for those of a bundle or of ids that may be used.
+        findings: one for each named passage that fails.
+        is_named: whether the request names passages.
+
+    Raises:
+        UsageError: ``bundle_malformed``.
+        CorpusCorrupt: a passage cannot be read.
+    """
+
+    def __init__(self, corpus: Corpus, request: VerifyRequest, resolved: ResolvedRequest) -> None:
+        self._corpus, self._request = corpus, resolved
+        self._allowed: list[int] | None = None
+        self.numbers: dict[int, Passage] = {}
+        self.is_named = request.bundle is not None or request.chunk_ids is not None
+        named = _named(request)
+        ids = sorted({chunk_id for _, chunk_id, *_ in named if may_be_stored(chunk_id)})
+        stored = {p.chunk_id: as_valid(p, resolved) for p in passages_by_id(corpus, ids)}
+        failures: dict[str, Finding] = {}
+        for name in named:
+            number, chunk_id = name[:2]
+            passage = stored.get(chunk_id)
+            if failure := _failure(name, passage, resolved):
+                failures.setdefault(chunk_id, failure)
+            elif passage:
+                self.numbers.setdefault(number, passage)
+        # A passage that is named twice, once with another text, is no evidence.
+        self.numbers = {n: p for n, p in self.numbers.items() if p.chunk_id not in failures}
+        self.findings = [*failures.values()]
+        self.passages = [*{p.chunk_id: p for p in self.numbers.values()}.values()]
+
+    def candidates(self, texts: Iterable[str]) -> list[Passage]:
+        """The passages that texts are checked against: of the corpus, those with most of the words.
+
+        Superseded ones are last, so that nothing is found in them that a valid one has.
+        """
+        if self.is_named:
+            return self.passages
+        passages = {p.chunk_id: p for text in dict.fromkeys(texts) for p in self._nearest(text)}
+        return sorted(passages.values(), key=lambda passage: bool(passage.superseded_by))
+
+    def _nearest(self, text: str) -> list[Passage]:
+        self._corpus.raise_if_interrupted()
+        lanes = open_lanes(self._corpus, build_query(text, None), None)
+        pool = lanes.propose(Pool(), DEPTH, self._allowed)
+        hits = sorted(
+            pool.hits.values(), key=lambda hit: (-(hit.bm25 or 0.0), hit.passage.chunk_id)
+        )
+        ranked = [hit.passage for hit in hits]
+        usable = self._usable(ranked)
+        if len(usable) < len(ranked) and self._allowed is None:
+            # What policy rejects takes no place from what it allows (law 2).
+            self._allowed = lanes.allowed_documents(self._request)
+            return self._nearest(text)
+        return usable
+
+    def named_by(self, citation: Citation, candidates: Sequence[Passage]) -> list[Passage]:
+        """The passages that a citation names; those that share a line with its lines.
+
+        In the whole corpus a number names nothing, and a page is looked for among the candidates.
+        """
+        target = citation.target
+        if not may_be_stored(target):
+            return []
+        if citation.kind == "number":
+            passage = self.numbers.get(int(target)) if target.isdigit() else None
+            return [passage] if passage else []
+        if citation.kind == "chunk_id":
+            found = [] if self.is_named else self._usable(passages_by_id(self._corpus, [target]))
+            return [p for p in (*candidates, *found) if p.chunk_id == target][:1]
+        if citation.kind == "work":
+            return [p for p in candidates if target in _names_of(p)]
+        if citation.kind == "page":
+            name, _, page = target.rpartition("#page=")
+            return [p for p in candidates if p.page == int(page) and name in _names_of(p)]
+        name, start, end = _lines_of(target)
+        if not 0 < start <= end < start + MAX_CITED_LINES:
+            return []
+        if not self.is_named and (
+            stored := self._usable(passages_at_lines(self._corpus, name, start, end))
+        ):
+            return stored
+        in_lines = [p for p in candidates if p.start_line <= end and p.end_line >= start]
+        at = [p for p in in_lines if name in _names_of(p)]
+        # Files in two folders may have the same name.
+        return [passage for passage in at if passage.path == name] or at
+
+    def _usable(self, stored: Iterable[Passage]) -> list[Passage]:
+        passages = (as_valid(passage, self._request) for passage in stored)
+        return [p for p in passages if is_evidence(p) and first_rejection(p, self._request) is None]
+
+
+def _names_of(passage: Passage) -> tuple[str, ...]:
+    """What a citation may call the document of a passage."""
+    document = passage.document
+    name = passage.path.rpartition("/")[2]
+    return passage.path, document.document_id, document.uri, document.title, name
+
+
+_Named = tuple[int, str, str | None, bool]
+"""A passage as the request names it: what ``[number]`` cites, its id, and the text that it should
+have, perhaps cut; ``None`` for any."""
+
+
+def _named(request: VerifyRequest) -> list[_Named]:
+    if request.bundle is None:
+        return [
+            (number, name, None, False) for number, name in enumerate(request.chunk_ids or (), 1)
+        ]
+    selected = request.bundle.get("selected")
+    if not isinstance(selected, list):
+        raise _malformed("selected: is missing, or no list")
+    if len(selected) > MAX_SEEN:
+        raise _malformed(f"selected: has more than {MAX_SEEN:,} passages")
+    named: list[_Named] = []
+    for place, passage in enumerate(selected, 1):
+        chunk_id = passage.get("chunk_id") if isinstance(passage, dict) else None
+        if not isinstance(chunk_id, str) or not may_be_stored(chunk_id):
+            raise _malformed(f"selected.{place - 1}.chunk_id: is missing, or no text")
+        rank, content = passage.get("rank"), passage.get("content")
+        number = rank if type(rank) is int and rank > 0 else place
+        text = content if isinstance(content, str) else None
+        named.append((number, chunk_id, text, passage.get("truncated") is True))
+    return named
+
+
+def role_of_bundle(bundle: Mapping[str, Any] | None) -> str | None:
+    """The role that a bundle was made for; ``None`` if there is none.
+
+    Raises:
+        UsageError: ``bundle_malformed``.
+    """
+    role = bundle.get("role_id") if bundle else None
+    if role not in (None, "") and not (
+        isinstance(role, str) and re.fullmatch(ROLE_ID_PATTERN, role)
+    ):
+        raise _malformed("role_id: is no id of a role")
+    return role or None
+
+
+def _failure(named: _Named, passage: Passage | None, request: ResolvedRequest) -> Finding | None:
+    _, chunk_id, content, is_cut = named
+    code: FindingCode
+    more: dict[str, object] = {"chunk_id": chunk_id, "fails": True}
+    if passage is None:
+        code, note = "unknown_passage", "the corpus has no passage with this id for you"
+    elif rejection := first_rejection(passage, request):
+        code = "stale_source" if rejection[0] in ("stale", "expired") else "rejected_source"
+        note = f"{rejection[0]}: {rejection[1]}"
+        more["remedy"] = "Remove what is based on this passage."
+    elif not is_evidence(passage):
+        code, note = "rejected_source", "an agent filed it, and no person promoted it"
+        more["remedy"] = "Cite the source of the fact, or have a person promote it."
+    elif content is not None and not (
+        content in passage.content if is_cut else passage.content == content
+    ):
+        code, note = "changed_passage", "the corpus has another text under this id"
+    else:
+        return None
+    return finding(code, 0, 0, "", passage, note, **more)
+
+
+def _malformed(problem: str) -> UsageError:
+    return UsageError(
+        "bundle_malformed",
+        f"bundle: this is no bundle: {problem}",
+        "send the answer of `retrieve` as it was, in any detail",
+    )
+
+
+# -- citations -------------------------------------------------------------------------------------
+
+MIN_WORDS = 4
+"""With fewer content words a citation cannot be compared with what it names."""
+FOUND_SHARE = 0.6
+"""A passage in which this share of them stands together is where the sentence comes from ..."""
+LESS = 0.4
+"""... if what is cited has less than this part of it."""
+
+
+def check_citation(
+    citation: Citation, prose: str, named: Sequence[Passage], passages: Sequence[Passage]
+) -> tuple[FindingCode, Passage | None, str]:
+    """Check a citation.
+
+    Args:
+        citation: what is checked.
+        prose: what it is cited for: the sentence up to it, from the citation before.
+        named: the passages that it names.
+        passages: all passages that the sentence may be from.
+
+    Returns:
+        The outcome, the passage that it is about, and why.
+    """
+    named = [_cited_part(citation, passage) for passage in named]
+    best, own = best_match(prose, passages), best_match(prose, named)
+    place = best.passage if best.share >= FOUND_SHARE else None
+    if not named:
+        note = f"the evidence has no passage {citation.target[:200]}"
+        note += f"; the words of the sentence are at {place.locator}" if place else ""
+        return "unknown_citation", place, note
+    if citation.kind == "locator":
+        _, start, end = _lines_of(citation.target)
+        first, last = min(p.start_line for p in named), max(p.end_line for p in named)
+        if not first <= start <= end <= last:
+            note = f"the passage is {named[0].path}:{first}-{last}"
+            return "wrong_place", named[0], note
+    if own.words < MIN_WORDS or is_unspaced(prose):
+        return "cited", named[0], ""
+    if place and own.share < LESS * best.share:
+        return "wrong_place", place, f"the words of the sentence are at {place.locator}"
+    if own.share or own.words < 2 * MIN_WORDS:
+        return "cited", named[0], ""
+    if language_of(prose, "en") != language_of(named[0].content, "en"):
+        note = "the sentence and the passage are in different languages"
+        return "unchecked_language", named[0], note
+    note = "the passage has none of the sentence's words"
+    return "unrelated_citation", named[0], note
+
+
+def _cited_part(citation: Citation, passage: Passage) -> Passage:
+    """A passage with the text of the cited lines alone, if its text is the file's own."""
+    lines = passage.content.split("\n")
+    if citation.kind != "locator" or len(lines) != passage.end_line - passage.start_line + 1:
+        return passage
+    _, start, end = _lines_of(citation.target)
+    first, last = max(0, start - passage.start_line), max(0, end - passage.start_line + 1)
+    return passage._replace(content="\n".join(lines[first:last]))
+
+
+def titled(prose: str, passages: Sequence[Passage]) -> list[Passage]:
+    """The passages of a document whose title stands beside a quote: it is cited by its name.
+
+    A title of one word counts only in parentheses.
+    """
+    return [
+        passage
+        for passage in passages
+        if (name := re.escape(passage.document.title.strip()))
+        and re.search(
+            rf"(?<!\w){name}(?!\w)" if " " in name else rf"\(\s*{name}\s*\)", prose, re.IGNORECASE
+        )
+    ]
+
+
+def _lines_of(target: str) -> tuple[str, int, int]:
+    """The parts of ``path:start-end``."""
+    name, _, lines = target.rpartition(":")
+    start, end = map(int, lines.split("-"))
+    return name, start, end

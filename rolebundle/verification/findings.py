@@ -1,0 +1,226 @@
+"""The findings of a check: their codes, what is doubtful about sources, the draft with marks. Pure.
+
+A source fails if retrieval would not select the passage. What retrieval only warns of, such as a
+stale passage, does not fail.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.verification import CheckName, Finding, FindingCode, Span
+from rolebundle.policy.trust import Purpose
+from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
+from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.scan.confidential import find_confidential
+from rolebundle.verification.draft import Sentence
+
+MAX_SHOWN = 300
+"""How many characters of the draft, or of a passage, one finding shows."""
+_AGAIN = "Retrieve again, and write from what comes back."
+_SAY_SO = "Say so, or find another source."
+_CODES: dict[FindingCode, tuple[CheckName, bool, str | None]] = {
+    "exact": ("quotes", False, None),
+    "normalized": ("quotes", False, None),
+    "misattributed": ("quotes", True, "Cite the passage that has the quote."),
+    "near": ("quotes", True, "Quote the passage word for word, with all that belongs to it."),
+    "absent": ("quotes", True, "Leave the quote out, or say it without quotation marks."),
+    "cited": ("citations", False, None),
+    "unknown_citation": ("citations", True, "Remove it, or cite a passage."),
+    "wrong_place": ("citations", True, "Cite the passage that the sentence is from."),
+    "unrelated_citation": ("citations", True, "Cite the passage that the sentence is from."),
+    "unchecked_language": ("citations", False, "Have a person check it."),
+    "figure_found": ("figures", False, None),
+    "rounded": ("figures", False, "Check that this is what the passage says."),
+    "computed": ("figures", False, "Check the calculation."),
+    "should_cite": ("figures", False, "Cite the passage that has the figure."),
+    "unsupported_figure": ("figures", True, "Give a figure of the passage, or leave it out."),
+    "unknown_name": ("names", False, "Look it up, or leave it out."),
+    "wrong_name": ("names", True, "Give the passage's name, or leave it out."),
+    "covered": ("coverage", False, None),
+    "uncovered": ("coverage", True, "Say what the evidence says, or leave the sentence out."),
+    "differs": ("coverage", False, "Read the passage: the sentence may say the opposite."),
+    "judged_unsupported": ("judge", False, "Read the passage, and correct the sentence."),
+    "unknown_passage": ("sources", True, _AGAIN),
+    "changed_passage": ("sources", True, _AGAIN),
+    "rejected_source": ("sources", True, "Remove what is based on this passage."),
+    "superseded_source": ("sources", True, None),
+    "disputed_source": ("sources", False, _SAY_SO),
+    "stale_source": ("sources", False, "Say how old it is, or find a newer source."),
+    "untrusted_source": ("sources", False, _SAY_SO),
+    "flagged_source": ("sources", False, "Have a person read the source."),
+    "secret": ("publish", True, "Remove it, and use a new secret."),
+    "personal_data": ("publish", True, "Remove it, or ask the person."),
+    "sensitive_source": ("publish", True, "Remove it, or ask the owner of the source."),
+    "unsendable_origin": (
+        "publish", True, "Remove it, or ask a person to approve that it is sent.",
+    ),
+    "not_checked": ("deadline", True, None),
+}  # fmt: skip
+"""Code → check, whether it fails, and the remedy."""
+_FROM_SOURCE = frozenset(("cited", "exact", "normalized", "covered", "figure_found"))
+"""The codes of findings that say that a part of the draft is in a passage."""
+_CONFIDENTIAL: tuple[FindingCode, ...] = ("secret", "personal_data")
+_LIST_MARKER = re.compile(r"[ \t>]*(?:(?:[-*+•]|\d{1,9}[.)])[ \t]*)?")
+_Part = tuple[int, int, tuple[str, ...]]
+
+
+def finding(
+    code: FindingCode,
+    start: int,
+    end: int,
+    text: str = "",
+    passage: Passage | None = None,
+    note: str = "",
+    **more: Any,
+) -> Finding:
+    """A finding on a range of the draft, with what its code says. ``more`` are other fields."""
+    check, fails, remedy = _CODES[code]
+    values: dict[str, Any] = {
+        "check": check,
+        "fails": fails,
+        "span": Span(start=start, end=end),
+        "text": shortened(text),
+        "chunk_id": passage.chunk_id if passage else None,
+        "locator": passage.locator if passage else None,
+        "note": note or None,
+        "remedy": remedy,
+    }
+    return Finding(code=code, **values | more)
+
+
+def shortened(text: str) -> str:
+    """As much of a text as a finding shows."""
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
+
+
+# -- sources ---------------------------------------------------------------------------------------
+
+
+def check_sources(
+    findings: Sequence[Finding],
+    passages: dict[str, Passage],
+    request: ResolvedRequest,
+    *,
+    publish: bool,
+) -> Iterator[Finding]:
+    """Findings for the first use of each passage that is doubtful, or may not be sent."""
+    used: set[tuple[str, FindingCode]] = set()
+    for use in sorted(findings, key=lambda f: f.span.start):
+        passage = passages.get(use.chunk_id or "")
+        if passage is None or use.code not in _FROM_SOURCE:
+            continue
+        for code, note, more in _doubts(passage, request, publish):
+            if (passage.document.document_id, code) not in used:
+                used.add((passage.document.document_id, code))
+                yield finding(code, use.span.start, use.span.end, use.text, passage, note, **more)
+
+
+def _doubts(
+    passage: Passage, request: ResolvedRequest, publish: bool
+) -> Iterator[tuple[FindingCode, str, dict[str, str]]]:
+    labels, sensitivity = labels_of(passage), passage.document.sensitivity
+    if passage.superseded_by:
+        newer = ", ".join(document.document_id for document in passage.superseded_by)
+        yield "superseded_source", f"superseded by {newer}", {"remedy": f"Write from {newer}."}
+    if passage.mark is not None and passage.mark.state == "disputed":
+        yield "disputed_source", f"disputed by {passage.mark.marked_by}: {passage.mark.reason}", {}
+    if freshness_of(passage, request) == "stale":
+        age = age_days(passage.document, request.now) or 0.0
+        yield "stale_source", age_note(passage.document, age, request.max_age_days), {}
+    if labels.is_untrusted or labels.origin == "untrusted":
+        kind = "trust tier" if labels.is_untrusted else "origin"
+        yield "untrusted_source", f"its {kind} is untrusted", {}
+    if labels.is_flagged:
+        yield "flagged_source", f"flagged: {', '.join(passage.flags)}", {}
+    if publish and sensitivity != "public":
+        yield "sensitive_source", f"its sensitivity is {sensitivity}, not public", {}
+    purpose = Purpose("external_send", table=request.purpose.table)
+    if publish and (rejection := purpose.rejection(labels)):
+        yield "unsendable_origin", f"{rejection[0]}: {rejection[1]}", {}
+
+
+def check_confidential(text: str) -> list[Finding]:
+    """Findings for the secrets and the personal data of a draft, without their text."""
+    found = find_confidential(text)
+    return [
+        finding(code, item.start, item.end, note=item.note)
+        for code, items in zip(_CONFIDENTIAL, (found.secrets, found.personal), strict=True)
+        for item in items
+    ]
+
+
+def without_confidential(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings, none with a text that has a secret or personal data: a report may be stored."""
+    spans = [f.span for f in findings if f.code in _CONFIDENTIAL]
+    return [
+        f.model_copy(update={"text": "", "note": None})
+        if f.check != "publish"
+        and any(s.start < f.span.end and f.span.start < s.end for s in spans)
+        else f
+        for f in findings
+    ]
+
+
+# -- the draft with marks --------------------------------------------------------------------------
+
+
+def validated_draft(
+    text: str, sentences: Sequence[Sentence], findings: Sequence[Finding], *, redact: bool
+) -> str | None:
+    """The draft with what fails removed or marked; ``None`` if no part of it fails.
+
+    Removed are the sentences in which something fails, since half of a sentence may state the
+    opposite. A mark is ``[[codes: text]]``; secrets and personal data are left out of it. No text
+    is made up.
+    """
+    failing = [f for f in findings if f.fails and f.span.end > f.span.start]
+    if not failing:
+        return None
+    confidential = [f.span for f in failing if f.code in _CONFIDENTIAL]
+    parts = _joined((f.span.start, f.span.end, (f.code,)) for f in failing)
+    if redact:
+        touched = (
+            (s.start, s.end, ()) for s in sentences
+            if any(first < s.end and s.start < last for first, last, _ in parts)
+        )  # fmt: skip
+        parts = _joined([*parts, *touched])
+    pieces, copied = [], 0
+    for start, end, codes in parts:
+        if redact:
+            first, last = _with_emptied_line(text, start, end, copied)
+            pieces.append(text[copied : max(copied, first)])
+        else:
+            shown = "".join(
+                character for at, character in enumerate(text[start:end], start)
+                if not any(span.start <= at < span.end for span in confidential)
+            )  # fmt: skip
+            pieces += [text[copied:start], f"[[{', '.join(codes)}: {shown}]]"]
+            last = end
+        copied = max(copied, last)
+    return "".join((*pieces, text[copied:]))
+
+
+def _joined(parts: Iterable[_Part]) -> list[_Part]:
+    """The ranges in order; those that overlap are joined."""
+    joined: list[_Part] = []
+    for start, end, codes in sorted(parts):
+        if joined and start < joined[-1][1]:
+            first, last, known = joined.pop()
+            joined.append((first, max(end, last), tuple(dict.fromkeys((*known, *codes)))))
+        else:
+            joined.append((start, end, codes))
+    return joined
+
+
+def _with_emptied_line(text: str, start: int, end: int, copied: int) -> tuple[int, int]:
+    """The range with the spaces after it, or its whole line if nothing but a marker is left."""
+    while end < len(text) and text[end] in " \t":
+        end += 1
+    line = max(copied, text.rfind("\n", copied, start) + 1)
+    if _LIST_MARKER.fullmatch(text, line, start) and text[end : end + 1] in ("", "\n"):
+        return line, min(len(text), end + 1)
+    return start, end

@@ -1,1 +1,0 @@
-"""The completion gate: whether the work of a contract is done."""

@@ -1,0 +1,550 @@
+"""The files of a gate, and whether they have content."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import gzip
+import json
+import os
+import re
+import stat
+import unicodedata
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from hashlib import sha256
+from io import BytesIO, StringIO
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+from zipfile import BadZipFile, ZipFile
+
+from rolebundle.contracts.gate import FileState
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import reader_for, reader_name_for
+from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.text import paths as globs
+from rolebundle.text.strict_json import NotStrictError, parse_strict
+
+_MAX_BYTES = 8 << 20
+"""Of a larger file every byte is substance."""
+_ERROR_CHARACTERS = 600
+"""A longer text that begins with an error or an apology goes on with a result."""
+_LINE = 400
+"""So much of a line is looked at for errors and placeholders, in characters."""
+_STARTS = {
+    "png": (b"\x89PNG\r\n\x1a\n",),
+    "jpg jpeg": (b"\xff\xd8\xff",),
+    "gif": (b"GIF8",),
+    "webp wav": (b"RIFF",),
+    "tif tiff": (b"II*\x00", b"MM\x00*"),
+    "pdf": (b"%PDF-",),
+    "zip docx xlsx pptx odt ods odp epub jar": (b"PK\x03\x04", b"PK\x05\x06"),
+    "gz tgz": (b"\x1f\x8b",),
+    "bz2": (b"BZh",),
+    "xz": (b"\xfd7zXZ",),
+    "sqlite sqlite3 db": (b"SQLite format 3\x00",),
+    "parquet": (b"PAR1",),
+    "mid midi": (b"MThd",),
+}
+"""How files of these suffixes begin."""
+_TABLES, _JSON_LINES = {"csv", "tsv"}, {"jsonl", "ndjson"}
+_JSON = {"json", "geojson", "ipynb"} | _JSON_LINES
+_MARKUP = {"html", "htm", "xhtml", "xml", "svg", "vue", "svelte", "md", "markdown"}
+_TAGGED = {"html", "htm", "xml", "svg"}
+_INDENTED = {"", "py", "pyi", "yaml", "yml", "mk"}
+_ENTRIES = {"po": "\n\n", "pot": "\n\n", "bib": "\n\n", "properties": "\n", "env": "\n"}
+"""What is between the entries of a format whose order means nothing."""
+_BLOCK_READERS = set("markdown rst org text html docx xlsx pptx opendocument epub ipynb".split())
+_UNREADABLE = (
+    BadZipFile, DocumentError, csv.Error, EOFError, OSError, ValueError, zlib.error,
+)  # fmt: skip
+
+# Unicode's Default_Ignorable_Code_Point, the blank pattern of Braille, and controls.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]"
+)
+_PAGE = re.compile(r"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
+_MARKUP_COMMENT = re.compile(r"(?s)<!--.*?(?:-->|\Z)")
+_TAG = re.compile(r"<[^<>]*>")
+_BLOCK_COMMENT = re.compile(r"(?ms)^[ \t]*/\*.*?(?:\*/|\Z)")
+_COMMENT_LINE = re.compile(r"\s*(?:#(?![A-Za-z])|//|--|%|;)")
+_FENCE_OR_HEADING = re.compile(r"\s*(?:```|~~~)|#{1,6}\s|[\W_]*$")
+
+# -- lines without content -------------------------------------------------------------------------
+
+_LABEL = re.compile(r"\s*(?:\*\*[^*]+\*\*:?|[^.:]{1,60}:|[\W_]*)\s*")
+_NO_VALUE = re.compile(r"[\s-]*(?:\[[^\]]*\]|[^\s:=]+\s*[:=]\s*(?:null|~|[\[\]{}\"']*))?\s*")
+_STUB = re.compile(
+    r"\s*(?:(?:async )?def .*|class (?!.*(?:ABC|Protocol)).*|pass|\.\.\."
+    r"|raise NotImplementedError.*|import .*|from .*|@.*|\"\"\".*\"\"\"|[)\]].*)"
+)
+_HOLLOW = {"py": _STUB} | dict.fromkeys(
+    "yaml yml toml ini cfg conf env properties".split(), _NO_VALUE
+)
+
+# -- placeholders ----------------------------------------------------------------------------------
+
+_MARKERS = r"(?:TODO|TBD|TBA|TBC|FIXME)"
+_ASKS = r"(?:insert|add|enter|fill|write|describe|replace|placeholder|your|todo|tbd)"
+_CONFLICT = r"(?:<{7}|>{7}) \S"
+_PLACEHOLDER = re.compile(
+    # A line or a cell that is nothing else, or begins so.
+    rf"[^\w`]*(?:\d+[.)]\s+)?(?:\[[ x]\]\s*)?{_MARKERS}\b(?!s\b)"
+    rf"|.*[|\t,;:=][\s\"'*_]*{_MARKERS}[\s\"'*_]*(?:$|[|\t,;:}}\]])"
+    r"|(?i:\W*(?:to be (?:done|written|added|completed|determined|decided|defined|announced)"
+    r"|coming soon)\W*$)"
+    # What is to be replaced.
+    rf"|(?i:.*(?:\[{_ASKS}(?:[ _-][^\]]*)?\](?![(\[:])|<{_ASKS}[ _-][^>=]*>|lorem ipsum dolor))"
+    rf"|{_CONFLICT}"
+)
+_IN_COMMENT = re.compile(rf".*(?:#|//|/\*|--|;|%)\s*{_MARKERS}\b|{_CONFLICT}")
+_IN_HIDDEN_COMMENT = re.compile(rf".*<!--\s*(?:{_MARKERS}|(?i:{_ASKS}))\b")
+_INLINE_CODE = re.compile(r"(`+).*?\1")
+
+# -- errors ----------------------------------------------------------------------------------------
+
+_TRACEBACK = "Traceback (most recent call last)"
+_LEAD_LINES = 3
+"""How many lines of a log may stand before a traceback."""
+_TRACE_LINE = re.compile(r"\s.*|Traceback .*|During handling.*|The above .*|[\w.]+(?::.*)?")
+_ERROR = re.compile(
+    # A time and the name of a program may come first.
+    r"(?:[\[(]?[\d:.,TZ +-]{8,}[\])]?\s+)?\[?(?:[\w./-]+: (?:line )?)?(?:"
+    r"(?:\w+ )?(?:[\w.$]*(?:error|exception)|fatal|panic|critical|failed|failure|fehler|erreur)"
+    r"(?:\[\w+\]|\]| \d+)?\s*[:!].*|(?:an? )?(?:\w+ )?error (?:has )?occurred.*"
+    r"|(?:failed|unable) to \w+.*|(?:exception in thread|caused by:|npm err!|goroutine|curl:) .*"
+    r"|.*\b(?:command not found|no such file or directory|(?:permission|access) denied|timed out"
+    r"|connection (?:refused|reset)|core dumped|not found|out of memory|no space left on device)\W*"
+    r"|(?:http\S* )?[45]\d\d(?: [a-z -]+)?\W*"
+    # An apology or a refusal.
+    r"|(?:i['’]?m |i am |we['’]re |we are )?(?:very |so )?(?:sorry|afraid|unable|not able)\b.*"
+    r"|(?:unfortunately|apologies|i apologi[sz]e|as an ai)\b.*"
+    r"|(?:i|we) (?:can ?not|can['’]t|could(?: not|n['’]t)|do(?: not|n['’]t) have"
+    r"|(?:am|are|was|were) (?:unable|not able)) .*)",
+    re.IGNORECASE,
+)
+_ERROR_TITLE = re.compile(
+    r"<(?:title|h1)\b[^<>]*>\s*((?:error\W+)?[45]\d\d\b[^<]*|(?:[\w ]+ )?(?:not found|forbidden"
+    r"|denied|error|gateway|unavailable)|just a moment\W*|too many requests)\s*<",
+    re.IGNORECASE,
+)
+_ERROR_KEYS = frozenset(
+    "error errors message detail status code type request_id success ok".split()
+)
+
+
+class Content(NamedTuple):
+    """What a file contains.
+
+    Attributes:
+        substance: digest of the substance; empty if there is none.
+        body: the same without headings, so that a copy under another title is known.
+        placeholders: the lines that wait for content.
+        is_code: whether it is a program or settings, in whose comments placeholders are usual.
+        error: the first line of the error message or apology that is all; empty if it is none.
+        wrong_kind: why it is not what its name says; empty if it is.
+        size: bytes without white space, where repeated lines and sentences count once.
+    """
+
+    substance: str
+    body: str
+    placeholders: Sequence[str] = ()
+    is_code: bool = False
+    error: str = ""
+    wrong_kind: str = ""
+    size: int = 0
+
+
+def content_of(name: str, data: bytes) -> Content:
+    """What the file of this name contains."""
+    suffix, reader = PurePosixPath(name.lower()).suffix[1:], reader_name_for(name) or ""
+    if len(data) > _MAX_BYTES:
+        return Content(_digest(data), _digest(data), size=len(data))
+    text = _decoded(data)
+    if not (data.strip(b"\x00") if text is None else text.strip()):
+        return Content("", "")
+    wrong, substance, lines, prose = "", "", list[str](), list[str]()
+    try:
+        wrong = _wrong_kind(suffix, reader, data, text)
+        lines, prose = _lines(name, reader, data, text)
+        if text is None:
+            substance = "\n".join(_members(data))
+        elif not _is_empty(suffix, text, lines):
+            substance = _substance(suffix, text)
+    except _UNREADABLE as error:
+        wrong = wrong or f"cannot be read ({str(error)[:80]})"
+    body = fold("\n".join(lines)) if substance and lines and reader in _BLOCK_READERS else substance
+    is_code = reader in ("source", "") and suffix not in _TABLES
+    size = len(data) - data.count(0)
+    if text is not None:
+        pieces = {fold(piece) for piece in re.split(r"(?<=[.!?。])\s+|\n", text)}
+        size = sum(len(piece.encode()) for piece in pieces)
+    return Content(
+        substance=_digest(substance.encode("utf-8", "replace")),
+        body=_digest(body.encode("utf-8", "replace")),
+        placeholders=_placeholders(text or "", [] if is_code else prose, is_code),
+        is_code=is_code,
+        error=_error(text, lines) if text else "",
+        wrong_kind=wrong,
+        size=size,
+    )
+
+
+def fold(text: str, *, keep_lines: bool = False) -> str:
+    """The text with one space for white space, in Unicode's form NFC, without what is invisible.
+
+    With ``keep_lines`` lines and their indentation stay, but for empty ones.
+    """
+    text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
+    if not keep_lines:
+        return " ".join(text.split())
+    lines = [(line, line.lstrip()) for line in text.splitlines() if line.strip()]
+    return "\n".join(
+        line[: 0 if bare.startswith("#") else len(line) - len(bare)] + " ".join(bare.split())
+        for line, bare in lines
+    )
+
+
+def _digest(substance: bytes) -> str:
+    return sha256(substance).hexdigest()[:32] if substance else ""
+
+
+def _decoded(data: bytes) -> str | None:
+    """The text without invisible characters; ``None`` if it is none."""
+    if data.startswith(tuple(start for starts in _STARTS.values() for start in starts)):
+        return None
+    try:
+        text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+        return None if _INVISIBLE.search(text) else text
+    return None if text.count("\x00") * 20 > len(text) else _INVISIBLE.sub("", text)
+
+
+def _wrong_kind(suffix: str, reader: str, data: bytes, text: str | None) -> str:
+    starts = next((starts for names, starts in _STARTS.items() if suffix in names.split()), None)
+    if starts:
+        return "" if data.startswith(starts) else f"is no {suffix.upper()} file"
+    if text is None:
+        return "is no text" if reader or suffix in _TABLES else ""
+    if _PAGE.match(text) and suffix not in _MARKUP:
+        return "is a web page"
+    if suffix in _TAGGED and "<" not in text:
+        return f"is no {suffix.upper()} file"
+    # Settings may have comments, and a comma at the end.
+    if suffix in _JSON and not re.search(r"^[ \t]*//|/\*|,\s*[}\]]", text, re.MULTILINE):
+        try:
+            for part in _json_texts(suffix, text):
+                json.loads(part)
+        except (ValueError, RecursionError) as error:
+            return f"is not JSON ({error})"
+    return ""
+
+
+def _json_texts(suffix: str, text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()] if suffix in _JSON_LINES else [text]
+
+
+def _lines(name: str, reader: str, data: bytes, text: str | None) -> tuple[list[str], list[str]]:
+    """The lines that are content, and those of them that are no blocks of code.
+
+    Headings, fences, rules, comments and the heads of tables are none.
+    """
+    if reader not in _BLOCK_READERS:
+        text = _BLOCK_COMMENT.sub("", text or "")
+        lines = [line for line in text.splitlines() if not _COMMENT_LINE.match(line)]
+        lines = [line for line in lines if line.strip()]
+        return lines, lines
+    found, lines, prose = reader_for(name), list[str](), list[str]()
+    data = data if text is None else text.encode()
+    documents = found.read(data, name, ReaderOptions()) if found else ()
+    for document in documents:
+        for block in document.blocks if isinstance(document, ParsedDocument) else ():
+            part = [] if block.kind == "heading" else block.text.split("\n")
+            if block.kind == "table" and len(part) > 1 and re.fullmatch(r"[\s|:+=-]+", part[1]):
+                part = part[2:]
+            part = [line for line in part if not _FENCE_OR_HEADING.match(line)]
+            lines += part
+            prose += part if block.kind != "code" else []
+    return lines, prose
+
+
+def _is_empty(suffix: str, text: str, lines: list[str]) -> bool:
+    """Whether a text that is not blank holds nothing."""
+    if suffix in _JSON - {"ipynb"}:
+        return all(map(_is_hollow, _values(suffix, text)))
+    if suffix in _TABLES:
+        rows = _rows(suffix, text)
+        return len(rows) < 2 and not any(cell.isdecimal() for row in rows for cell in row)
+    if suffix in _TAGGED:
+        inside = re.sub(r"(?s)<head.*?(?:</head>|\Z)", "", _MARKUP_COMMENT.sub("", text))
+        # An attribute of an element below the root may be all that there is.
+        return not fold(_TAG.sub("", inside)) and not re.search(r"<[a-z][^<>]*>.*<[^<>/]+=", inside)
+    return all(_HOLLOW.get(suffix, _LABEL).fullmatch(line) for line in lines)
+
+
+def _values(suffix: str, text: str) -> list[Any]:
+    """The values of a JSON file; what is no strict JSON is its text."""
+    try:
+        return [parse_strict(part) for part in _json_texts(suffix, text)]
+    except NotStrictError:
+        return [fold(text)]
+
+
+def _is_hollow(value: Any) -> bool:
+    """Whether a value holds nothing. Beside an empty list, zero is nothing as well."""
+    leaves = [*_leaves(value)]
+    solid = [leaf for leaf in leaves if leaf is not None and leaf not in ("", [], {})]
+    return not any(solid) if [] in leaves or {} in leaves else not solid
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    children = value.values() if isinstance(value, dict) else value
+    if not children or not isinstance(value, dict | list):
+        yield value.strip() if isinstance(value, str) else value
+        return
+    for child in children:
+        yield from _leaves(child)
+
+
+def _members(data: bytes) -> list[str]:
+    """Digests of what a binary file holds: the members of an archive, or the whole."""
+    if data.startswith(b"\x1f\x8b"):
+        data = gzip.GzipFile(fileobj=BytesIO(data)).read(_MAX_BYTES)
+    if data.startswith(b"PK"):
+        with ZipFile(BytesIO(data)) as archive:
+            infos = [info for info in archive.infolist() if info.file_size]
+        return sorted(f"{i.filename} {i.CRC}" for i in infos if "docProps/" not in i.filename)
+    return [_digest(data)] if data.strip(b"\x00") else []
+
+
+def _rows(suffix: str, text: str) -> list[list[str]]:
+    head = text.lstrip().split("\n")[0]
+    separator = "\t" if suffix == "tsv" else max(",;\t|", key=head.count)
+    rows = csv.reader(StringIO(text, newline=""), delimiter=separator)
+    return [row for row in ([fold(cell) for cell in row] for row in rows) if any(row)]
+
+
+def _substance(suffix: str, text: str) -> str:
+    if suffix in _TABLES:
+        return json.dumps(_rows(suffix, text))
+    if suffix in _JSON:
+        values = _values(suffix, text)
+        return fold("\n".join(json.dumps(v, sort_keys=True, ensure_ascii=False) for v in values))
+    if suffix in _MARKUP:
+        text = re.sub(r">\s+(?=<)", ">", _MARKUP_COMMENT.sub("", text))
+    if separator := _ENTRIES.get(suffix):
+        text = "\n".join(sorted(re.split(rf"{separator}+", text.replace("\r\n", "\n").strip())))
+    return fold(text, keep_lines=suffix in _INDENTED)
+
+
+def _placeholders(text: str, prose: Sequence[str], is_code: bool) -> list[str]:
+    """The lines of prose, or of comments, that wait for content."""
+    comment = _IN_COMMENT if is_code else _IN_HIDDEN_COMMENT
+    found = [line for line in prose if _PLACEHOLDER.match(_INLINE_CODE.sub("``", line[:_LINE]))]
+    return found + [line for line in text.split("\n") if comment.match(line[:_LINE])]
+
+
+def _error(text: str, lines: Sequence[str]) -> str:
+    """The first line of an error message or an apology that is the whole content."""
+    is_short = len(fold(_TAG.sub("", text))) <= _ERROR_CHARACTERS
+    if _PAGE.match(text) and is_short and (title := _ERROR_TITLE.search(text)):
+        return title[1]
+    lines = [line[:_LINE] for line in lines]
+    first = lines[0].strip() if lines else ""
+    for at, line in enumerate(lines[:_LEAD_LINES]):
+        if line.startswith(_TRACEBACK) and all(map(_TRACE_LINE.fullmatch, lines[at:])):
+            return line
+    if _ERROR.fullmatch(first):
+        whole = [line for line in lines if not line[:1].isspace() and line[:3] != "at "]
+        if all(_ERROR.fullmatch(line.strip()) for line in whole) or (is_short and len(lines) < 4):
+            return first
+    if is_short and text.lstrip().startswith("{"):
+        [value] = _values("json", text)
+        if isinstance(value, dict) and _ERROR_KEYS.issuperset(value):
+            has_error = value.get("error") or value.get("errors") or value.get("success") is False
+            return first if has_error else ""
+    return ""
+
+
+MAX_FILE_BYTES = 64 << 20
+"""A larger file is not read, and nothing is known of it."""
+MAX_JSON_BYTES = 8 << 20
+MAX_ENTRIES = 100_000
+"""How many files in the contract's folder are looked at."""
+MAX_MATCHES = 2_000
+"""How many files the contract may name."""
+_MAX_OTHERS = 5_000
+_MAX_OTHER_BYTES = 8 << 20
+_MAX_OTHER_BYTES_IN_ALL = 256 << 20
+_FILLED_BY_TOOLS = frozenset(
+    {".git", ".hg", ".svn", ".jj", ".venv", "node_modules", "__pycache__", ".mypy_cache"}
+)
+# What SQLite and this package put beside the corpus.
+_COMPANION = re.compile(r"(?:\.audit)?(?:-wal|-shm|-journal)?|\.published/.*")
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+class NotReadable(Exception):
+    """Why a file cannot be judged. ``is_known``: it certainly is no file of the work."""
+
+    def __init__(self, reason: str, *, is_known: bool = True) -> None:
+        super().__init__(reason)
+        self.is_known = is_known
+
+
+def read_regular(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """Read a regular file that is no symbolic link.
+
+    Raises:
+        NotReadable: it is missing, of another kind, too large, or not readable.
+    """
+    try:
+        if path.is_dir():
+            raise NotReadable("is a folder, not a file")
+        with os.fdopen(os.open(path, _OPEN_FLAGS), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise NotReadable("is a special file, not a file")
+            data = file.read(max_bytes + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotReadable("does not exist") from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ELOOP:
+            raise NotReadable("is a symbolic link, which is not followed") from None
+        reason = getattr(error, "strerror", None) or "not a name of a file"
+        raise NotReadable(f"cannot be read ({reason})", is_known=False) from error
+    if len(data) > max_bytes:
+        raise NotReadable(f"has over {max_bytes:,} bytes", is_known=False)
+    return data
+
+
+def read_json(data: bytes) -> Any:
+    """The value of a JSON file.
+
+    Raises:
+        NotReadable: it is too large.
+        NotStrictError: it is none.
+    """
+    if len(data) > MAX_JSON_BYTES:
+        raise NotReadable(f"has over {MAX_JSON_BYTES:,} bytes", is_known=False)
+    try:
+        return parse_strict(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise NotStrictError("not UTF-8") from error
+
+
+class WorkFolder:
+    """The contract's folder, as it is at one moment.
+
+    Args:
+        contract: absolute path of the contract, which is no work.
+        corpus: the corpus file. It and the files beside it are no work either.
+    """
+
+    def __init__(self, contract: Path, corpus: Path) -> None:
+        self.folder = contract.parent
+        self._contract = contract.name
+        self._root = os.path.realpath(self.folder)
+        self._corpus = os.path.realpath(corpus)
+        self._names = cache(self._walk)
+
+    def _walk(self, *, with_tool_folders: bool) -> list[str]:
+        """The regular files, as relative paths in order; one too many if there are too many."""
+        names: list[str] = []
+        for folder, folders, files in os.walk(self._root):
+            if not with_tool_folders:
+                folders[:] = [name for name in folders if name not in _FILLED_BY_TOOLS]
+            prefix = Path(folder).relative_to(self._root)
+            names += [(prefix / name).as_posix() for name in files]
+            if len(names) > MAX_ENTRIES:
+                break
+        return sorted(name for name in names if self._is_work(name))
+
+    def _is_work(self, path: str) -> bool:
+        full = Path(self._root, path)
+        is_text = path.encode("utf-8", "ignore").decode() == path  # Others cannot be recorded.
+        return is_text and full.is_file() and not full.is_symlink() and not self._is_own(path)
+
+    def _is_own(self, path: str) -> bool:
+        full = os.path.join(self._root, path)  # noqa: PTH118 - both sides are texts
+        is_corpus = full.startswith(self._corpus)
+        is_corpus = is_corpus and bool(_COMPANION.fullmatch(full, len(self._corpus)))
+        return path == self._contract or is_corpus
+
+    def matches(self, paths: Sequence[str | None]) -> list[str]:
+        """The files that paths and globs of the contract name, in order, each once.
+
+        Raises:
+            NotReadable: they are too many.
+        """
+        names: dict[str, None] = {}
+        for path in filter(None, paths):
+            if not ("*" in path or "?" in path):
+                names[path] = None
+                continue
+            is_asked = bool(_FILLED_BY_TOOLS.intersection(path.split("/")))
+            found = self._names(with_tool_folders=is_asked)
+            names |= dict.fromkeys(name for name in found if globs.matches(path, name))
+            if len(names) > MAX_MATCHES or len(found) > MAX_ENTRIES:
+                raise NotReadable("names too many files", is_known=False)
+        return list(names)
+
+    def read(self, path: str) -> bytes:
+        """Read a file of the work.
+
+        Raises:
+            NotReadable: as for :func:`read_regular`; or a folder on its path is a symbolic link,
+                or the file belongs to the gate.
+        """
+        if self._is_own(path):
+            raise NotReadable("belongs to the gate itself")
+        parent = Path(self._root, path).parent
+        if os.path.realpath(parent) != str(parent):
+            raise NotReadable("is behind a symbolic link, which is not followed")
+        return read_regular(Path(self._root, path))
+
+    def state(self, path: str) -> FileState | None:
+        """The state of a file; ``None`` if it is not there.
+
+        Raises:
+            NotReadable: nothing is known of it.
+        """
+        try:
+            return state_of(path, self.read(path))
+        except NotReadable as error:
+            if error.is_known:
+                return None
+            raise
+
+    def others(self, known: Sequence[FileState]) -> list[FileState]:
+        """The files whose state is not known yet, within the bounds."""
+        named = {state.path for state in known}
+        states: list[FileState] = []
+        total = 0
+        for name in self._names(with_tool_folders=False):
+            try:
+                data = b"" if name in named else read_regular(self.folder / name, _MAX_OTHER_BYTES)
+            except NotReadable:
+                continue
+            total += len(data)
+            if len(states) == _MAX_OTHERS or total > _MAX_OTHER_BYTES_IN_ALL:
+                break
+            if data:
+                states.append(state_of(name, data))
+        return states
+
+
+def state_of(path: str, data: bytes, content: Content | None = None) -> FileState:
+    """What a baseline records of a file."""
+    content = content or content_of(path, data)
+    return FileState(
+        path=path,
+        sha256=sha256(data).hexdigest(),
+        substance=content.substance,
+        body=content.body,
+        placeholders=len(content.placeholders),
+    )

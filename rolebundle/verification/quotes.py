@@ -1,0 +1,489 @@
+"""Whether a quote is what the passages say, and what it leaves out of their sentences. Pure.
+
+A quote is ``exact``, ``normalized`` (the same but for typography), ``misattributed`` (it stands in
+a passage that its sentence does not cite), ``near`` (it differs, or is cut so that the sense
+turns) or ``absent``. Only the first two pass. A quote of one or two words without a figure or a
+negation is a term if its sentence cites nothing: it is looked for, but does not fail.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from rapidfuzz.fuzz import partial_ratio_alignment
+
+from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.verification import FindingCode
+from rolebundle.text.languages import UNSPACED, is_unspaced
+from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS
+from rolebundle.text.words import WORD
+from rolebundle.verification.draft import sentence_starts
+
+MIN_SIMILARITY = 75.0
+"""Percent of the characters that must agree for ``near``."""
+_MAX_COMPARED = 1_000  # Characters of a quote that is aligned.
+_MAX_ALIGNED = 3  # Passages that a quote is aligned with.
+_MAX_PLACES = 12  # Of a quote in one passage.
+_MAX_PARTS = 8
+_TERM_WORDS, _REPLACEMENT_WORDS = 2, 5
+
+_ELLIPSIS = re.compile(r"\[ ?(?:\.{3,4}|…) ?\]|\( ?(?:\.{3,4}|…) ?\)|\.{3,4}|…|\. \. \.")
+_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_EDITORIAL = re.compile(
+    r"sic!?|(?:emphasis|italics) (?:added|mine|ours)|my emphasis", re.IGNORECASE
+)
+_LINE_MARKS = re.compile(r"(?<=[\r\n])[ \t]*(?:>[ \t]?)+")
+_PRONOUN = (
+    r"(?i:he|she|it|they|him|her|them|his|hers|its|theirs?|this|that|these|those|we|us|ours?|i|me"
+    r"|my|mine|you|yours?) "
+)
+
+
+class QuoteResult(NamedTuple):
+    """What was found out about a quote."""
+
+    code: FindingCode
+    passage: Passage | None = None
+    true_text: str = ""
+    note: str = ""
+
+
+def check_quote(
+    text: str,
+    passages: Sequence[Passage],
+    cited: Sequence[Passage],
+    around: tuple[str, str] = ("", ""),
+) -> QuoteResult:
+    """Look for a quote in passages; in the cited ones first.
+
+    ``around``: what its sentence says before and after it.
+    """
+    if len(text) > _MAX_COMPARED + 2 * max((len(p.content) for p in passages), default=0):
+        return QuoteResult("absent", note="The quote is longer than every passage.")
+    others = [passage for passage in passages if passage not in cited]
+    readings = _readings(_LINE_MARKS.sub("", text) if _is_marked(text) else text)
+    doubtful: QuoteResult | None = None
+    for passage in (*cited, *others):
+        for parts, problem in _places(readings, passage.content, around):
+            true_text = passage.content[parts[0][0] : parts[-1][1]]
+            if problem:
+                doubtful = doubtful or QuoteResult("near", passage, true_text, problem)
+                continue
+            if cited and passage not in cited:
+                note = f"The sentence cites {cited[0].locator}; the quote is in {passage.locator}."
+                return doubtful or QuoteResult("misattributed", passage, true_text, note)
+            code: FindingCode = "exact" if true_text == text else "normalized"
+            return QuoteResult(code, passage, true_text)
+    if doubtful or is_term(text):
+        return doubtful or QuoteResult("absent")
+    return _nearest(text, (*cited, *others))
+
+
+def _is_marked(text: str) -> bool:
+    """Whether each line but the first begins with the mark of a blockquote."""
+    return all(line.lstrip().startswith(">") for line in text.splitlines()[1:])
+
+
+def is_term(text: str) -> bool:
+    """Whether a quote is so short that it may be a name or an expression of the author's."""
+    words = words_of(text)
+    if is_unspaced(text):
+        return len(text) <= 2 * _TERM_WORDS
+    return len(words) <= _TERM_WORDS and not any(is_figure(word) or denies(word) for word in words)
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def _readings(text: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
+    """The ways to read a quote: as it is, and as parts between ellipses, with brackets."""
+    patterns: dict[tuple[str, ...], None] = {}
+    for joins_lines in (False, True):
+        patterns[(_literal(text, joins_lines),)] = None
+        parts = [part for part in _ELLIPSIS.split(text) if words_of(part)]
+        if len(parts) <= _MAX_PARTS and (parts != [text] or "[" in text):
+            read = [_with_brackets(part, joins_lines) for part in parts]
+            if all(read):
+                patterns[tuple(filter(None, read))] = None
+    return tuple(tuple(map(re.compile, parts)) for parts in patterns if all(parts))
+
+
+def _literal(text: str, joins_lines: bool, *, is_first: bool = True) -> str:
+    """A pattern of a text. A comma or full stop at its end may be the draft's."""
+    tokens = tokens_of(text, joins_lines=joins_lines).line.split()
+    if not tokens:
+        return ""
+    end = f"(?:{re.escape(tokens.pop())} )?" if tokens[-1] in (".", ",") else ""
+    pattern = "".join(f"{re.escape(token)} " for token in tokens)
+    if pattern and is_first and tokens[0][0].lower() != tokens[0][0].upper():
+        first = tokens[0][0]
+        pattern = f"[{first.lower()}{first.upper()}]" + pattern[1:]
+    return pattern + end if pattern else ""
+
+
+def _with_brackets(part: str, joins_lines: bool) -> str:
+    """A pattern of a part: ``[t]he`` is "the" or "The", ``[sic]`` is the draft's.
+
+    ``[the team]`` stands for a pronoun, and ``[it]`` for the last word of a name.
+    """
+    pattern, position, letter = "", 0, ""
+    for match in [*_BRACKETS.finditer(part), None]:
+        literal = letter + part[position : match.start() if match else len(part)]
+        pattern += _literal(literal, joins_lines, is_first=bool(letter) or not pattern)
+        if match is None:
+            break
+        inner, position, letter = match[1].strip(), match.end(), ""
+        words = words_of(inner)
+        if len(inner) == 1 and inner.isalpha() and part[position : position + 1].isalpha():
+            letter = inner
+        elif not _EDITORIAL.fullmatch(inner):
+            stands = [_literal(inner, joins_lines)]
+            if re.fullmatch(_PRONOUN, f"{inner} "):
+                stands.append(r"[^\s\d]+ ")
+            elif len(words) <= _REPLACEMENT_WORDS and not any(
+                turns(w) or is_figure(w) for w in words
+            ):
+                stands.append(_PRONOUN)
+            pattern += f"(?:{'|'.join(filter(None, stands))})"
+    return pattern
+
+
+# -- places ----------------------------------------------------------------------------------------
+
+
+def _places(
+    readings: Sequence[Sequence[re.Pattern[str]]], content: str, around: tuple[str, str]
+) -> Iterator[tuple[list[tuple[int, int]], str]]:
+    """The places of a quote in a text: the ranges of its parts, and why they do not count."""
+    for joins_lines in (False, True):
+        tokens = tokens_of(content, joins_lines=joins_lines)
+        for patterns in readings:
+            at = 0
+            for _ in range(_MAX_PLACES):
+                first = _next(patterns[0], tokens.line, at)
+                if first is None:
+                    break
+                at = first.start() + 1
+                found = [first]
+                for pattern in patterns[1:]:
+                    following = _next(pattern, tokens.line, found[-1].end())
+                    found += [following] if following else []
+                if len(found) == len(patterns):
+                    parts = [_source(tokens, *match.span()) for match in found]
+                    yield parts, cut_problem(content, parts, around)
+
+
+def _next(pattern: re.Pattern[str], line: str, at: int) -> re.Match[str] | None:
+    """The next match that begins with a token."""
+    while (match := pattern.search(line, at)) and line[match.start() - 1] != " ":
+        at = match.start() + 1
+    return match
+
+
+def _source(tokens: Tokens, start: int, end: int) -> tuple[int, int]:
+    """The range of the text that a range of the line of tokens stands for."""
+    first = max(0, bisect_right(tokens.starts, start) - 1)
+    last = max(0, bisect_right(tokens.starts, max(start, end - 2)) - 1)
+    return tokens.spans[first][0], tokens.spans[last][1]
+
+
+def _nearest(text: str, passages: Sequence[Passage]) -> QuoteResult:
+    """The passage with the most similar text."""
+    quoted = tokens_of(text).line.strip()[:_MAX_COMPARED]
+    words = set(quoted.lower().split())
+    ranked = sorted(
+        passages, key=lambda p: -len(words.intersection(tokens_of(p.content).line.lower().split()))
+    )
+    score, result = MIN_SIMILARITY, QuoteResult("absent", note="No passage has it.")
+    for passage in ranked[:_MAX_ALIGNED]:
+        tokens = tokens_of(passage.content)
+        found = partial_ratio_alignment(quoted, tokens.line, score_cutoff=score)
+        if found and found.score > score and found.dest_start < found.dest_end:
+            start, end = _source(tokens, found.dest_start, found.dest_end)
+            true_text = passage.content[start:end]
+            note = _difference(quoted, tokens_of(true_text).line)
+            score, result = found.score, QuoteResult("near", passage, true_text, note)
+    return result
+
+
+def _difference(quoted: str, true_text: str) -> str:
+    """What differs between a quote and the passage; changed negations and figures first."""
+    words, true_words = quoted.split(), true_text.split()
+    changes = []
+    matcher = SequenceMatcher(None, words, true_words, autojunk=False)
+    for operation, first, last, true_first, true_last in matcher.get_opcodes():
+        if operation != "equal":
+            new, old = words[first:last], true_words[true_first:true_last]
+            changed = [word.lower() for word in (*new, *old)]
+            is_grave = any(denies(word) or is_figure(word) for word in changed)
+            change = f"the passage says “{' '.join(old)[:120]}”, the quote “{' '.join(new)[:120]}”"
+            changes.append((not is_grave, change))
+    return "; ".join(change for _, change in sorted(changes, key=lambda c: c[0])[:4])
+
+
+# -- tokens ----------------------------------------------------------------------------------------
+#
+# Two texts with the same tokens say the same. White space, invisible characters, emphasis,
+# backticks, the marks of lists, links, blockquotes and roles (``:ref:``), and the forms of
+# quotation marks and dashes make no difference. Case does. NFKC is not applied where it would
+# change what is said: 10² is not 102.
+
+
+class Tokens(NamedTuple):
+    """``line`` has a space before, between and after the tokens.
+
+    Attributes:
+        line: the tokens on one line.
+        spans: the range of each token in the text.
+        starts: where each token begins in ``line``.
+    """
+
+    line: str
+    spans: Sequence[tuple[int, int]]
+    starts: Sequence[int]
+
+
+_INVISIBLE = "\u00ad\u180e\u200b-\u200f\u2060\ufe0e\ufe0f\ufeff"
+_LETTER = rf"(?:[^\W\d_ʼʹ]|[\u0300-\u036f\u0900-\u0dff{_INVISIBLE}])"
+_SKIPPED = (
+    rf"(?m:^[ \t]*(?:>[ \t]?)+(?![ \t]*[-−+.\d$€£])|^[ \t]*[-*+•][ \t]+)|\]\([^()\s]*\)|[\[\]`*]"
+    rf"|[{_INVISIBLE}]|:[a-z][\w:+-]*:(?=`)|(?<=`)~(?:\w+\.)*|\s<[^<>`\n]+>(?=`)|(?<!\w)_+|_+(?!\w)"
+)
+_WORD = rf"{_LETTER}+(?:_+{_LETTER}+)*"
+_DIVIDED = rf"{_WORD}(?:(?<=\w\w)[-‐][ \t]*\r?\n[ \t>]*(?=[^\W\d_][^\W\d_]){_WORD})*"
+_PATTERNS = [
+    re.compile(
+        rf"(?P<skipped>{_SKIPPED})|\d+(?:[.,:/]\d+)*|[{UNSPACED}]|{word}|\.{{3,4}}|-{{2,3}}|\S"
+    )
+    for word in (_WORD, _DIVIDED)
+]
+_REMOVED = re.compile(rf"[{_INVISIBLE}]|[-‐][ \t]*\r?\n[ \t>]*")
+_FORMS = str.maketrans(
+    dict.fromkeys('“”„‟«»″〝〞〟「」『』"‘’‚‛‹›′´ʼʻʹ', "'")
+    | dict.fromkeys("‐‑‒–—―−⁃⸺⸻﹘﹣", "-")
+    | {"…": "..."}
+)
+
+
+@lru_cache(maxsize=1024)
+def tokens_of(text: str, *, joins_lines: bool = False) -> Tokens:
+    """The tokens of a text. ``joins_lines``: a hyphen at the end of a line divides a word."""
+    found, spans = [], []
+    for match in _PATTERNS[joins_lines].finditer(text):
+        if match["skipped"] is None and (token := _canonical(match[0])):
+            found.append(token)
+            spans.append(match.span())
+    starts = [*accumulate((len(token) + 1 for token in found), initial=1)]
+    return Tokens(f" {' '.join(found)} ", spans, starts)
+
+
+@lru_cache(maxsize=16_384)
+def _canonical(token: str) -> str:
+    if token.isascii() and token.isalnum():
+        return token
+    token = _REMOVED.sub("", token) if len(token) > 1 else token
+    if token[:2] == "--":
+        return "-"
+    composed = unicodedata.normalize("NFC", token)
+    normal = unicodedata.normalize("NFKC", composed)
+    # Raised and circled figures, and fractions, stay as they are.
+    changes = [(a, b) for a, b in zip(composed, normal, strict=False) if a != b]
+    has_sense = any(
+        unicodedata.decomposition(a)[:2] in ("<s", "<c", "<f") and b.isdigit() for a, b in changes
+    )
+    return (composed if has_sense else normal).translate(_FORMS).replace(" ", "")
+
+
+# -- cuts ------------------------------------------------------------------------------------------
+#
+# 1. A word, a compound or a figure is not cut: not "safe" of "unsafe", not "5" of "1.5" or "5 MB".
+# 2. No negation, denial, condition or "only" governs the quote from the rest of its sentence: from
+#    the same clause before it, right after it, or at the end ("unless …"). The introduction of a
+#    list ("We never:") stands before its items. A question keeps its question mark. What the draft
+#    itself says around the quote is not left out.
+# 3. An ellipsis leaves out an aside between commas, dashes or parentheses, whole sentences, or the
+#    end of a sentence and whole sentences; never a word of the second rule.
+# The words of the second rule are English.
+
+_MAX_GAP = 400  # Characters that an ellipsis may leave out.
+_MAX_ASIDE = 12  # Words.
+_NEAR = 5  # Words before a quote in which a denial governs it.
+_CONDITIONS = frozenset("if unless except until till lest otherwise assuming supposing".split())
+_CONDITIONAL = _CONDITIONS | frozenset("when whenever once where while with for provided".split())
+_LIMITS = frozenset("some few most many several almost nearly less least but within".split())
+_DENIED = re.compile(
+    "reject|refus|den(?:y|ie)|doubt|prevent|prohibit|forb[iao]d|abandon|cancel|avoid|stop|fail|false"
+    "|wrong|incorrect|invalid|impossib|instead|unable|claim|alleg|limit"
+)
+_EXCEPTION = re.compile(
+    r"\b(?:(?:as|so) long as|other than|apart from|only|but (?:not|only|never)"
+    r"|provid(?:ed|ing) that\b|in case|subject to|yet to|far from|at (?:most|least)|up to)\b",
+    re.IGNORECASE,
+)
+_NO_NEGATION = re.compile(
+    r"\bnot (?:only|just)\b|\bno (?:doubt|matter)\b|\bwhether or not\b|\([^()]*\)|`+[^`]*`+",
+    re.IGNORECASE,
+)
+_JOINT = (
+    r"(?:[;()]|\s[—–-]\s|—"
+    r"|,\s*(?:and|but|so|yet|because|since|whereas|as|which|who|although|though)\b"
+)
+_CLAUSE_BEFORE = re.compile(rf".*{_JOINT}(?=[^,]*$))", re.IGNORECASE | re.DOTALL)
+_CLAUSE_AFTER = re.compile(r";|,\s*(?:and|so|which|who|whereas)\b", re.IGNORECASE)
+_ITEM = re.compile(r"[ \t]*(?:[-*•+]|\d+[.)])[ \t]+")
+_CUT_BEFORE = re.compile(r"[^\W_](?:[-‐‑/_'’])?\Z|\d[.,:]\Z")
+_SIGN_BEFORE = re.compile(r"(?:[±$€£¥<≤≥~≈] ?|[-−+#]|\d[-–/.,:])\Z")
+_CUT_AFTER = re.compile(r"[-‐‑/_'’]?[^\W_]")
+_FIGURE_AFTER = re.compile(
+    r"[.,:/–-]\d|\s?[%‰°′″'\"]|[²³⁰-⁹₀-₉]|\s+to [$€£]?\d"
+    r"|\s+(?:or (?:more|less|fewer|later|earlier)|at (?:most|least)|maximum|minimum|per)\b",
+    re.IGNORECASE,
+)
+_NOUN_AFTER = re.compile(r"\s?-?([^\W\d_]+)")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in lowercase, with straight apostrophes."""
+    return [word.lower().replace("’", "'") for word in WORD.findall(text)]
+
+
+def denies(word: str) -> bool:
+    """Whether a lowercase word is a negation."""
+    return word in NEGATIONS or word.endswith("n't")
+
+
+def is_figure(word: str) -> bool:
+    """Whether a lowercase word is a number."""
+    return word in NUMBER_WORDS or any(map(str.isdigit, word))
+
+
+def turns(word: str) -> bool:
+    """Whether a lowercase word denies, limits or sets a condition."""
+    closed = word in _CONDITIONS or word in _LIMITS or word in ("when", "only", "may", "might")
+    return closed or denies(word) or _DENIED.match(word) is not None
+
+
+def cut_problem(
+    content: str, parts: Sequence[tuple[int, int]], around: tuple[str, str] = ("", "")
+) -> str:
+    """Why a quote of these parts of a passage's text turns the sense, or nothing."""
+    problems = [_cut_word(content, *part) for part in parts]
+    problems += [_gap(content, end, start) for (_, end), (start, _) in pairwise(parts)]
+    problems.append(_cut_sentence(content, parts[0][0], parts[-1][1], *map(words_of, around)))
+    return next(filter(None, problems), "")
+
+
+def _cut_word(content: str, start: int, end: int) -> str:
+    before, after = content[max(0, start - 4) : start], content[end : end + 20]
+    first, last = content[start : start + 2], content[end - 1]
+    is_joint = first[0] in "-‐‑/_'’.,:" and first[1:].isalnum() and before[-1:].isalnum()
+    is_cut: object = is_joint or (first[0].isalnum() and _CUT_BEFORE.search(before))
+    is_cut = is_cut or (first[0].isdigit() and _SIGN_BEFORE.search(before))
+    is_cut = is_cut or (last.isalnum() and _CUT_AFTER.match(after))
+    ending = words_of(content[max(start, end - 40) : end])[-2:]
+    if not is_cut and last.isalnum() and any(map(is_figure, ending)):
+        noun = _NOUN_AFTER.match(after) if is_figure(ending[-1]) and ending[-1] != "one" else None
+        is_unit = noun and (noun[1] in ("am", "May") or noun[1].lower() not in ENGLISH)
+        is_cut = is_unit or _FIGURE_AFTER.match(after)
+    around = _excerpt(content[max(0, start - 20) : end + 20])
+    return f"The quote cuts a word or a figure of the passage: “{around}”." if is_cut else ""
+
+
+def _cut_sentence(
+    content: str, start: int, end: int, said_before: Sequence[str], said_after: Sequence[str]
+) -> str:
+    starts = sentence_starts(content)
+    first = starts[bisect_right(starts, start) - 1]
+    last = [*starts, len(content)][bisect_left(starts, end)]
+    before, after = content[first:start], content[end:last]
+    found = _governing(before)
+    if _ITEM.match(content, first):
+        found += [w for w in words_of(_introduction(content, first)) if denies(w) or w == "only"]
+    is_conditional = not _CONDITIONAL.isdisjoint({*said_before, *said_after})
+    is_denied = any(denies(w) or w in ("only", "just") or _DENIED.match(w) for w in said_before)
+    for word in found:
+        if not (is_conditional if word in _CONDITIONS else is_denied):
+            return f"The passage says “{word}” before it: “{_excerpt(before[-80:])} …”."
+    if "?" in after and words_of(before):
+        return "The passage asks this: its question mark is left out."
+    said = {*said_before, *said_after}
+    is_said = not said.isdisjoint(_CONDITIONS | {"only", "when"}) or any(map(denies, said_after))
+    following = after if words_of(after) else content[last : last + 80]
+    taken_back = re.match(r"\W*(?:except|unless|excluding|but not)\b", following, re.IGNORECASE)
+    if not is_said and (taken_back or _turned_after(after)):
+        return f"The passage continues: “… {_excerpt(following)}”."
+    return ""
+
+
+def _introduction(content: str, first: int) -> str:
+    """The lead-in or heading of the list that the item at ``first`` is in."""
+    for line in reversed(content[max(0, first - _MAX_GAP) : first].rstrip().split("\n")):
+        text = line.strip(" *_")
+        if text and not _ITEM.match(line):
+            return text if text.startswith("#") or text.endswith(":") else ""
+    return ""
+
+
+def _governing(before: str) -> list[str]:
+    """The words before a quote that turn it."""
+    plain = _NO_NEGATION.sub(" ", before)
+    clause = _CLAUSE_BEFORE.sub("", plain)
+    words = words_of(clause)
+    found = [word for word in words[-_NEAR:] if denies(word) or _DENIED.match(word)]
+    found += [word for word in words_of(plain[plain.rfind(";") + 1 :]) if word in _CONDITIONS]
+    found += [word for word in words[-2:] if word in _LIMITS]
+    return found + _EXCEPTION.findall(clause)
+
+
+def _turned_after(after: str) -> bool:
+    """Whether what follows a quote in its sentence turns it."""
+    remark = re.match(r"\s*\(([^()]*)\)", after)
+    clause = _CLAUSE_AFTER.split(_NO_NEGATION.sub(" ", after))[0]
+    head, _, contrast = clause.lower().partition("but ")
+    words = words_of(head)
+    return (
+        (remark is not None and any(map(turns, words_of(remark[1]))))
+        or any(word in _CONDITIONS for word in words)
+        or words[:1] in (["when"], ["whenever"], ["once"])
+        or _EXCEPTION.search(clause) is not None
+        or any(denies(word) or _DENIED.match(word) for word in words[:3])
+        or any(map(denies, words_of(contrast)))
+    )
+
+
+def _gap(content: str, start: int, end: int) -> str:
+    """Why an ellipsis must not leave out ``content[start:end]``, or nothing."""
+    gap = content[start:end].strip(" \n`*_")
+    starts = sentence_starts(content)
+    within = starts[bisect_right(starts, start) : bisect_right(starts, end)]
+    words = words_of(gap)
+    is_remark = gap[:1] == "(" and gap[-1:] == ")" and not set("()") & set(gap[1:-1])
+    opening = gap[:1] if gap[:1] in ",—–-" else content[:start].rstrip()[-1:]
+    closing = gap[-1:] if gap[-1:] in ",—–-" else content[end:].lstrip()[:1]
+    is_aside = (
+        opening + closing in (",,", "——", "––", "--")
+        and words[:1] not in (["and"], ["or"], ["nor"], ["so"], ["yet"])
+        and not set(",;:()") & set(gap.strip(" ,—–-"))
+    )
+    is_sound = (is_remark or is_aside) and len(words) <= _MAX_ASIDE
+    if within:
+        is_sound = not words_of(content[within[-1] : end])
+    turned = any(denies(w) or w in _CONDITIONS if is_remark else turns(w) for w in words)
+    turned = turned or bool(
+        _EXCEPTION.search(gap) or re.search(r"(?:^|\n)[ \t]*#|:\s*(?:\n|$)", gap)
+    )
+    if is_sound and words and len(gap) <= _MAX_GAP and not turned:
+        return ""
+    return f"The ellipsis leaves out “{_excerpt(gap)}”."
+
+
+def _excerpt(text: str) -> str:
+    return " ".join(text.split())[:120]

@@ -1,0 +1,320 @@
+"""Whether the words of a sentence, and its names, stand in the evidence. Pure.
+
+The measure is word overlap: a sentence is *covered* if at least half of its content words stand
+in three consecutive sentences of a passage. That does not mean that the passage supports it. A
+near copy of a passage's sentence that differs in a negation, a modal, a bound, a quantifier or an
+opposite (English) ``differs``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from rolebundle.contracts.documents import Passage
+from rolebundle.text.stop_words import ENGLISH
+from rolebundle.text.words import language_of, stem, stems_of
+from rolebundle.verification.draft import sentence_starts
+from rolebundle.verification.quotes import denies, tokens_of, words_of
+
+COVERED = 0.5
+"""The least share of a sentence's content words that must stand together."""
+MIN_WORDS = 3
+"""The least number of them, or all if there are fewer."""
+_WINDOW = 3
+
+
+class Match(NamedTuple):
+    """Where most of a sentence's content words stand together.
+
+    ``share`` is the part of them that stands there, ``words`` how many there are.
+    """
+
+    share: float
+    words: int
+    passage: Passage | None = None
+    text: str = ""
+    missing: tuple[str, ...] = ()
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether enough of them stand there."""
+        return self.share >= COVERED and self.share * self.words >= min(MIN_WORDS, self.words) > 0
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The stems of the content words of a text; pairs of letters in a script without spaces."""
+    return frozenset(stems_of(text, language_of(text, "en")).content)
+
+
+def best_match(text: str, passages: Sequence[Passage]) -> Match:
+    """The three consecutive sentences with the most content words of a text."""
+    nothing = Match(0.0, len(content_words(text)))
+    return max(_matches(text, passages), key=lambda match: match.share, default=nothing)
+
+
+def _matches(text: str, passages: Sequence[Passage]) -> Iterator[Match]:
+    """All windows of passages that have any of a text's content words."""
+    words = content_words(text)
+    for passage in passages:
+        head = _words_of_head(passage)
+        if words.isdisjoint(_words_of(passage.content) | head):
+            continue
+        for window, found in _windows(passage.content):
+            missing = words - found - head
+            if len(missing) < len(words):
+                share = 1 - len(missing) / len(words)
+                yield Match(share, len(words), passage, window, tuple(sorted(missing)))
+
+
+def _words_of_head(passage: Passage) -> frozenset[str]:
+    return _words_of("\n".join((passage.document.title, *passage.headings)))
+
+
+@lru_cache(maxsize=2048)
+def _words_of(text: str) -> frozenset[str]:
+    return content_words(text)
+
+
+@lru_cache(maxsize=1024)
+def _sentences_of(content: str) -> tuple[str, ...]:
+    return tuple(content[a:b] for a, b in pairwise((*sentence_starts(content), len(content))))
+
+
+@lru_cache(maxsize=1024)
+def _windows(content: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    sentences = _sentences_of(content)
+    words = [content_words(sentence) for sentence in sentences]
+    return tuple(
+        ("".join(sentences[at : at + _WINDOW]), frozenset().union(*words[at : at + _WINDOW]))
+        for at in range(max(1, len(sentences) - _WINDOW + 1))
+    )
+
+
+# -- near copies -----------------------------------------------------------------------------------
+
+_LIKE = 0.65
+"""The least share of a sentence's content words that a sentence has of which it is a near copy."""
+# The modals, quantifiers and bounds of a line exclude each other; those between bars do not.
+_OPERATORS = """
+    must shall required mandatory need needs has have | may can might could able optional optionally
+    all every each any always everyone both | some several sometimes occasionally few only just
+    least minimum | most maximum
+    before until | after since
+    more higher over above | less fewer lower under below
+"""
+_OPERATOR = {
+    word: (line, value)
+    for line, text in enumerate(_OPERATORS.strip().splitlines())
+    for value, words in enumerate(text.split("|"))
+    for word in words.split()
+}
+# Common opposites of English.
+_OPPOSITES = """
+    allow/deny allowed/forbidden permit/prohibit accept/reject add/remove increase/decrease
+    raise/lower enable/disable open/close start/stop begin/end include/exclude inclusive/exclusive
+    first/last high/low larger/smaller large/small longer/shorter long/short faster/slower fast/slow
+    same/different early/late earlier/later new/old up/down
+    internal/external inside/outside top/bottom strong/weak true/false succeed/fail pass/fail
+    keep/discard grow/shrink gain/lose upper/lower ascending/descending foreground/background
+    public/private required/optional manual/automatic manually/automatically full/empty
+    safe/dangerous easy/hard cheap/expensive good/bad better/worse best/worst many/few often/rarely
+    directly/indirectly permanent/temporary possible/impossible on/off
+    valid/invalid active/inactive compatible/incompatible visible/hidden synchronous/asynchronous
+    local/remote present/absent sufficient/insufficient complete/incomplete correct/incorrect
+    supported/dropped
+"""
+_OPPOSITE_OF: dict[str, set[str]] = {}
+for _pair in _OPPOSITES.split():
+    _one, _other = map(stem, _pair.split("/"))
+    _OPPOSITE_OF.setdefault(_one, set()).add(_other)
+    _OPPOSITE_OF.setdefault(_other, set()).add(_one)
+_IMPLICIT_DENIALS = frozenset(
+    "rather instead avoid avoids prevent prevents lack lacks hardly".split()
+)
+_CLAUSE = re.compile(r"\([^()]*\)|[;()—–]|\s-\s|,\s|\bbut\b")
+
+
+_Clause = tuple[dict[str, frozenset[tuple[int, int]]], int]
+"""The content words of a clause with the operators before each, and how often it denies."""
+
+
+@lru_cache(maxsize=4096)
+def _clauses(text: str) -> tuple[_Clause, ...]:
+    clauses = []
+    for clause in _CLAUSE.split(text):
+        words: dict[str, frozenset[tuple[int, int]]] = {}
+        operators: set[tuple[int, int]] = set()
+        denials = 0
+        for word in words_of(clause):
+            if denies(word) or word in _IMPLICIT_DENIALS:
+                operators ^= {(-1, 0)}
+                denials += 1
+            elif word in _OPERATOR:
+                operators.add(_OPERATOR[word])
+            elif word not in ENGLISH:
+                words[stem(word)] = words.get(stem(word), frozenset()) | operators
+                operators = set()
+        clauses.append((words, denials))
+    return tuple(clauses)
+
+
+def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, str] | None:
+    """The word in which a near copy of a passage's sentence turns its sense, or ``None``.
+
+    Returns:
+        What differs, the passage and its sentence.
+    """
+    own = _clauses(text)
+    words = frozenset[str]().union(*(words for words, _ in own))
+    if len(words) < MIN_WORDS or language_of(text, "en") != "en":
+        return None
+    stems = frozenset(map(stem, words_of(text)))
+    best: tuple[float, str, Passage, str] | None = None
+    for passage in passages:
+        for sentence in _sentences_of(passage.content):
+            clauses = [c for c in _clauses(sentence) if not words.isdisjoint(c[0])]
+            shared = words & frozenset[str]().union(*(theirs for theirs, _ in clauses))
+            if len(shared) < max(2, _LIKE * len(words) - 2) or "?" in sentence:
+                continue
+            theirs = frozenset(map(stem, words_of(sentence)))
+            turned = [
+                f'"{word}" for "{other}"'
+                for word in sorted(stems - theirs)
+                for other in _OPPOSITE_OF.get(word, ())
+                if other in theirs - stems
+            ]
+            share = (len(shared) + len(turned)) / len(words)
+            if share >= _LIKE and (best is None or share > best[0]):
+                found = _conflict(own, clauses, shared) or "".join(turned[:1])
+                best = share, found, passage, sentence.strip()
+    return best[1:] if best and best[1] else None
+
+
+def _conflict(own: Sequence[_Clause], theirs: Sequence[_Clause], shared: Iterable[str]) -> str:
+    """The first shared word before which the operators conflict, with them, or nothing."""
+    are_denied = sum(denials for _, denials in own) != sum(denials for _, denials in theirs)
+    for word in sorted(shared):
+        one, other = (
+            [words[word] for words, _ in clauses if word in words] for clauses in (own, theirs)
+        )
+        if are_denied and len({(-1, 0) in operators for operators in (*one, *other)}) > 1:
+            return f'"not" before "{word}"'
+        for line, value in frozenset().union(*one):
+            values = {v for operators in other for kind, v in operators if kind == line}
+            if line >= 0 and values and value not in values:
+                return f'another modal, bound or quantifier before "{word}"'
+    return ""
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+class Name(NamedTuple):
+    """A name in a text: its range, and whether it is an identifier."""
+
+    start: int
+    end: int
+    text: str
+    is_identifier: bool
+
+
+_CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_IDENTIFIER = re.compile(
+    r"(?<![\w/.-])(?:-{1,2}[a-z][\w-]+|[A-Za-z_~./]*[A-Za-z_][\w-]*(?:[./:=_]+[\w~-]+)+(?:\(\))?|\w+\(\)"
+    r"|[a-z]+[A-Z]\w*|[A-Z]+[a-z]+[A-Z]\w*|[A-Z]{2,}\d+|[A-Z]{2,}_\w+)(?![\w])"
+)
+_CODE_WORD = re.compile(r"[^\s()\[\]{},;\"'$]+")
+_CAPITALIZED = re.compile(r"(?<![\w`'’./-])[A-Z][\w-]*[a-z\d][\w-]*(?: (?:[A-Z][\w-]*|\d[\w.-]*))*")
+_STARTS = re.compile(r"(?:^|[.!?:|>(“\"*_—–#\n-])[\W_]*$")
+_CAPITALIZING = ("de", "lb")
+
+
+def names_in(text: str) -> Iterator[Name]:
+    """The identifiers and the capitalized names of a text that do not begin a sentence.
+
+    Languages that capitalize nouns have identifiers only.
+    """
+    patterns = [(_IDENTIFIER, True), (_CAPITALIZED, False)]
+    if language_of(text, "en") in _CAPITALIZING:
+        patterns.pop()
+    taken: list[tuple[int, int]] = []
+    for match in _CODE.finditer(text):
+        taken.append(match.span())
+        if any(map(str.isalpha, match[2])):
+            yield Name(*match.span(2), match[2], True)
+    for pattern, is_identifier in patterns:
+        for match in pattern.finditer(text):
+            start, end = match.span()
+            if any(first < end and start < last for first, last in taken):
+                continue
+            if not is_identifier and _STARTS.search(text[:start]):
+                continue
+            taken.append((start, end))
+            yield Name(start, end, match[0], is_identifier)
+
+
+def unknown_parts(name: Name, evidence: Sequence[Passage]) -> list[str]:
+    """The words of a name that stand nowhere in the evidence."""
+    parts = re.split(r"[\s()./,:\[\]{}'\"]+", name.text)
+    known = [_line_of(passage) for passage in evidence]
+    return [
+        part for part in parts
+        if sum(map(str.isalpha, part)) > 1 and not any(_stands_in(part, line) for line in known)
+    ]  # fmt: skip
+
+
+def _stands_in(part: str, line: str) -> bool:
+    token = tokens_of(part).line.lower()
+    return token in line or f"{token.rstrip().removesuffix('s')} " in line
+
+
+@lru_cache(maxsize=1024)
+def _line_of(passage: Passage) -> str:
+    own = passage.document.title, *passage.headings, passage.path.replace("/", " "), passage.content
+    return tokens_of("\n".join(own)).line.lower()
+
+
+def replaced_name(name: Name, text: str, passages: Sequence[Passage]) -> tuple[str, Passage] | None:
+    """The identifier of a passage that another one replaces in a like sentence, or ``None``.
+
+    The sentence without the identifier must be covered, and have at least four content words. The
+    other one has the same kinds of characters, and is not in the sentence.
+    """
+    found: list[tuple[float, str, Passage]] = []
+    rest = f"{text[: name.start]} {text[name.end :]}"
+    for match in _matches(rest, passages) if name.is_identifier else ():
+        if match.passage is None or not match.is_covered or match.words <= MIN_WORDS:
+            continue
+        for other in names_in(match.text):
+            is_like = other.is_identifier and _shape(other.text) == _shape(name.text)
+            if is_like and other.text not in text:
+                found.append((match.share, other.text, match.passage))
+    return max(found, key=lambda f: f[0])[1:] if found else None
+
+
+def changed_word(line: str, passages: Sequence[Passage]) -> tuple[Name, str, Passage] | None:
+    """The one word in which a line of code differs from a line of a passage, and what is there."""
+    words = [*_CODE_WORD.finditer(line)]
+    for passage in passages if len(words) > 1 else ():
+        for other in passage.content.splitlines():
+            theirs = _CODE_WORD.findall(other)
+            changed = [
+                at for at, word in enumerate(words) if at < len(theirs) and word[0] != theirs[at]
+            ]
+            if len(theirs) == len(words) and len(changed) == 1:
+                word = words[changed[0]]
+                if any(map(str.isalpha, word[0])):
+                    return Name(*word.span(), word[0], True), theirs[changed[0]], passage
+    return None
+
+
+def _shape(name: str) -> str:
+    """The kinds of a name's characters: ``Aa`` for "Value", ``A_A`` for "MAX_SIZE"."""
+    kinds = "".join(
+        "0" if c.isdigit() else "A" if c.isupper() else "a" if c.isalpha() else c for c in name
+    )
+    return re.sub(r"(.)\1+", r"\1", kinds)

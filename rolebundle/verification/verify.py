@@ -1,0 +1,317 @@
+"""Verify a draft: its quotes, citations, figures, names and sentences against passages.
+
+draft ─▶ parse ─▶ sentences ─┐
+bundle, ids or corpus ───────┴▶ checks ─▶ findings ─▶ verdict, validated draft
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from time import monotonic
+
+from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.verification import (
+    CheckedPassage,
+    CheckName,
+    Finding,
+    FindingCode,
+    JudgeOpinion,
+    Span,
+    Verdict,
+    Verification,
+    VerifyRequest,
+)
+from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.storage.check import verify_passages
+from rolebundle.storage.corpus import Corpus
+from rolebundle.text.words import counted
+from rolebundle.verification.draft import Sentence, parse_draft
+from rolebundle.verification.evidence import Evidence, check_citation, titled
+from rolebundle.verification.figures import check_figures
+from rolebundle.verification.findings import (
+    check_confidential,
+    check_sources,
+    finding,
+    shortened,
+    validated_draft,
+    without_confidential,
+)
+from rolebundle.verification.judge import Judge, opinion_findings
+from rolebundle.verification.quotes import check_quote, is_term, words_of
+from rolebundle.verification.sentences import (
+    best_match,
+    changed_word,
+    difference,
+    names_in,
+    replaced_name,
+    unknown_parts,
+)
+
+DEFAULT_REQUIRED = frozenset(("quotes", "citations", "figures", "names"))
+DEFAULT_SECONDS = 45.0
+"""For the checks, if the request has no deadline: many callers wait 60 seconds."""
+_ALWAYS = frozenset(("sources", "publish", "deadline"))
+_COUNTED: dict[CheckName, str] = {
+    "quotes": "quote", "citations": "citation", "figures": "figure", "names": "name",
+}  # fmt: skip
+_UNCHECKED = ("unchecked_language", "unknown_name", "uncovered", "differs")
+
+
+def verify(
+    corpus: Corpus, request: VerifyRequest, resolved: ResolvedRequest, judge: Judge | None = None
+) -> Verification:
+    """Check a draft.
+
+    Args:
+        corpus: an open corpus, as the agent may see it; it is only read.
+        request: the draft, and what it is checked against.
+        resolved: role, time and purpose of the request.
+        judge: gives an opinion on covered sentences; ``None`` for none.
+
+    Raises:
+        UsageError: ``bundle_malformed``.
+        Interrupted: the deadline has passed.
+        CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
+    """
+    required = DEFAULT_REQUIRED if request.require is None else frozenset[str](request.require)
+    required |= {"coverage"} if request.publish else frozenset()
+    end = None if request.deadline_ms else monotonic() + DEFAULT_SECONDS
+    passages: dict[str, Passage] = {}
+    with corpus.reading():
+        sentences = parse_draft(request.draft)
+        evidence = Evidence(corpus, request, resolved)
+        findings = [*evidence.findings]
+        for number, sentence in enumerate(sentences):
+            corpus.raise_if_interrupted()
+            if end is not None and monotonic() > end:
+                findings.append(_not_checked(request.draft, sentences, number))
+                break
+            checker = SentenceCheck(sentence, evidence)
+            findings += checker.findings()
+            passages |= checker.passages
+        named = {f.chunk_id for f in findings}
+        passages = {name: passage for name, passage in passages.items() if name in named}
+        verify_passages(corpus, [passage.rowid for passage in passages.values()])
+    findings += check_sources(findings, passages, resolved, publish=request.publish)
+    if request.publish:
+        findings += check_confidential(request.draft)
+    opinions, problem = list[JudgeOpinion](), ""
+    if judge is not None:
+        covered = [f for f in findings if f.code == "covered"]
+        opinions, problem = judge.opinions(
+            request.draft, covered, passages, corpus.raise_if_interrupted
+        )
+    findings += opinion_findings(opinions, request.draft)
+    if "judge" in required and (judge is None or problem):
+        note = problem or "the judge is required, and there is none"
+        remedy = "Name a judge in $ROLEBUNDLE_JUDGE, or do not require it."
+        findings.append(finding("not_checked", 0, 0, note=note, check="judge", remedy=remedy))
+    findings = [
+        f if f.check in required | _ALWAYS else f.model_copy(update={"fails": False})
+        for f in sorted(findings, key=lambda f: (f.span.start, f.span.end))
+    ]
+    findings = without_confidential(findings)
+    verdict, message = _verdict(sentences, evidence, findings, required)
+    return Verification(
+        verdict=verdict,
+        message=message,
+        counts=dict(Counter(f.code for f in findings)),
+        findings=findings,
+        uncited_sentences=[
+            Span(start=s.start, end=s.end) for s in sentences if s.has_content and not s.citations
+        ],
+        validated_draft=validated_draft(request.draft, sentences, findings, redact=request.redact),
+        passages=[
+            CheckedPassage(number=number, chunk_id=passage.chunk_id, locator=passage.locator)
+            for number, passage in evidence.numbers.items()
+        ],
+        judge=judge.name if judge else None,
+        judge_problem=problem or None,
+        opinions=opinions,
+    )
+
+
+class SentenceCheck:
+    """The checks of one sentence."""
+
+    def __init__(self, sentence: Sentence, evidence: Evidence) -> None:
+        self._sentence, self._start = sentence, sentence.start
+        self._prose, self._text = sentence.prose(), sentence.prose(with_quotes=True)
+        is_code = sentence.kind == "code"
+        quoted = [sentence.text[a - self._start : b - self._start] for a, b in sentence.quotes]
+        is_checked = sentence.has_content or is_code or quoted or sentence.citations
+        self._all = evidence.candidates([self._text, *quoted] if is_checked else [])
+        self._named = [(c, evidence.named_by(c, self._all)) for c in sentence.citations]
+        self._cited = [passage for _, named in self._named for passage in named]
+        if quoted and not sentence.citations:
+            self._cited = titled(self._prose, self._all)
+        self.passages = {p.chunk_id: p for p in (*self._all, *self._cited)}
+        self._all = [*self.passages.values()]
+
+    def findings(self) -> Iterator[Finding]:
+        """What all checks found, in any order."""
+        if self._sentence.kind == "code":
+            yield from self._code()
+            return
+        yield from self._citations()
+        yield from self._quotes()
+        figures = [*self._figures()]
+        yield from figures
+        yield from self._names([finding.span for finding in figures])
+        if self._sentence.has_content:
+            yield from self._statement()
+
+    def _finding(
+        self, code: FindingCode, start: int, end: int, passage: Passage | None = None,
+        note: str = "", true_text: str = "", *, is_own: bool = False,
+    ) -> Finding:  # fmt: skip
+        """A finding on a range of the draft; one on an expression of the author's own holds."""
+        more: dict[str, object] = {"true_text": shortened(true_text) or None}
+        if code in ("wrong_place", "misattributed", "should_cite") and passage:
+            more["remedy"] = f"Cite {passage.locator}, if that is meant."
+        if is_own:
+            more |= {"fails": False, "remedy": None}
+        text = self._sentence.text[start - self._start : end - self._start]
+        return finding(code, start, end, text, passage, note, **more)
+
+    def _citations(self) -> Iterator[Finding]:
+        segment, position = "", 0
+        for citation, named in self._named:
+            own = self._text[position : citation.start - self._start]
+            segment, position = (
+                own if words_of(own) else segment or self._text,
+                citation.end - self._start,
+            )
+            prose = segment if self._sentence.has_content else ""
+            code, passage, note = check_citation(citation, prose, named, self._all)
+            yield self._finding(code, citation.start, citation.end, passage, note)
+
+    def _quotes(self) -> Iterator[Finding]:
+        text, last = self._sentence.text, -1
+        for start, end in self._sentence.quotes:
+            first, stop = start - self._start, end - self._start
+            around = self._prose[:first], self._prose[stop:]
+            code, passage, true_text, note = check_quote(
+                text[first:stop], self._all, self._cited, around
+            )
+            # Two quotes side by side are one that was divided.
+            is_alone = last < 0 or any(c.isalnum() or c in ",;/|" for c in text[last:first])
+            is_own = is_alone and is_term(text[first:stop])
+            is_own = is_own and (code == "misattributed" or not self._cited)
+            if code == "misattributed":  # What is wrong may be the citation.
+                stop = max([stop, *(c.end - self._start for c in self._sentence.citations)])
+            last = end - self._start
+            yield self._finding(
+                code, start, stop + self._start, passage, note, true_text, is_own=is_own
+            )
+
+    def _figures(self) -> Iterator[Finding]:
+        head = f"{self._sentence.header}\n" if self._sentence.kind == "row" else ""
+        likely = best_match(self._text, self._all)
+        own = self._cited or ([likely.passage] if likely.passage and likely.is_covered else [])
+        cited, evidence = ([_text_of(p) for p in passages] for passages in (own, self._all))
+        for check in check_figures(head + self._prose, cited, evidence):
+            if check.start >= len(head):
+                place = self._start - len(head)
+                passage = None if check.passage is None else self._all[check.passage]
+                start, end = place + check.start, place + check.end
+                yield self._finding(check.outcome, start, end, passage, check.note, check.true_text)
+
+    def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
+        """What stands nowhere is a remark; an identifier in the place of another one fails."""
+        for name in names_in(self._prose) if self._all else ():
+            start, end = self._start + name.start, self._start + name.end
+            unknown = unknown_parts(name, self._all)
+            is_missing = unknown or (self._cited and unknown_parts(name, self._cited))
+            if not is_missing or any(f.start < end and start < f.end for f in figures):
+                continue
+            if found := replaced_name(name, self._prose, self._cited or self._all):
+                yield self._wrong_name(start, end, *found)
+            elif unknown:
+                note = f"the evidence does not have: {', '.join(unknown[:5])}"
+                yield self._finding("unknown_name", start, end, note=note)
+
+    def _code(self) -> Iterator[Finding]:
+        """The words of code that replace others in a like line, and stand nowhere."""
+        start = self._start
+        for line in self._sentence.text.splitlines(keepends=True):
+            changed = changed_word(line, self._all)
+            if changed and unknown_parts(changed[0], self._all):
+                name, true_name, passage = changed
+                first, last = start + name.start, start + name.end
+                yield self._wrong_name(first, last, true_name, passage)
+            start += len(line)
+
+    def _wrong_name(self, start: int, end: int, name: str, passage: Passage) -> Finding:
+        note = f"the passage does not have it; a similar sentence has {name}"
+        return self._finding("wrong_name", start, end, passage, note, name)
+
+    def _statement(self) -> Iterator[Finding]:
+        start, end = self._start, self._sentence.end
+        match = best_match(self._text, self._cited)
+        if not match.is_covered:
+            match = best_match(self._text, self._all)
+        if match.is_covered:
+            note = f"{match.share:.0%} of its content words stand together there"
+            yield self._finding("covered", start, end, match.passage, note, match.text)
+        elif match.words:
+            note = f"no passage says this; missing, among others: {', '.join(match.missing[:5])}"
+            yield self._finding("uncovered", start, end, note=note)
+        if found := difference(self._text, self._cited or self._all):
+            yield self._finding("differs", start, end, found[1], f"differs: {found[0]}", found[2])
+
+
+def _text_of(passage: Passage) -> str:
+    return "\n".join((passage.document.title, *passage.headings, passage.content))
+
+
+def _not_checked(text: str, sentences: Sequence[Sentence], first: int) -> Finding:
+    """The finding on the sentences from ``first`` on, for which there was no time."""
+    start, end = sentences[first].start, sentences[-1].end
+    share = f"{len(sentences) - first:,} of {len(sentences):,} sentences"
+    place = f"from line {text.count(chr(10), 0, start) + 1} to the end"
+    note = f"{share}, {place}, were not checked in {DEFAULT_SECONDS:.0f} s"
+    remedy = "Verify this part alone, or against a bundle; or set deadline_ms to a longer time."
+    return finding("not_checked", start, end, text[start:end], None, note, remedy=remedy)
+
+
+def _verdict(
+    sentences: Sequence[Sentence],
+    evidence: Evidence,
+    findings: Sequence[Finding],
+    required: frozenset[str],
+) -> tuple[Verdict, str]:
+    """The verdict, and what was checked in words."""
+    checked = [
+        f for f in findings if f.check in (*_COUNTED, "coverage") and f.code not in _UNCHECKED
+    ]
+    counts = Counter(f.check for f in checked)
+    counted_checks = [counted(counts[c], noun) for c, noun in _COUNTED.items() if counts[c]]
+    places = [f.span.start for f in checked if f.check in _COUNTED]
+    skipped = sum(
+        s.has_content and not any(s.start <= p < s.end for p in places) for s in sentences
+    )
+    rest = f"; {counted(skipped, 'sentence')} {'was' if skipped == 1 else 'were'} not checked"
+    rest = rest if skipped else ""
+    if failing := Counter(f.code for f in findings if f.fails):
+        named = ", ".join(f"{count} {code}" for code, count in failing.most_common(5))
+        return "failed", f"{named}; checked: {', '.join(counted_checks) or 'nothing'}{rest}"
+    if evidence.is_named and not evidence.passages:
+        return "nothing_to_check", "there is no passage to check the draft against; retrieve first"
+    covered = [f.span for f in findings if f.code == "covered"]
+    # In a whole corpus a number is soon found: it counts where the sentence is covered.
+    held = [
+        f
+        for f in checked
+        if f.check in required
+        and (
+            evidence.is_named
+            or f.check == "quotes"
+            or any(c.start <= f.span.start < c.end for c in covered)
+        )
+    ]
+    if not held:
+        about = "" if evidence.is_named or covered else "the corpus has no passage about it; "
+        return "nothing_to_check", f"{about}no quote, citation or figure was checked{rest}"
+    return "nothing_wrong_found", f"{', '.join(counted_checks)}{rest}"
