@@ -1,4 +1,4 @@
-"""The owner's functions on records: policy, quarantine, roots, marks, audit and targets of replicas."""
+"""The owner's functions on records: policy, quarantine, roots, marks, audit, replicas."""
 
 from __future__ import annotations
 

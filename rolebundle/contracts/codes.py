@@ -77,7 +77,7 @@ class Limitation(NamedTuple):
 
 
 class WarningRow(NamedTuple):
-    """What a warning means. Its condition is in ``retrieval/answer/warnings.py``.
+    """What a warning means. Its condition is in ``retrieval/warnings.py``.
 
     Attributes:
         advice: what a model should do.
