@@ -40,13 +40,9 @@ from rolebundle.retrieval.inspection import DocumentInspection, inspect_document
 from rolebundle.retrieval.listing import find_lines, list_documents, look_up_all
 from rolebundle.retrieval.lookup import ReferenceScope, chunk_ids_of, look_up, whereabouts
 from rolebundle.retrieval.why import explain, hidden_candidates, why_hidden, with_answer
-from rolebundle.status import corpus_status
-from rolebundle.verification.decisions import check_intent, list_decisions
-from rolebundle.verification.evidence import role_of_bundle
-from rolebundle.verification.memory import mark_as_agent, remember_as_agent
 from rolebundle.workspace import Workspace
 
-# Only a judge of drafts needs it.
+# What a `retrieve` does not need is imported by the methods that need it.
 if TYPE_CHECKING:
     from rolebundle.verification.judge import Judge
 
@@ -401,6 +397,8 @@ class Engine:
             StorageError: the audit is required, and the answer could not be recorded.
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
+        from rolebundle.verification.decisions import check_intent
+
         text = request.intent or request.command or ""
         reading = RetrievalRequest(
             task=text, role=request.role, agent=request.agent, rerank=NO_RERANK, now=now
@@ -430,6 +428,8 @@ class Engine:
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
+        from rolebundle.verification.decisions import list_decisions
+
         with self.access.call(agent):
             with self.access.open_view(agent) as (corpus, view):
                 records = list_decisions(corpus, datetime.now(UTC), view.decision_scopes)
@@ -446,6 +446,8 @@ class Engine:
                 instructions to a model.
             CorpusBusy, StorageError: the mark was not stored.
         """
+        from rolebundle.verification.memory import mark_as_agent
+
         with self.access.call(request.agent):
             return mark_as_agent(self.access, request)
 
@@ -509,6 +511,7 @@ class Engine:
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
+        from rolebundle.verification.evidence import role_of_bundle
         from rolebundle.verification.verify import verify
 
         role = request.role or role_of_bundle(request.bundle)
@@ -549,6 +552,8 @@ class Engine:
                 fact.
             CorpusBusy, StorageError: the fact was not stored.
         """
+        from rolebundle.verification.memory import remember_as_agent
+
         with self.access.call(request.agent):
             return remember_as_agent(self.access, request)
 
@@ -558,6 +563,8 @@ class Engine:
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
+        from rolebundle.status import corpus_status
+
         with (
             self.access.call(agent),
             self.access.open_view(agent, even_expired=True) as (corpus, _),

@@ -11,7 +11,6 @@ from time import perf_counter
 from typing import NamedTuple
 
 import apsw
-import sqlite_vec
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import seal
@@ -227,6 +226,8 @@ class Corpus(SqliteFile):
 
     def load_vectors(self) -> None:
         """Make sqlite-vec's functions and tables available on this connection."""
+        import sqlite_vec  # It imports numpy.
+
         if self._has_vectors:
             return
         with self._mapped_errors(), self._extensions_enabled():

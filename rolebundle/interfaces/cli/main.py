@@ -10,32 +10,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import version
 from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
-from platform import python_version
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from rolebundle.contracts.base import writable
-from rolebundle.embedding.static import MODEL
 from rolebundle.errors import FULL_ERRNOS, RolebundleError, StorageError, UsageError
-from rolebundle.storage.opening import latest_version
-from rolebundle.storage.sqlite import sqlite_version
-
-
-def version_text() -> str:
-    """The versions that a report of a fault needs; the first line names the program's own."""
-    return "\n".join(
-        (
-            f"rolebundle {version('rolebundle')}",
-            f"Python {python_version()}, SQLite {sqlite_version()}, apsw {version('apsw')}, "
-            f"sqlite-vec {version('sqlite-vec')}",
-            f"schema {latest_version()}, default model static:{MODEL}",
-        )
-    )
 
 
 class _Pipe(FileIO):
@@ -213,6 +195,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 def _version(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
     if is_set and not ctx.resilient_parsing:
+        from rolebundle.interfaces.cli.version import version_text
+
         click.echo(version_text())
         ctx.exit()
 
@@ -319,6 +303,8 @@ def _drop_output() -> None:
 
 
 def _print_error(message: str) -> None:
+    from rolebundle.contracts.base import writable  # It imports pydantic.
+
     # A file's name may hold bytes that are not valid text. If nobody reads standard error, the
     # exit code still tells what happened.
     with suppress(OSError):

@@ -14,15 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.progress import Progress as RichProgress
 
 from rolebundle.contracts.base import Contract, writable
 from rolebundle.errors import UsageError
@@ -103,6 +94,16 @@ class Bars:
 @contextmanager
 def progress_bar() -> Iterator[Bars]:
     """Draw bars on standard error until the end of the block, if that is a terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as RichProgress
+
     if sys.stderr is None or not sys.stderr.isatty():
         yield Bars()
         return

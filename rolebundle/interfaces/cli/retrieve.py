@@ -8,7 +8,6 @@ from typing import Any, BinaryIO
 import click
 
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.ingest.indexes import building_note
 from rolebundle.interfaces import render
 from rolebundle.interfaces.cli.options import Call, approvals_option, request_file_option, with_call
 from rolebundle.interfaces.cli.output import write_page
@@ -87,6 +86,8 @@ def retrieve(
 
 
 def _print_building(corpus: Corpus) -> None:
+    from rolebundle.ingest.indexes import building_note
+
     if len(all_indexes(corpus)) < 2:
         return
     # Imported here: most corpora have one index.
