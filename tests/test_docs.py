@@ -17,8 +17,8 @@ The language of a block says how it is checked:
     A file. Its first line is a comment with its name, under which later commands find it.
 ``json FILE``
     A file, under this name.
-``ini``, ``xml``
-    A file of another program, a unit of systemd or a property list, which is only parsed.
+``ini``
+    A unit of systemd, which is only parsed.
 
 Shown output is compared with these allowances, and no others:
 
@@ -35,7 +35,6 @@ from __future__ import annotations
 
 import json
 import os
-import plistlib
 import re
 import shlex
 import shutil
@@ -73,7 +72,7 @@ NOT_RUN = {
 
 OVERLAYS_VARIABLE = "ROLEBUNDLE_OVERLAYS"
 """Unset, because a reader has not set it."""
-LANGUAGES = frozenset({"sh", "python", "text", "json", "toml", "ini", "xml"})
+LANGUAGES = frozenset({"sh", "python", "text", "json", "toml", "ini"})
 SESSION_FILES = ("sample_corpus", "overlays", "docs", "examples")
 DOCUMENTS = sorted(
     path
@@ -169,7 +168,7 @@ def session_of(blocks: list[Block], folder: Path) -> list[Step]:
                 path = folder / language.removeprefix("json ")
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(block.text, encoding="utf-8")
-            case "ini" | "xml":
+            case "ini":
                 pass
             case _:
                 assert steps, f"{block.place}: shows the output of no command"
@@ -353,7 +352,6 @@ def test_files_can_be_parsed() -> None:
         "json": json.loads,
         "toml": tomllib.loads,
         "ini": ConfigParser(interpolation=None).read_string,
-        "xml": lambda text: plistlib.loads(text.encode()),
     }
     for block in all_blocks():
         if block.language in parsers:
