@@ -135,11 +135,7 @@ class Package:
 
     def read(self, name: str) -> bytes:
         """The content of a member; empty if there is none with this name."""
-        if name not in self:
-            return b""
-        self._kept = 0
-        with self._open(name) as file:
-            return b"".join(iter(file.read, b""))
+        return b"".join(self._chunks(name))
 
     def parse(self, name: str, *, is_lenient: bool = False) -> Any:
         """The root element of a member; an empty element if there is none with this name.
@@ -159,12 +155,13 @@ class Package:
         The caller passes the elements that it has read to :meth:`release`, so that the tree stays
         small. Only one member is streamed at a time.
         """
-        if name not in self:
-            return
-        with self._open(name) as file:
-            self._kept = 0
-            for _, element in etree.iterparse(file, tag=tags, **_PARSING):
+        parser = etree.XMLPullParser(("end",), tag=tags, **_PARSING)
+        for chunk in self._chunks(name):
+            parser.feed(chunk)
+            for _, element in parser.read_events():
                 yield element
+        if name in self:
+            parser.close()
 
     def release(self, element: Any) -> None:
         """Free an element of a stream that was read, and its siblings before it."""
@@ -190,52 +187,32 @@ class Package:
             if relation.get("TargetMode") != "External"
         }
 
-    def _open(self, name: str) -> _CountedFile:
-        info = self._members[name.lower()]
+    def _chunks(self, name: str) -> Iterator[bytes]:
+        """The content of a member in pieces; none if there is no member with this name.
+
+        Raises:
+            DocumentError: ``NAME_too_large`` or ``encrypted_NAME``.
+        """
+        self._kept = size = 0
+        info = self._members.get(name.lower())
+        if info is None:
+            return
         if info.flag_bits & 1:
             raise self.encrypted()
         if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
             raise ValueError(f"{name} is compressed in a way that its format does not have")
-        return _CountedFile(self, self._archive.open(info), info)
-
-    def count(self, size: int) -> None:
-        """Count bytes that were read.
-
-        Raises:
-            DocumentError: ``NAME_too_large``.
-        """
-        self._expanded += size
-        self._kept += size
-        if self._expanded > _MAX_EXPANDED:
-            raise self.too_large(f"it expands to more than {_MAX_EXPANDED:,} bytes")
-        if self._kept > _MAX_TREE:
-            raise self.too_large(f"one part of it has more than {_MAX_TREE:,} bytes")
-
-
-class _CountedFile:
-    """A member that is being read."""
-
-    def __init__(self, package: Package, file: Any, info: zipfile.ZipInfo) -> None:
-        self._package = package
-        self._file = file
-        self._size = 0
-        self._max_size = max(_MIN_RATIO_BYTES, info.compress_size * _MAX_RATIO)
-
-    def __enter__(self) -> _CountedFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def read(self, size: int = _READ_BYTES) -> bytes:
-        data: bytes = self._file.read(min(size, _READ_BYTES))
-        self._package.count(len(data))
-        if not self._size:
-            data = _STRICT.sub(_USUAL, data)
-        self._size += len(data)
-        if self._size > self._max_size:
-            raise self._package.too_large(f"a member expands more than {_MAX_RATIO} times")
-        return data
+        with self._archive.open(info) as file:
+            while data := file.read(_READ_BYTES):
+                self._expanded += len(data)
+                self._kept += len(data)
+                if self._expanded > _MAX_EXPANDED:
+                    raise self.too_large(f"it expands to more than {_MAX_EXPANDED:,} bytes")
+                if self._kept > _MAX_TREE:
+                    raise self.too_large(f"one part of it has more than {_MAX_TREE:,} bytes")
+                yield data if size else _STRICT.sub(_USUAL, data)
+                size += len(data)
+                if size > max(_MIN_RATIO_BYTES, info.compress_size * _MAX_RATIO):
+                    raise self.too_large(f"a member expands more than {_MAX_RATIO} times")
 
 
 def joined(folder: str, target: str) -> str:
