@@ -42,9 +42,6 @@ _HINT = (
     rb"(?i)hidden(?:[\s\v][^<>]*)?[=/>]|[\s\v\"'/]style[\s\v]*="
     rb"|bgcolor|popover|<(?:font|dialog|annotation|mphantom|datalist|canvas|audio|video)"
 )
-_STYLE_ELEMENT = re.compile(rb"<style([^>]*)>(.*?)(?:</style|\Z)", re.IGNORECASE | re.DOTALL)
-_MEDIA = re.compile(r"\bmedia\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))", re.IGNORECASE)
-_SHEET_HINT = rb"(?i)<style[\s>]"
 # Formulas carry their source beside what is shown, and media a text for browsers without them.
 _NEVER_SHOWN = ("annotation", "annotation-xml", "mphantom", "datalist", "canvas", "audio", "video")
 _CANDIDATES: Any = etree.XPath(
@@ -92,19 +89,13 @@ Sheets = tuple[tuple[str, str], ...]
 """Style sheets, each with its text and its media."""
 
 
-def hiding_sheets(source: bytes) -> Sheets:
-    """The style sheets in the source of a page, unless none of them can hide anything."""
-    if _byte_pattern(_SHEET_HINT).search(source) is None:
-        return ()
-    sheets = []
-    for attributes, css in _STYLE_ELEMENT.findall(source):
-        media = _MEDIA.search(attributes.decode("utf-8", "replace"))
-        value = next(filter(None, media.groups()), "") if media else ""
-        sheets.append((css.decode("utf-8", "replace"), value))
+def hiding_sheets(root: Any) -> Sheets:
+    """The style sheets of a page, unless none of them can hide anything."""
+    sheets = tuple((e.text or "", e.get("media") or "") for e in root.iter("style"))
     try:
-        return tuple(sheets) if _suspects(tuple(sheets)) else ()
+        return sheets if _suspects(sheets) else ()
     except UnreadableStyleError:
-        return tuple(sheets)
+        return sheets
 
 
 @lru_cache(maxsize=64)
@@ -292,39 +283,38 @@ class _Page:
 
     def _by_color(self, element: Any, declared: Declarations, level: int) -> Hiding | None:
         """Whether the text has the color of its background."""
-        text_color, owns_color = self._text_color(element, level)
-        background, owns_background = self._background(element, level)
+        text_color = self._text_color(element, level)
+        background = self._background(element, level)
         if text_color is None or background is None:
             return None
         distance = _distance(text_color, background)
         if distance > SIMILAR_COLOR or "text" in declared.get("background-clip", ""):
             return None  # Such a background has the shape of the letters.
         is_certain = distance <= SAME_COLOR and declared.get("text-shadow", "none") == "none"
-        if not (owns_color and owns_background) and text_color.alpha > 0:
-            is_certain = is_certain and not self._is_linked
-        return Hiding("white_text", "color", is_certain)
+        # A style sheet that is not here may change one of the colors.
+        return Hiding("white_text", "color", is_certain and not self._is_linked)
 
-    def _text_color(self, element: Any, level: int) -> tuple[Color | None, bool]:
-        """The text color of an element, and whether the element itself declares it."""
+    def _text_color(self, element: Any, level: int) -> Color | None:
+        """The text color of an element; ``None`` if it is not known."""
         for ancestor in (element, *element.iterancestors()):
             value = self._cascade(ancestor, level).get("color", "inherit")
             if value not in {"inherit", "currentcolor", "unset"}:
-                return color(value), ancestor is element
+                return color(value)
             if ancestor.tag == "a":
-                return None, False  # Browsers color links.
-        return (None if self._is_linked else BLACK), False
+                return None  # Browsers color links.
+        return None if self._is_linked else BLACK
 
-    def _background(self, element: Any, level: int) -> tuple[Color | None, bool]:
-        """The color behind an element, and whether the element itself declares it."""
+    def _background(self, element: Any, level: int) -> Color | None:
+        """The color behind an element; ``None`` if it is not known."""
         for ancestor in (element, *element.iterancestors()):
             declared = self._cascade(ancestor, level)
             if declared.get("background-image", "none") != "none":
-                return None, False
+                return None
             value = declared.get("background-color")
             background = color(value) if value is not None else None
             if value is not None and (background is None or background.alpha > 0):
-                return (background.over(WHITE) if background else None), ancestor is element
-        return WHITE, False
+                return background.over(WHITE) if background else None
+        return WHITE
 
     def _is_switched(self, element: Any) -> bool:
         """Whether people can show the element by a click."""
@@ -496,9 +486,10 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     found = () if is_message else (find(root) for find in _MAIN_PARTS)
     main = next((parts[0] for parts in found if len(parts) == 1), body)
     inferred = _head_metadata(root)
+    sheets = hiding_sheets(root)
     _empty_unread(main, source, is_whole=main is body and not is_message)
     fallbacks = list(main.iter("noscript"))
-    hidden = hidden_elements(root, main, source, hiding_sheets(source), fallbacks)
+    hidden = hidden_elements(root, main, source, sheets, fallbacks)
     parts = tuple(_hidden_parts(hidden, page)) if hidden else ()
     removed = [element for element, part in hidden if not part.is_kept]
     for element in removed:

@@ -272,10 +272,11 @@ _TOKEN = re.compile(
     r"|(?P<power>e[+-][0#]+)|(?P<literal>.)",
     re.IGNORECASE | re.DOTALL,
 )
-_MONTHS = (
-    "January February March April May June July August September October November December"
-).split()
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+# Of a date's parts, what strftime() writes: by their letters, else by the first one.
+_DATE_PARTS = {
+    **{"y": "%y", "yyy": "%Y", "yyyy": "%Y", "m": "%m", "mmm": "%b", "mmmm": "%B"},
+    **{"d": "%d", "ddd": "%a", "dddd": "%A", "h": "%H", "s": "%S"},
+}
 _MAX_DAY = 2_958_466  # the end of the year 9999
 _TIMES = frozenset(("date", "elapsed"))
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
@@ -378,22 +379,14 @@ def _date(value: float, tokens: Sequence[tuple[str, str]], is_1904: bool) -> str
         elif kind == "date":
             # An ``m`` stands for minutes after hours and before seconds.
             is_minute = words[at - 1 : at] == ["h"] or words[at + 1 : at + 2] == ["s"]
-            letter = "min" if is_minute and words[at] == "m" else words[at]
-            parts.append(_date_part(moment, letter, text, has_half))
+            form, point, fraction = text.lower().partition(".")
+            code = _DATE_PARTS.get(form) or _DATE_PARTS[form[0]]
+            code = {"%m": "%M" if is_minute else code, "%H": "%I" if has_half else code}.get(
+                code, code
+            )
+            written = f"{moment:{code}}"
+            parts.append(written if len(form) > 1 else written.lstrip("0") or "0")
+            parts.append(f".{moment.microsecond:06}"[: 1 + len(fraction)] if point else "")
         else:
             parts.append(("AM" if moment.hour < 12 else "PM") if kind == "half" else text)
     return "".join(parts).strip()
-
-
-def _date_part(moment: datetime, letter: str, text: str, has_half: bool) -> str:
-    form, point, fraction = text.partition(".")
-    width = len(form)
-    if letter == "y":
-        return f"{moment.year:04}" if width > 2 else f"{moment.year % 100:02}"
-    if letter in {"m", "d"} and width > 2:
-        name = _MONTHS[moment.month - 1] if letter == "m" else _DAYS[moment.weekday()]
-        return {3: name[:3], 5: name[:1]}.get(width, name)
-    hour = (moment.hour - 1) % 12 + 1 if has_half else moment.hour
-    numbers = {"m": moment.month, "d": moment.day, "h": hour, "min": moment.minute}
-    number = f"{numbers.get(letter, moment.second):0{min(width, 2)}}"
-    return number + (f".{moment.microsecond:06}"[: 1 + len(fraction)] if point else "")
