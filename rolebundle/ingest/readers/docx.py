@@ -225,7 +225,7 @@ class _Docx(Walk):
 
     def __init__(self, package: archive.Package) -> None:
         super().__init__(package)
-        self._main, self._properties = office.main_part(package, "word/document.xml", self.hidden)
+        self._main, self._properties = office.main_part(self, "word/document.xml")
         self.relations = package.relations(self._main)
         self._part_names = dict(reversed(self.relations.values()))
         root = self._part("styles")

@@ -154,7 +154,7 @@ class _Page:
         self._main = main
         self._around = [main, *main.iterancestors()]
         self._rules: dict[Any, list[Rule]] = defaultdict(list)
-        self._cascaded: dict[tuple[Any, int], Declarations] = {}
+        self._cascaded: dict[Any, dict[str, str]] = {}
         self._selected: dict[Any, None] = {}
         self._is_linked = bool(_LINKED(root))
         self._controlled = {value.lstrip("#") for value in " ".join(_CONTROLS(root)).split()}
@@ -236,39 +236,38 @@ class _Page:
 
     def _hiding(self, element: Any) -> Hiding | None:
         """How an element is hidden by its attributes and styles."""
-        way = self._hiding_at(element, 0)
-        rules = [rule.declared for rule in self._rules.get(element, ()) if rule.applies]
+        declared, way = self._cascade(element), self._at_rest(element)
+        unsure = [rule for rule in self._rules.get(element, ()) if rule.applies]
         if way is None:
-            way = self._hiding_at(element, 1) if rules else None
+            changed = dict(declared)
+            for rule in unsure:
+                changed.update(rule.declared if rule.applies == 1 else {})
+            way = hiding(changed) if unsure else None
             return way and way._replace(is_certain=False)
         names = COLOR_PROPERTIES if way.property == "color" else {way.property}
-        declared = self._cascade(element, 0)
         # It may be shown if a rule that does not always apply says anything else.
-        is_other = any(n in names and declared.get(n) != v for r in rules for n, v in r.items())
+        others = (item for rule in unsure for item in rule.declared.items())
+        is_other = any(name in names and declared.get(name) != value for name, value in others)
         return way._replace(is_certain=way.is_certain and not is_other)
 
-    def _hiding_at(self, element: Any, level: int) -> Hiding | None:
-        declared = self._cascade(element, level)
+    def _at_rest(self, element: Any) -> Hiding | None:
+        declared = self._cascade(element)
         way = hiding(declared)
         if (way is None or not way.is_certain) and not COLOR_PROPERTIES.isdisjoint(declared):
-            return self._by_color(element, declared, level) or way
+            return self._by_color(element, declared) or way
         return way
 
-    def _cascade(self, element: Any, level: int) -> Declarations:
-        """The declarations that win among the rules that apply up to this level."""
-        if (element, level) not in self._cascaded:
+    def _cascade(self, element: Any) -> Declarations:
+        """The declarations that win among the attributes and the rules that always apply."""
+        if element not in self._cascaded:
             normal, important = style_layers(element.get("style") or "")
-            rules = [r for r in self._rules.get(element, ()) if r.applies <= level]
-            declared = _by_attributes(element)
-            for layer in (
-                *(rule.normal for rule in rules),
-                normal,
-                *(rule.important for rule in rules),
-                important,
-            ):
+            rules = [rule for rule in self._rules.get(element, ()) if not rule.applies]
+            layers = [*(rule.normal for rule in rules), normal]
+            layers += [*(rule.important for rule in rules), important]
+            self._cascaded[element] = declared = _by_attributes(element)
+            for layer in layers:
                 declared.update(layer)
-            self._cascaded[element, level] = declared
-        return self._cascaded[element, level]
+        return self._cascaded[element]
 
     def _shown_inside(self, element: Any, name: str) -> set[Any]:
         """The descendants that have their own value of an inherited property and may be shown."""
@@ -278,13 +277,13 @@ class _Page:
         return {
             inside
             for inside in element.iterdescendants("*")
-            if not names.isdisjoint(self._cascade(inside, 0)) and self._hiding(inside) is None
+            if not names.isdisjoint(self._cascade(inside)) and self._hiding(inside) is None
         }
 
-    def _by_color(self, element: Any, declared: Declarations, level: int) -> Hiding | None:
+    def _by_color(self, element: Any, declared: Declarations) -> Hiding | None:
         """Whether the text has the color of its background."""
-        text_color = self._text_color(element, level)
-        background = self._background(element, level)
+        text_color = self._text_color(element)
+        background = self._background(element)
         if text_color is None or background is None:
             return None
         distance = _distance(text_color, background)
@@ -294,20 +293,20 @@ class _Page:
         # A style sheet that is not here may change one of the colors.
         return Hiding("white_text", "color", is_certain and not self._is_linked)
 
-    def _text_color(self, element: Any, level: int) -> Color | None:
+    def _text_color(self, element: Any) -> Color | None:
         """The text color of an element; ``None`` if it is not known."""
         for ancestor in (element, *element.iterancestors()):
-            value = self._cascade(ancestor, level).get("color", "inherit")
+            value = self._cascade(ancestor).get("color", "inherit")
             if value not in {"inherit", "currentcolor", "unset"}:
                 return color(value)
             if ancestor.tag == "a":
                 return None  # Browsers color links.
         return None if self._is_linked else BLACK
 
-    def _background(self, element: Any, level: int) -> Color | None:
+    def _background(self, element: Any) -> Color | None:
         """The color behind an element; ``None`` if it is not known."""
         for ancestor in (element, *element.iterancestors()):
-            declared = self._cascade(ancestor, level)
+            declared = self._cascade(ancestor)
             if declared.get("background-image", "none") != "none":
                 return None
             value = declared.get("background-color")

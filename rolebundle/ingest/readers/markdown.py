@@ -542,7 +542,7 @@ def _with_titles(parts: Sequence[_Part]) -> Iterator[_Part]:
 
 # -- ipynb --
 #
-# Jupyter notebooks of the formats 3 and 4: the cells as people wrote them, without outputs.
+# Jupyter notebooks of format 4: the cells as people wrote them, without outputs.
 
 
 # Tags and settings with which a notebook is shown without the source of a cell.
@@ -559,13 +559,11 @@ def _read_notebook(data: bytes, path: str, _options: ReaderOptions) -> Iterable[
     file = open_text(data, path)
     text = "\n".join(file.lines)
     notebook = _parsed(text, path)
-    sheets = filter(_is_object, _list(notebook, "worksheets"))
-    cells = [cell for owner in (notebook, *sheets) for cell in _list(owner, "cells")]
     blocks: list[Block] = []
     hidden: list[HiddenPart] = []
     index = LineIndex(text)
-    for number, cell in enumerate(cells, 1):
-        if _is_object(cell):
+    for number, cell in enumerate(_list(notebook, "cells"), 1):
+        if isinstance(cell, dict):
             blocks += _cell(cell, number, index, max(1, len(file.lines)), hidden)
     metadata = _object(notebook, "metadata")
     heading = next((block.heading for block in blocks if block.heading), "")
@@ -591,7 +589,7 @@ def _parsed(text: str, path: str) -> Mapping[str, Any]:
         except NotStrictError:
             # Outputs may contain NaN, which Jupyter writes. Without offsets, lines are not known.
             value = json.loads(text)
-        if isinstance(value, dict) and ("cells" in value or "worksheets" in value):
+        if isinstance(value, dict) and "cells" in value:
             return value
     except (ValueError, RecursionError) as error:
         detail = error
@@ -606,8 +604,7 @@ def _cell(
     cell: Mapping[str, Any], number: int, index: LineIndex, last: int, hidden: list[HiddenPart]
 ) -> Iterator[Block]:
     """The blocks of a cell. What it hides is added to ``hidden``."""
-    key = "source" if "source" in cell else "input"
-    source = cell.get(key)
+    source = cell.get("source")
     pieces = source if isinstance(source, list) else [source]
     texts = [clean(piece)[0] for piece in pieces if isinstance(piece, str)]
     lines = split_lines("".join(texts))
@@ -616,7 +613,7 @@ def _cell(
         return
     first, end = 1, last
     if isinstance(cell, LocatedObject):
-        first, end = (index.line(at) for at in cell.spans[key])
+        first, end = (index.line(at) for at in cell.spans["source"])
     # Jupyter writes one string per line, and each on a line of its own.
     is_aligned = len(lines) == len(texts) == end - first - 1
     kind = cell.get("cell_type")
@@ -626,15 +623,8 @@ def _cell(
         hidden += (part._replace(start=0, end=0) for part in parts)
     else:
         text = "\n".join(lines[filled[0] : filled[-1] + 1])
-        block = Block(
-            "code" if kind == "code" else "paragraph", text, filled[0] + 1, filled[-1] + 1
-        )
-        if kind == "heading":
-            level = cell.get("level")
-            level = level if isinstance(level, int) and 1 <= level <= 6 else 1
-            words = plain_words(" ".join(text.split()))
-            block = block._replace(kind="heading", level=level, heading=words)
-        blocks = (block,)
+        block_kind: BlockKind = "code" if kind == "code" else "paragraph"
+        blocks = (Block(block_kind, text, filled[0] + 1, filled[-1] + 1),)
     if _is_hidden(_object(cell, "metadata")):
         text = "\n".join(block.text for block in blocks)
         hidden.append(HiddenPart("invisible_element", text, is_kept=True))
@@ -654,10 +644,6 @@ def _is_hidden(metadata: Mapping[str, Any]) -> bool:
     return not _HIDING_TAGS.isdisjoint(tags) or any(
         owner.get(key) is True for owner in settings for key in _HIDING_KEYS
     )
-
-
-def _is_object(value: object) -> bool:
-    return isinstance(value, dict)
 
 
 def _object(owner: Mapping[str, Any], key: str) -> Mapping[str, Any]:

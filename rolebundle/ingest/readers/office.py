@@ -315,7 +315,8 @@ class TextBlocks:
         self._kind: BlockKind | None = None
         self._pending: list[str] = []
         self._anchor = self._header = ""
-        self._chars = self._replaced = 0
+        self._chars = self._replaced = self._hidden_chars = 0
+        self._hidden: dict[tuple[str, bool, bool], list[str]] = {}
 
     def heading(self, text: str, level: int, anchor: str = "", *, is_title: bool = True) -> None:
         """Add a heading; white space is collapsed.
@@ -379,14 +380,26 @@ class TextBlocks:
         self.add("table", "\n".join(lines), anchor, lines[0] if len(lines) > 1 else "")
         self.end_block()
 
-    def document(
-        self, properties: Mapping[str, Any], hidden: HiddenTexts, notes: Iterable[str] = ()
-    ) -> ParsedDocument:
+    def hide(self, kind: str, text: str, *, is_usual: bool = False, is_kept: bool = False) -> None:
+        """Add a hidden text.
+
+        Args:
+            kind: the kind of the finding.
+            text: the text.
+            is_usual: whether ordinary documents have such parts; those of some kinds are usual.
+            is_kept: whether the text stays in the document, because people may see it.
+        """
+        words = text.split()
+        self._hidden_chars += len(text)
+        if words and self._hidden_chars <= _MAX_HIDDEN_CHARS:
+            key = kind, is_usual or kind in _USUAL_KINDS, is_kept
+            self._hidden.setdefault(key, []).append(" ".join(words))
+
+    def document(self, properties: Mapping[str, Any], notes: Iterable[str] = ()) -> ParsedDocument:
         """The document with all blocks.
 
         Args:
             properties: metadata that the document stores about itself.
-            hidden: its hidden texts.
             notes: what was left out, for the report.
         """
         self.end_block()
@@ -398,8 +411,19 @@ class TextBlocks:
             inferred=inferred,
             lines=self._lines,
             notes=(*cleaned_note(self._replaced), *notes),
-            hidden=hidden.parts(),
+            hidden=tuple(self._hidden_parts()),
         )
+
+    def _hidden_parts(self) -> Iterator[HiddenPart]:
+        """The hidden texts of each kind as few parts, which the scan searches one by one."""
+        for (kind, is_usual, is_kept), texts in self._hidden.items():
+            joined = "\n".join(texts)
+            is_labelled = (
+                not is_usual and len(joined.split(None, _MIN_LABELLED_WORDS)) >= _MIN_LABELLED_WORDS
+            )
+            for start in range(0, len(joined), _MAX_PART_CHARS):
+                text = joined[start : start + _MAX_PART_CHARS]
+                yield HiddenPart(kind, text, is_labelled=is_labelled, is_kept=is_kept)
 
     def _count(self, chars: int) -> None:
         self._chars += chars + _CHARS_OF_BLOCK
@@ -445,42 +469,6 @@ def hidden_kind(text_color: Color | None, background: Color | None, size: float 
         return ""
     behind = background.over(WHITE)
     return "white_text" if text_color.over(behind).distance(behind) <= SAME_COLOR else ""
-
-
-class HiddenTexts:
-    """Collects what a document hides, by kind."""
-
-    def __init__(self) -> None:
-        self._texts: dict[tuple[str, bool, bool], list[str]] = {}
-        self._chars = 0
-
-    def add(self, kind: str, text: str, *, is_usual: bool = False, is_kept: bool = False) -> None:
-        """Add a hidden text.
-
-        Args:
-            kind: the kind of the finding.
-            text: the text.
-            is_usual: whether ordinary documents have such parts; those of some kinds are usual.
-            is_kept: whether the text stays in the document, because people may see it.
-        """
-        words = text.split()
-        self._chars += len(text)
-        if words and self._chars <= _MAX_HIDDEN_CHARS:
-            key = kind, is_usual or kind in _USUAL_KINDS, is_kept
-            self._texts.setdefault(key, []).append(" ".join(words))
-
-    def parts(self) -> tuple[HiddenPart, ...]:
-        """The hidden texts of each kind as few parts, which the scan searches one by one."""
-        parts = []
-        for (kind, is_usual, is_kept), texts in self._texts.items():
-            joined = "\n".join(texts)
-            is_labelled = (
-                not is_usual and len(joined.split(None, _MIN_LABELLED_WORDS)) >= _MIN_LABELLED_WORDS
-            )
-            for start in range(0, len(joined), _MAX_PART_CHARS):
-                text = joined[start : start + _MAX_PART_CHARS]
-                parts.append(HiddenPart(kind, text, is_labelled=is_labelled, is_kept=is_kept))
-        return tuple(parts)
 
 
 Look = Mapping[str, Any]
@@ -545,7 +533,6 @@ class Walk:
     def __init__(self, package: Package) -> None:
         self.package = package
         self.blocks = TextBlocks(package.too_large)
-        self.hidden = HiddenTexts()
         self.relations: Mapping[str, tuple[str, str]] = {}
         self.left_out = Counter[str]()
         self.top: Look = {}
@@ -670,7 +657,7 @@ class Walk:
     def document(self, properties: Mapping[str, Any]) -> ParsedDocument:
         """The document that was read."""
         notes = [f"{kind} left out: {count}" for kind, count in self.left_out.items() if count]
-        return self.blocks.document(properties, self.hidden, notes)
+        return self.blocks.document(properties, notes)
 
     # From elements to pieces
 
@@ -721,14 +708,14 @@ class Walk:
         background = look.get("fill", WHITE)
         kind = hides_all(look) or hidden_kind(look.get("color"), background, look.get("size"))
         if kind:
-            self.hidden.add(kind, text)
+            self.blocks.hide(kind, text)
         else:
             parts.append(_SPACE.sub(" ", text) if self.IS_MIXED else text)
 
     def note(self, note: Any, look: Look, parts: list[str]) -> None:
         """Add the number of a note, whose text follows the paragraph."""
         if kind := hides_all(look):
-            self.hidden.add(kind, all_text(note))
+            self.blocks.hide(kind, all_text(note))
         else:
             self._note_count += 1
             parts.append(f"[{self._note_count}]")
@@ -828,7 +815,7 @@ class Sheet:
         for cell in sorted(cells):
             hides = is_hidden or not self._is_shown or cell.column in self._hidden_columns
             (concealed if hides else shown).append(cell)
-        self._walk.hidden.add("hidden_cells", " | ".join(cell.text for cell in concealed))
+        self._walk.blocks.hide("hidden_cells", " | ".join(cell.text for cell in concealed))
         line = row_line(self._aligned(shown))
         if not line:
             return
@@ -974,7 +961,7 @@ def text_of(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
 def alt_text(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
     """An element with the description of a picture."""
     for key in ("descr", "title"):
-        walk.hidden.add("alt_text", element.get(key, ""))
+        walk.blocks.hide("alt_text", element.get(key, ""))
 
 
 def diagram(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
@@ -992,23 +979,23 @@ Theme = Mapping[str, Color]
 """The colors of a theme by their names, such as ``accent1``."""
 
 
-def main_part(package: Package, default: str, hidden: HiddenTexts) -> tuple[str, dict[str, Any]]:
+def main_part(walk: Walk, default: str) -> tuple[str, dict[str, Any]]:
     """The name of the main part, and the properties of the document.
 
     Args:
-        package: the file.
+        walk: the reader; it gets comments and properties that people define, which none shows.
         default: the usual name of the main part.
-        hidden: gets comments and properties that people define, which no reader shows.
 
     Raises:
         ValueError: there is no main part.
     """
+    package = walk.package
     kinds = dict(package.relations("").values())
     main = kinds.get("officeDocument", default)
     if main not in package:
         raise ValueError(f"it has no {main}")
     for name in filter(_UNSHOWN.search, package.names()):
-        hidden.add("comment", " ".join(package.parse(name).itertext()))
+        walk.blocks.hide("comment", " ".join(package.parse(name).itertext()))
     return main, properties_of(package.parse(kinds.get("core-properties", "docProps/core.xml")))
 
 

@@ -256,7 +256,7 @@ class _OpenDocument(Walk):
         self._pages += 1
         if self._look("drawing-page", element, _DRAW).get("hidden"):
             self.left_out["hidden slides"] += 1
-            self.hidden.add("hidden_slide", office.all_text(element))
+            self.blocks.hide("hidden_slide", office.all_text(element))
             return
         notes: list[str] = []
         shapes: list[tuple[bool, list[Piece]]] = []

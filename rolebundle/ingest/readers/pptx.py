@@ -50,7 +50,7 @@ class _Pptx(Walk):
 
     def read(self) -> ParsedDocument:
         """The document."""
-        main, properties = office.main_part(self.package, "ppt/presentation.xml", self.hidden)
+        main, properties = office.main_part(self, "ppt/presentation.xml")
         root, slides = self.package.parse(main), self.package.relations(main)
         size = root.find("{*}sldSz")
         width, height = (
@@ -75,7 +75,7 @@ class _Pptx(Walk):
         ]
         if root.get("show", "1") in {"0", "false"}:
             self.left_out["hidden slides"] += 1
-            self.hidden.add("hidden_slide", " ".join([office.all_text(root), *notes]))
+            self.blocks.hide("hidden_slide", " ".join([office.all_text(root), *notes]))
             return
         self._theme, background, boxes = self._layout(parts.get("slideLayout", ""))
         self._background = _background(root, self._theme, background)

@@ -59,7 +59,7 @@ class _Xlsx(Walk):
 
     def read(self) -> ParsedDocument:
         """The document."""
-        main, properties = office.main_part(self.package, "xl/workbook.xml", self.hidden)
+        main, properties = office.main_part(self, "xl/workbook.xml")
         root, relations = self.package.parse(main), self.package.relations(main)
         settings, parts = root.find(f"{_S}workbookPr"), dict(relations.values())
         self._is_1904 = settings is not None and settings.get("date1904") in _ON
@@ -94,7 +94,7 @@ class _Xlsx(Walk):
             text = "".join(t.text or "" for t in part.iter(f"{_S}t"))
             properties = part.find(f"{_S}rPr")
             if properties is not None and hidden_kind(None, None, self._font(properties)[1]):
-                self.hidden.add("invisible_element", text)
+                self.blocks.hide("invisible_element", text)
             elif local_name(part) != "rPh":
                 visible.append(text)
         return _unescaped("".join(visible))
@@ -177,7 +177,7 @@ class _Xlsx(Walk):
                 kind = "invisible_element"
             is_kept = kind == "white_text" and not has_fill and has_other_formats
             if kind:
-                self.hidden.add(kind, text, is_kept=is_kept)
+                self.blocks.hide(kind, text, is_kept=is_kept)
             if text and (not kind or is_kept) and column <= _MAX_COLUMNS:
                 yield Cell(column, text, is_text)
 
@@ -203,7 +203,7 @@ class _Xlsx(Walk):
             else shown_text(value, code)
         )
         if not shown:
-            self.hidden.add("invisible_element", value)
+            self.blocks.hide("invisible_element", value)
         return shown, not is_number and kind != "b"
 
     def _scan(self, name: str) -> tuple[bool, dict[int, list[tuple[int, int]]]]:
