@@ -8,7 +8,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from lxml import etree
 
@@ -63,7 +62,7 @@ def _document(package: Package) -> ParsedDocument:
             _chapter(package, name, labels.get(name, ""), blocks)
     missing = sum(name not in package for name in chapters)
     metadata = book.find("{*}metadata")
-    properties = properties_of(() if metadata is None else _renamed_date(metadata))
+    properties = properties_of(() if metadata is None else metadata)
     notes = [f"chapters that the book lacks: {missing}"] if missing else []
     return blocks.document(properties, notes)
 
@@ -77,17 +76,6 @@ def _main_member(package: Package) -> str:
     if not found:
         raise ValueError("it has no package document")
     return found
-
-
-def _renamed_date(metadata: Any) -> Iterator[Any]:
-    """The metadata elements, with the date of the last change under its short name."""
-    for element in metadata:
-        if local_name(element) != "meta":
-            yield element
-        elif element.get("property") == "dcterms:modified":
-            changed = etree.Element("modified")
-            changed.text = element.text
-            yield changed
 
 
 def _labels(package: Package, name: str) -> Iterator[tuple[str, str]]:

@@ -33,6 +33,7 @@ from rolebundle.ingest.readers.base import (
     is_blank,
     open_text,
     runs,
+    unique_key,
 )
 from rolebundle.ingest.readers.html import hidden_elements, hiding_sheets
 from rolebundle.scan.finding import HiddenPart
@@ -467,11 +468,7 @@ def _read_separated(
     parts = _boxed(list(_parts(file.lines, options.separator)))
     for title, ordinal, start, lines in _with_titles(parts):
         slug = _NOT_WORD.sub("-", title.lower()).strip("-") or str(ordinal)
-        key, number = slug, 1
-        while key in keys:
-            number += 1
-            key = f"{slug}-{number}"
-        keys.add(key)
+        key = unique_key(slug, keys)
         try:
             document = markdown_document(file, path, start, start + len(lines), key=key)
             yield _titled(document, title)

@@ -46,6 +46,8 @@ _ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
 _USUAL = rb"http://schemas.openxmlformats.org/\1/2006/\2"
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+ON = frozenset(("1", "true"))
+"""How an attribute says yes."""
 _PARSING: dict[str, Any] = {
     **dict.fromkeys(("remove_comments", "remove_pis", "no_network"), True),
     **dict.fromkeys(("resolve_entities", "load_dtd", "huge_tree", "collect_ids"), False),
@@ -255,8 +257,10 @@ def properties_of(root: Any) -> dict[str, Any]:
     """
     texts: dict[str, list[str]] = {}
     for element in root:
+        is_change = element.get("property") == "dcterms:modified"  # of an e-book
         if text := " ".join((element.text or "").split()):
-            texts.setdefault(local_name(element), []).append(text)
+            name = "modified" if is_change else local_name(element)
+            texts.setdefault(name, []).append(text)
     creators = texts.get("initial-creator") or texts.get("creator") or ()
     dates = (*texts.get("modified", ()), *texts.get("date", ()))
     found = {
@@ -491,6 +495,16 @@ _CODE_STYLES = frozenset(
 _CONTENTS = re.compile(r"toc \d|table of figures")
 _WORD = re.compile(r"[^\W\d_]{2}")
 _INHERITED_BY_BOXES = ("fill", "away")
+# The names of elements in all formats, without their namespaces.
+PARAGRAPHS = frozenset(("p", "h"))
+_TABLES = ("tbl", "table")
+_BLOCKS = PARAGRAPHS | {"list", *_TABLES}
+"""Paragraphs, tables and lists: what a text box contains."""
+_ROWS = ("tr", "table-row")
+_CELLS = ("{*}tc", "{*}table-cell", "{*}covered-table-cell")
+REPEATED = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}number-columns-repeated"
+"""How many columns a cell or column of OpenDocument stands for."""
+_VALUE_TYPE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}value-type"
 _MAX_CELL_CHARS = 1_800
 _MAX_CELLS = 1_000_000
 _MAX_REPEATED, _MAX_BLANK = 100, 5
@@ -511,18 +525,11 @@ class Piece(NamedTuple):
 class Walk:
     """Reads the parts of a document into blocks, and collects what it hides.
 
-    A format sets the names of its elements, all without their namespaces.
+    A format sets what is done with its elements.
     """
 
     ACTIONS: ClassVar[Mapping[str, Action]] = {}
     """What is done with elements. Elements that are not here are entered."""
-    PARAGRAPHS: ClassVar[frozenset[str]] = frozenset(("p",))
-    BLOCKS: ClassVar[frozenset[str]] = frozenset(("p", "tbl"))
-    """Paragraphs, tables and lists: what a text box contains."""
-    TABLE, ROW = "tbl", "tr"
-    CELLS: ClassVar[frozenset[str]] = frozenset(("tc",))
-    REPEATED = VALUE_TYPE = "none"
-    """The attributes of cells that say how often they are repeated, and what they are."""
     IS_MIXED = False
     """Whether all text between tags is text of the document."""
     STREAMED: ClassVar[tuple[str, ...]] = ()
@@ -558,7 +565,7 @@ class Walk:
         """Read a part, one block, or row of a table, at a time."""
         for element in self.package.stream(part, *(f"{{*}}{name}" for name in self.STREAMED)):
             name, parent = local_name(element), element.getparent()
-            table = self._table_of(element) if name == self.ROW else None
+            table = self._table_of(element) if name in _ROWS else None
             if table is not None and table.getparent().tag in self.BODIES:
                 if table is not self._table:
                     self._table, self._table_look = table, self.look(table, self.top)
@@ -566,7 +573,7 @@ class Walk:
                 self.top_row(element, self._table_look)
                 self.package.release(element)
             elif parent is not None and parent.tag in self.BODIES:
-                if name == self.TABLE:
+                if name in _TABLES:
                     self.end_table()
                 else:
                     self.block(element)
@@ -591,7 +598,7 @@ class Walk:
         self.add([Piece(rows=rows)])
 
     def _table_of(self, element: Any) -> Any:
-        return next(element.iterancestors(f"{{*}}{self.TABLE}"), None)
+        return next(element.iterancestors(*(f"{{*}}{name}" for name in _TABLES)), None)
 
     # From pieces to blocks
 
@@ -665,11 +672,11 @@ class Walk:
         """The visible paragraphs and tables of an element; boxes and notes follow their anchor."""
         name = local_name(element)
         parts: list[str] = []
-        if name in self.PARAGRAPHS:
+        if name in PARAGRAPHS:
             look = self.look(element, look)
             self.inline(element, look, parts)
             yield Piece("".join(parts), look)
-        elif name == self.TABLE:
+        elif name in _TABLES:
             yield Piece(rows=self._rows_of(element, self.look(element, look)))
         elif name in self.ACTIONS:
             self.ACTIONS[name](self, element, look, parts)
@@ -691,7 +698,7 @@ class Walk:
             self.text(element.text, look, parts)
         for child in children(element):
             name = local_name(child)
-            if name in self.BLOCKS:
+            if name in _BLOCKS:
                 box_look = {key: look[key] for key in _INHERITED_BY_BOXES if key in look}
                 self._boxes.append((child, box_look))
             elif action := self.ACTIONS.get(name):
@@ -729,7 +736,7 @@ class Walk:
             yield from (", ".join(filter(None, row)) for row in rows if any(row))
 
     def _rows_of(self, table: Any, look: Look) -> list[list[str]]:
-        rows = table.iter(f"{{*}}{self.ROW}")
+        rows = table.iter(*(f"{{*}}{name}" for name in _ROWS))
         return [self.row(row, look) for row in rows if self._table_of(row) is table]
 
     def row(self, row: Any, look: Look) -> list[str]:
@@ -744,11 +751,11 @@ class Walk:
         """
         cells: list[Cell] = []
         column = 1
-        for element in row.iter(*(f"{{*}}{name}" for name in self.CELLS)):
+        for element in row.iter(*_CELLS):
             if next(element.iterancestors(row.tag)) is row:
                 text = self.cell(element, look)
-                is_text = element.get(self.VALUE_TYPE, "string") == "string"
-                repeated = integer_in(element.get(self.REPEATED), 1)
+                is_text = element.get(_VALUE_TYPE, "string") == "string"
+                repeated = integer_in(element.get(REPEATED), 1)
                 # The cells to the right of a sheet's last column are one that is repeated.
                 count = min(repeated, _MAX_REPEATED if text.strip() else _MAX_BLANK)
                 cells += [Cell(at, text, is_text) for at in range(column, column + count)]

@@ -31,7 +31,6 @@ _MIN_SIDE = 12_700  # a point
 # Of so many shapes it is known what they cover.
 _MAX_DRAWN = 500
 _MAX_LEVEL = 8
-_ON = frozenset(("1", "true"))
 
 _Box = tuple[float, float, float, float]
 """Left, top, right and bottom."""
@@ -136,7 +135,7 @@ class _Pptx(Walk):
         """See Walk."""
         name = local_name(element)
         if name == "tc":
-            if any(element.get(key) in _ON for key in ("hMerge", "vMerge")):
+            if any(element.get(key) in office.ON for key in ("hMerge", "vMerge")):
                 return {**look, "away": "invisible_element"}
             fill = element.find("{*}tcPr/{*}solidFill")
             return {**look, "fill": None if fill is None else fill_color(fill, self._theme)}
@@ -182,7 +181,7 @@ def _shapes(tree: Any, group: _Box | None = None, is_hidden: bool = False) -> It
     for element in () if tree is None else office.children(tree):
         name = local_name(element)
         properties = next(element.iter("{*}cNvPr"), None)
-        hides = is_hidden or (properties is not None and properties.get("hidden") in _ON)
+        hides = is_hidden or (properties is not None and properties.get("hidden") in office.ON)
         box = group or _box(element)
         if name in {"grpSp", "AlternateContent"}:
             yield from _shapes(element, box, hides)

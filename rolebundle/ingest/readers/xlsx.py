@@ -44,7 +44,6 @@ _MAX_STRINGS = 1_500_000
 _MAX_STRING_CHARS = 50_000_000
 _MAX_TINY_HEIGHT = 2.0  # points
 _MAX_TINY_WIDTH = 0.2  # characters
-_ON = frozenset(("1", "true"))
 
 
 _Format = tuple[str, str, bool]
@@ -62,7 +61,7 @@ class _Xlsx(Walk):
         main, properties = office.main_part(self, "xl/workbook.xml")
         root, relations = self.package.parse(main), self.package.relations(main)
         settings, parts = root.find(f"{_S}workbookPr"), dict(relations.values())
-        self._is_1904 = settings is not None and settings.get("date1904") in _ON
+        self._is_1904 = settings is not None and settings.get("date1904") in office.ON
         self._theme = office.theme_of(self.package, parts.get("theme", ""))
         styles = self.package.parse(parts.get("styles", ""))
         self._formats = dict(enumerate(self._read_formats(styles)))
@@ -231,7 +230,7 @@ class _Xlsx(Walk):
 def _is_hidden(element: Any, size: str, tiny: float) -> bool:
     """Whether a row or column is hidden, or too small to be seen."""
     is_tiny = number_in(element.get(size), tiny + 1) <= tiny
-    return is_tiny or element.get("hidden", "0").lower() in _ON
+    return is_tiny or element.get("hidden", "0").lower() in office.ON
 
 
 def _column(letters: str) -> int:
