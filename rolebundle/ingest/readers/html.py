@@ -461,6 +461,9 @@ _MAIN_PARTS: tuple[Any, ...] = tuple(
 _SKIPPED_TAGS = "script style template nav svg button select textarea iframe object head".split()
 _SURROUNDING_TAGS = ("header", "footer", "aside")
 _UPDATED = {"article:modified_time", "last-modified", "dcterms.modified"}
+_COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
+_MAX_COMMENT_CHARS = 4_000
+"""Of a longer comment only the beginning is searched for instructions."""
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 
 
@@ -489,7 +492,7 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     _empty_unread(main, source, is_whole=main is body and not is_message)
     fallbacks = list(main.iter("noscript"))
     hidden = hidden_elements(root, main, source, sheets, fallbacks)
-    parts = tuple(_hidden_parts(hidden, page)) if hidden else ()
+    parts = (*(_hidden_parts(hidden, page) if hidden else ()), *_comments(page))
     removed = [element for element, part in hidden if not part.is_kept]
     for element in removed:
         _empty(element)
@@ -588,6 +591,15 @@ def _empty(element: Any) -> None:
     element.text = "\n" * breaks or None
 
 
+def _comments(page: bytes) -> Iterator[HiddenPart]:
+    """The comments for people: `<!--[if IE]>` and one word such as `<!-- more -->` are not."""
+    # Decoded only if there is a comment. Most pages have none.
+    for comment in _COMMENT.finditer(page.decode("utf-8", "replace") if b"<!--" in page else ""):
+        text = " ".join(comment[1][:_MAX_COMMENT_CHARS].split())
+        if len(_WORD.findall(text)) > 1 and not text.startswith("[if "):
+            yield HiddenPart("markup_comment", text, *comment.span(), is_labelled=False)
+
+
 def _hidden_parts(hidden: Sequence[HiddenElement], page: bytes) -> Iterable[HiddenPart]:
     """The texts of hidden elements, with the offsets of their lines in the page."""
     source = page.decode("utf-8", "replace")
@@ -598,7 +610,7 @@ def _hidden_parts(hidden: Sequence[HiddenElement], page: bytes) -> Iterable[Hidd
             yield part._replace(start=breaks[first - 1], end=breaks[last])
 
 
-READER = Reader("html", 5, lambda data, path, _options: [read_page(data, path)])
+READER = Reader("html", 6, lambda data, path, _options: [read_page(data, path)])
 
 
 # -- html lines --

@@ -661,5 +661,5 @@ def _string(owner: Mapping[str, Any], key: str) -> str:
 READERS = {
     "markdown": Reader("markdown", 3, _read),
     "separated": Reader("separated", 3, _read_separated),
-    "ipynb": Reader("ipynb", 1, _read_notebook),
+    "ipynb": Reader("ipynb", 2, _read_notebook),
 }
