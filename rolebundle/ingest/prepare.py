@@ -284,7 +284,7 @@ def _documents(
             has_bad_metadata = True
             continue
         refused += metadata.refused_claims
-        documents.append(IntakeDocument(_allowed(file, parsed), metadata))
+        documents.append((_allowed(file, parsed), metadata))
         notes += [Skipped(file.path, "note", note) for note in parsed.notes]
     if refused:  # Declarations that the owner does not allow.
         named = first_of(list(dict.fromkeys(refused)), _MAX_NAMED_CLAIMS)
@@ -488,13 +488,8 @@ _NAMES = ("document_id", "source_id", "uri", "document_type", "domain")
 _MAX_FINDINGS = 200
 
 
-class IntakeDocument(NamedTuple):
-    """A document as read, and its metadata."""
-
-    parsed: ParsedDocument
-    metadata: DocumentMetadata
-
-
+IntakeDocument = tuple[ParsedDocument, DocumentMetadata]
+"""A document as read, and its metadata."""
 ScannedDocument = tuple[ParsedDocument, DocumentMetadata, Scanned | None]
 """A document without hidden text, its metadata, and the findings; ``None`` if there are none."""
 

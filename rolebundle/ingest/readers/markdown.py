@@ -99,13 +99,14 @@ def read_markdown(lines: Sequence[str], start: int, end: int) -> MarkdownText:
     text = "\n".join(lines[start:end])
     environment: dict[str, Any] = {}
     tokens = _block_parser().parse(text + "\n", environment)
-    if not may_hide(text):
+    if not _HINT.search(text):
         return lines, (), tuple(_blocks(lines, start, end, tokens))
     offset = sum(map(len, lines[:start])) + start
     parts: list[HiddenPart] = []
     for _ in range(MAX_ROUNDS):
         ranges = hidden_ranges(text, tokens, environment)
-        visible = removed(text, ranges)
+        spans = ((part.start, part.end) for part in ranges if not part.is_kept)
+        visible = _replaced(text, spans, "")
         if not parts:
             parts += hidden_parts(text, ranges, offset)
         if visible == text:
@@ -228,11 +229,6 @@ def _comment(span: Span, text: str) -> HiddenPart:
     return HiddenPart("markup_comment", text, *span, is_labelled=False)
 
 
-def may_hide(text: str) -> bool:
-    """Whether a Markdown text contains anything that may hide a part of it."""
-    return _HINT.search(text) is not None
-
-
 def hidden_ranges(
     text: str, tokens: Sequence[Token], environment: Mapping[str, Any]
 ) -> list[HiddenPart]:
@@ -258,11 +254,6 @@ def hidden_ranges(
             separate.append(part)
             covered_until = covered_until if part.is_kept else max(covered_until, part.end)
     return separate
-
-
-def removed(text: str, ranges: Sequence[HiddenPart]) -> str:
-    """The text without the ranges that are not kept; its line breaks stay."""
-    return _replaced(text, ((part.start, part.end) for part in ranges if not part.is_kept), "")
 
 
 def hidden_parts(text: str, ranges: Sequence[HiddenPart], offset: int) -> Iterator[HiddenPart]:
