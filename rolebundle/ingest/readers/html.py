@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
@@ -34,7 +33,7 @@ from rolebundle.scan.hidden_style import (
     rules_of,
     style_layers,
 )
-from rolebundle.text.decoding import clean, cleaned_note, decode, has_bom
+from rolebundle.text.decoding import decode
 from rolebundle.text.words import counted
 
 # Most pages contain nothing of this; RE2 rules them out quickly.
@@ -513,22 +512,8 @@ def _utf8(data: bytes, path: str) -> tuple[bytes, tuple[str, ...]]:
     Raises:
         DocumentError: ``undecodable``.
     """
-    try:
-        data.decode("utf-8")
-        if b"\x00" not in data and not data.startswith(BOM_UTF8):
-            return data, ()
-    except UnicodeDecodeError:
-        declared = _CHARSET.search(data[:2048])
-        if declared and not has_bom(data):
-            encoding = declared[1].decode("ascii").lower()
-            # Browsers decode pages that declare Latin-1 as cp1252.
-            encoding = "cp1252" if encoding in {"iso-8859-1", "latin1", "us-ascii"} else encoding
-            try:
-                text, count = clean(data.decode(encoding))
-                return text.encode(), cleaned_note(count)
-            except (LookupError, UnicodeError):
-                pass
-    text, notes = decode(data, path)
+    declared = _CHARSET.search(data[:2048])
+    text, notes = decode(data, path, declared[1].decode("ascii").lower() if declared else "")
     return text.encode(), notes
 
 
