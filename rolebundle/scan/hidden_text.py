@@ -213,17 +213,10 @@ _USERS_OF = {
 }
 
 
-@lru_cache(maxsize=1_024)
-def _kind_and_note(character: str) -> tuple[str, str]:
-    kind = _kind(character)
-    return kind, _run_note(kind, character)
-
-
 def _run_findings(run: str, start: int) -> list[Finding]:
     """A run of invisible characters as findings, one for each stretch of a kind."""
     if len(run) == 1:  # Most runs, and a text may consist of nothing else.
-        kind, note = _kind_and_note(run)
-        return [Finding(kind, start, start + 1, note)]
+        return [Finding(_kind(run), start, start + 1, _run_note(_kind(run), run))]
     if len(run) > _LONG_RUN:  # A finding per stretch would be unreadable, and without end.
         kind = _kind(run[0])
         is_uniform = all(map(_OF_KIND[kind].match, run))
@@ -242,6 +235,7 @@ def _kind(character: str) -> str:
     return next(kind for pattern, kind in _KIND_OF if pattern.match(character))
 
 
+@lru_cache(maxsize=1_024)
 def _run_note(kind: str, run: str) -> str:
     decoded = decoded_text(kind, run)
     if decoded:

@@ -30,8 +30,10 @@ from rolebundle.ingest.readers.office import (
 from rolebundle.scan.hidden_style import BLACK, WHITE, Color
 
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_THEME_ORDER = (
-    "lt1 dk1 lt2 dk2 accent1 accent2 accent3 accent4 accent5 accent6 hlink folHlink".split()
+_THEME_ORDER = dict(
+    enumerate(
+        "lt1 dk1 lt2 dk2 accent1 accent2 accent3 accent4 accent5 accent6 hlink folHlink".split()
+    )
 )
 # The colors of the old palette that are black and white.
 _PALETTE = {0: BLACK, 1: WHITE, 8: BLACK, 9: WHITE, 64: BLACK, 65: WHITE}
@@ -131,8 +133,7 @@ class _Xlsx(Walk):
         if element.get("rgb"):
             return office.hex_color(element.get("rgb"))
         if element.get("theme"):
-            names = dict(enumerate(_THEME_ORDER))
-            return self._theme.get(names.get(integer_in(element.get("theme"), -1), ""))
+            return self._theme.get(_THEME_ORDER.get(integer_in(element.get("theme"), -1), ""))
         return _PALETTE.get(integer_in(element.get("indexed"), -1))
 
     # Sheets
