@@ -98,7 +98,7 @@ def _documents(data: bytes, path: Path) -> Iterator[IntakeDocument]:
             if isinstance(parsed, ParsedDocument):
                 title = str(parsed.inferred.get("title", ""))
                 metadata = DocumentMetadata(path.name, "ordinary", title, path.name)
-                yield IntakeDocument(parsed, metadata, None if reader.name == "pdf" else data)
+                yield parsed, metadata
     except DocumentError:
         return
 

@@ -41,7 +41,7 @@ from rolebundle.scan.scan import Scannable, ScanResult, scan_texts
 from rolebundle.scan.secrets import masked
 from rolebundle.storage.documents import FileIdentity, StoredChunk, StoredDocument, StoredFile
 from rolebundle.storage.quarantine import Scanned
-from rolebundle.text.decoding import decode, looks_binary
+from rolebundle.text.decoding import looks_binary
 from rolebundle.text.forms import FORMS_VERSION, document_language, index_text
 from rolebundle.text.words import first_of
 
@@ -231,9 +231,8 @@ def _read(file: FileEntry, settings: RunSettings) -> Outcome:
             reader = mail_reader_for(file.path, data) or reader
         if reader.name not in _BINARY_FORMATS:
             _check_is_text(data, file.path)
-        markup = _markup(data, file.path) if reader.name == "html" else None
         parsed = reader.read(data, name_inside(file.path), ReaderOptions(file.defaults.separator))
-        documents, notes, has_bad_metadata = _documents(file, parsed, markup)
+        documents, notes, has_bad_metadata = _documents(file, parsed)
         if notes and not documents and not has_bad_metadata:
             return notes[0]  # None of its records can be read.
         # Without a recipe no later run takes the file for unchanged.
@@ -253,9 +252,7 @@ def _read(file: FileEntry, settings: RunSettings) -> Outcome:
 
 
 def _documents(
-    file: FileEntry,
-    parsed_documents: Iterable[ParsedDocument | DocumentError],
-    markup: bytes | None,
+    file: FileEntry, parsed_documents: Iterable[ParsedDocument | DocumentError]
 ) -> tuple[list[IntakeDocument], list[Skipped], bool]:
     """The documents of a file, the notes on it, and whether one of them has bad metadata.
 
@@ -287,7 +284,7 @@ def _documents(
             has_bad_metadata = True
             continue
         refused += metadata.refused_claims
-        documents.append(IntakeDocument(_allowed(file, parsed), metadata, markup))
+        documents.append((_allowed(file, parsed), metadata))
         notes += [Skipped(file.path, "note", note) for note in parsed.notes]
     if refused:  # Declarations that the owner does not allow.
         named = first_of(list(dict.fromkeys(refused)), _MAX_NAMED_CLAIMS)
@@ -325,14 +322,6 @@ def _stored_path(file: FileEntry, settings: RunSettings) -> str:
     """The path that the corpus has, which citations show."""
     masks = settings.scan is not None and settings.scan.secrets == "mask"
     return without_secrets(file.path) if masks else file.path
-
-
-def _markup(data: bytes, path: str) -> bytes | None:
-    """The source of a page as UTF-8, for the scan."""
-    if b"\x00" not in data:
-        return data or None
-    # Probably UTF-16, in which the scan would find no tag. The scan must see what the reader sees.
-    return decode(data, path)[0].encode("utf-8", "replace")
 
 
 def hash_of_file(data: bytes) -> str:
@@ -405,7 +394,7 @@ def stored_documents(
     documents: Sequence[IntakeDocument], settings: RunSettings
 ) -> list[StoredDocument]:
     """The steps after reading: scan ─▶ chunk ─▶ word forms."""
-    scanned: Sequence[ScannedDocument] = [(parsed, data, None) for parsed, data, _ in documents]
+    scanned: Sequence[ScannedDocument] = [(*document, None) for document in documents]
     if settings.scan is not None:
         scanned = scan_documents(documents, settings.scan)
     chunked = [
@@ -499,14 +488,8 @@ _NAMES = ("document_id", "source_id", "uri", "document_type", "domain")
 _MAX_FINDINGS = 200
 
 
-class IntakeDocument(NamedTuple):
-    """A document as read, its metadata, and its markup source if the format has markup."""
-
-    parsed: ParsedDocument
-    metadata: DocumentMetadata
-    source: bytes | None = None
-
-
+IntakeDocument = tuple[ParsedDocument, DocumentMetadata]
+"""A document as read, and its metadata."""
 ScannedDocument = tuple[ParsedDocument, DocumentMetadata, Scanned | None]
 """A document without hidden text, its metadata, and the findings; ``None`` if there are none."""
 
@@ -532,17 +515,17 @@ def scan_documents(
 def _scannable(document: IntakeDocument) -> Scannable:
     # The title is first. The other metadata is last, so that offsets in the text do not depend on
     # it. The cleaned texts are read from the result in the same order.
-    parsed, metadata, source = document
+    parsed, metadata = document
     described = _metadata_text(parsed, metadata)
     text = _SEPARATOR.join((metadata.title, *_content_texts(parsed), described))
     body = (len(metadata.title), len(text) - len(described))
-    return Scannable(text, source, body, parsed.hidden)
+    return Scannable(text, body, parsed.hidden)
 
 
 def _scanned_document(
     document: IntakeDocument, text: str, result: ScanResult, *, masks: bool
 ) -> ScannedDocument:
-    parsed, metadata, _ = document
+    parsed, metadata = document
     if result.text == text:
         is_clean = result.verdict == "clean"
         return parsed, metadata, None if is_clean else _scan_record(result, text, masks=masks)

@@ -7,7 +7,7 @@ A value that cannot be computed here does not hide. Lengths are in CSS pixels of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import groupby, islice
 from typing import Any, NamedTuple
@@ -37,29 +37,15 @@ COLOR_PROPERTIES = frozenset(("color", "background-color", "background-image"))
 INHERITED = frozenset(("visibility", "font-size", "color", "text-indent"))
 """Properties by which a descendant can be visible again."""
 
-_KEYWORDS = {
-    "display": {"none"},
-    "visibility": {"hidden", "collapse"},
-    "content-visibility": {"hidden"},
-    "mso-hide": {"all"},
-}
 _SIDES = ("inset", "left", "right", "top", "bottom")
 _OVERFLOWS = ("overflow", "overflow-x", "overflow-y")
 _SIZES = ("height", "max-height", "block-size", "width", "max-width", "inline-size")
-_RELEVANT = frozenset(
-    (
-        *(*_KEYWORDS, *COLOR_PROPERTIES, *_SIDES, *_OVERFLOWS, *_SIZES),
-        *("opacity", "filter", "zoom", "font", "font-size", "text-fill-color", "background"),
-        *("position", "margin", "margin-left", "margin-top", "text-indent", "clip", "clip-path"),
-        *("transform", "scale", "translate", "padding", "padding-top", "padding-bottom"),
-        *("text-shadow", "background-clip"),
-    )
-)
 _MAX_STYLE_CHARS = 100_000
 
 _LONG_NUMBER = re.compile(r"\d{300,}")
 _PREFIX = re.compile(r"^-(?:webkit|moz|ms)-")
 _NUMBER = re.compile(r"(?:calc\(\s*)?([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)([a-z]+|%)?(?:\s*\))?")
+_PART = re.compile(r"[^\s,]+")
 _FUNCTION = re.compile(r"([a-z0-9-]+)\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _FONT_SIZE = re.compile(r"(?:^|\s)([\d.]+(?:[a-z]+|%)?)(?=\s*/|\s|$)")
 _UNITS = {
@@ -108,12 +94,6 @@ def style_layers(style: str) -> tuple[Declarations, Declarations]:
         return {"display": "var(--unknown)"}, {}
 
 
-def declarations(style: str) -> Declarations:
-    """The declarations of a style attribute that matter here. Some shorthands are expanded."""
-    normal, important = style_layers(style)
-    return {**normal, **important}
-
-
 def _longhands(name: str, value: str) -> Iterator[tuple[str, str]]:
     if name == "font":
         if size := _FONT_SIZE.search(value):
@@ -143,87 +123,109 @@ class Hiding(NamedTuple):
 
 def hiding(declared: Declarations) -> Hiding | None:
     """How these declarations hide an element, apart from its colors; ``None`` if they do not."""
-    if not declared:
-        return None
-    if name := next(_invisible(declared), ""):
+    sides = _SIDES if declared.get("position", "static") != "static" else ()
+    off_screen = {**_OFF_SCREEN_TESTS, **dict.fromkeys(sides, _is_far)}
+    if name := _first(declared, _INVISIBLE_TESTS) or _collapsed(declared):
         return Hiding("invisible_element", name)
-    if name := next(_off_screen(declared), ""):
+    if name := _first(declared, off_screen):
         return Hiding("off_screen_element", name)
     for name in ("display", "visibility", "opacity"):
         if declared.get(name, "").startswith("var("):
             return Hiding("invisible_element", name, is_certain=False)
-    is_moved = declared.get("position", "static") != "static"
-    for name in _SIDES if is_moved else ():
+    for name in sides:
         if any(_pixels(word) <= _MAYBE_OFF_SCREEN for word in declared.get(name, "").split()):
             return Hiding("off_screen_element", name, is_certain=False)
     return None
 
 
-def _invisible(declared: Declarations) -> Iterator[str]:
-    """The properties that make an element invisible or too small to be seen."""
-    for name, value in declared.items():
-        is_clear = name in {"opacity", "zoom"} and _share(value) <= _MAX_SHARE
-        if is_clear or value in _KEYWORDS.get(name, ()):
-            yield name
-        elif name in {"scale", "filter", "transform"}:
-            # A negative scale turns an element over.
-            calls = [(name, value.split())] if name == "scale" else _functions(value)
-            for function, arguments in calls:
-                shrinks = function == "opacity" or function.startswith("scale")
-                if shrinks and any(abs(_share(part)) <= _MAX_SHARE for part in arguments):
-                    yield name
-        elif name == "font-size" and _pixels(value) <= _MAX_FONT_SIZE:
-            yield name
-    if any(re.search("hidden|clip", declared.get(name, "")) for name in _OVERFLOWS):
-        # A box of no height with a padding keeps the proportions of what is laid over it.
-        paddings = " ".join(declared.get(f"padding{side}", "") for side in ("", "-top", "-bottom"))
-        if not any(_pixels(word) for word in paddings.split()):
-            yield from (n for n in _SIZES if _pixels(declared.get(n, "")) <= _MAX_SIDE)
+def _first(declared: Declarations, tests: Mapping[str, Callable[[str], bool]]) -> str:
+    """The first property whose value passes its test; empty if there is none."""
+    return next(
+        (name for name, value in declared.items() if name in tests and tests[name](value)), ""
+    )
 
 
-def _off_screen(declared: Declarations) -> Iterator[str]:
-    """The properties that move or clip an element out of the window."""
-    is_moved = declared.get("position", "static") != "static"
-    for name, value in declared.items():
-        words = value.split()
-        if name == "margin":
-            words = [*words[:1], *(words[3:4] or words[1:2])]  # Top and left.
-        elif name == "transform":
-            parts = _functions(value)
-            words = [word for f, inside in parts if f.startswith("translate") for word in inside]
-        elif name == "clip":
-            # Both sides of the rectangle are at the same place, or it is as small as a dot.
-            sides = [_pixels(part) for _, inside in _functions(value) for part in inside]
-            if len(sides) == 4 and min(sides[1] - sides[3], sides[2] - sides[0]) <= _MAX_SIDE:
-                yield name
-            continue
-        elif name == "clip-path":
-            if any(_clips_all(*function) for function in _functions(value)):
-                yield name
-            continue
-        elif name not in {"margin-left", "margin-top", "text-indent", "translate"}:
-            words = words if name in _SIDES and is_moved else []
-        if any(map(_is_far, words)):
-            yield name
+def _collapsed(declared: Declarations) -> str:
+    """The property by which a box has no size and shows nothing beside it; empty if none."""
+    if not any(re.search("hidden|clip", declared.get(name, "")) for name in _OVERFLOWS):
+        return ""
+    # A box of no height with a padding keeps the proportions of what is laid over it.
+    paddings = " ".join(declared.get(f"padding{side}", "") for side in ("", "-top", "-bottom"))
+    if any(_pixels(word) for word in paddings.split()):
+        return ""
+    return next((name for name in _SIZES if _pixels(declared.get(name, "")) <= _MAX_SIDE), "")
 
 
-def _clips_all(function: str, arguments: list[str]) -> bool:
-    if function == "inset":
-        return all(part.endswith("%") and _share(part) >= 0.5 for part in arguments)
-    return function in {"circle", "ellipse"} and _pixels(arguments[0]) == 0
-
-
-def _functions(value: str) -> list[tuple[str, list[str]]]:
-    """The functions of a value, each with its arguments."""
-    found = ((name, re.findall(r"[^\s,]+", inside)) for name, inside in _FUNCTION.findall(value))
-    return [(name, arguments) for name, arguments in found if arguments]
+def _is_tiny(value: str) -> bool:
+    """Whether any part of a scale or opacity is almost 0. A negative scale turns a box over."""
+    return any(abs(_share(part)) <= _MAX_SHARE for part in _PART.findall(value))
 
 
 def _is_far(value: str) -> bool:
-    """Whether an element that is moved by this length is outside of the window."""
-    if value.endswith("%"):
-        return abs(_number(value)[0]) >= _FAR_PERCENT
-    return not _OFF_SCREEN < _pixels(value, 0.0) < _BEYOND_WINDOW
+    """Whether an element that is moved by any of these lengths is outside of the window."""
+    return any(
+        abs(_number(part)[0]) >= _FAR_PERCENT
+        if part.endswith("%")
+        else not _OFF_SCREEN < _pixels(part, 0.0) < _BEYOND_WINDOW
+        for part in _PART.findall(value)
+    )
+
+
+def _is_far_margin(value: str) -> bool:
+    words = value.split()
+    return _is_far(" ".join((*words[:1], *(words[3:4] or words[1:2]))))  # top and left
+
+
+def _in_functions(names: str, test: Callable[[str], bool]) -> Callable[[str], bool]:
+    """A test of what is in the functions of a value whose names match."""
+    is_meant = re.compile(names).match
+    return lambda value: any(
+        test(inside) for name, inside in _FUNCTION.findall(value) if is_meant(name)
+    )
+
+
+def _is_empty_rectangle(inside: str) -> bool:
+    """Whether both sides of a rectangle are at the same place, or it is as small as a dot."""
+    sides = [_pixels(part) for part in _PART.findall(inside)]
+    return len(sides) == 4 and min(sides[1] - sides[3], sides[2] - sides[0]) <= _MAX_SIDE
+
+
+def _clips_all(value: str) -> bool:
+    for name, inside in _FUNCTION.findall(value):
+        parts = _PART.findall(inside)
+        if name == "inset" and all(part.endswith("%") and _share(part) >= 0.5 for part in parts):
+            return bool(parts)
+        if name in {"circle", "ellipse"} and parts and _pixels(parts[0]) == 0:
+            return True
+    return False
+
+
+_INVISIBLE_TESTS: Mapping[str, Callable[[str], bool]] = {
+    "display": lambda value: value == "none",
+    "visibility": lambda value: value in {"hidden", "collapse"},
+    "content-visibility": lambda value: value == "hidden",
+    "mso-hide": lambda value: value == "all",
+    **dict.fromkeys(("opacity", "zoom"), lambda value: _share(value) <= _MAX_SHARE),
+    "scale": _is_tiny,
+    **dict.fromkeys(("filter", "transform"), _in_functions("opacity$|scale", _is_tiny)),
+    "font-size": lambda value: _pixels(value) <= _MAX_FONT_SIZE,
+}
+"""For each property that makes an element invisible, or too small to be seen, the test."""
+_OFF_SCREEN_TESTS: Mapping[str, Callable[[str], bool]] = {
+    **dict.fromkeys(("margin-left", "margin-top", "text-indent", "translate"), _is_far),
+    "margin": _is_far_margin,
+    "transform": _in_functions("translate", _is_far),
+    "clip": _in_functions("", _is_empty_rectangle),
+    "clip-path": _clips_all,
+}
+"""For each property that moves or clips an element out of the window, the test."""
+_RELEVANT = frozenset(
+    (
+        *(*_INVISIBLE_TESTS, *_OFF_SCREEN_TESTS, *COLOR_PROPERTIES, *_SIDES, *_OVERFLOWS, *_SIZES),
+        *("font", "text-fill-color", "background", "position", "text-shadow", "background-clip"),
+        *("padding", "padding-top", "padding-bottom"),
+    )
+)
 
 
 def _number(value: str) -> tuple[float, str]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import groupby, islice
 
 from rolebundle.scan import characters as ch
@@ -71,47 +71,35 @@ _OPENERS_OF = {"\u202c": "\u202a\u202b", "\u2069": "\u2066\u2067\u2068"}
 _RIGHT_TO_LEFT = "\u202b\u2067"
 
 
-class _Directions:
-    """The bidirectional controls of one text, analysed when they are first needed."""
+@lru_cache(maxsize=1)
+def _has_rtl(text: str) -> bool:
+    """Whether the text has a right-to-left letter."""
+    return _RTL_LETTER.search(text) is not None
 
-    def __init__(self, text: str) -> None:
-        self._text = text
 
-    @cached_property
-    def has_rtl(self) -> bool:
-        """Whether the text has a right-to-left letter."""
-        return _RTL_LETTER.search(self._text) is not None
-
-    @cached_property
-    def legitimate(self) -> frozenset[int]:
-        """Offsets of the harmless embeddings and isolates, and of the controls that close them."""
-        if not self.has_rtl:
-            return frozenset()
-        text = self._text
-        letters = [match.start() for match in _RTL_LETTER.finditer(text)]
-        harmless: set[int] = set()
-        open_controls: list[int] = []
-        last = 0
-        for match in _CONTROL.finditer(text):
-            position, control = match.start(), match.group()
-            if text.find("\n", last, position) >= 0:
-                open_controls.clear()  # They end with their paragraph.
-            last = position
-            if control not in _OPENERS_OF:
-                open_controls.append(position)
-                continue
-            if not open_controls or text[open_controls[-1]] not in _OPENERS_OF[control]:
-                continue
+@lru_cache(maxsize=1)
+def _closed_controls(text: str) -> frozenset[int]:
+    """Offsets of the harmless embeddings and isolates, and of the controls that close them."""
+    letters = [match.start() for match in _RTL_LETTER.finditer(text)]
+    harmless: set[int] = set()
+    open_controls: list[int] = []
+    last = 0
+    for match in _CONTROL.finditer(text) if letters else ():
+        position, control = match.start(), match.group()
+        if text.find("\n", last, position) >= 0:
+            open_controls.clear()  # They end with their paragraph.
+        last = position
+        if control not in _OPENERS_OF:
+            open_controls.append(position)
+        elif open_controls and text[open_controls[-1]] in _OPENERS_OF[control]:
             opened = open_controls.pop()
-            if text[opened] not in _RIGHT_TO_LEFT or bisect_left(letters, opened) < bisect_left(
-                letters, position
-            ):
+            has_letter = bisect_left(letters, opened) < bisect_left(letters, position)
+            if has_letter or text[opened] not in _RIGHT_TO_LEFT:
                 harmless.update((opened, position))
-        return frozenset(harmless)
+    return frozenset(harmless)
 
 
 def _invisible_characters(text: str, max_findings: int) -> list[Finding]:
-    directions = _Directions(text)
     findings: list[Finding] = []
     hyphens = {match.start() for match in _SPELLED_OUT.finditer(text)}
     hyphens |= {offset + 2 for offset in hyphens}
@@ -122,7 +110,7 @@ def _invisible_characters(text: str, max_findings: int) -> list[Finding]:
         after = text[end] if end < len(text) else ""
         if start == 0 and run[0] == "\ufeff":  # A byte order mark at the start of the text.
             start, run = 1, run[1:]
-        if not run or _is_legitimate(run, before, after, start, directions, hyphens):
+        if not run or _is_legitimate(run, before, after, start, text, hyphens):
             continue
         findings += _run_findings(run, start)
         if len(findings) >= max_findings:
@@ -135,26 +123,26 @@ _DIRECTIONAL = frozenset(ch.MARKS)
 
 
 def _is_legitimate(
-    run: str, before: str, after: str, start: int, directions: _Directions, hyphens: set[int]
+    run: str, before: str, after: str, start: int, text: str, hyphens: set[int]
 ) -> bool:
     """Whether a run of invisible characters has a use between its visible neighbours."""
     if len(run) == 1 and ord(run) not in _WITHOUT_EMBEDDINGS:
         if before and run in "\ufe0e\ufe0f\u200d" and _is_emoji_glue(run, before, after):
             return True
-        return _is_used(run, before, after, start, directions, hyphens)
+        return _is_used(run, before, after, start, text, hyphens)
     if before == ch.BLACK_FLAG and ch.is_flag(run):
         return True
     if before and _is_emoji_glue(run, before, after):
         return True
     marks = run.translate(_WITHOUT_EMBEDDINGS)
     controls = {at for at, sign in enumerate(run, start) if ord(sign) in _WITHOUT_EMBEDDINGS}
-    if controls and not controls <= directions.legitimate:  # Not all of them are closed.
+    if controls and not controls <= _closed_controls(text):  # Not all of them are closed.
         return False
     if len(marks) >= _MIN_SUSPICIOUS_MARKS or (len(marks) == 2 and not _is_usual_pair(marks)):
         return False
     # The neighbours of a mark beside an isolate are the letters around both.
     return all(
-        _is_used(character, before, after, offset, directions, hyphens)
+        _is_used(character, before, after, offset, text, hyphens)
         for offset, character in enumerate(run, start)
         if character in marks
     )
@@ -184,12 +172,12 @@ def _is_emoji_glue(run: str, before: str, after: str) -> bool:
 
 
 def _is_used(
-    character: str, before: str, after: str, offset: int, directions: _Directions, hyphens: set[int]
+    character: str, before: str, after: str, offset: int, text: str, hyphens: set[int]
 ) -> bool:
     """Whether a single invisible character has a use between its visible neighbours."""
     if character in ch.MARKS:
         # Between two Latin letters it splits a word, whatever the rest of the text is.
-        return directions.has_rtl and not (_is_ascii_letter(before) and _is_ascii_letter(after))
+        return _has_rtl(text) and not (_is_ascii_letter(before) and _is_ascii_letter(after))
     if character == ch.SOFT_HYPHEN:
         return bool(before and ch.is_letter_before_hyphen(before)) and offset not in hyphens
     if ch.is_selector(character):
@@ -225,17 +213,10 @@ _USERS_OF = {
 }
 
 
-@lru_cache(maxsize=1_024)
-def _kind_and_note(character: str) -> tuple[str, str]:
-    kind = _kind(character)
-    return kind, _run_note(kind, character)
-
-
 def _run_findings(run: str, start: int) -> list[Finding]:
     """A run of invisible characters as findings, one for each stretch of a kind."""
     if len(run) == 1:  # Most runs, and a text may consist of nothing else.
-        kind, note = _kind_and_note(run)
-        return [Finding(kind, start, start + 1, note)]
+        return [Finding(_kind(run), start, start + 1, _run_note(_kind(run), run))]
     if len(run) > _LONG_RUN:  # A finding per stretch would be unreadable, and without end.
         kind = _kind(run[0])
         is_uniform = all(map(_OF_KIND[kind].match, run))
@@ -254,6 +235,7 @@ def _kind(character: str) -> str:
     return next(kind for pattern, kind in _KIND_OF if pattern.match(character))
 
 
+@lru_cache(maxsize=1_024)
 def _run_note(kind: str, run: str) -> str:
     decoded = decoded_text(kind, run)
     if decoded:
@@ -370,22 +352,16 @@ def normalized_with_offsets(
     """The normalized text, and the removals that :func:`original_offset` needs."""
     remaining = tuple(findings)
     removals: list[Removal] = []
-    for _ in range(_MAX_ROUNDS):
-        if not remaining:
-            return text, tuple(removals)
-        text, removal = _remove(text, remaining)
-        removals.append(removal)
-        remaining = find_hidden(text)
     while remaining:
-        # Such a text is built in layers or consists of hidden text: remove every character that
-        # may be hidden, legitimate or not.
-        if len(remaining) >= MAX_FINDINGS:
-            remaining = find_hidden(text, len(text))
-        invisible = [Finding("zero_width", *match.span(), "") for match in _RUN.finditer(text)]
-        words = [finding for finding in remaining if finding.kind in _REPLACEMENTS]
-        text, removal = _remove(
-            text, sorted([*invisible, *words], key=lambda finding: finding.start)
-        )
+        if len(removals) >= _MAX_ROUNDS:
+            # Such a text is built in layers or consists of hidden text: remove every character
+            # that may be hidden, legitimate or not.
+            if len(remaining) >= MAX_FINDINGS:
+                remaining = find_hidden(text, len(text))
+            invisible = (Finding("zero_width", *match.span(), "") for match in _RUN.finditer(text))
+            words = (finding for finding in remaining if finding.kind in _REPLACEMENTS)
+            remaining = tuple(sorted((*invisible, *words), key=lambda finding: finding.start))
+        text, removal = _remove(text, remaining)
         removals.append(removal)
         remaining = find_hidden(text)
     return text, tuple(removals)

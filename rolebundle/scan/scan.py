@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -45,12 +44,13 @@ elsewhere in a document hides no instruction."""
 MAX_SECRET_SHARE = 1 / 3
 """A document is mostly secret if a larger share of its words is, such as a key file or a list."""
 
+_MAX_PARTS = 1_000
 _MAX_PART_CHARS = 20_000
 """Of a longer hidden part only the beginning is searched for instructions."""
 
 
 class Scannable(NamedTuple):
-    """A document's text, and the markup that it was read from, if any (as text or UTF-8).
+    """A document's text, and what its format hides.
 
     ``body`` is the start and the end of the text without title and metadata, which are shown with
     every part of the document and therefore count for every part. ``hidden`` is what the reader
@@ -58,7 +58,6 @@ class Scannable(NamedTuple):
     """
 
     text: str
-    source: str | bytes | None = None
     body: tuple[int, int] | None = None
     hidden: tuple[HiddenPart, ...] = ()
 
@@ -95,14 +94,7 @@ def scan_texts(documents: Sequence[Scannable], settings: ScanSettings) -> list[S
     texts = [(text, utf8(text)) for text, _ in normal]
     instructions = [patterns.find(text, data) for text, data in texts]
     confidential = [find_confidential(text, data) for text, data in texts]
-    markup = [
-        _with_parts(
-            () if document.source is None else find_hidden_markup(document.source, patterns),
-            document.hidden,
-            patterns,
-        )
-        for document in documents
-    ]
+    markup = [tuple(_in_parts(document.hidden, patterns)) for document in documents]
     found = zip(hidden, normal, instructions, confidential, markup, strict=True)
     return [
         _result(document, each, patterns, settings)
@@ -110,28 +102,16 @@ def scan_texts(documents: Sequence[Scannable], settings: ScanSettings) -> list[S
     ]
 
 
-def _with_parts(
-    findings: tuple[Finding, ...], parts: tuple[HiddenPart, ...], patterns: Patterns
-) -> tuple[Finding, ...]:
-    """The findings in the markup, and the parts that its reader found and no other finding has."""
-    if not parts:
-        return findings
-    results = list(findings)
-    for part in parts[:MAX_FINDINGS]:
+def _in_parts(parts: Sequence[HiddenPart], patterns: Patterns) -> Iterator[Finding]:
+    """The hidden parts that are labelled or have an instruction, in order."""
+    for part in sorted(parts[:_MAX_PARTS], key=lambda part: (part.start, part.end)):
         is_instruction = bool(patterns.find(part.text[:_MAX_PART_CHARS]))
-        is_known = any(
-            (finding.kind == part.kind or finding.severity == "high")
-            and finding.start < part.end
-            and part.start < finding.end
-            for finding in findings
-        )
-        if (is_instruction or part.is_labelled) and not is_known:
+        if is_instruction or part.is_labelled:
             # Masked before the note is cut, since a part of a secret is not recognized.
             quoted = without_secrets(part.text[:_MAX_PART_CHARS])
             note = ascii_note(f"{'kept' if part.is_kept else 'removed'}: {quoted}")
             severity: Severity = "high" if is_instruction else "low"
-            results.append(Finding(part.kind, part.start, part.end, note, severity))
-    return tuple(sorted(results, key=lambda finding: (finding.start, finding.end)))
+            yield Finding(part.kind, part.start, part.end, note, severity)
 
 
 _Found = tuple[
@@ -182,8 +162,7 @@ def _result(
     is_labelled = score >= settings.label_at or bool(secrets) or bool(personal)
     is_labelled = is_labelled or any(part.is_labelled for part in document.hidden)
     verdict: Verdict = "quarantine" if is_quarantined else "label" if is_labelled else "clean"
-    shown_markup = tuple(finding._replace(note=without_secrets(finding.note)) for finding in markup)
-    return ScanResult(tuple(ordered), verdict, normal, shown_markup)
+    return ScanResult(tuple(ordered), verdict, normal, markup)
 
 
 def _in_original(finding: Finding, removals: tuple[Removal, ...]) -> Finding:
@@ -266,45 +245,6 @@ def _sum_of_weights(
 def _has_both(kinds: set[str], instruction_kinds: set[str], hidden_kinds: set[str]) -> bool:
     is_instruction = any(kind.startswith("instruction_") for kind in instruction_kinds)
     return is_instruction and not kinds.isdisjoint(hidden_kinds)
-
-
-# -- hidden markup --
-#
-# Comments in the markup of a document, which its reader drops.
-#
-# Ordinary pages have comments, too, so the severity of a finding is ``low`` unless its text
-# reads like an instruction to a model.
-
-
-MAX_FINDINGS = 1_000
-_MAX_TEXT_CHARS = 4_000
-"""Of a longer comment only the beginning is searched for instructions."""
-_COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
-_WORDS = re.compile(r"[^\W\d_]{2,}")
-
-
-def find_hidden_markup(source: str | bytes, patterns: Patterns) -> tuple[Finding, ...]:
-    """The comments of more than one word, in order. Offsets are in characters.
-
-    Args:
-        source: the markup; bytes are read as UTF-8.
-        patterns: the instructions that make a finding's severity ``high``.
-    """
-    # Decoded only if there is a comment. Most pages have none.
-    if (b"<!--" if isinstance(source, bytes) else "<!--") not in source:  # type: ignore[operator]
-        return ()
-    markup = source.decode("utf-8", "replace") if isinstance(source, bytes) else source
-    findings: list[Finding] = []
-    for comment in _COMMENT.finditer(markup):
-        text = comment[1][:_MAX_TEXT_CHARS]
-        # `<!--[if IE]>` and a single word such as `<!-- more -->` are for programs.
-        if len(_WORDS.findall(text)) > 1 and not text.startswith("[if "):
-            severity: Severity = "high" if patterns.find(text) else "low"
-            note = ascii_note(" ".join(text.split()))
-            findings.append(Finding("markup_comment", *comment.span(), note, severity))
-            if len(findings) == MAX_FINDINGS:
-                break
-    return tuple(findings)
 
 
 def flagged_document(corpus: Corpus, name: str) -> Flagged:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from contextlib import suppress
 
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.text.words import counted
@@ -61,11 +62,16 @@ def cleaned_note(count: int) -> tuple[str, ...]:
     return (f"{counted(count, 'NUL or surrogate character')} replaced by U+FFFD",) if count else ()
 
 
-def decode(data: bytes, path: str = "") -> tuple[str, tuple[str, ...]]:
+def decode(data: bytes, path: str = "", declared: str = "") -> tuple[str, tuple[str, ...]]:
     """The text of a file without NULs, and notes on what was changed to decode it.
 
-    Encodings: the one of the byte order mark, else UTF-8. If the text looks Western, its lines that
-    are not UTF-8 are cp1252.
+    Encodings: the one of the byte order mark, else UTF-8, else the declared one. If that is not
+    known and the text looks Western, its lines that are not UTF-8 are cp1252.
+
+    Args:
+        data: the file.
+        path: its path, for messages.
+        declared: the name of the encoding, in lower case, that the text itself declares, if any.
 
     Raises:
         DocumentError: ``undecodable``.
@@ -75,6 +81,12 @@ def decode(data: bytes, path: str = "") -> tuple[str, tuple[str, ...]]:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
+        if declared and encoding == "utf-8":
+            # Browsers decode pages that declare Latin-1 as cp1252.
+            declared = "cp1252" if declared in {"iso-8859-1", "latin1", "us-ascii"} else declared
+            with suppress(LookupError, UnicodeError):
+                text, count = clean(data.decode(declared))
+                return text, cleaned_note(count)
         high = len(_HIGH.findall(data))
         is_western = high <= len(data) * _MAX_WESTERN_SHARE and not _CONTROL.search(data)
         if encoding != "utf-8" or not is_western or b"\x00" in data:

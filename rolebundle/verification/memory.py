@@ -27,7 +27,7 @@ from rolebundle.contracts.terms import DEFAULT_SCOPE, Authority, MarkState, Sens
 from rolebundle.errors import AccessDenied, EmbedderError, UsageError
 from rolebundle.ingest.indexes import embed_chunks
 from rolebundle.ingest.parsed import ParsedDocument, ready_chunk
-from rolebundle.ingest.prepare import IntakeDocument, RunSettings, stored_documents
+from rolebundle.ingest.prepare import RunSettings, stored_documents
 from rolebundle.policy.access import deny_matcher, role_denied
 from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval.lexical import matching_words
@@ -300,7 +300,7 @@ def _scanned(request: RememberRequest, source: _Source, author: Author, now: str
     metadata = _metadata(source, now)._replace(
         scope=_scope(request.scope, source, author), sensitivity=_sensitivity(source, author)
     )
-    intake = IntakeDocument(ParsedDocument(ready=(chunk,)), metadata)
+    intake = (ParsedDocument(ready=(chunk,)), metadata)
     [document] = stored_documents([intake], RunSettings(scan=ScanSettings()))
     if not document.chunks:
         raise UsageError("empty_fact", "the fact has no visible text", "state it in plain words")

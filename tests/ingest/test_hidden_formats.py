@@ -10,7 +10,7 @@ import pytest
 
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.prepare import IntakeDocument, scan_documents
+from rolebundle.ingest.prepare import scan_documents
 from rolebundle.scan.finding import ScanSettings
 from support.hidden_pages import HTML
 from support.reading import read_all
@@ -112,9 +112,7 @@ def scanned(path: str, data: bytes) -> tuple[str, list[str]]:
     """The text that is indexed, and the verdicts on the documents."""
     documents = [one for one in read_all(data, path) if isinstance(one, ParsedDocument)]
     metadata = DocumentMetadata("d", "s", "Title", "u")
-    results = scan_documents(
-        [IntakeDocument(document, metadata) for document in documents], ScanSettings()
-    )
+    results = scan_documents([(document, metadata) for document in documents], ScanSettings())
     blocks = [block for after, _, _ in results for block in after.blocks]
     verdicts = [record.verdict if record else "clean" for _, _, record in results]
     return "\n".join(f"{block.heading} {block.text}" for block in blocks), verdicts

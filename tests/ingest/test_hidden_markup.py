@@ -214,6 +214,26 @@ def test_a_finding_has_the_place_of_the_hidden_part(tmp_path: Path) -> None:
     assert finding["note"].startswith("removed: The vault")
 
 
+@pytest.mark.parametrize(
+    "comment",
+    [f"<!-- {ORDER} -->", "<!--[if IE]> old browsers <![endif]-->", "<!-- more -->", "<!-->"],
+)
+def test_comments_for_people_are_hidden_parts(comment: str) -> None:
+    page = f"<p>Grüße \U0001f680</p>\n<p>x</p>{comment}"
+    parts = read(page).hidden
+    places = [page[part.start : part.end] for part in parts]
+    assert places == ([comment] if ORDER in comment else [])
+    assert not any(part.is_labelled for part in parts)
+
+
+@pytest.mark.sample(5)
+@lengths
+@pytest.mark.parametrize("piece", ["<!--", "<!-- a b -->", "<"])
+def test_long_pages_of_comments_take_linear_time(piece: str, length: int) -> None:
+    with linear_time(length):
+        read(piece * (length // len(piece)))
+
+
 @pytest.mark.sample(5)
 @lengths
 @pytest.mark.parametrize(

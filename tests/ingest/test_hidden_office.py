@@ -9,7 +9,7 @@ import pytest
 
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.prepare import IntakeDocument, scan_documents
+from rolebundle.ingest.prepare import scan_documents
 from rolebundle.scan.finding import ScanSettings
 from support.office.parts import FACT, zipped
 from support.office.samples import HIDDEN, VISIBLE
@@ -35,7 +35,7 @@ def scanned(data: bytes, suffix: str) -> tuple[str, str, ParsedDocument]:
     """The text that is indexed, the verdict, and the document."""
     parsed = read(data, suffix)
     metadata = DocumentMetadata("d", "s", "Title", "u")
-    ((after, _, record),) = scan_documents([IntakeDocument(parsed, metadata)], ScanSettings())
+    ((after, _, record),) = scan_documents([(parsed, metadata)], ScanSettings())
     return "\n".join(after.lines), record.verdict if record else "clean", parsed
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.prepare import IntakeDocument, scan_documents
+from rolebundle.ingest.prepare import scan_documents
 from rolebundle.ingest.readers import pdf as pdf_reader
 from rolebundle.scan.finding import ScanSettings
 from support.hidden_pages import DOUBTFUL_PDF, FACT, PDF, VISIBLE_PDF
@@ -54,7 +54,7 @@ def read(content: str, sentence: str = FACT.format("zebra47")) -> tuple[str, str
     """The text that is indexed, the verdict, and the document."""
     parsed = read_document(pdf(content, sentence), "a.pdf")
     metadata = DocumentMetadata("d", "s", "Title", "u")
-    ((after, _, scanned),) = scan_documents([IntakeDocument(parsed, metadata)], ScanSettings())
+    ((after, _, scanned),) = scan_documents([(parsed, metadata)], ScanSettings())
     return "\n".join(after.lines), scanned.verdict if scanned else "clean", after
 
 

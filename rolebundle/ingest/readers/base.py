@@ -83,6 +83,16 @@ def is_blank(line: str) -> bool:
     return not line or line.isspace()
 
 
+def unique_key(name: str, used: set[str]) -> str:
+    """The name, with a number if another document of the file has it. It is added to ``used``."""
+    key, number = name, 1
+    while key in used:
+        number += 1
+        key = f"{name}-{number}"
+    used.add(key)
+    return key
+
+
 def block_of(
     lines: Sequence[str],
     kind: BlockKind,

@@ -8,14 +8,12 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from lxml import etree
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.ingest.readers.office import (
-    HiddenTexts,
     Package,
     TextBlocks,
     joined,
@@ -58,15 +56,15 @@ def _document(package: Package) -> ParsedDocument:
         for name in (old_contents, *(names[key] for key in reversed(contents)))
         for label in reversed(list(_labels(package, name)))
     )
-    blocks, hidden = TextBlocks(package.too_large), HiddenTexts()
+    blocks = TextBlocks(package.too_large)
     for name in chapters:
         if name in package:
-            _chapter(package, name, labels.get(name, ""), blocks, hidden)
+            _chapter(package, name, labels.get(name, ""), blocks)
     missing = sum(name not in package for name in chapters)
     metadata = book.find("{*}metadata")
-    properties = properties_of(() if metadata is None else _renamed_date(metadata))
+    properties = properties_of(() if metadata is None else metadata)
     notes = [f"chapters that the book lacks: {missing}"] if missing else []
-    return blocks.document(properties, hidden, notes)
+    return blocks.document(properties, notes)
 
 
 def _main_member(package: Package) -> str:
@@ -78,17 +76,6 @@ def _main_member(package: Package) -> str:
     if not found:
         raise ValueError("it has no package document")
     return found
-
-
-def _renamed_date(metadata: Any) -> Iterator[Any]:
-    """The metadata elements, with the date of the last change under its short name."""
-    for element in metadata:
-        if local_name(element) != "meta":
-            yield element
-        elif element.get("property") == "dcterms:modified":
-            changed = etree.Element("modified")
-            changed.text = element.text
-            yield changed
 
 
 def _labels(package: Package, name: str) -> Iterator[tuple[str, str]]:
@@ -104,15 +91,13 @@ def _labels(package: Package, name: str) -> Iterator[tuple[str, str]]:
             yield joined(folder, target.get("src", "")), label
 
 
-def _chapter(
-    package: Package, name: str, label: str, blocks: TextBlocks, hidden: HiddenTexts
-) -> None:
+def _chapter(package: Package, name: str, label: str, blocks: TextBlocks) -> None:
     source = _as_html(package, name)
     # Before the page, so that the page's own rules win.
     sheets = b"".join(_sheets(package, source, posixpath.dirname(name)))
     page = read_page(sheets + _LINK.sub(b"", source), f"{package.path}: {name}", is_message=True)
     for part in page.hidden:
-        hidden.add(part.kind, part.text, is_usual=not part.is_labelled, is_kept=part.is_kept)
+        blocks.hide(part.kind, part.text, is_usual=not part.is_labelled, is_kept=part.is_kept)
     if page.blocks and label and not any(block.level for block in page.blocks):
         blocks.heading(label, 1, is_title=False)
     for block in page.blocks:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
@@ -34,7 +33,7 @@ from rolebundle.scan.hidden_style import (
     rules_of,
     style_layers,
 )
-from rolebundle.text.decoding import clean, cleaned_note, decode, has_bom
+from rolebundle.text.decoding import decode
 from rolebundle.text.words import counted
 
 # Most pages contain nothing of this; RE2 rules them out quickly.
@@ -42,9 +41,6 @@ _HINT = (
     rb"(?i)hidden(?:[\s\v][^<>]*)?[=/>]|[\s\v\"'/]style[\s\v]*="
     rb"|bgcolor|popover|<(?:font|dialog|annotation|mphantom|datalist|canvas|audio|video)"
 )
-_STYLE_ELEMENT = re.compile(rb"<style([^>]*)>(.*?)(?:</style|\Z)", re.IGNORECASE | re.DOTALL)
-_MEDIA = re.compile(r"\bmedia\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))", re.IGNORECASE)
-_SHEET_HINT = rb"(?i)<style[\s>]"
 # Formulas carry their source beside what is shown, and media a text for browsers without them.
 _NEVER_SHOWN = ("annotation", "annotation-xml", "mphantom", "datalist", "canvas", "audio", "video")
 _CANDIDATES: Any = etree.XPath(
@@ -92,19 +88,13 @@ Sheets = tuple[tuple[str, str], ...]
 """Style sheets, each with its text and its media."""
 
 
-def hiding_sheets(source: bytes) -> Sheets:
-    """The style sheets in the source of a page, unless none of them can hide anything."""
-    if _byte_pattern(_SHEET_HINT).search(source) is None:
-        return ()
-    sheets = []
-    for attributes, css in _STYLE_ELEMENT.findall(source):
-        media = _MEDIA.search(attributes.decode("utf-8", "replace"))
-        value = next(filter(None, media.groups()), "") if media else ""
-        sheets.append((css.decode("utf-8", "replace"), value))
+def hiding_sheets(root: Any) -> Sheets:
+    """The style sheets of a page, unless none of them can hide anything."""
+    sheets = tuple((e.text or "", e.get("media") or "") for e in root.iter("style"))
     try:
-        return tuple(sheets) if _suspects(tuple(sheets)) else ()
+        return sheets if _suspects(sheets) else ()
     except UnreadableStyleError:
-        return tuple(sheets)
+        return sheets
 
 
 @lru_cache(maxsize=64)
@@ -163,7 +153,7 @@ class _Page:
         self._main = main
         self._around = [main, *main.iterancestors()]
         self._rules: dict[Any, list[Rule]] = defaultdict(list)
-        self._cascaded: dict[tuple[Any, int], Declarations] = {}
+        self._cascaded: dict[Any, dict[str, str]] = {}
         self._selected: dict[Any, None] = {}
         self._is_linked = bool(_LINKED(root))
         self._controlled = {value.lstrip("#") for value in " ".join(_CONTROLS(root)).split()}
@@ -245,39 +235,38 @@ class _Page:
 
     def _hiding(self, element: Any) -> Hiding | None:
         """How an element is hidden by its attributes and styles."""
-        way = self._hiding_at(element, 0)
-        rules = [rule.declared for rule in self._rules.get(element, ()) if rule.applies]
+        declared, way = self._cascade(element), self._at_rest(element)
+        unsure = [rule for rule in self._rules.get(element, ()) if rule.applies]
         if way is None:
-            way = self._hiding_at(element, 1) if rules else None
+            changed = dict(declared)
+            for rule in unsure:
+                changed.update(rule.declared if rule.applies == 1 else {})
+            way = hiding(changed) if unsure else None
             return way and way._replace(is_certain=False)
         names = COLOR_PROPERTIES if way.property == "color" else {way.property}
-        declared = self._cascade(element, 0)
         # It may be shown if a rule that does not always apply says anything else.
-        is_other = any(n in names and declared.get(n) != v for r in rules for n, v in r.items())
+        others = (item for rule in unsure for item in rule.declared.items())
+        is_other = any(name in names and declared.get(name) != value for name, value in others)
         return way._replace(is_certain=way.is_certain and not is_other)
 
-    def _hiding_at(self, element: Any, level: int) -> Hiding | None:
-        declared = self._cascade(element, level)
+    def _at_rest(self, element: Any) -> Hiding | None:
+        declared = self._cascade(element)
         way = hiding(declared)
         if (way is None or not way.is_certain) and not COLOR_PROPERTIES.isdisjoint(declared):
-            return self._by_color(element, declared, level) or way
+            return self._by_color(element, declared) or way
         return way
 
-    def _cascade(self, element: Any, level: int) -> Declarations:
-        """The declarations that win among the rules that apply up to this level."""
-        if (element, level) not in self._cascaded:
+    def _cascade(self, element: Any) -> Declarations:
+        """The declarations that win among the attributes and the rules that always apply."""
+        if element not in self._cascaded:
             normal, important = style_layers(element.get("style") or "")
-            rules = [r for r in self._rules.get(element, ()) if r.applies <= level]
-            declared = _by_attributes(element)
-            for layer in (
-                *(rule.normal for rule in rules),
-                normal,
-                *(rule.important for rule in rules),
-                important,
-            ):
+            rules = [rule for rule in self._rules.get(element, ()) if not rule.applies]
+            layers = [*(rule.normal for rule in rules), normal]
+            layers += [*(rule.important for rule in rules), important]
+            self._cascaded[element] = declared = _by_attributes(element)
+            for layer in layers:
                 declared.update(layer)
-            self._cascaded[element, level] = declared
-        return self._cascaded[element, level]
+        return self._cascaded[element]
 
     def _shown_inside(self, element: Any, name: str) -> set[Any]:
         """The descendants that have their own value of an inherited property and may be shown."""
@@ -287,44 +276,43 @@ class _Page:
         return {
             inside
             for inside in element.iterdescendants("*")
-            if not names.isdisjoint(self._cascade(inside, 0)) and self._hiding(inside) is None
+            if not names.isdisjoint(self._cascade(inside)) and self._hiding(inside) is None
         }
 
-    def _by_color(self, element: Any, declared: Declarations, level: int) -> Hiding | None:
+    def _by_color(self, element: Any, declared: Declarations) -> Hiding | None:
         """Whether the text has the color of its background."""
-        text_color, owns_color = self._text_color(element, level)
-        background, owns_background = self._background(element, level)
+        text_color = self._text_color(element)
+        background = self._background(element)
         if text_color is None or background is None:
             return None
         distance = _distance(text_color, background)
         if distance > SIMILAR_COLOR or "text" in declared.get("background-clip", ""):
             return None  # Such a background has the shape of the letters.
         is_certain = distance <= SAME_COLOR and declared.get("text-shadow", "none") == "none"
-        if not (owns_color and owns_background) and text_color.alpha > 0:
-            is_certain = is_certain and not self._is_linked
-        return Hiding("white_text", "color", is_certain)
+        # A style sheet that is not here may change one of the colors.
+        return Hiding("white_text", "color", is_certain and not self._is_linked)
 
-    def _text_color(self, element: Any, level: int) -> tuple[Color | None, bool]:
-        """The text color of an element, and whether the element itself declares it."""
+    def _text_color(self, element: Any) -> Color | None:
+        """The text color of an element; ``None`` if it is not known."""
         for ancestor in (element, *element.iterancestors()):
-            value = self._cascade(ancestor, level).get("color", "inherit")
+            value = self._cascade(ancestor).get("color", "inherit")
             if value not in {"inherit", "currentcolor", "unset"}:
-                return color(value), ancestor is element
+                return color(value)
             if ancestor.tag == "a":
-                return None, False  # Browsers color links.
-        return (None if self._is_linked else BLACK), False
+                return None  # Browsers color links.
+        return None if self._is_linked else BLACK
 
-    def _background(self, element: Any, level: int) -> tuple[Color | None, bool]:
-        """The color behind an element, and whether the element itself declares it."""
+    def _background(self, element: Any) -> Color | None:
+        """The color behind an element; ``None`` if it is not known."""
         for ancestor in (element, *element.iterancestors()):
-            declared = self._cascade(ancestor, level)
+            declared = self._cascade(ancestor)
             if declared.get("background-image", "none") != "none":
-                return None, False
+                return None
             value = declared.get("background-color")
             background = color(value) if value is not None else None
             if value is not None and (background is None or background.alpha > 0):
-                return (background.over(WHITE) if background else None), ancestor is element
-        return WHITE, False
+                return background.over(WHITE) if background else None
+        return WHITE
 
     def _is_switched(self, element: Any) -> bool:
         """Whether people can show the element by a click."""
@@ -472,6 +460,9 @@ _MAIN_PARTS: tuple[Any, ...] = tuple(
 _SKIPPED_TAGS = "script style template nav svg button select textarea iframe object head".split()
 _SURROUNDING_TAGS = ("header", "footer", "aside")
 _UPDATED = {"article:modified_time", "last-modified", "dcterms.modified"}
+_COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
+_MAX_COMMENT_CHARS = 4_000
+"""Of a longer comment only the beginning is searched for instructions."""
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 
 
@@ -496,10 +487,11 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     found = () if is_message else (find(root) for find in _MAIN_PARTS)
     main = next((parts[0] for parts in found if len(parts) == 1), body)
     inferred = _head_metadata(root)
+    sheets = hiding_sheets(root)
     _empty_unread(main, source, is_whole=main is body and not is_message)
     fallbacks = list(main.iter("noscript"))
-    hidden = hidden_elements(root, main, source, hiding_sheets(source), fallbacks)
-    parts = tuple(_hidden_parts(hidden, page)) if hidden else ()
+    hidden = hidden_elements(root, main, source, sheets, fallbacks)
+    parts = (*(_hidden_parts(hidden, page) if hidden else ()), *_comments(page))
     removed = [element for element, part in hidden if not part.is_kept]
     for element in removed:
         _empty(element)
@@ -520,22 +512,8 @@ def _utf8(data: bytes, path: str) -> tuple[bytes, tuple[str, ...]]:
     Raises:
         DocumentError: ``undecodable``.
     """
-    try:
-        data.decode("utf-8")
-        if b"\x00" not in data and not data.startswith(BOM_UTF8):
-            return data, ()
-    except UnicodeDecodeError:
-        declared = _CHARSET.search(data[:2048])
-        if declared and not has_bom(data):
-            encoding = declared[1].decode("ascii").lower()
-            # Browsers decode pages that declare Latin-1 as cp1252.
-            encoding = "cp1252" if encoding in {"iso-8859-1", "latin1", "us-ascii"} else encoding
-            try:
-                text, count = clean(data.decode(encoding))
-                return text.encode(), cleaned_note(count)
-            except (LookupError, UnicodeError):
-                pass
-    text, notes = decode(data, path)
+    declared = _CHARSET.search(data[:2048])
+    text, notes = decode(data, path, declared[1].decode("ascii").lower() if declared else "")
     return text.encode(), notes
 
 
@@ -598,6 +576,15 @@ def _empty(element: Any) -> None:
     element.text = "\n" * breaks or None
 
 
+def _comments(page: bytes) -> Iterator[HiddenPart]:
+    """The comments for people: `<!--[if IE]>` and one word such as `<!-- more -->` are not."""
+    # Decoded only if there is a comment. Most pages have none.
+    for comment in _COMMENT.finditer(page.decode("utf-8", "replace") if b"<!--" in page else ""):
+        text = " ".join(comment[1][:_MAX_COMMENT_CHARS].split())
+        if len(_WORD.findall(text)) > 1 and not text.startswith("[if "):
+            yield HiddenPart("markup_comment", text, *comment.span(), is_labelled=False)
+
+
 def _hidden_parts(hidden: Sequence[HiddenElement], page: bytes) -> Iterable[HiddenPart]:
     """The texts of hidden elements, with the offsets of their lines in the page."""
     source = page.decode("utf-8", "replace")
@@ -608,7 +595,7 @@ def _hidden_parts(hidden: Sequence[HiddenElement], page: bytes) -> Iterable[Hidd
             yield part._replace(start=breaks[first - 1], end=breaks[last])
 
 
-READER = Reader("html", 5, lambda data, path, _options: [read_page(data, path)])
+READER = Reader("html", 6, lambda data, path, _options: [read_page(data, path)])
 
 
 # -- html lines --

@@ -26,7 +26,7 @@ from typing import Any, cast
 
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers.base import Reader, ReaderOptions, is_blank
+from rolebundle.ingest.readers.base import Reader, ReaderOptions, is_blank, unique_key
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, split_lines, with_newlines
@@ -404,12 +404,7 @@ def _key(head: str, number: int, used: set[str]) -> str:
     """A name for the message that no other one of the file has."""
     found = _MESSAGE_ID.search(head)
     name = _NOT_IN_KEYS.sub("-", found[1])[:_MAX_KEY_CHARS].strip("-") if found else ""
-    key, n = name or f"message-{number}", 1
-    while key in used:
-        n += 1
-        key = f"{name}-{n}"
-    used.add(key)
-    return key
+    return unique_key(name or f"message-{number}", used)
 
 
 READERS = {

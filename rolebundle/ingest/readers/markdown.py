@@ -33,6 +33,7 @@ from rolebundle.ingest.readers.base import (
     is_blank,
     open_text,
     runs,
+    unique_key,
 )
 from rolebundle.ingest.readers.html import hidden_elements, hiding_sheets
 from rolebundle.scan.finding import HiddenPart
@@ -98,13 +99,14 @@ def read_markdown(lines: Sequence[str], start: int, end: int) -> MarkdownText:
     text = "\n".join(lines[start:end])
     environment: dict[str, Any] = {}
     tokens = _block_parser().parse(text + "\n", environment)
-    if not may_hide(text):
+    if not _HINT.search(text):
         return lines, (), tuple(_blocks(lines, start, end, tokens))
     offset = sum(map(len, lines[:start])) + start
     parts: list[HiddenPart] = []
     for _ in range(MAX_ROUNDS):
         ranges = hidden_ranges(text, tokens, environment)
-        visible = removed(text, ranges)
+        spans = ((part.start, part.end) for part in ranges if not part.is_kept)
+        visible = _replaced(text, spans, "")
         if not parts:
             parts += hidden_parts(text, ranges, offset)
         if visible == text:
@@ -227,11 +229,6 @@ def _comment(span: Span, text: str) -> HiddenPart:
     return HiddenPart("markup_comment", text, *span, is_labelled=False)
 
 
-def may_hide(text: str) -> bool:
-    """Whether a Markdown text contains anything that may hide a part of it."""
-    return _HINT.search(text) is not None
-
-
 def hidden_ranges(
     text: str, tokens: Sequence[Token], environment: Mapping[str, Any]
 ) -> list[HiddenPart]:
@@ -257,11 +254,6 @@ def hidden_ranges(
             separate.append(part)
             covered_until = covered_until if part.is_kept else max(covered_until, part.end)
     return separate
-
-
-def removed(text: str, ranges: Sequence[HiddenPart]) -> str:
-    """The text without the ranges that are not kept; its line breaks stay."""
-    return _replaced(text, ((part.start, part.end) for part in ranges if not part.is_kept), "")
 
 
 def hidden_parts(text: str, ranges: Sequence[HiddenPart], offset: int) -> Iterator[HiddenPart]:
@@ -382,7 +374,7 @@ def _elements(masked: str, tags: Sequence[Span]) -> Iterator[HiddenPart]:
         # Nested too deep; the rest of the tree is missing.
         yield HiddenPart("invisible_element", "", 0, len(masked), is_kept=True)
     spans = _spans(masked, tags)
-    for element, part in hidden_elements(root, root, source, hiding_sheets(source)):
+    for element, part in hidden_elements(root, root, source, hiding_sheets(root)):
         if place := element.get(_NUMBER):
             start, end = spans[int(place)]
             words = " ".join(_TAG.sub(" ", masked[start:end]).split())
@@ -467,11 +459,7 @@ def _read_separated(
     parts = _boxed(list(_parts(file.lines, options.separator)))
     for title, ordinal, start, lines in _with_titles(parts):
         slug = _NOT_WORD.sub("-", title.lower()).strip("-") or str(ordinal)
-        key, number = slug, 1
-        while key in keys:
-            number += 1
-            key = f"{slug}-{number}"
-        keys.add(key)
+        key = unique_key(slug, keys)
         try:
             document = markdown_document(file, path, start, start + len(lines), key=key)
             yield _titled(document, title)
@@ -542,7 +530,7 @@ def _with_titles(parts: Sequence[_Part]) -> Iterator[_Part]:
 
 # -- ipynb --
 #
-# Jupyter notebooks of the formats 3 and 4: the cells as people wrote them, without outputs.
+# Jupyter notebooks of format 4: the cells as people wrote them, without outputs.
 
 
 # Tags and settings with which a notebook is shown without the source of a cell.
@@ -559,13 +547,11 @@ def _read_notebook(data: bytes, path: str, _options: ReaderOptions) -> Iterable[
     file = open_text(data, path)
     text = "\n".join(file.lines)
     notebook = _parsed(text, path)
-    sheets = filter(_is_object, _list(notebook, "worksheets"))
-    cells = [cell for owner in (notebook, *sheets) for cell in _list(owner, "cells")]
     blocks: list[Block] = []
     hidden: list[HiddenPart] = []
     index = LineIndex(text)
-    for number, cell in enumerate(cells, 1):
-        if _is_object(cell):
+    for number, cell in enumerate(_list(notebook, "cells"), 1):
+        if isinstance(cell, dict):
             blocks += _cell(cell, number, index, max(1, len(file.lines)), hidden)
     metadata = _object(notebook, "metadata")
     heading = next((block.heading for block in blocks if block.heading), "")
@@ -591,7 +577,7 @@ def _parsed(text: str, path: str) -> Mapping[str, Any]:
         except NotStrictError:
             # Outputs may contain NaN, which Jupyter writes. Without offsets, lines are not known.
             value = json.loads(text)
-        if isinstance(value, dict) and ("cells" in value or "worksheets" in value):
+        if isinstance(value, dict) and "cells" in value:
             return value
     except (ValueError, RecursionError) as error:
         detail = error
@@ -606,8 +592,7 @@ def _cell(
     cell: Mapping[str, Any], number: int, index: LineIndex, last: int, hidden: list[HiddenPart]
 ) -> Iterator[Block]:
     """The blocks of a cell. What it hides is added to ``hidden``."""
-    key = "source" if "source" in cell else "input"
-    source = cell.get(key)
+    source = cell.get("source")
     pieces = source if isinstance(source, list) else [source]
     texts = [clean(piece)[0] for piece in pieces if isinstance(piece, str)]
     lines = split_lines("".join(texts))
@@ -616,7 +601,7 @@ def _cell(
         return
     first, end = 1, last
     if isinstance(cell, LocatedObject):
-        first, end = (index.line(at) for at in cell.spans[key])
+        first, end = (index.line(at) for at in cell.spans["source"])
     # Jupyter writes one string per line, and each on a line of its own.
     is_aligned = len(lines) == len(texts) == end - first - 1
     kind = cell.get("cell_type")
@@ -626,15 +611,8 @@ def _cell(
         hidden += (part._replace(start=0, end=0) for part in parts)
     else:
         text = "\n".join(lines[filled[0] : filled[-1] + 1])
-        block = Block(
-            "code" if kind == "code" else "paragraph", text, filled[0] + 1, filled[-1] + 1
-        )
-        if kind == "heading":
-            level = cell.get("level")
-            level = level if isinstance(level, int) and 1 <= level <= 6 else 1
-            words = plain_words(" ".join(text.split()))
-            block = block._replace(kind="heading", level=level, heading=words)
-        blocks = (block,)
+        block_kind: BlockKind = "code" if kind == "code" else "paragraph"
+        blocks = (Block(block_kind, text, filled[0] + 1, filled[-1] + 1),)
     if _is_hidden(_object(cell, "metadata")):
         text = "\n".join(block.text for block in blocks)
         hidden.append(HiddenPart("invisible_element", text, is_kept=True))
@@ -656,10 +634,6 @@ def _is_hidden(metadata: Mapping[str, Any]) -> bool:
     )
 
 
-def _is_object(value: object) -> bool:
-    return isinstance(value, dict)
-
-
 def _object(owner: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = owner.get(key)
     return value if isinstance(value, dict) else {}
@@ -678,5 +652,5 @@ def _string(owner: Mapping[str, Any], key: str) -> str:
 READERS = {
     "markdown": Reader("markdown", 3, _read),
     "separated": Reader("separated", 3, _read_separated),
-    "ipynb": Reader("ipynb", 1, _read_notebook),
+    "ipynb": Reader("ipynb", 2, _read_notebook),
 }

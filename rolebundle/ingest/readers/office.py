@@ -46,6 +46,8 @@ _ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
 _USUAL = rb"http://schemas.openxmlformats.org/\1/2006/\2"
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+ON = frozenset(("1", "true"))
+"""How an attribute says yes."""
 _PARSING: dict[str, Any] = {
     **dict.fromkeys(("remove_comments", "remove_pis", "no_network"), True),
     **dict.fromkeys(("resolve_entities", "load_dtd", "huge_tree", "collect_ids"), False),
@@ -135,11 +137,7 @@ class Package:
 
     def read(self, name: str) -> bytes:
         """The content of a member; empty if there is none with this name."""
-        if name not in self:
-            return b""
-        self._kept = 0
-        with self._open(name) as file:
-            return b"".join(iter(file.read, b""))
+        return b"".join(self._chunks(name))
 
     def parse(self, name: str, *, is_lenient: bool = False) -> Any:
         """The root element of a member; an empty element if there is none with this name.
@@ -159,12 +157,13 @@ class Package:
         The caller passes the elements that it has read to :meth:`release`, so that the tree stays
         small. Only one member is streamed at a time.
         """
-        if name not in self:
-            return
-        with self._open(name) as file:
-            self._kept = 0
-            for _, element in etree.iterparse(file, tag=tags, **_PARSING):
+        parser = etree.XMLPullParser(("end",), tag=tags, **_PARSING)
+        for chunk in self._chunks(name):
+            parser.feed(chunk)
+            for _, element in parser.read_events():
                 yield element
+        if name in self:
+            parser.close()
 
     def release(self, element: Any) -> None:
         """Free an element of a stream that was read, and its siblings before it."""
@@ -190,52 +189,32 @@ class Package:
             if relation.get("TargetMode") != "External"
         }
 
-    def _open(self, name: str) -> _CountedFile:
-        info = self._members[name.lower()]
+    def _chunks(self, name: str) -> Iterator[bytes]:
+        """The content of a member in pieces; none if there is no member with this name.
+
+        Raises:
+            DocumentError: ``NAME_too_large`` or ``encrypted_NAME``.
+        """
+        self._kept = size = 0
+        info = self._members.get(name.lower())
+        if info is None:
+            return
         if info.flag_bits & 1:
             raise self.encrypted()
         if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
             raise ValueError(f"{name} is compressed in a way that its format does not have")
-        return _CountedFile(self, self._archive.open(info), info)
-
-    def count(self, size: int) -> None:
-        """Count bytes that were read.
-
-        Raises:
-            DocumentError: ``NAME_too_large``.
-        """
-        self._expanded += size
-        self._kept += size
-        if self._expanded > _MAX_EXPANDED:
-            raise self.too_large(f"it expands to more than {_MAX_EXPANDED:,} bytes")
-        if self._kept > _MAX_TREE:
-            raise self.too_large(f"one part of it has more than {_MAX_TREE:,} bytes")
-
-
-class _CountedFile:
-    """A member that is being read."""
-
-    def __init__(self, package: Package, file: Any, info: zipfile.ZipInfo) -> None:
-        self._package = package
-        self._file = file
-        self._size = 0
-        self._max_size = max(_MIN_RATIO_BYTES, info.compress_size * _MAX_RATIO)
-
-    def __enter__(self) -> _CountedFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def read(self, size: int = _READ_BYTES) -> bytes:
-        data: bytes = self._file.read(min(size, _READ_BYTES))
-        self._package.count(len(data))
-        if not self._size:
-            data = _STRICT.sub(_USUAL, data)
-        self._size += len(data)
-        if self._size > self._max_size:
-            raise self._package.too_large(f"a member expands more than {_MAX_RATIO} times")
-        return data
+        with self._archive.open(info) as file:
+            while data := file.read(_READ_BYTES):
+                self._expanded += len(data)
+                self._kept += len(data)
+                if self._expanded > _MAX_EXPANDED:
+                    raise self.too_large(f"it expands to more than {_MAX_EXPANDED:,} bytes")
+                if self._kept > _MAX_TREE:
+                    raise self.too_large(f"one part of it has more than {_MAX_TREE:,} bytes")
+                yield data if size else _STRICT.sub(_USUAL, data)
+                size += len(data)
+                if size > max(_MIN_RATIO_BYTES, info.compress_size * _MAX_RATIO):
+                    raise self.too_large(f"a member expands more than {_MAX_RATIO} times")
 
 
 def joined(folder: str, target: str) -> str:
@@ -278,8 +257,10 @@ def properties_of(root: Any) -> dict[str, Any]:
     """
     texts: dict[str, list[str]] = {}
     for element in root:
+        is_change = element.get("property") == "dcterms:modified"  # of an e-book
         if text := " ".join((element.text or "").split()):
-            texts.setdefault(local_name(element), []).append(text)
+            name = "modified" if is_change else local_name(element)
+            texts.setdefault(name, []).append(text)
     creators = texts.get("initial-creator") or texts.get("creator") or ()
     dates = (*texts.get("modified", ()), *texts.get("date", ()))
     found = {
@@ -338,7 +319,8 @@ class TextBlocks:
         self._kind: BlockKind | None = None
         self._pending: list[str] = []
         self._anchor = self._header = ""
-        self._chars = self._replaced = 0
+        self._chars = self._replaced = self._hidden_chars = 0
+        self._hidden: dict[tuple[str, bool, bool], list[str]] = {}
 
     def heading(self, text: str, level: int, anchor: str = "", *, is_title: bool = True) -> None:
         """Add a heading; white space is collapsed.
@@ -402,14 +384,26 @@ class TextBlocks:
         self.add("table", "\n".join(lines), anchor, lines[0] if len(lines) > 1 else "")
         self.end_block()
 
-    def document(
-        self, properties: Mapping[str, Any], hidden: HiddenTexts, notes: Iterable[str] = ()
-    ) -> ParsedDocument:
+    def hide(self, kind: str, text: str, *, is_usual: bool = False, is_kept: bool = False) -> None:
+        """Add a hidden text.
+
+        Args:
+            kind: the kind of the finding.
+            text: the text.
+            is_usual: whether ordinary documents have such parts; those of some kinds are usual.
+            is_kept: whether the text stays in the document, because people may see it.
+        """
+        words = text.split()
+        self._hidden_chars += len(text)
+        if words and self._hidden_chars <= _MAX_HIDDEN_CHARS:
+            key = kind, is_usual or kind in _USUAL_KINDS, is_kept
+            self._hidden.setdefault(key, []).append(" ".join(words))
+
+    def document(self, properties: Mapping[str, Any], notes: Iterable[str] = ()) -> ParsedDocument:
         """The document with all blocks.
 
         Args:
             properties: metadata that the document stores about itself.
-            hidden: its hidden texts.
             notes: what was left out, for the report.
         """
         self.end_block()
@@ -421,8 +415,19 @@ class TextBlocks:
             inferred=inferred,
             lines=self._lines,
             notes=(*cleaned_note(self._replaced), *notes),
-            hidden=hidden.parts(),
+            hidden=tuple(self._hidden_parts()),
         )
+
+    def _hidden_parts(self) -> Iterator[HiddenPart]:
+        """The hidden texts of each kind as few parts, which the scan searches one by one."""
+        for (kind, is_usual, is_kept), texts in self._hidden.items():
+            joined = "\n".join(texts)
+            is_labelled = (
+                not is_usual and len(joined.split(None, _MIN_LABELLED_WORDS)) >= _MIN_LABELLED_WORDS
+            )
+            for start in range(0, len(joined), _MAX_PART_CHARS):
+                text = joined[start : start + _MAX_PART_CHARS]
+                yield HiddenPart(kind, text, is_labelled=is_labelled, is_kept=is_kept)
 
     def _count(self, chars: int) -> None:
         self._chars += chars + _CHARS_OF_BLOCK
@@ -470,42 +475,6 @@ def hidden_kind(text_color: Color | None, background: Color | None, size: float 
     return "white_text" if text_color.over(behind).distance(behind) <= SAME_COLOR else ""
 
 
-class HiddenTexts:
-    """Collects what a document hides, by kind."""
-
-    def __init__(self) -> None:
-        self._texts: dict[tuple[str, bool, bool], list[str]] = {}
-        self._chars = 0
-
-    def add(self, kind: str, text: str, *, is_usual: bool = False, is_kept: bool = False) -> None:
-        """Add a hidden text.
-
-        Args:
-            kind: the kind of the finding.
-            text: the text.
-            is_usual: whether ordinary documents have such parts; those of some kinds are usual.
-            is_kept: whether the text stays in the document, because people may see it.
-        """
-        words = text.split()
-        self._chars += len(text)
-        if words and self._chars <= _MAX_HIDDEN_CHARS:
-            key = kind, is_usual or kind in _USUAL_KINDS, is_kept
-            self._texts.setdefault(key, []).append(" ".join(words))
-
-    def parts(self) -> tuple[HiddenPart, ...]:
-        """The hidden texts of each kind as few parts, which the scan searches one by one."""
-        parts = []
-        for (kind, is_usual, is_kept), texts in self._texts.items():
-            joined = "\n".join(texts)
-            is_labelled = (
-                not is_usual and len(joined.split(None, _MIN_LABELLED_WORDS)) >= _MIN_LABELLED_WORDS
-            )
-            for start in range(0, len(joined), _MAX_PART_CHARS):
-                text = joined[start : start + _MAX_PART_CHARS]
-                parts.append(HiddenPart(kind, text, is_labelled=is_labelled, is_kept=is_kept))
-        return tuple(parts)
-
-
 Look = Mapping[str, Any]
 """What is known of a text: ``color``, ``size`` in points, ``fill`` (the color behind it),
 whether it is ``hidden``, and ``away``, the kind of finding if something around it hides it; of a
@@ -526,6 +495,16 @@ _CODE_STYLES = frozenset(
 _CONTENTS = re.compile(r"toc \d|table of figures")
 _WORD = re.compile(r"[^\W\d_]{2}")
 _INHERITED_BY_BOXES = ("fill", "away")
+# The names of elements in all formats, without their namespaces.
+PARAGRAPHS = frozenset(("p", "h"))
+_TABLES = ("tbl", "table")
+_BLOCKS = PARAGRAPHS | {"list", *_TABLES}
+"""Paragraphs, tables and lists: what a text box contains."""
+_ROWS = ("tr", "table-row")
+_CELLS = ("{*}tc", "{*}table-cell", "{*}covered-table-cell")
+REPEATED = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}number-columns-repeated"
+"""How many columns a cell or column of OpenDocument stands for."""
+_VALUE_TYPE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}value-type"
 _MAX_CELL_CHARS = 1_800
 _MAX_CELLS = 1_000_000
 _MAX_REPEATED, _MAX_BLANK = 100, 5
@@ -546,18 +525,11 @@ class Piece(NamedTuple):
 class Walk:
     """Reads the parts of a document into blocks, and collects what it hides.
 
-    A format sets the names of its elements, all without their namespaces.
+    A format sets what is done with its elements.
     """
 
     ACTIONS: ClassVar[Mapping[str, Action]] = {}
     """What is done with elements. Elements that are not here are entered."""
-    PARAGRAPHS: ClassVar[frozenset[str]] = frozenset(("p",))
-    BLOCKS: ClassVar[frozenset[str]] = frozenset(("p", "tbl"))
-    """Paragraphs, tables and lists: what a text box contains."""
-    TABLE, ROW = "tbl", "tr"
-    CELLS: ClassVar[frozenset[str]] = frozenset(("tc",))
-    REPEATED = VALUE_TYPE = "none"
-    """The attributes of cells that say how often they are repeated, and what they are."""
     IS_MIXED = False
     """Whether all text between tags is text of the document."""
     STREAMED: ClassVar[tuple[str, ...]] = ()
@@ -568,7 +540,6 @@ class Walk:
     def __init__(self, package: Package) -> None:
         self.package = package
         self.blocks = TextBlocks(package.too_large)
-        self.hidden = HiddenTexts()
         self.relations: Mapping[str, tuple[str, str]] = {}
         self.left_out = Counter[str]()
         self.top: Look = {}
@@ -594,7 +565,7 @@ class Walk:
         """Read a part, one block, or row of a table, at a time."""
         for element in self.package.stream(part, *(f"{{*}}{name}" for name in self.STREAMED)):
             name, parent = local_name(element), element.getparent()
-            table = self._table_of(element) if name == self.ROW else None
+            table = self._table_of(element) if name in _ROWS else None
             if table is not None and table.getparent().tag in self.BODIES:
                 if table is not self._table:
                     self._table, self._table_look = table, self.look(table, self.top)
@@ -602,7 +573,7 @@ class Walk:
                 self.top_row(element, self._table_look)
                 self.package.release(element)
             elif parent is not None and parent.tag in self.BODIES:
-                if name == self.TABLE:
+                if name in _TABLES:
                     self.end_table()
                 else:
                     self.block(element)
@@ -627,7 +598,7 @@ class Walk:
         self.add([Piece(rows=rows)])
 
     def _table_of(self, element: Any) -> Any:
-        return next(element.iterancestors(f"{{*}}{self.TABLE}"), None)
+        return next(element.iterancestors(*(f"{{*}}{name}" for name in _TABLES)), None)
 
     # From pieces to blocks
 
@@ -693,7 +664,7 @@ class Walk:
     def document(self, properties: Mapping[str, Any]) -> ParsedDocument:
         """The document that was read."""
         notes = [f"{kind} left out: {count}" for kind, count in self.left_out.items() if count]
-        return self.blocks.document(properties, self.hidden, notes)
+        return self.blocks.document(properties, notes)
 
     # From elements to pieces
 
@@ -701,11 +672,11 @@ class Walk:
         """The visible paragraphs and tables of an element; boxes and notes follow their anchor."""
         name = local_name(element)
         parts: list[str] = []
-        if name in self.PARAGRAPHS:
+        if name in PARAGRAPHS:
             look = self.look(element, look)
             self.inline(element, look, parts)
             yield Piece("".join(parts), look)
-        elif name == self.TABLE:
+        elif name in _TABLES:
             yield Piece(rows=self._rows_of(element, self.look(element, look)))
         elif name in self.ACTIONS:
             self.ACTIONS[name](self, element, look, parts)
@@ -727,7 +698,7 @@ class Walk:
             self.text(element.text, look, parts)
         for child in children(element):
             name = local_name(child)
-            if name in self.BLOCKS:
+            if name in _BLOCKS:
                 box_look = {key: look[key] for key in _INHERITED_BY_BOXES if key in look}
                 self._boxes.append((child, box_look))
             elif action := self.ACTIONS.get(name):
@@ -744,14 +715,14 @@ class Walk:
         background = look.get("fill", WHITE)
         kind = hides_all(look) or hidden_kind(look.get("color"), background, look.get("size"))
         if kind:
-            self.hidden.add(kind, text)
+            self.blocks.hide(kind, text)
         else:
             parts.append(_SPACE.sub(" ", text) if self.IS_MIXED else text)
 
     def note(self, note: Any, look: Look, parts: list[str]) -> None:
         """Add the number of a note, whose text follows the paragraph."""
         if kind := hides_all(look):
-            self.hidden.add(kind, all_text(note))
+            self.blocks.hide(kind, all_text(note))
         else:
             self._note_count += 1
             parts.append(f"[{self._note_count}]")
@@ -765,7 +736,7 @@ class Walk:
             yield from (", ".join(filter(None, row)) for row in rows if any(row))
 
     def _rows_of(self, table: Any, look: Look) -> list[list[str]]:
-        rows = table.iter(f"{{*}}{self.ROW}")
+        rows = table.iter(*(f"{{*}}{name}" for name in _ROWS))
         return [self.row(row, look) for row in rows if self._table_of(row) is table]
 
     def row(self, row: Any, look: Look) -> list[str]:
@@ -780,11 +751,11 @@ class Walk:
         """
         cells: list[Cell] = []
         column = 1
-        for element in row.iter(*(f"{{*}}{name}" for name in self.CELLS)):
+        for element in row.iter(*_CELLS):
             if next(element.iterancestors(row.tag)) is row:
                 text = self.cell(element, look)
-                is_text = element.get(self.VALUE_TYPE, "string") == "string"
-                repeated = integer_in(element.get(self.REPEATED), 1)
+                is_text = element.get(_VALUE_TYPE, "string") == "string"
+                repeated = integer_in(element.get(REPEATED), 1)
                 # The cells to the right of a sheet's last column are one that is repeated.
                 count = min(repeated, _MAX_REPEATED if text.strip() else _MAX_BLANK)
                 cells += [Cell(at, text, is_text) for at in range(column, column + count)]
@@ -851,7 +822,7 @@ class Sheet:
         for cell in sorted(cells):
             hides = is_hidden or not self._is_shown or cell.column in self._hidden_columns
             (concealed if hides else shown).append(cell)
-        self._walk.hidden.add("hidden_cells", " | ".join(cell.text for cell in concealed))
+        self._walk.blocks.hide("hidden_cells", " | ".join(cell.text for cell in concealed))
         line = row_line(self._aligned(shown))
         if not line:
             return
@@ -997,7 +968,7 @@ def text_of(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
 def alt_text(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
     """An element with the description of a picture."""
     for key in ("descr", "title"):
-        walk.hidden.add("alt_text", element.get(key, ""))
+        walk.blocks.hide("alt_text", element.get(key, ""))
 
 
 def diagram(walk: Walk, element: Any, look: Look, parts: list[str]) -> None:
@@ -1015,23 +986,23 @@ Theme = Mapping[str, Color]
 """The colors of a theme by their names, such as ``accent1``."""
 
 
-def main_part(package: Package, default: str, hidden: HiddenTexts) -> tuple[str, dict[str, Any]]:
+def main_part(walk: Walk, default: str) -> tuple[str, dict[str, Any]]:
     """The name of the main part, and the properties of the document.
 
     Args:
-        package: the file.
+        walk: the reader; it gets comments and properties that people define, which none shows.
         default: the usual name of the main part.
-        hidden: gets comments and properties that people define, which no reader shows.
 
     Raises:
         ValueError: there is no main part.
     """
+    package = walk.package
     kinds = dict(package.relations("").values())
     main = kinds.get("officeDocument", default)
     if main not in package:
         raise ValueError(f"it has no {main}")
     for name in filter(_UNSHOWN.search, package.names()):
-        hidden.add("comment", " ".join(package.parse(name).itertext()))
+        walk.blocks.hide("comment", " ".join(package.parse(name).itertext()))
     return main, properties_of(package.parse(kinds.get("core-properties", "docProps/core.xml")))
 
 

@@ -494,16 +494,9 @@ def _color(operator: bytes, operands: Any) -> Color | None:
 
 
 def _product(first: Matrix, second: Matrix) -> Matrix:
-    a, b, c, d, e, f = first
-    g, h, i, j, k, m = second
-    return (
-        a * g + b * i,
-        a * h + b * j,
-        c * g + d * i,
-        c * h + d * j,
-        e * g + f * i + k,
-        e * h + f * j + m,
-    )
+    a, b, c, d, e, f = second
+    rows = zip(first[0::2], first[1::2], (0.0, 0.0, 1.0), strict=True)
+    return [v for x, y, z in rows for v in (a * x + c * y + e * z, b * x + d * y + f * z)]
 
 
 def _box(matrix: Matrix, box: Sequence[float]) -> Box:

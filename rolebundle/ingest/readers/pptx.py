@@ -31,7 +31,6 @@ _MIN_SIDE = 12_700  # a point
 # Of so many shapes it is known what they cover.
 _MAX_DRAWN = 500
 _MAX_LEVEL = 8
-_ON = frozenset(("1", "true"))
 
 _Box = tuple[float, float, float, float]
 """Left, top, right and bottom."""
@@ -50,7 +49,7 @@ class _Pptx(Walk):
 
     def read(self) -> ParsedDocument:
         """The document."""
-        main, properties = office.main_part(self.package, "ppt/presentation.xml", self.hidden)
+        main, properties = office.main_part(self, "ppt/presentation.xml")
         root, slides = self.package.parse(main), self.package.relations(main)
         size = root.find("{*}sldSz")
         width, height = (
@@ -75,7 +74,7 @@ class _Pptx(Walk):
         ]
         if root.get("show", "1") in {"0", "false"}:
             self.left_out["hidden slides"] += 1
-            self.hidden.add("hidden_slide", " ".join([office.all_text(root), *notes]))
+            self.blocks.hide("hidden_slide", " ".join([office.all_text(root), *notes]))
             return
         self._theme, background, boxes = self._layout(parts.get("slideLayout", ""))
         self._background = _background(root, self._theme, background)
@@ -136,7 +135,7 @@ class _Pptx(Walk):
         """See Walk."""
         name = local_name(element)
         if name == "tc":
-            if any(element.get(key) in _ON for key in ("hMerge", "vMerge")):
+            if any(element.get(key) in office.ON for key in ("hMerge", "vMerge")):
                 return {**look, "away": "invisible_element"}
             fill = element.find("{*}tcPr/{*}solidFill")
             return {**look, "fill": None if fill is None else fill_color(fill, self._theme)}
@@ -182,7 +181,7 @@ def _shapes(tree: Any, group: _Box | None = None, is_hidden: bool = False) -> It
     for element in () if tree is None else office.children(tree):
         name = local_name(element)
         properties = next(element.iter("{*}cNvPr"), None)
-        hides = is_hidden or (properties is not None and properties.get("hidden") in _ON)
+        hides = is_hidden or (properties is not None and properties.get("hidden") in office.ON)
         box = group or _box(element)
         if name in {"grpSp", "AlternateContent"}:
             yield from _shapes(element, box, hides)

@@ -30,8 +30,10 @@ from rolebundle.ingest.readers.office import (
 from rolebundle.scan.hidden_style import BLACK, WHITE, Color
 
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_THEME_ORDER = (
-    "lt1 dk1 lt2 dk2 accent1 accent2 accent3 accent4 accent5 accent6 hlink folHlink".split()
+_THEME_ORDER = dict(
+    enumerate(
+        "lt1 dk1 lt2 dk2 accent1 accent2 accent3 accent4 accent5 accent6 hlink folHlink".split()
+    )
 )
 # The colors of the old palette that are black and white.
 _PALETTE = {0: BLACK, 1: WHITE, 8: BLACK, 9: WHITE, 64: BLACK, 65: WHITE}
@@ -44,7 +46,6 @@ _MAX_STRINGS = 1_500_000
 _MAX_STRING_CHARS = 50_000_000
 _MAX_TINY_HEIGHT = 2.0  # points
 _MAX_TINY_WIDTH = 0.2  # characters
-_ON = frozenset(("1", "true"))
 
 
 _Format = tuple[str, str, bool]
@@ -59,10 +60,10 @@ class _Xlsx(Walk):
 
     def read(self) -> ParsedDocument:
         """The document."""
-        main, properties = office.main_part(self.package, "xl/workbook.xml", self.hidden)
+        main, properties = office.main_part(self, "xl/workbook.xml")
         root, relations = self.package.parse(main), self.package.relations(main)
         settings, parts = root.find(f"{_S}workbookPr"), dict(relations.values())
-        self._is_1904 = settings is not None and settings.get("date1904") in _ON
+        self._is_1904 = settings is not None and settings.get("date1904") in office.ON
         self._theme = office.theme_of(self.package, parts.get("theme", ""))
         styles = self.package.parse(parts.get("styles", ""))
         self._formats = dict(enumerate(self._read_formats(styles)))
@@ -94,7 +95,7 @@ class _Xlsx(Walk):
             text = "".join(t.text or "" for t in part.iter(f"{_S}t"))
             properties = part.find(f"{_S}rPr")
             if properties is not None and hidden_kind(None, None, self._font(properties)[1]):
-                self.hidden.add("invisible_element", text)
+                self.blocks.hide("invisible_element", text)
             elif local_name(part) != "rPh":
                 visible.append(text)
         return _unescaped("".join(visible))
@@ -132,8 +133,7 @@ class _Xlsx(Walk):
         if element.get("rgb"):
             return office.hex_color(element.get("rgb"))
         if element.get("theme"):
-            names = dict(enumerate(_THEME_ORDER))
-            return self._theme.get(names.get(integer_in(element.get("theme"), -1), ""))
+            return self._theme.get(_THEME_ORDER.get(integer_in(element.get("theme"), -1), ""))
         return _PALETTE.get(integer_in(element.get("indexed"), -1))
 
     # Sheets
@@ -177,7 +177,7 @@ class _Xlsx(Walk):
                 kind = "invisible_element"
             is_kept = kind == "white_text" and not has_fill and has_other_formats
             if kind:
-                self.hidden.add(kind, text, is_kept=is_kept)
+                self.blocks.hide(kind, text, is_kept=is_kept)
             if text and (not kind or is_kept) and column <= _MAX_COLUMNS:
                 yield Cell(column, text, is_text)
 
@@ -203,7 +203,7 @@ class _Xlsx(Walk):
             else shown_text(value, code)
         )
         if not shown:
-            self.hidden.add("invisible_element", value)
+            self.blocks.hide("invisible_element", value)
         return shown, not is_number and kind != "b"
 
     def _scan(self, name: str) -> tuple[bool, dict[int, list[tuple[int, int]]]]:
@@ -231,7 +231,7 @@ class _Xlsx(Walk):
 def _is_hidden(element: Any, size: str, tiny: float) -> bool:
     """Whether a row or column is hidden, or too small to be seen."""
     is_tiny = number_in(element.get(size), tiny + 1) <= tiny
-    return is_tiny or element.get("hidden", "0").lower() in _ON
+    return is_tiny or element.get("hidden", "0").lower() in office.ON
 
 
 def _column(letters: str) -> int:
@@ -272,10 +272,11 @@ _TOKEN = re.compile(
     r"|(?P<power>e[+-][0#]+)|(?P<literal>.)",
     re.IGNORECASE | re.DOTALL,
 )
-_MONTHS = (
-    "January February March April May June July August September October November December"
-).split()
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+# Of a date's parts, what strftime() writes: by their letters, else by the first one.
+_DATE_PARTS = {
+    **{"y": "%y", "yyy": "%Y", "yyyy": "%Y", "m": "%m", "mmm": "%b", "mmmm": "%B"},
+    **{"d": "%d", "ddd": "%a", "dddd": "%A", "h": "%H", "s": "%S"},
+}
 _MAX_DAY = 2_958_466  # the end of the year 9999
 _TIMES = frozenset(("date", "elapsed"))
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
@@ -378,22 +379,14 @@ def _date(value: float, tokens: Sequence[tuple[str, str]], is_1904: bool) -> str
         elif kind == "date":
             # An ``m`` stands for minutes after hours and before seconds.
             is_minute = words[at - 1 : at] == ["h"] or words[at + 1 : at + 2] == ["s"]
-            letter = "min" if is_minute and words[at] == "m" else words[at]
-            parts.append(_date_part(moment, letter, text, has_half))
+            form, point, fraction = text.lower().partition(".")
+            code = _DATE_PARTS.get(form) or _DATE_PARTS[form[0]]
+            code = {"%m": "%M" if is_minute else code, "%H": "%I" if has_half else code}.get(
+                code, code
+            )
+            written = f"{moment:{code}}"
+            parts.append(written if len(form) > 1 else written.lstrip("0") or "0")
+            parts.append(f".{moment.microsecond:06}"[: 1 + len(fraction)] if point else "")
         else:
             parts.append(("AM" if moment.hour < 12 else "PM") if kind == "half" else text)
     return "".join(parts).strip()
-
-
-def _date_part(moment: datetime, letter: str, text: str, has_half: bool) -> str:
-    form, point, fraction = text.partition(".")
-    width = len(form)
-    if letter == "y":
-        return f"{moment.year:04}" if width > 2 else f"{moment.year % 100:02}"
-    if letter in {"m", "d"} and width > 2:
-        name = _MONTHS[moment.month - 1] if letter == "m" else _DAYS[moment.weekday()]
-        return {3: name[:3], 5: name[:1]}.get(width, name)
-    hour = (moment.hour - 1) % 12 + 1 if has_half else moment.hour
-    numbers = {"m": moment.month, "d": moment.day, "h": hour, "min": moment.minute}
-    number = f"{numbers.get(letter, moment.second):0{min(width, 2)}}"
-    return number + (f".{moment.microsecond:06}"[: 1 + len(fraction)] if point else "")

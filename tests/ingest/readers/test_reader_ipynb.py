@@ -97,20 +97,6 @@ def test_comments_in_markdown_cells_are_left_out():
     assert "zebra47" in repr(document.hidden)
 
 
-def test_version_3():
-    cells = [
-        {"cell_type": "heading", "level": 2, "metadata": {}, "source": ["Two"]},
-        {"cell_type": "code", "collapsed": True, "input": ["a = 1"], "outputs": []},
-    ]
-    text = json.dumps({"worksheets": [{"cells": cells}], "nbformat": 3, "metadata": {"name": "n"}})
-    document = read(text)
-    assert [(b.kind, b.level, b.text, b.anchor) for b in document.blocks] == [
-        ("heading", 2, "Two", "cell 1"),
-        ("code", 0, "a = 1", "cell 2"),
-    ]
-    assert document.inferred["title"] == "Two"
-
-
 def test_numbers_that_are_not_json_are_accepted_in_outputs():
     text = notebook(CELLS).replace('"execution_count": 1', '"execution_count": NaN')
     assert [block.text for block in read(text).blocks][-1] == "raw text"
