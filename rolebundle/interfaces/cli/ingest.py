@@ -19,12 +19,11 @@ import click
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import Indexing, complete
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.documents import IngestResult
+from rolebundle.contracts.documents import METADATA_KEYS, IngestResult
 from rolebundle.contracts.request import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError, RolebundleError, UsageError
 from rolebundle.ingest.authority import UNTRUSTED
-from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.options import ERROR_CODES, IngestOptions, IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, Skipped
 from rolebundle.ingest.watch import WatchOptions
