@@ -97,7 +97,10 @@ class DocumentMetadata(NamedTuple):
 
 METADATA_VERSION = 1
 """Must be raised if documents get other metadata, so that unchanged files are read again."""
-LATER_FIELDS = ("inferred_at", *DocumentMetadata._fields[-2:-1])
+LATER_FIELDS = (
+    "inferred_at",
+    *DocumentMetadata._fields[DocumentMetadata._fields.index("attributes") : -1],
+)
 """Fields that the first corpora did not have. Add others after ``attributes``."""
 
 
