@@ -306,6 +306,8 @@ class DocumentGroup(NamedTuple):
     """Documents that a role's policy treats alike: metadata and path of one, and all rowids.
 
     ``applicable_roles`` are those of chunks, and empty if they were not asked for. So is ``path``.
+    ``excluded_roles`` are those that every chunk excludes. Marks are of single passages and
+    documents, and not of groups.
     """
 
     document: DocumentMetadata
@@ -313,15 +315,8 @@ class DocumentGroup(NamedTuple):
     applicable_roles: tuple[str, ...]
     flags: tuple[str, ...]
     rowids: list[int]
-
-    @property
-    def excluded_roles(self) -> tuple[str, ...]:
-        """The roles that every chunk excludes."""
-        return self.document.excluded_roles
-
-    @property
-    def mark(self) -> None:
-        """Nothing: marks are of single passages and documents, and not of groups."""
+    excluded_roles: tuple[str, ...]
+    mark: None = None
 
 
 def document_groups(
@@ -367,7 +362,7 @@ def document_groups(
     lists = typed((row[1:3] for row in rows), tuple[str, ...], tuple[str, ...])
     documents = metadata_of(row[3:] for row in rows)
     groups = [
-        DocumentGroup(document, "", roles, kinds, json.loads(row[0]))
+        DocumentGroup(document, "", roles, kinds, json.loads(row[0]), document.excluded_roles)
         for row, (roles, kinds), document in zip(rows, lists, documents, strict=True)
     ]
     return _divided(corpus, groups, by_path) if by_path else groups

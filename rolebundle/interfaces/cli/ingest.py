@@ -19,7 +19,7 @@ import click
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import Indexing, complete
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.documents import METADATA_KEYS, IngestResult
+from rolebundle.contracts.documents import METADATA_KEYS, DocumentMetadata, IngestResult
 from rolebundle.contracts.request import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError, RolebundleError, UsageError
@@ -35,14 +35,7 @@ from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.finding import ScanSettings
 from rolebundle.text.words import counted
 
-_LIST_KEYS = {
-    "tags",
-    "applicable_roles",
-    "excluded_roles",
-    "retrieval_hints",
-    "supersedes",
-    "contradicts",
-}
+_LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() if default == ()}
 
 
 @click.command()
