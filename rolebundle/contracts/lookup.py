@@ -4,34 +4,10 @@ from typing import Literal
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import BundleWarning, PassageMark
+from rolebundle.contracts.documents import FoundDocument
 from rolebundle.contracts.terms import ContentType, TrustTier
 
 LookupKind = Literal["chunk", "document", "lines", "passages"]
-
-
-class FoundDocument(Contract):
-    """The document of a lookup.
-
-    Attributes:
-        inferred_at: the date in the name of its file, or when the file was last committed or
-            changed, for a document without a date.
-        attributes: keys of its front matter and properties of its format, with their values.
-        superseded_by: ids of documents that replace it.
-    """
-
-    document_id: str
-    source_id: str
-    title: str
-    uri: str
-    document_type: str
-    domain: str
-    trust_tier: TrustTier
-    updated_at: str | None = None
-    inferred_at: str | None = None
-    attributes: dict[str, list[str]] | None = None
-    valid_from: str | None = None
-    valid_until: str | None = None
-    superseded_by: list[str]
 
 
 class FoundPassage(Contract):

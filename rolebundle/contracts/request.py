@@ -67,7 +67,11 @@ Alternatives = Annotated[_Values, BeforeValidator(as_list, json_schema_input_typ
 AGENT_DESCRIPTION = (
     "Id of the agent that asks. Required if the corpus has a scopes policy. Never make one up."
 )
-MAX_CHARS_DESCRIPTION = "Upper bound on the characters of the text, at least 1000."
+AgentName = Annotated[Name | None, Field(description=AGENT_DESCRIPTION)]
+MaxChars = Annotated[
+    Annotated[int, Field(ge=MIN_MAX_CHARS)] | None,
+    Field(description="Upper bound on the characters of the text, at least 1000."),
+]
 
 
 class Where(Contract):
@@ -113,7 +117,7 @@ class RetrievalRequest(Contract):
         None,
         description="The role whose overlay governs the answer. Without a role no overlay applies.",
     )
-    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+    agent: AgentName = None
     action: Action | None = Field(
         None,
         description="What the passages are for: execute changes something, external_send leaves "
@@ -181,9 +185,7 @@ class RetrievalRequest(Contract):
         description="How much of the answer comes back as JSON. ids: references and scores. "
         "compact: passages to read. full: everything.",
     )
-    max_chars: Annotated[int, Field(ge=MIN_MAX_CHARS)] | None = Field(
-        None, description=MAX_CHARS_DESCRIPTION
-    )
+    max_chars: MaxChars = None
     deadline_ms: Milliseconds | None = Field(
         None,
         description="Stop the search after so many milliseconds, with an error that can be "
@@ -257,7 +259,7 @@ class ReplayRequest(Contract):
     bundle: dict[str, Any] = Field(
         description="The whole earlier answer of `retrieve`, in detail full, as an object."
     )
-    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+    agent: AgentName = None
 
 
 class _Part(Contract):
@@ -284,10 +286,8 @@ class GetRequest(_Part):
         description="A chunk_id, a document_id, a path, path:start-end or "
         "#document_id:place:count, from an answer."
     )
-    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
-    max_chars: Annotated[int, Field(ge=MIN_MAX_CHARS)] | None = Field(
-        None, description=MAX_CHARS_DESCRIPTION
-    )
+    agent: AgentName = None
+    max_chars: MaxChars = None
 
 
 class ListRequest(Contract):
@@ -298,7 +298,7 @@ class ListRequest(Contract):
         description="A folder, a path, a source_id, or a glob such as manual/**. Default: all "
         "documents.",
     )
-    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+    agent: AgentName = None
     limit: Annotated[int, Field(ge=1, le=MAX_LISTED)] | None = Field(
         None, description=f"Number of documents, 1 to {MAX_LISTED}. Default: {DEFAULT_LISTED}."
     )
@@ -317,7 +317,7 @@ class GrepRequest(Contract):
     prefix: Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS)] | None = Field(
         None, description="A folder, path, source_id or glob."
     )
-    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+    agent: AgentName = None
     limit: Annotated[int, Field(ge=1, le=MAX_LINES)] | None = Field(
         None, description=f"Number of lines, 1 to {MAX_LINES}. Default: {DEFAULT_LINES}."
     )
@@ -334,23 +334,21 @@ class MultiGetRequest(_Part):
     ] = Field(
         description="path:start-end, paths, chunk_ids, document_ids, or globs such as notes/*.txt."
     )
-    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
-    max_chars: Annotated[int, Field(ge=MIN_MAX_CHARS)] | None = Field(
-        None, description=MAX_CHARS_DESCRIPTION
-    )
+    agent: AgentName = None
+    max_chars: MaxChars = None
 
 
 class RoleRequest(Contract):
     """A request for the overlay of a role."""
 
     role: RoleId = Field(description="Id of the role.")
-    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+    agent: AgentName = None
 
 
 class StatusRequest(Contract):
     """The request of `status` and `roles.list`."""
 
-    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+    agent: AgentName = None
 
 
 class IngestRequest(Contract):

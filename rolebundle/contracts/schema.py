@@ -23,27 +23,6 @@ from rolebundle.contracts import (
     verification,
     why,
 )
-from rolebundle.contracts import (
-    bundle as compact,
-)
-from rolebundle.contracts import (
-    overlay as lint,
-)
-from rolebundle.contracts import (
-    policy as roles,
-)
-from rolebundle.contracts import (
-    policy as scopes,
-)
-from rolebundle.contracts import (
-    request as operation_requests,
-)
-from rolebundle.contracts import (
-    why as comparison,
-)
-from rolebundle.contracts import (
-    why as replay,
-)
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.request import ALIASES
 
@@ -55,10 +34,10 @@ SCHEMAS: dict[str, type[Contract]] = {
     "audit-verification": audit.AuditVerification,
     "backup-manifest": upkeep.BackupManifest,
     "backup-result": upkeep.BackupReport,
-    "bridges": scopes.BridgeReport,
+    "bridges": policy.BridgeReport,
     "bundle": bundle.RetrievalBundle,
-    "compact-bundle": compact.CompactBundle,
-    "comparison": comparison.Comparison,
+    "compact-bundle": bundle.CompactBundle,
+    "comparison": why.Comparison,
     "check-answer": memory.CheckAnswer,
     "check-request": memory.CheckRequest,
     "decision": memory.DecisionRecord,
@@ -86,14 +65,14 @@ SCHEMAS: dict[str, type[Contract]] = {
     "overlay": overlay.Overlay,
     "overlay-draft": upkeep.OverlayDraftReport,
     "overlay-trial": upkeep.OverlayTrial,
-    "overlay-details": roles.OverlayDetails,
-    "overlay-explanation": roles.OverlayExplanation,
-    "overlay-lint": lint.OverlayLint,
-    "overlay-list": roles.OverlayList,
+    "overlay-details": policy.OverlayDetails,
+    "overlay-explanation": policy.OverlayExplanation,
+    "overlay-lint": overlay.OverlayLint,
+    "overlay-list": policy.OverlayList,
     "policy": policy.PolicyFile,
-    "policy-change": scopes.PolicyChange,
-    "policy-lint": lint.PolicyLint,
-    "policy-summary": scopes.PolicySummary,
+    "policy-change": policy.PolicyChange,
+    "policy-lint": overlay.PolicyLint,
+    "policy-summary": policy.PolicySummary,
     "purge-preview": upkeep.PurgePreview,
     "purge-result": upkeep.PurgeResult,
     "quarantine-details": documents.QuarantineDetails,
@@ -107,23 +86,23 @@ SCHEMAS: dict[str, type[Contract]] = {
     "fact-list": memory.FactList,
     "repair-result": upkeep.RepairReport,
     "restore-result": upkeep.RestoreReport,
-    "role-details": roles.RoleDetails,
-    "role-list": roles.RoleList,
+    "role-details": policy.RoleDetails,
+    "role-list": policy.RoleList,
     "root-change": documents.RootChange,
     "root-list": documents.RootList,
-    "compare-request": operation_requests.CompareRequest,
-    "get-request": operation_requests.GetRequest,
-    "grep-request": operation_requests.GrepRequest,
-    "ingest-request": operation_requests.IngestRequest,
-    "list-request": operation_requests.ListRequest,
-    "multi-get-request": operation_requests.MultiGetRequest,
+    "compare-request": request.CompareRequest,
+    "get-request": request.GetRequest,
+    "grep-request": request.GrepRequest,
+    "ingest-request": request.IngestRequest,
+    "list-request": request.ListRequest,
+    "multi-get-request": request.MultiGetRequest,
     "remember-request": memory.RememberRequest,
-    "replay-request": operation_requests.ReplayRequest,
+    "replay-request": request.ReplayRequest,
     "request": request.RetrievalRequest,
-    "role-request": operation_requests.RoleRequest,
+    "role-request": request.RoleRequest,
     "verify-request": verification.VerifyRequest,
-    "why-request": operation_requests.WhyRequest,
-    "replay": replay.Replay,
+    "why-request": request.WhyRequest,
+    "replay": why.Replay,
     "status": status.CorpusStatus,
     "verification": verification.Verification,
     "why": why.Why,

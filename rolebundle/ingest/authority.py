@@ -17,26 +17,29 @@ from typing import Any, get_args
 
 from rapidfuzz.distance import OSA
 
-from rolebundle.contracts.documents import DeclaredMetadata, DocumentMetadata, SupersessionReach
+from rolebundle.contracts.documents import (
+    GOVERNS,
+    LIMITS,
+    MATCHED,
+    DeclaredMetadata,
+    DocumentMetadata,
+    SupersessionReach,
+    keys_that,
+)
 from rolebundle.contracts.terms import ORIGINS, Sensitivity, TrustTier, trust_rank
 
 AUTHORITY_VERSION = 1
 """Must be raised if the rules change, so that unchanged files are read again."""
 
-GOVERNANCE_KEYS = frozenset(
-    "trust_tier origin sensitivity scope source_id document_id supersedes contradicts"
-    " applicable_roles excluded_roles".split()
-)
-"""Keys that decide who may see a document, for what, and what it outranks or hides."""
-_GUARDED_KEYS = tuple(sorted(GOVERNANCE_KEYS | {"valid_from", "valid_until"}))
+GOVERNANCE_KEYS = frozenset(keys_that(GOVERNS))
+_GUARDED_KEYS = tuple(sorted(keys_that(GOVERNS, LIMITS)))
 """Keys that a typing error must not lift."""
 # Plain words of other tools that are one or two letters away from a guarded key.
 _OTHER_WORDS = frozenset(
     "contracts document documented documents score scoped slope superseded".split()
 )
 _MIN_CHARS_FOR_TWO_MISTAKES = 9
-_MATCHED_KEYS = frozenset({"document_type", "domain"})
-"""Keys that a role's source rules match. They bind a document whose trust the owner has limited."""
+_MATCHED_KEYS = keys_that(MATCHED)
 _DEFAULTS: Mapping[str, Any] = DocumentMetadata._field_defaults
 _SENSITIVITIES = get_args(Sensitivity)
 

@@ -15,10 +15,14 @@ from pydantic import ValidationError
 
 from rolebundle.contracts.base import Contract, Mistake, mistakes_in
 from rolebundle.contracts.documents import (
+    DESCRIBES,
+    MATCHED,
+    METADATA_KEYS,
     Attributes,
     DeclaredDecision,
     DeclaredMetadata,
     DocumentMetadata,
+    keys_that,
     utc_text,
 )
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
@@ -34,17 +38,9 @@ from rolebundle.storage.decisions import DECISION_TYPE
 
 C = TypeVar("C", bound=Contract)
 
-METADATA_VERSION = 1
-"""Must be raised if documents get other metadata, so that unchanged files are read again."""
-
-METADATA_KEYS = tuple(DeclaredMetadata.model_fields)
-_METADATA_KEYS = frozenset(METADATA_KEYS)
-_DESCRIPTIVE_KEYS = frozenset(
-    "title uri language source_kind tags keywords retrieval_hints authors author".split()
-)
-"""Keys that decide nothing. A value that has another form in other tools becomes an attribute."""
+_DESCRIPTIVE_KEYS = keys_that(DESCRIBES)
 _DECISION_KEYS = tuple(DeclaredDecision.model_fields)
-_BY_LETTERS = {folded_key(key): key for key in (*_DESCRIPTIVE_KEYS, "document_type", "domain")}
+_BY_LETTERS = {folded_key(key): key for key in keys_that(DESCRIBES, MATCHED)}
 _DATE_KEYS = (
     "updatedat lastmod lastmodified lastmodifiedat lastupdated lastupdatedat lastupdate "
     "lastupdatedate modified modifiedat modifieddate datemodified updated updateddate dateupdated "
@@ -149,8 +145,8 @@ def resolve(
     )
     # Properties of the format without a meaning here. Invalid values of others are no error,
     # because they are not declared.
-    properties = {key: value for key, value in inferred.items() if key not in _METADATA_KEYS}
-    known = {key: value for key, value in inferred.items() if key in _METADATA_KEYS}
+    properties = {key: value for key, value in inferred.items() if key not in METADATA_KEYS}
+    known = {key: value for key, value in inferred.items() if key in METADATA_KEYS}
     usable, _ = _checked(DeclaredMetadata, known)
     merged = {**usable.declared_values(), **authority.values, **weighed}
     # Answers name the claims that do not count.
@@ -235,7 +231,7 @@ def _sorted_keys(
     attributes: dict[str, object] = {}
     mistakes: list[str] = []
     for name, value in own.items():
-        if name in _METADATA_KEYS:
+        if name in METADATA_KEYS:
             if value != "" or name not in _DESCRIPTIVE_KEYS:
                 claims[name] = value
         elif meant := governing_key(name):

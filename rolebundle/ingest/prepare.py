@@ -17,9 +17,10 @@ from gzip import GzipFile
 from hashlib import blake2b, sha256
 from itertools import islice, repeat
 from time import time_ns
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 from rolebundle.contracts.documents import (
+    METADATA_VERSION,
     Attributes,
     DocumentMetadata,
     attribute_lines,
@@ -29,7 +30,7 @@ from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.authority import AUTHORITY_VERSION
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
 from rolebundle.ingest.formats import is_markup_only, kind_of
-from rolebundle.ingest.metadata import METADATA_VERSION, resolve
+from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import mail_reader_for, reader_for, reader_name_for
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
@@ -483,7 +484,11 @@ def decompressed(data: bytes, path: str, size_cap: int) -> bytes:
 _SEPARATOR = "\n\n"
 _SHOWN_LISTS = ("tags", "retrieval_hints", "refused_claims")
 _REFERENCES = ("supersedes", "contradicts")
-_NAMES = ("document_id", "source_id", "uri", "document_type", "domain")
+_NAMES = tuple(
+    name
+    for name, kind in get_type_hints(DocumentMetadata).items()
+    if kind is str and name not in ("title", "language", "source_kind", "scope")
+)
 """What names a document. Scope, sensitivity and roles are words of the policy."""
 _MAX_FINDINGS = 200
 
@@ -553,8 +558,7 @@ def _content_texts(parsed: ParsedDocument) -> list[str]:
 
 def _metadata_text(parsed: ParsedDocument, metadata: DocumentMetadata) -> str:
     """The metadata that a model may see besides the text; an id may be a file name."""
-    words = [metadata.document_id, metadata.document_type, metadata.domain]
-    words += [metadata.uri, metadata.source_id]
+    words = [getattr(metadata, name) for name in _NAMES]
     words += [*metadata.tags, *metadata.retrieval_hints]
     words += [*metadata.supersedes, *metadata.contradicts, *metadata.refused_claims]
     words += attribute_lines(metadata.attributes)

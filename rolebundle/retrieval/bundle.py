@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import (
     Approval,
     ChunkMetadata,
@@ -27,7 +28,7 @@ from rolebundle.contracts.bundle import (
     TaskEvidence,
 )
 from rolebundle.contracts.codes import REJECTIONS
-from rolebundle.contracts.documents import REMEMBERED_KIND, Passage, iso_utc
+from rolebundle.contracts.documents import REMEMBERED_KIND, DocumentMetadata, Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import REJECTION_CODES, TRUST_TIERS, RejectionCode
 from rolebundle.retrieval.candidate import Candidate, Retrieval, Weights, code_order
@@ -42,10 +43,6 @@ from rolebundle.retrieval.warnings import (
 )
 from rolebundle.text.words import words_found
 
-_METADATA_COLUMNS = (
-    *("trust_tier", "document_type", "domain", "language", "sensitivity", "origin", "scope"),
-    *("valid_from", "valid_until"),
-)
 _KIND_ATTRIBUTE = "evidence_kind"
 _WORD = re.compile(r"[^\W_]+")
 _SHORT = 3
@@ -217,6 +214,7 @@ def selected_chunk(
     overlay = request.overlay
     kinds = overlay.synthesis_policy.required_evidence_kinds if overlay else ()
     anchor = f", {passage.anchor}" if passage.anchor else ""
+    is_remembered = document.source_kind == REMEMBERED_KIND
     return SelectedChunk.model_construct(
         **columns(document, "document_id", "source_id", "title", "uri"),
         **columns(passage, "chunk_id", "content", "content_type"),
@@ -237,18 +235,20 @@ def selected_chunk(
         ],
         same_in=list(copies) or None,
         metadata=ChunkMetadata.model_construct(
-            **columns(document, *_METADATA_COLUMNS),
-            freshness=Freshness.model_construct(
-                **columns(document, "updated_at", "inferred_at"),
-                status=row.freshness,
-                max_age_days=request.max_age_days,
-            ),
-            tags=list(passage.tags),
-            applicable_roles=list(passage.applicable_roles) or None,
-            excluded_roles=list(passage.excluded_roles) or None,
-            flags=list(passage.flags) or None,
-            mark=passage_mark(passage),
-            remembered_from=document.uri if document.source_kind == REMEMBERED_KIND else None,
+            **shared_fields(document, ChunkMetadata)
+            | {
+                "freshness": Freshness.model_construct(
+                    **columns(document, "updated_at", "inferred_at"),
+                    status=row.freshness,
+                    max_age_days=request.max_age_days,
+                ),
+                "tags": list(passage.tags),
+                "applicable_roles": list(passage.applicable_roles) or None,
+                "excluded_roles": list(passage.excluded_roles) or None,
+                "flags": list(passage.flags) or None,
+                "mark": passage_mark(passage),
+                "remembered_from": document.uri if is_remembered else None,
+            }
         ),
         citation=Citation.model_construct(
             reference=f"{document.title} [{document.source_id}]{anchor}",
@@ -321,6 +321,11 @@ def score_weights(weights: Weights) -> ScoreWeights:
 def columns(row: object, *names: str) -> dict[str, Any]:
     """The fields of a row that a contract has under the same names."""
     return {name: getattr(row, name) for name in names}
+
+
+def shared_fields(document: DocumentMetadata, kind: type[Contract]) -> dict[str, Any]:
+    """The metadata of a document that a contract has under the same names."""
+    return {name: value for name, value in document._asdict().items() if name in kind.model_fields}
 
 
 def _rounded(row: object, *names: str) -> dict[str, Any]:

@@ -65,6 +65,8 @@ class Query(NamedTuple):
         semantic_texts: the task and its other wordings; their mean is searched by meaning.
         applied_rules: for the trace of the query.
         applied_filters: for the trace of the query.
+        years: those that the task asks about.
+        as_written: words of the task in small letters → as the task has them.
         corrected: words that no visible chunk has → the words that are searched as well.
     """
 
@@ -78,6 +80,8 @@ class Query(NamedTuple):
     semantic_texts: tuple[str, ...]
     applied_rules: tuple[str, ...]
     applied_filters: tuple[AppliedFilter, ...]
+    years: tuple[str, ...] = ()
+    as_written: Mapping[str, str] = MappingProxyType({})
     corrected: Mapping[str, str] = MappingProxyType({})
 
 

@@ -27,7 +27,7 @@ from rolebundle.contracts.request import (
     ListRequest,
 )
 from rolebundle.errors import AccessDenied, Interrupted, UsageError
-from rolebundle.retrieval.bundle import passage_mark
+from rolebundle.retrieval.bundle import passage_mark, shared_fields
 from rolebundle.retrieval.lookup import ReferenceScope, has_lines_of_file, look_up
 from rolebundle.retrieval.source_files import shown_path
 from rolebundle.scan import linear
@@ -78,13 +78,8 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
     return Listing(
         documents=[
             ListedDocument(
-                document_id=name.document_id,
-                source_id=name.source_id,
+                **shared_fields(document, ListedDocument),
                 path=name.path,
-                title=document.title,
-                trust_tier=document.trust_tier,
-                updated_at=document.updated_at,
-                inferred_at=document.inferred_at,
                 chunks=chunks,
                 absolute_path=shown_path(name.location, name.path) if scope.absolute else None,
             )

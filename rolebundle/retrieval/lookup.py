@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from rolebundle.contracts.documents import Passage
-from rolebundle.contracts.lookup import FoundDocument, FoundPassage, Heading, Lookup, LookupKind
+from rolebundle.contracts.documents import FoundDocument, Passage
+from rolebundle.contracts.lookup import FoundPassage, Heading, Lookup, LookupKind
 from rolebundle.contracts.why import Whereabouts
 from rolebundle.errors import AccessDenied, UsageError
-from rolebundle.retrieval.bundle import columns, passage_mark
+from rolebundle.retrieval.bundle import passage_mark, shared_fields
 from rolebundle.retrieval.source_files import source_warnings
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.storage import documents
@@ -30,10 +30,6 @@ from rolebundle.text.words import first_of
 
 _MAX_NAMED = 5
 """So many documents are named in an error."""
-_DOCUMENT_COLUMNS = (
-    *("document_id", "source_id", "title", "uri", "document_type", "domain", "trust_tier"),
-    *("updated_at", "inferred_at", "valid_from", "valid_until"),
-)
 _MAX_HEADINGS = 12
 _MARKDOWN = (".md", ".markdown", ".mdx", ".qmd", ".rmd")
 _UNDERLINED = (*_MARKDOWN, ".rst", ".txt")
@@ -324,9 +320,11 @@ def _lookup(corpus: Corpus, reference: str, named: Named) -> Lookup:
         reference=reference,
         kind=named.kind,
         document=FoundDocument(
-            **columns(document, *_DOCUMENT_COLUMNS),
-            attributes={key: list(texts) for key, texts in document.attributes} or None,
-            superseded_by=[newer.document_id for newer in first.superseded_by],
+            **shared_fields(document, FoundDocument)
+            | {
+                "attributes": {key: list(texts) for key, texts in document.attributes} or None,
+                "superseded_by": [newer.document_id for newer in first.superseded_by],
+            }
         ),
         passages=[
             _passage(passage, places.get(passage.rowid), named.lines) for passage in named.passages

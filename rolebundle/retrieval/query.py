@@ -54,6 +54,13 @@ _LETTERS_AND_DIGITS = re.compile(r"(?<![^\W_])(?=[^\W\d_]++\d|\d++[^\W\d_])[^\W_
 # What can only be meant exactly. The opening quote begins a word; a phrase has at most 200 letters.
 _QUOTED = re.compile(r"(?<![^\W_])[\"“„«]\s*([^\"“”„«»\n]{2,200}?)\s*[\"”“»](?![^\W_])")
 _IDENTIFIER = re.compile(r"(?<![^\W_])[^\W_]++(?:[-./:_@#]{1,2}[^\W_]++)*+")
+# "2019-03", and neither "since 2019", which asks about today, nor "ISO 9001:2015" or "#2019".
+_YEAR = re.compile(
+    r"(?<![\w.:/#$€£-])(?<!since )(?<!seit )(?<!depuis )(?<!desde )((?:19|20)\d\d)"
+    r"(?:-\d\d(?:-\d\d)?)?(?![\w:/%-]|\.\d)",
+    re.IGNORECASE,
+)
+_WRITTEN = re.compile(r"[\w./:@#-]*\w")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)", re.IGNORECASE)
 # Stop words with a full stop inside. As phrases they would match texts that abbreviate alike.
@@ -102,6 +109,8 @@ def build_query(task: str, overlay: Overlay | None, also: Sequence[str] = ()) ->
         wordings=tuple(frozenset(places[word] for word in words) for _, words, _ in parsed),
         names=_names(task, content_words),
         exact=_exact(task),
+        years=tuple(_YEAR.findall(task)),
+        as_written={word.lower(): word for word in _WRITTEN.findall(task)},
         expansion_terms=expansion,
         semantic_texts=wordings,
         applied_rules=tuple(rules),

@@ -5,7 +5,6 @@ Each warning has a function that returns its message, which is empty if the warn
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -25,7 +24,7 @@ from rolebundle.contracts.terms import (
     TrustPosture,
     WarningCode,
 )
-from rolebundle.retrieval.candidate import Candidate, Retrieval
+from rolebundle.retrieval.candidate import Candidate, Query, Retrieval
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.rank import conflicts
@@ -37,13 +36,6 @@ MAX_NAMED_CONFLICTS = 5
 MAX_MISSING_WORDS = 5
 """So many missing words are named; the others are counted."""
 _MAX_KINDS_CHARS = 500
-# "2019-03", and neither "since 2019", which asks about today, nor "ISO 9001:2015" or "#2019".
-_YEAR = re.compile(
-    r"(?<![\w.:/#$€£-])(?<!since )(?<!seit )(?<!depuis )(?<!desde )((?:19|20)\d\d)"
-    r"(?:-\d\d(?:-\d\d)?)?(?![\w:/%-]|\.\d)",
-    re.IGNORECASE,
-)
-_WRITTEN = re.compile(r"[\w./:@#-]*\w")
 LOW_DIVERSITY_FROM = 3
 """If at least so many passages are selected, all of one source, there may be a warning."""
 
@@ -86,7 +78,7 @@ def warnings_for(
         ("WEAK_EVIDENCE", _weak_evidence(retrieval, request)),
         ("NO_HIGH_TRUST_MATCH", _no_high_trust_match(selected, retrieval)),
         ("ONLY_SHARED_CORPUS", _only_shared_corpus(selected, overlay)),
-        ("STALE_DOMINANT", _stale_dominant(selected, codes, request)),
+        ("STALE_DOMINANT", _stale_dominant(selected, codes, request, retrieval.query)),
         ("FORBIDDEN_SOURCE_HIT", _forbidden_source_hit(retrieval.forbidden_hits)),
         ("ACTION_RESTRICTED", _action_restricted(codes)),
         ("LOW_DIVERSITY", _low_diversity(selected, request, retrieval.candidates)),
@@ -155,14 +147,18 @@ def _is_role_specific(chunk: SelectedChunk) -> bool:
 
 
 def _stale_dominant(
-    selected: Sequence[SelectedChunk], codes: Mapping[RejectionCode, int], request: ResolvedRequest
+    selected: Sequence[SelectedChunk],
+    codes: Mapping[RejectionCode, int],
+    request: ResolvedRequest,
+    query: Query,
 ) -> str:
     """Passages that are not older than the past that the task asks about do not count.
 
     The date of a file counts only if the role sets a maximum age: a copied or unpacked folder has
     old files, and that alone says nothing about what they say.
     """
-    past_year = _past_year(request)
+    is_past = all(int(year) < request.now.year for year in query.years)
+    past_year = min(query.years, default="") if is_past else ""
     counts_files = request.policy.freshness_max_age_days is not None
 
     def is_stale(chunk: SelectedChunk) -> bool:
@@ -175,12 +171,6 @@ def _stale_dominant(
     stale = rejected + sum(map(is_stale, selected))
     considered = rejected + len(selected)
     return f"stale passages: {stale} of {considered}" if stale * 2 > considered else ""
-
-
-def _past_year(request: ResolvedRequest) -> str:
-    """The first year that the task names, if it names past years only; else empty."""
-    years = _YEAR.findall(request.task)
-    return min(years, default="") if all(int(year) < request.now.year for year in years) else ""
 
 
 def _forbidden_source_hit(hits: Sequence[Candidate]) -> str:
@@ -302,8 +292,7 @@ def _named(retrieval: Retrieval, positions: Sequence[int]) -> str:
     ]
     parts = {part for exact in absent for part in words_of(exact)}
     named = [*absent, *(label for label in labels if label not in parts)]
-    as_written = {word.lower(): word for word in _WRITTEN.findall(query.task_text)}
-    named = [as_written.get(label.lower(), label) for label in named]
+    named = [query.as_written.get(label.lower(), label) for label in named]
     return first_of([*dict.fromkeys(named)], MAX_MISSING_WORDS)
 
 

@@ -7,14 +7,17 @@ from difflib import get_close_matches
 from operator import ge, lt
 from typing import NamedTuple
 
-from rolebundle.contracts.documents import Passage, attribute_lines, iso_utc
+from rolebundle.contracts.documents import Passage, iso_utc
 from rolebundle.contracts.request import Where
-from rolebundle.storage.documents import DocumentField
+from rolebundle.storage.documents import texts_of
 from rolebundle.text.paths import matches, suggest_glob
 from rolebundle.text.words import first_of
 
 MAX_NAMED_VALUES = 5
 """So many values of a key are named in messages."""
+
+# Times in the corpus are in UTC and of one form, so that their order is that of the texts.
+_BOUNDS = {"updated_after": ge, "updated_before": lt}
 
 Values = Sequence[str]
 """The values of one field of a document; empty if it has none."""
@@ -32,7 +35,7 @@ class Condition(NamedTuple):
     """
 
     key: str
-    field: DocumentField
+    field: str
     holds: Callable[[Values], bool]
     wanted: str
     values: Sequence[str] = ()
@@ -44,27 +47,20 @@ def conditions(where: Where) -> Iterator[Condition]:
     A name is compared without case. A glob matches the path of the file within its root, or the
     URI. An undated document meets no bound of the date.
     """
-    for key in ("source", "document_type", "domain", "tags"):
-        if (names := getattr(where, key)) is not None:
-            yield Condition(key, key, _is_named(names), _described(key, names), names)
-    if (globs := where.path) is not None:
-        yield Condition("path", "path", _matches_glob(globs), _described("path", globs), globs)
-    if (attributes := where.attributes) is not None:
-        lines = [[f"{key}: {name}" for name in names] for key, names in attributes.items()]
-        yield Condition(
-            "attributes",
-            "attributes",
-            _matches_all(lines),
-            _described("attributes", [line for names in lines for line in names]),
-        )
-    # Times in the corpus are in UTC and of one form, so that their order is that of the texts.
-    for key, bound, is_met in (
-        ("updated_after", where.updated_after, ge),
-        ("updated_before", where.updated_before, lt),
-    ):
-        if bound is not None:
-            date = iso_utc(bound)
-            yield Condition(key, "updated_at", _is_dated(is_met, date), _described(key, [date]))
+    for key, value in where:
+        if value is None:
+            continue
+        if key == "attributes":
+            lines = [[f"{name}: {text}" for text in texts] for name, texts in value.items()]
+            wanted = _described(key, [line for texts in lines for line in texts])
+            yield Condition(key, key, _matches_all(lines), wanted)
+        elif key in _BOUNDS:
+            date = iso_utc(value)
+            is_dated = _is_dated(_BOUNDS[key], date)
+            yield Condition(key, "updated_at", is_dated, _described(key, [date]))
+        else:
+            holds = _matches_glob(value) if key == "path" else _is_named(value)
+            yield Condition(key, key, holds, _described(key, value), value)
 
 
 def with_suggestion(condition: Condition, present: Sequence[str]) -> str:
@@ -123,23 +119,9 @@ def unmet(where: Where | None, passage: Passage) -> list[Condition]:
     """The conditions that the document of a passage does not meet."""
     if where is None:
         return []
+    columns = {"path": passage.path, **passage.document._asdict()}
     return [
         condition
         for condition in conditions(where)
-        if not condition.holds(values_of(passage, condition.field))
+        if not condition.holds(texts_of(condition.field, columns))
     ]
-
-
-def values_of(passage: Passage, field: DocumentField) -> Values:
-    """The values that a condition looks at, as the corpus has them for the passage's document."""
-    document = passage.document
-    values: dict[DocumentField, Values] = {
-        "source": (document.source_id,),
-        "document_type": (document.document_type,),
-        "domain": (document.domain,),
-        "tags": document.tags,
-        "path": (passage.path, document.uri),
-        "updated_at": (document.updated_at,) if document.updated_at else (),
-        "attributes": attribute_lines(document.attributes),
-    }
-    return values[field]

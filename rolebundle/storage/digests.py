@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from typing import NamedTuple
 
-from rolebundle.contracts.documents import DocumentMetadata
+from rolebundle.contracts.documents import LATER_FIELDS, DocumentMetadata
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.seal import row_digest
 from rolebundle.storage.sqlite import Row
+from rolebundle.storage.stored_values import values_of
 
 INDEXED_COLUMNS = "title, headings, content, tags, hints"
 UNINDEXED_COLUMNS = (
@@ -31,7 +32,10 @@ FILE_ROW = "id, location, path, content_hash, recipe, size, modified_ns"
 SCANNED_ROW = "document, verdict, content_hash, kinds, findings, original"
 _CHUNK_ROW = f"id, document, chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}"
 _CONTENT, _HASH = map(_CHUNK_ROW.split(", ").index, ("content", "content_hash"))
-_UNSET = {"inferred_at": None, "attributes": "{}", "anchor": "", "size": 0, "modified_ns": 0}
+_DEFAULTS = values_of(DocumentMetadata("", "", "", ""))
+_UNSET = {"anchor": "", "size": 0, "modified_ns": 0} | {
+    name: _DEFAULTS[DocumentMetadata._fields.index(name)] for name in LATER_FIELDS
+}
 """Columns that earlier schemas lack, with their defaults. A digest covers them only if they are
 set, so that the digests of earlier schemas stay valid."""
 _DOCUMENT_ROW = f"id, document_id, {DOCUMENT_COLUMNS}"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from rolebundle.contracts.documents import (
     REMEMBERED_KIND,
-    Attributes,
     DocumentMetadata,
     Superseder,
     attribute_lines,
@@ -21,7 +20,7 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.publications import PUBLISHED
 from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.sqlite import Row
-from rolebundle.storage.stored_values import damaged, records, typed
+from rolebundle.storage.stored_values import columns_of, damaged, records, typed
 
 FileIdentity = tuple[str, str, str]
 """(path, content hash, recipe): a file with the same identity need not be read again."""
@@ -165,22 +164,10 @@ def _position(values: Sequence[str], column: str) -> str:
 _OWN = {name: f"d.{name}" for name in DocumentMetadata._fields}
 METADATA = {**_OWN, "source_id": "s.source_id", "reach": "'source'"}
 """The columns of a document's metadata by name. Its reach is in its claims."""
-DocumentField = Literal[
-    "source", "document_type", "domain", "tags", "path", "updated_at", "attributes"
-]
-"""What a search can be narrowed by."""
-# The columns of its values, and where they are.
-_VALUES: dict[DocumentField, tuple[str, str]] = {
-    "source": ("source_id", "document d JOIN source s ON s.id = d.source"),
-    "document_type": ("document_type", "document d"),
-    "domain": ("domain", "document d"),
-    "tags": ("tags", "document d"),
-    "path": ("path, uri", "document d JOIN file f ON f.id = d.file"),
-    "updated_at": ("updated_at", "document d WHERE updated_at IS NOT NULL"),
-    "attributes": ("attributes", "document d WHERE attributes <> '{}'"),
-}
 _MOMENTS = ("updated_at", "inferred_at", "valid_from", "valid_until")
-_TYPES: dict[str, tuple[object, ...]] = {"tags": (tuple[str, ...],), "attributes": (Attributes,)}
+_VALUES = {"source": ("source_id",), "path": ("path", "uri")}
+"""The columns of what a search is narrowed by, where they have another name."""
+_TYPES = {"path": str, **columns_of(DocumentMetadata)}
 
 
 def documents_of(corpus: Corpus, rowids: Sequence[int]) -> list[int]:
@@ -319,6 +306,8 @@ class DocumentGroup(NamedTuple):
     """Documents that a role's policy treats alike: metadata and path of one, and all rowids.
 
     ``applicable_roles`` are those of chunks, and empty if they were not asked for. So is ``path``.
+    ``excluded_roles`` are those that every chunk excludes. Marks are of single passages and
+    documents, and not of groups.
     """
 
     document: DocumentMetadata
@@ -326,15 +315,8 @@ class DocumentGroup(NamedTuple):
     applicable_roles: tuple[str, ...]
     flags: tuple[str, ...]
     rowids: list[int]
-
-    @property
-    def excluded_roles(self) -> tuple[str, ...]:
-        """The roles that every chunk excludes."""
-        return self.document.excluded_roles
-
-    @property
-    def mark(self) -> None:
-        """Nothing: marks are of single passages and documents, and not of groups."""
+    excluded_roles: tuple[str, ...]
+    mark: None = None
 
 
 def document_groups(
@@ -380,7 +362,7 @@ def document_groups(
     lists = typed((row[1:3] for row in rows), tuple[str, ...], tuple[str, ...])
     documents = metadata_of(row[3:] for row in rows)
     groups = [
-        DocumentGroup(document, "", roles, kinds, json.loads(row[0]))
+        DocumentGroup(document, "", roles, kinds, json.loads(row[0]), document.excluded_roles)
         for row, (roles, kinds), document in zip(rows, lists, documents, strict=True)
     ]
     return _divided(corpus, groups, by_path) if by_path else groups
@@ -407,33 +389,39 @@ def _divided(
     return divided
 
 
-def documents_with(
-    corpus: Corpus, field: DocumentField, holds: Callable[[Sequence[str]], bool]
-) -> set[int]:
-    """The rowids of the documents whose values of a field meet a condition.
-
-    A path has two values: that of the file within its root, and the URI. Undated documents have no
-    ``updated_at`` and are left out. Values of attributes come after their key, as ``key: value``.
-    """
-    columns, tables = _VALUES[field]
-    types = _TYPES.get(field, (str,)) * (1 + columns.count(","))
+def documents_with(corpus: Corpus, field: str, holds: Callable[[Sequence[str]], bool]) -> set[int]:
+    """The rowids of the documents whose :func:`texts_of` a field meet a condition."""
+    columns = _VALUES.get(field, (field,))
+    types = [_TYPES[column] for column in columns]
     answers: dict[Row, bool] = {}
     rowids = set()
-    for rowid, *row in corpus.rows(f"SELECT d.id, {columns} FROM {tables}"):
+    for rowid, *row in corpus.rows(f"SELECT d.id, {', '.join(columns)} FROM {PLACED}"):
         values = tuple(row)
         if values not in answers:  # Many documents have the same ones.
             [read] = typed([values], *types)
-            if field == "tags":
-                [read] = read
-            elif field == "attributes":
-                read = attribute_lines(read[0])
-            answers[values] = holds(read)
+            answers[values] = holds(texts_of(field, dict(zip(columns, read, strict=True))))
         if answers[values]:
             rowids.add(rowid)
     return rowids
 
 
-def values_of(corpus: Corpus, field: DocumentField) -> list[str]:
+def texts_of(field: str, columns: Mapping[str, Any]) -> list[str]:
+    """The texts of a field that a search is narrowed by, given a document's columns.
+
+    A path has two: that of the file within its root, and the URI. An undated document has no
+    ``updated_at``. Values of attributes come after their key, as ``key: value``.
+    """
+    texts: list[str] = []
+    for column in _VALUES.get(field, (field,)):
+        value = columns[column]
+        if column == "attributes":
+            texts += attribute_lines(value)
+        elif value is not None:
+            texts += [value] if isinstance(value, str) else value
+    return texts
+
+
+def values_of(corpus: Corpus, field: str) -> list[str]:
     """The values that documents have in a field, sorted."""
     present: set[str] = set()
 

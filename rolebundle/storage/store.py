@@ -29,7 +29,7 @@ from rolebundle.storage.passages import (
 )
 from rolebundle.storage.seal import row_digest
 from rolebundle.storage.sqlite import Row
-from rolebundle.storage.stored_values import json_array, json_object, typed
+from rolebundle.storage.stored_values import typed, values_of
 
 Files = Sequence[tuple[StoredFile, Sequence[StoredDocument]]]
 
@@ -312,9 +312,7 @@ def _with_digest(row: Row) -> Row:
 def _document_columns(
     file_row: int, source_row: int, compartment: int, metadata: DocumentMetadata
 ) -> Row:
-    values = (json_array(value) if isinstance(value, tuple) else value for value in metadata[2:-2])
-    attributes = json_object(metadata.attributes)
-    return (file_row, source_row, *values, attributes, compartment)
+    return (file_row, source_row, *values_of(metadata)[2:-1], compartment)
 
 
 def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:

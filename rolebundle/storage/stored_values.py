@@ -103,19 +103,27 @@ def columns_of(kind: type[Any]) -> dict[str, object]:
 def values_of(record: tuple[Any, ...]) -> list[Any]:
     """The values of a NamedTuple as they are stored, in the order of :func:`columns_of`."""
     values: list[Any] = []
-    for value in record:
-        values += values_of(value) if _is_record(value) else [_stored(value)]
+    kind: Any = type(record)
+    for value, annotation in zip(record, _annotations(kind), strict=True):
+        if not isinstance(value, tuple):
+            values.append(value)
+        elif _is_record(value):
+            values += values_of(value)
+        else:
+            values.append((json_object if annotation == Attributes else json_array)(value))
     return values
 
 
-def _stored(value: object) -> object:
-    return json_array(value) if isinstance(value, tuple) else value
+@cache
+def _annotations(kind: type[Any]) -> tuple[Any, ...]:
+    return tuple(get_type_hints(kind).values())
 
 
 def _build(kind: type[Any], values: Iterator[object]) -> Any:
-    return kind._make(
+    named: Any = kind
+    return named._make(
         _build(annotation, values) if _is_record(annotation) else next(values)
-        for annotation in get_type_hints(kind).values()
+        for annotation in _annotations(named)
     )
 
 

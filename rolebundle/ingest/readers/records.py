@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-from rolebundle.contracts.documents import DeclaredMetadata
+from rolebundle.contracts.documents import METADATA_KEYS
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
@@ -21,7 +21,7 @@ from rolebundle.text import strict_json
 from rolebundle.text.decoding import clean, cleaned_note, looks_binary, split_lines, with_newlines
 from rolebundle.text.words import counted
 
-_KEYS = frozenset(DeclaredMetadata.model_fields)
+_KEYS = frozenset(METADATA_KEYS)
 _MAX_UNKNOWN_KEYS = 20
 _CONTENT_TYPES = get_args(ContentType)
 _OBJECT = re.compile(rb"^[ \t]*\{", re.MULTILINE)

@@ -284,18 +284,7 @@ def _labelled(label: str, lines: Iterable[str], style: Style) -> list[str]:
     "html_file",
     "as_json",
     request=RetrievalRequest,
-    only=[
-        "agent",
-        "action",
-        "approval",
-        "where",
-        "seen",
-        "limit",
-        "lexical_only",
-        "rerank",
-        "as_of",
-        "now",
-    ],
+    without=["task", "also", "role", "token_budget", "evidence", "detail", "max_chars"],
 )
 def compare(call: Call, task: str, roles: str) -> None:
     """Compare what several ROLES get for TASK: what they share, what differs, and why.

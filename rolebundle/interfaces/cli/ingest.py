@@ -19,12 +19,11 @@ import click
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import Indexing, complete
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.documents import IngestResult
+from rolebundle.contracts.documents import METADATA_KEYS, DocumentMetadata, IngestResult
 from rolebundle.contracts.request import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError, RolebundleError, UsageError
 from rolebundle.ingest.authority import UNTRUSTED
-from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.options import ERROR_CODES, IngestOptions, IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, Skipped
 from rolebundle.ingest.watch import WatchOptions
@@ -36,14 +35,7 @@ from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.finding import ScanSettings
 from rolebundle.text.words import counted
 
-_LIST_KEYS = {
-    "tags",
-    "applicable_roles",
-    "excluded_roles",
-    "retrieval_hints",
-    "supersedes",
-    "contradicts",
-}
+_LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() if default == ()}
 
 
 @click.command()
