@@ -1,10 +1,9 @@
-"""Compare searches through vectors: float, int8, the approximate index, and restricted searches.
+"""Compare searches through vectors: float, int8, and restricted searches.
 
 Run: python benchmarks/vectors.py [FOLDER]
 
 In one warm process, on the vectors of the documentation: float vectors, int8 vectors with exact
-scores, the IVF index of `rolebundle corpus embed --optimize`, and two ways to search among the
-documents that a role may see.
+scores, and two ways to search among the documents that a role may see.
 """
 
 from __future__ import annotations
@@ -26,11 +25,10 @@ from documentation import add_arguments, build, gather, print_table, questions
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.retrieval.lanes import query_vector
 from rolebundle.retrieval.query import build_query
-from rolebundle.storage import approximate_index, vector_index, vector_search
-from rolebundle.storage.approximate_index import IndexPart
+from rolebundle.storage import vector_index, vector_search
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.vector_index import EmbeddingIndex, IndexPart
 
 _RESULTS = 100
 _SHARES = (0.01, 0.1, 0.4, 0.9)
@@ -82,7 +80,6 @@ def _overlaps(truth: list[Sequence[int]], results: list[Sequence[int]], n: int) 
 
 def search_all(corpus: Corpus, index: EmbeddingIndex, queries: Sequence[bytes]) -> list[Result]:
     """Measure the ways to search among all vectors."""
-    part = _largest(index)
     database = _with_small(corpus, index)
 
     def exact(query: bytes) -> list[int]:
@@ -97,17 +94,11 @@ def search_all(corpus: Corpus, index: EmbeddingIndex, queries: Sequence[bytes]) 
         proposed = [rowid for (rowid,) in database.execute(sql, (query, times * _RESULTS))]
         return _best(vector_search.score(corpus, index, query, proposed))
 
-    def fast(query: bytes) -> list[int]:
-        proposed = approximate_index.nearest(corpus, part, query, 2 * _RESULTS)
-        return _best(vector_search.score(corpus, index, query, proposed))
-
     ways: dict[str, Search] = {
         "float, exact": exact,
         f"int8, k = {_RESULTS}, scored again": lambda query: small(query, 1),
         f"int8, k = {2 * _RESULTS}, scored again": lambda query: small(query, 2),
     }
-    if approximate_index.is_usable(corpus, part):
-        ways["IVF (`--optimize`), scored again"] = fast
     return measure(ways, queries)
 
 

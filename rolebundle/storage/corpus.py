@@ -85,7 +85,6 @@ class Corpus(SqliteFile):
     """Whether only the compartments of :meth:`restrict_to_compartments` are visible."""
     _has_vectors: bool = field(default=False, init=False)
     _has_occurrences: bool = field(default=False, init=False)
-    _bundled_extensions: set[str] = field(default_factory=set, init=False)
     _is_stopped: bool = field(default=False, init=False)
     _end: float = field(default=inf, init=False)
     _cached: tuple[Row, dict[tuple[int, str], int], set[str]] = field(
@@ -210,20 +209,6 @@ class Corpus(SqliteFile):
     def verified_tables(self) -> set[str]:
         """The tables of indexes that were verified; emptied when the corpus changes."""
         return self._cache()[2]
-
-    def load_bundled_extension(self, name: str) -> bool:
-        """Load an extension that ships with apsw; False if this build does not have it."""
-        if name in self._bundled_extensions:
-            return True
-        try:
-            import apsw.sqlite_extra  # Not every build has it.
-
-            with self._extensions_enabled():
-                apsw.sqlite_extra.load(self.db, name)
-        except (ImportError, LookupError, apsw.Error, ValueError):
-            return False
-        self._bundled_extensions.add(name)
-        return True
 
     def load_vectors(self) -> None:
         """Make sqlite-vec's functions and tables available on this connection."""

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage import approximate_index, compartments
-from rolebundle.storage.approximate_index import IndexPart
+from rolebundle.storage import compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.lexical_index import first_by_score, search_with_ties
 from rolebundle.storage.sqlite import Row
-from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.vector_index import EmbeddingIndex, IndexPart
 
 MAX_NEIGHBOURS = 4096
 """sqlite-vec's own limit of k."""
@@ -62,7 +60,7 @@ def search(
             rowid: cosine
             for part in index.parts
             if part.vectors and part.compartment in searched
-            for rowid, cosine in _nearest(corpus, index, part, vector, k, within).items()
+            for rowid, cosine in _nearest(corpus, part, vector, k, within).items()
         }
     return list(first_by_score(corpus, neighbours, k).items())
 
@@ -84,27 +82,12 @@ two ways take 8 and 95 ms for 1% of the documents, 45 and 178 ms for 10%, 330 an
 
 def _nearest(
     corpus: Corpus,
-    index: EmbeddingIndex,
     part: IndexPart,
     vector: bytes,
     k: int,
     within: Sequence[int] | None,
 ) -> Mapping[int, float]:
-    """The nearest of one part, with those that tie with the last of them.
-
-    Exact, unless the part has a usable approximate index. That one proposes twice as many, and
-    their cosines are computed from the vectors themselves. If its buckets hold too few, or its
-    tables are damaged, the exact search is used after all: fewer neighbours would look as if the
-    corpus had no more.
-    """
-    if within is None and approximate_index.is_usable(corpus, part):
-        try:
-            proposed = approximate_index.nearest(corpus, part, vector, 2 * k)
-        except CorpusCorrupt:
-            proposed = []
-        scored = score(corpus, index, vector, proposed)
-        if len(scored) >= min(k, part.vectors):
-            return scored
+    """The nearest of one part, with those that tie with the last of them."""
     sql = search_sql(part, within=within is not None)
     chosen = () if within is None else ([*within],)
     return search_with_ties(
@@ -114,13 +97,6 @@ def _nearest(
 
 def _cosines(rows: Iterable[Row]) -> dict[int, float]:
     return {rowid: 1.0 - distance * distance / 2.0 for rowid, distance in rows}
-
-
-def exact_neighbours(
-    corpus: Corpus, part: IndexPart, vector: bytes, limit: int
-) -> list[tuple[int, float]]:
-    """The ``limit`` nearest (rowid, cosine) of one part, by its vec0 table alone."""
-    return [*_cosines(corpus.rows(search_sql(part), (vector, limit))).items()]
 
 
 def score(
