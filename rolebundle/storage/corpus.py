@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 import sqlite_vec
@@ -87,9 +87,22 @@ class Corpus(SqliteFile):
     _has_occurrences: bool = field(default=False, init=False)
     _is_stopped: bool = field(default=False, init=False)
     _end: float = field(default=inf, init=False)
-    _cached: tuple[Row, dict[tuple[int, str], int], set[str]] = field(
-        default_factory=lambda: ((), {}, set()), init=False
+    _snapshots: int = field(default=0, init=False)
+    _cached: tuple[Row, dict[tuple[int, str], int], set[str], dict[str, Any]] = field(
+        default_factory=lambda: ((), {}, set(), {}), init=False
     )
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See :meth:`SqliteFile.reading`; each outermost block is another :attr:`snapshot`."""
+        self._snapshots += not self._is_inside()
+        with SqliteFile.reading(self):
+            yield
+
+    @property
+    def snapshot(self) -> int:
+        """Which snapshot is read, counted from 1; 0 outside of :meth:`reading`, and in a writer."""
+        return self._snapshots if self._is_inside() and not self.writable else 0
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -195,11 +208,11 @@ class Corpus(SqliteFile):
 
     # -- caches and extensions -----------------------------------------------------------------
 
-    def _cache(self) -> tuple[Row, dict[tuple[int, str], int], set[str]]:
+    def _cache(self) -> tuple[Row, dict[tuple[int, str], int], set[str], dict[str, Any]]:
         # The true generation, also if an agent is shown another one.
         state = tuple(self.rows("SELECT corpus_id, generation FROM main.corpus_state"))
         if state != self._cached[0] or len(self._cached[1]) > MAX_CACHED_FREQUENCIES:
-            self._cached = (state, {}, set())
+            self._cached = (state, {}, set(), {})
         return self._cached
 
     def frequency_cache(self) -> dict[tuple[int, str], int]:
@@ -209,6 +222,14 @@ class Corpus(SqliteFile):
     def verified_tables(self) -> set[str]:
         """The tables of indexes that were verified; emptied when the corpus changes."""
         return self._cache()[2]
+
+    def kept_scans(self) -> dict[str, Any]:
+        """What searches know of the vectors in a table; emptied when the corpus changes.
+
+        The vectors themselves (``None`` if they are damaged), or the number of the snapshot that
+        searched them first.
+        """
+        return self._cache()[3]
 
     def load_vectors(self) -> None:
         """Make sqlite-vec's functions and tables available on this connection."""
