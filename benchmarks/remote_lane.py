@@ -207,7 +207,7 @@ def compare_answers(
 def measure_filters(
     corpus: Corpus, connection: Any, visible: Sequence[int], tasks: Sequence[str]
 ) -> list[Row]:
-    """Approximate searches of which most neighbours may not be shown."""
+    """Searches of a graph of which most neighbours may not be shown."""
     every = open_all(corpus, visible, tasks)
     rowids = [rowid for (rowid,) in connection.execute("SELECT DISTINCT document FROM chunk")]
     few = random.Random(1).sample(sorted(rowids), len(rowids) // 100)

@@ -23,7 +23,6 @@ from time import perf_counter
 from documentation import add_arguments, build, gather, print_table, questions
 
 from rolebundle.admin import Admin
-from rolebundle.admin.indexes import optimize
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.policy.access import set_policy
@@ -71,8 +70,6 @@ def scoped(base: Path, path: Path) -> Path:
             with corpus.writing(), digests.renewing(corpus, documents):
                 corpus.run(_SPREAD)
             set_policy(corpus, json.dumps(_POLICY), "json", "", "2026-11-01T00:00:00Z")
-        with Admin(making) as admin:
-            optimize(admin.workspace)
         making.rename(path)
         with Admin(path) as admin:
             # As `rolebundle policy set` leaves it: what agents are shown goes on record.

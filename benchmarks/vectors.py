@@ -1,10 +1,9 @@
-"""Compare searches through vectors: float, int8, the approximate index, and restricted searches.
+"""Compare searches through vectors: in vec0, in memory, and restricted ones.
 
 Run: python benchmarks/vectors.py [FOLDER]
 
-In one warm process, on the vectors of the documentation: float vectors, int8 vectors with exact
-scores, the IVF index of `rolebundle corpus embed --optimize`, and two ways to search among the
-documents that a role may see.
+In one warm process, on the vectors of the documentation: vec0, int8 vectors in memory whose
+candidates are scored exactly, and two ways to search among the documents that a role may see.
 """
 
 from __future__ import annotations
@@ -13,24 +12,23 @@ import argparse
 import json
 import os
 import random
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean, median
 from time import perf_counter
 
-import apsw
-import sqlite_vec
 from documentation import add_arguments, build, gather, print_table, questions
 
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.retrieval.lanes import query_vector
 from rolebundle.retrieval.query import build_query
-from rolebundle.storage import approximate_index, vector_index, vector_search
-from rolebundle.storage.approximate_index import IndexPart
+from rolebundle.storage import vector_index, vector_search
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.vector_index import EmbeddingIndex, IndexPart
+from rolebundle.storage.vector_scan import scan_of
 
 _RESULTS = 100
 _SHARES = (0.01, 0.1, 0.4, 0.9)
@@ -83,32 +81,20 @@ def _overlaps(truth: list[Sequence[int]], results: list[Sequence[int]], n: int) 
 def search_all(corpus: Corpus, index: EmbeddingIndex, queries: Sequence[bytes]) -> list[Result]:
     """Measure the ways to search among all vectors."""
     part = _largest(index)
-    database = _with_small(corpus, index)
+    started = perf_counter()
+    scan = scan_of(corpus, part)
+    assert scan is not None
+    print(f"reading the vectors: {1000 * (perf_counter() - started):.0f} ms", file=sys.stderr)
 
     def exact(query: bytes) -> list[int]:
-        sql = "SELECT rowid FROM v WHERE embedding MATCH ? AND k = ? ORDER BY distance"
-        return [rowid for (rowid,) in database.execute(sql, (query, _RESULTS))]
+        sql = vector_search.search_sql(part)
+        return [row[0] for row in corpus.rows(sql, (query, _RESULTS))]
 
-    def small(query: bytes, times: int) -> list[int]:
-        sql = (
-            "SELECT rowid FROM v WHERE small MATCH vec_quantize_int8(?, 'unit') AND k = ? "
-            "ORDER BY distance"
-        )
-        proposed = [rowid for (rowid,) in database.execute(sql, (query, times * _RESULTS))]
-        return _best(vector_search.score(corpus, index, query, proposed))
+    def in_memory(query: bytes) -> list[int]:
+        candidates = scan.candidates(query, _RESULTS)
+        return _best(vector_search.score(corpus, index, query, candidates))
 
-    def fast(query: bytes) -> list[int]:
-        proposed = approximate_index.nearest(corpus, part, query, 2 * _RESULTS)
-        return _best(vector_search.score(corpus, index, query, proposed))
-
-    ways: dict[str, Search] = {
-        "float, exact": exact,
-        f"int8, k = {_RESULTS}, scored again": lambda query: small(query, 1),
-        f"int8, k = {2 * _RESULTS}, scored again": lambda query: small(query, 2),
-    }
-    if approximate_index.is_usable(corpus, part):
-        ways["IVF (`--optimize`), scored again"] = fast
-    return measure(ways, queries)
+    return measure({"vec0": exact, "in memory": in_memory}, queries)
 
 
 def _largest(index: EmbeddingIndex) -> IndexPart:
@@ -118,23 +104,6 @@ def _largest(index: EmbeddingIndex) -> IndexPart:
 
 def _best(scores: dict[int, float]) -> list[int]:
     return sorted(scores, key=lambda rowid: (-scores[rowid], rowid))[:_RESULTS]
-
-
-def _with_small(corpus: Corpus, index: EmbeddingIndex) -> apsw.Connection:
-    """Make a table in memory with every vector as floats and as int8."""
-    db = apsw.Connection(":memory:")
-    db.enable_load_extension(True)
-    db.load_extension(sqlite_vec.loadable_path())
-    dimensions = index.identity.model.dimensions
-    columns = f"embedding float[{dimensions}], small int8[{dimensions}]"
-    db.execute(f"CREATE VIRTUAL TABLE v USING vec0 ({columns})")
-    with db:
-        db.executemany(
-            "INSERT INTO v (rowid, embedding, small) "
-            "VALUES (?1, ?2, vec_quantize_int8(?2, 'unit'))",
-            corpus.iterate(f"SELECT rowid, embedding FROM {_largest(index).table}"),
-        )
-    return db
 
 
 def among(

@@ -54,7 +54,7 @@ from rolebundle.storage.opening import (
 )
 from rolebundle.storage.publications import PULL, load_record, publications, stored_manifest
 from rolebundle.storage.sqlite import sqlite_version
-from rolebundle.storage.vector_index import active_index, stale_reason
+from rolebundle.storage.vector_index import active_index
 from rolebundle.text.words import age, counted
 
 SECONDS_FOR_FILES = 5.0
@@ -333,9 +333,6 @@ def _model(corpus: Corpus) -> Finding:
             f"{name} is another version than that of the index",
             f"rolebundle corpus embed --model {model.provider}:{model.model}",
         )
-    stale = stale_reason(corpus, index)
-    if stale:
-        return _warning(f"{name}: {stale}", "rolebundle corpus embed")
     return _ok(f"{name}, at hand")
 
 

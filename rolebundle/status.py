@@ -24,9 +24,7 @@ from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.lint import role_statuses
 from rolebundle.retrieval.corpus_state import corpus_state
-from rolebundle.storage import approximate_index, documents, records, vector_index
-from rolebundle.storage import vector_index as vector_cache
-from rolebundle.storage.approximate_index import ApproximateState
+from rolebundle.storage import documents, records, vector_index
 from rolebundle.storage.backup import private_copy
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus
@@ -61,7 +59,7 @@ def corpus_status(corpus: Corpus, problems: Sequence[CheckProblem] | None = None
         indexes = [
             _index_status(corpus, index, state.chunks) for index in vector_index.all_indexes(corpus)
         ]
-        cached, _ = vector_cache.cache_size(corpus)
+        cached, _ = vector_index.cache_size(corpus)
     by_source: dict[str, SourceStatus] = {}
     for name, tier, count, chunks in sizes:
         former = by_source.get(name)
@@ -80,12 +78,6 @@ def corpus_status(corpus: Corpus, problems: Sequence[CheckProblem] | None = None
         waiting=state.chunks - embedded,
         indexes=indexes,
         cached_vectors=cached,
-        fast_index_would_pay=any(
-            index.active
-            and index.fast_recall is None
-            and index.vectors >= approximate_index.MIN_VECTORS
-            for index in indexes
-        ),
         replica=_replica_status(replica, now) if replica else None,
         checked=problems is not None,
         problems=list(problems or ()),
@@ -99,8 +91,6 @@ def _replica_status(record: ReplicaRecord, now: datetime) -> ReplicaStatus:
 
 
 def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexStatus:
-    states = [ApproximateState.read(part.approximate) for part in index.parts]
-    recalls = [state.recall for state in states if state]
     return IndexStatus(
         id=index.id,
         **index.identity.model._asdict(),
@@ -110,8 +100,6 @@ def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexSt
         vectors=index.vectors,
         waiting=chunks - index.vectors,
         since=index.started_at,
-        fast_recall=min(recalls) if recalls else None,
-        fast_doubt=vector_index.stale_reason(corpus, index),
         noise_floor=index.noise.floor if index.noise else None,
         related_cosine=index.noise.related if index.noise else None,
     )

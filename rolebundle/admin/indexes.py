@@ -18,7 +18,6 @@ from rolebundle.errors import RolebundleError
 from rolebundle.ingest import indexes
 from rolebundle.ingest.indexes import (
     EmbeddingReport,
-    Optimized,
     Progress,
     building_note,
     contextual_model,
@@ -145,12 +144,6 @@ def drop_index(workspace: Workspace, name: str) -> None:
     """Remove an index that is not active; see :func:`rolebundle.ingest.indexes.drop_index`."""
     with workspace.open_writer() as corpus:
         indexes.drop_index(corpus, name)
-
-
-def optimize(workspace: Workspace) -> Optimized:
-    """See :func:`rolebundle.ingest.indexes.optimize`."""
-    with workspace.open_writer() as corpus:
-        return indexes.optimize(corpus)
 
 
 def clear_vector_cache(workspace: Workspace) -> int:

@@ -90,8 +90,6 @@ def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
 
     Raises:
         UsageError: a name is unknown or ambiguous, or the glob matches nothing. Nothing was erased.
-        ConfigurationError: an approximate index has vectors that cannot be erased here. Nothing
-            was erased.
     """
     return _finish(corpus, _erase(corpus, selection))
 

@@ -484,7 +484,6 @@ class IngestResult(Contract):
         embedded: number of chunks that were embedded in this run.
         waiting: number of chunks in the corpus without a vector.
         embedding_problem: why ``waiting`` chunks have no vector; empty if there was no problem.
-        optimized: number of approximate indexes that were built in this run.
     """
 
     added: int
@@ -503,7 +502,6 @@ class IngestResult(Contract):
     embedded: int
     waiting: int
     embedding_problem: str
-    optimized: int = 0
 
 
 class Format(Contract):

@@ -26,8 +26,6 @@ class IndexStatus(Contract):
         vectors: number of chunks with a vector.
         waiting: number of chunks without a vector.
         since: time when the index was created, ISO 8601 in UTC.
-        fast_recall: measured recall of the approximate index, in [0, 1]; missing if there is none.
-        fast_doubt: why the approximate index is not used; empty if it is used or there is none.
         noise_floor: the cosine that 95% of unrelated texts have at most by this model, measured on
             a fixed sample, in [-1, 1]; missing if it was not measured yet.
         related_cosine: the cosine that 90% of related texts have at most, likewise.
@@ -46,8 +44,6 @@ class IndexStatus(Contract):
     vectors: int
     waiting: int
     since: str
-    fast_recall: float | None = None
-    fast_doubt: str = ""
     noise_floor: float | None = None
     related_cosine: float | None = None
 
@@ -188,8 +184,6 @@ class CorpusStatus(Contract):
         model_reason: why it has the model that it has. Only the command shows it.
         building: how far the index of its contextual model is; empty if none is being built.
         cached_vectors: number of vectors in the cache.
-        fast_index_would_pay: whether the active index is so large that an approximate index is
-            recommended, and has none.
         self_declared: documents whose authority is their own declaration: a trust tier above
             `general`, or what they supersede. Only the command lists them.
         path_flags: flags of earlier ingests that later ones keep. Only the command lists them.
@@ -211,7 +205,6 @@ class CorpusStatus(Contract):
     building: str = ""
     cached_vectors: int = 0
     better_models: list[BetterModel] = []
-    fast_index_would_pay: bool = False
     self_declared: list[SelfDeclaredDocument] = []
     path_flags: list[PathFlags] = []
     roles: list[RoleStatus] = []

@@ -536,14 +536,10 @@ class EmbedResult(Contract):
     Attributes:
         embedded: number of chunks that were embedded in this run.
         waiting: number of chunks without a vector.
-        recall: recall of the approximate index on a sample, in [0, 1]; null if none was built.
-        fast: whether the approximate index is used; null if none was built.
     """
 
     embedded: int
     waiting: int
-    recall: float | None = None
-    fast: bool | None = None
 
 
 class EmbedPlan(Contract):

@@ -26,17 +26,9 @@ from rolebundle.embedding.provider import (
     unit_vectors,
 )
 from rolebundle.embedding.registry import ProviderSpec, spec_from_json, spec_to_json
-from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
+from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
-from rolebundle.storage import (
-    approximate_index,
-    vector_index,
-    vector_search,
-)
-from rolebundle.storage import (
-    vector_index as vector_cache,
-)
-from rolebundle.storage.approximate_index import MIN_RECALL, ApproximateState, IndexPart
+from rolebundle.storage import vector_index
 from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
 from rolebundle.storage.passages import chunk_texts, sampled_texts
 from rolebundle.storage.vector_index import EmbeddingIndex
@@ -296,12 +288,12 @@ class _IndexFiller:
 
     def fill_from_cache(self) -> int:
         """Store cached vectors of texts that were embedded before; return their number."""
-        if vector_cache.cache_size(self.corpus)[0] == 0:
+        if vector_index.cache_size(self.corpus)[0] == 0:
             return 0
         done = 0
         for batch in self.batches():
             hashes = [input_hash(text) for text in batch[0].values()]
-            cached = vector_cache.cached_vectors(self.corpus, self.index.identity.model, hashes)
+            cached = vector_index.cached_vectors(self.corpus, self.index.identity.model, hashes)
             done += self.store(batch, [cached.get(text_hash) for text_hash in hashes])
         return done
 
@@ -491,127 +483,6 @@ def drop_index(corpus: Corpus, name: str) -> None:
                 "activate another one first with `rolebundle corpus embed use`",
             )
         vector_index.delete_index(corpus, index)
-
-
-# -- approximate indexes --
-#
-# Builds approximate indexes beside the exact ones, and keeps those whose recall is sufficient.
-
-
-SAMPLE_QUERIES = 100
-SAMPLE_NEIGHBOURS = 50
-TARGET_RECALL = 0.99
-
-
-@dataclass(frozen=True, slots=True)
-class Optimized:
-    """The result of building approximate indexes, one per large compartment.
-
-    Attributes:
-        is_kept: false if the recall of at least one was too low; that one was dropped.
-        recall: the lowest recall, 0 to 1.
-        buckets: the number of buckets of all of them.
-    """
-
-    is_kept: bool
-    recall: float
-    buckets: int
-
-
-def optimize(corpus: Corpus) -> Optimized:
-    """Build approximate indexes beside the active one, and keep each if its recall is sufficient.
-
-    Each large compartment gets one. If none is large, the largest compartment gets one.
-
-    Raises:
-        ConfigurationError: this build of apsw has no ``vec1``, or there are too few vectors.
-        UsageError: the corpus has no embedding index.
-    """
-    index = vector_index.active_index(corpus)
-    if index is None:
-        raise UsageError(
-            "no_index", f"{corpus.path}: has no embedding index", "run `rolebundle corpus embed`"
-        )
-    if not approximate_index.is_available(corpus):
-        raise ConfigurationError(
-            "no_vec1",
-            "this build of apsw does not contain the vec1 extension",
-            "continue with the exact search, or install apsw from its wheel",
-        )
-    corpus.load_vectors()
-    with corpus.writing():
-        count = vector_index.count_vectors(corpus, index)
-        if count < SAMPLE_QUERIES:
-            raise ConfigurationError(
-                "too_few_vectors",
-                f"{count} vectors are too few to measure the recall of an approximate index",
-                "continue with the exact search; an approximate index is faster from about "
-                f"{approximate_index.MIN_VECTORS:,} vectors on",
-            )
-        parts = sorted(vector_index.current_parts(corpus, index), key=lambda part: part.vectors)
-        # In small compartments the exact search is as fast.
-        large = [part for part in parts if part.vectors >= approximate_index.MIN_VECTORS]
-        results = [_build_approximate(corpus, part) for part in large or parts[-1:]]
-    recall = min(recall for _, recall in results)
-    return Optimized(recall >= MIN_RECALL, recall, sum(buckets for buckets, _ in results))
-
-
-def optimize_large(corpus: Corpus, index: EmbeddingIndex, progress: Progress) -> int:
-    """Build the approximate indexes of large compartments that have none or an outdated one.
-
-    Each is one transaction. One whose recall is too low stays, unused, so that it is not built
-    again until its vectors have changed.
-
-    Returns:
-        How many were built. None if this build of apsw has no ``vec1``.
-    """
-    parts = []
-    for part in vector_index.current_parts(corpus, index):
-        state = ApproximateState.read(part.approximate)
-        if part.vectors >= approximate_index.MIN_VECTORS and (state is None or state.is_stale):
-            parts.append(part)
-    if not parts or not approximate_index.is_available(corpus):
-        return 0
-    corpus.load_vectors()
-    for number, part in enumerate(parts):
-        progress("indexing", number, len(parts))
-        with corpus.writing():
-            _build_approximate(corpus, part, keep=True)
-    progress("indexing", len(parts), len(parts))
-    return len(parts)
-
-
-def _build_approximate(corpus: Corpus, part: IndexPart, *, keep: bool = False) -> tuple[int, float]:
-    """Build the approximate index of a compartment's vectors; return its buckets and recall.
-
-    It is dropped if its recall is below ``MIN_RECALL``, unless ``keep`` is set.
-    """
-    approximate_index.drop(corpus, part)
-    approximate_index.build(corpus, part)
-    buckets = approximate_index.bucket_count(part.vectors)
-    # Use the smallest number of probes with sufficient recall, which depends on the vectors.
-    for probes in (32, 64, 128, 256):
-        # The recall is replaced by the measured one below.
-        state = ApproximateState(buckets, min(probes, buckets), 1.0, part.vectors, 0)
-        recall = _sampled_recall(corpus, part, state)
-        if recall >= TARGET_RECALL or probes >= buckets:
-            break
-    approximate_index.store_state(corpus, part, state._replace(recall=recall))
-    if recall < MIN_RECALL and not keep:
-        approximate_index.drop(corpus, part)
-    return buckets, recall
-
-
-def _sampled_recall(corpus: Corpus, part: IndexPart, state: ApproximateState) -> float:
-    """The fraction of the exact neighbours of sampled vectors that the approximate index finds."""
-    trial = part._replace(approximate=state.write())
-    hits = total = 0
-    for vector in vector_index.sample_vectors(corpus, part, SAMPLE_QUERIES):
-        exact = vector_search.exact_neighbours(corpus, part, vector, SAMPLE_NEIGHBOURS)
-        proposed = set(approximate_index.nearest(corpus, trial, vector, 2 * SAMPLE_NEIGHBOURS))
-        hits += sum(rowid in proposed for rowid, _ in exact)
-        total += len(exact)
-    return hits / total if total else 0.0
 
 
 # -- default model --

@@ -113,7 +113,6 @@ class IngestReport:
         embedded: the number of chunks that got a vector in this run.
         waiting: the number of chunks of the corpus without a vector.
         embedding_problem: why chunks are waiting; empty if the model was not used or had no error.
-        optimized: the number of approximate indexes that were built.
     """
 
     added: int = 0
@@ -132,7 +131,6 @@ class IngestReport:
     embedded: int = 0
     waiting: int = 0
     embedding_problem: str = ""
-    optimized: int = 0
 
     @property
     def changes(self) -> tuple[int, int, int]:

@@ -32,7 +32,6 @@ from rolebundle.ingest.indexes import (
     ensure_index,
     fill_index,
     no_progress,
-    optimize_large,
 )
 from rolebundle.ingest.manifests import is_valid_name
 from rolebundle.ingest.metadata import validated
@@ -200,7 +199,6 @@ class _Run:
             max_seconds = PATIENCE_SECONDS if is_bounded else inf
             done = fill_index(corpus, index, provider, self.progress, max_seconds=max_seconds)
             report.embedded, self.problem = done.embedded, done.problem
-            report.optimized = optimize_large(corpus, index, self.progress)
         report.grants = [
             TrustGrant(path=path, trust_tier=tier, documents=count)
             for (path, tier), count in self.granted.items()

@@ -308,14 +308,12 @@ class SemanticReport(NamedTuple):
         degraded: why it could not run; empty if it ran or was not requested.
         substitute: which index answered instead of the active one, and why; empty if it did not.
         waiting: how many chunks have no vector yet.
-        doubt: why the approximate index is not used; empty if it is or there is none.
         applied_rules: the lane's rules for the query trace.
     """
 
     degraded: str = ""
     substitute: str = ""
     waiting: int = 0
-    doubt: str = ""
     applied_rules: tuple[str, ...] = ()
 
 

@@ -238,7 +238,6 @@ class Lanes:
         return SemanticReport(
             substitute=f"the index of {name} answers: {self.degraded}" if self.degraded else "",
             waiting=_waiting(self.corpus, self.index, facts=self.facts),
-            doubt=vector_index.stale_reason(self.corpus, self.index),
             applied_rules=rules,
         )
 

@@ -90,7 +90,6 @@ def warnings_for(
         ("EVIDENCE_KIND_MISSING", _evidence_kind_missing(selected, overlay)),
         ("SEMANTIC_LANE_DEGRADED", semantic.degraded or semantic.substitute),
         ("INDEX_STALE", _waiting(semantic.waiting)),
-        ("INDEX_STALE", _unused_approximate_index(semantic.doubt)),
         ("WORDS_MISSING", _words_missing(retrieval)),
         ("WORDS_CORRECTED", _words_corrected(retrieval.query.corrected)),
         ("REPLICA_STALE", _replica_stale(retrieval.corpus.replica, request.now)),
@@ -250,11 +249,6 @@ def _evidence_kind_missing(selected: Sequence[SelectedChunk], overlay: Overlay |
 def _waiting(chunks: int) -> str:
     remedy = "run `rolebundle corpus embed`"
     return f"{counted(chunks, 'chunk')} without a vector; {remedy}" if chunks else ""
-
-
-def _unused_approximate_index(doubt: str) -> str:
-    remedy = "run `rolebundle corpus embed --optimize`"
-    return f"exact search answers: {doubt}; {remedy}" if doubt else ""
 
 
 def _seen_unknown(ids: int) -> str:

@@ -9,8 +9,7 @@ from functools import partial
 
 from rolebundle.contracts.status import CheckProblem
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage import approximate_index, digests, facts, lexical_index, seal, vector_index
-from rolebundle.storage.approximate_index import ApproximateState, IndexPart
+from rolebundle.storage import digests, facts, lexical_index, seal, vector_index
 from rolebundle.storage.compartments import (
     Compartment,
     searchable_compartments,
@@ -21,7 +20,7 @@ from rolebundle.storage.documents import documents_of
 from rolebundle.storage.partition import DeniedPatterns, labels_of
 from rolebundle.storage.sqlite import Row
 from rolebundle.storage.stored_values import DAMAGE_HINT
-from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.vector_index import EmbeddingIndex, IndexPart
 
 Found = Iterable[tuple[str, str]]
 """Problems, each a stable code and a message."""
@@ -134,7 +133,7 @@ def _lexical_problems(corpus: Corpus) -> Found:
 
 def _vector_problems(corpus: Corpus) -> Found:
     for part in (part for index in vector_index.all_indexes(corpus) for part in index.parts):
-        table, fast = part.table, part.approximate_table
+        table = part.table
         stored = corpus.value(f"SELECT count(*) FROM {table}_rowids")
         recorded = corpus.value(
             "SELECT count(*) FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk "
@@ -154,8 +153,6 @@ def _vector_problems(corpus: Corpus) -> Found:
         intact = [_intact_vectors(corpus, part, *block) for block in blocks]
         if None in intact or sum(filter(None, intact)) != stored:
             yield "vectors_damaged", f"{table}: it is not what was stored"
-        if part.approximate and _is_approximate_damaged(corpus, part):
-            yield "approximate_index_damaged", f"{fast}: it does not have the vectors of {table}"
 
 
 def _intact_vectors(
@@ -202,50 +199,6 @@ def _intact_vectors(
         elif rowid or any(vector):
             return None  # sqlite-vec writes zeroes to a place that it frees.
     return count
-
-
-def _is_approximate_damaged(corpus: Corpus, part: IndexPart) -> bool:
-    """Whether vec1's table does not have exactly the vectors of a part."""
-    if not approximate_index.is_available(corpus):
-        return False
-    table = part.approximate_table
-    same = corpus.column(
-        f"SELECT f.vec = e.vector FROM {table} f "
-        "LEFT JOIN embedded e ON e.index_id = ? AND e.chunk = f.rowid",
-        (part.index_id,),
-    )
-    return (
-        not all(same)
-        or corpus.value(f"SELECT count(*) FROM {table}_idx WHERE typeof(val) <> 'blob'") > 0
-        or not len(same) == corpus.value(f"SELECT count(*) FROM {table}_base") == part.vectors
-        or _has_damaged_buckets(corpus, part, len(same))
-    )
-
-
-def _has_damaged_buckets(corpus: Corpus, part: IndexPart, count: int) -> bool:
-    """Whether the head of a bucket is damaged; False for a format that is not known here.
-
-    vec1 of apsw 3.54: 2 if the rowids are in order, else 0; how many vectors there are; how many of
-    them are deleted; then 4 bytes for each rowid, and the vectors.
-    """
-    heads = [
-        (*struct.unpack(">3I", head), length)
-        for head, length in corpus.iterate(
-            f"SELECT substr(val, 1, 12), length(val) FROM {part.approximate_table}_idx"
-        )
-    ]
-    is_whole = [
-        length == 12 + vectors * 4 * (1 + part.dimensions) for _, vectors, _, length in heads
-    ]
-    if not any(is_whole):
-        return False
-    state = ApproximateState.read(part.approximate)
-    orders = {2} if state and not state.changed else {0, 2}
-    return (
-        not all(is_whole)
-        or any(order not in orders for order, *_ in heads)
-        or sum(vectors - deleted for _, vectors, deleted, _ in heads) != count
-    )
 
 
 _WHOLE_WORD = re.compile(r"(?<!\S)[A-Za-z0-9]+(?!\S)")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -84,12 +84,24 @@ class Corpus(SqliteFile):
     """Whether only the compartments of :meth:`restrict_to_compartments` are visible."""
     _has_vectors: bool = field(default=False, init=False)
     _has_occurrences: bool = field(default=False, init=False)
-    _bundled_extensions: set[str] = field(default_factory=set, init=False)
     _is_stopped: bool = field(default=False, init=False)
     _end: float = field(default=inf, init=False)
-    _cached: tuple[Row, dict[tuple[int, str], int], set[str]] = field(
-        default_factory=lambda: ((), {}, set()), init=False
+    _snapshots: int = field(default=0, init=False)
+    _cached: tuple[Row, dict[tuple[int, str], int], set[str], dict[str, Any]] = field(
+        default_factory=lambda: ((), {}, set(), {}), init=False
     )
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See :meth:`SqliteFile.reading`; each outermost block is another :attr:`snapshot`."""
+        self._snapshots += not self._is_inside()
+        with SqliteFile.reading(self):
+            yield
+
+    @property
+    def snapshot(self) -> int:
+        """Which snapshot is read, counted from 1; 0 outside of :meth:`reading`, and in a writer."""
+        return self._snapshots if self._is_inside() and not self.writable else 0
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -195,11 +207,11 @@ class Corpus(SqliteFile):
 
     # -- caches and extensions -----------------------------------------------------------------
 
-    def _cache(self) -> tuple[Row, dict[tuple[int, str], int], set[str]]:
+    def _cache(self) -> tuple[Row, dict[tuple[int, str], int], set[str], dict[str, Any]]:
         # The true generation, also if an agent is shown another one.
         state = tuple(self.rows("SELECT corpus_id, generation FROM main.corpus_state"))
         if state != self._cached[0] or len(self._cached[1]) > MAX_CACHED_FREQUENCIES:
-            self._cached = (state, {}, set())
+            self._cached = (state, {}, set(), {})
         return self._cached
 
     def frequency_cache(self) -> dict[tuple[int, str], int]:
@@ -210,19 +222,13 @@ class Corpus(SqliteFile):
         """The tables of indexes that were verified; emptied when the corpus changes."""
         return self._cache()[2]
 
-    def load_bundled_extension(self, name: str) -> bool:
-        """Load an extension that ships with apsw; False if this build does not have it."""
-        if name in self._bundled_extensions:
-            return True
-        try:
-            import apsw.sqlite_extra  # Not every build has it.
+    def kept_scans(self) -> dict[str, Any]:
+        """What searches know of the vectors in a table; emptied when the corpus changes.
 
-            with self._extensions_enabled():
-                apsw.sqlite_extra.load(self.db, name)
-        except (ImportError, LookupError, apsw.Error, ValueError):
-            return False
-        self._bundled_extensions.add(name)
-        return True
+        The vectors themselves (``None`` if they are damaged), or the number of the snapshot that
+        searched them first.
+        """
+        return self._cache()[3]
 
     def load_vectors(self) -> None:
         """Make sqlite-vec's functions and tables available on this connection."""

@@ -144,6 +144,7 @@ def _open_writer(path: Path, verify: bool, replica: bool) -> Corpus:
             db.pragma("foreign_keys", True)
             db.pragma("secure_delete", True)
             apply_migrations(corpus)
+            _drop_approximate_indexes(corpus)
     except BaseException:
         db.close()
         raise
@@ -277,6 +278,33 @@ def apply_migrations(corpus: Corpus) -> None:
         db.pragma("user_version", latest)
 
 
+def _drop_approximate_indexes(corpus: Corpus) -> None:
+    """Drop the approximate indexes of earlier versions, which no search uses.
+
+    Their extension, vec1, is not needed: without the row of the virtual table in the schema, the
+    tables behind it are ordinary ones.
+    """
+    virtual = "sql LIKE 'CREATE VIRTUAL TABLE fast!_%' ESCAPE '!'"
+    if not corpus.value(f"SELECT count(*) FROM sqlite_schema WHERE {virtual}"):
+        return
+    db = corpus.db
+    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
+    try:
+        with corpus.writing():
+            db.pragma("writable_schema", True)
+            corpus.run(f"DELETE FROM sqlite_schema WHERE {virtual}")
+            db.pragma("writable_schema", "reset")
+            for drop in corpus.column(
+                "SELECT format('DROP TABLE \"%w\"', name) FROM sqlite_schema "
+                "WHERE type = 'table' AND name GLOB 'fast_*'"
+            ):
+                corpus.run(drop)
+            corpus.run("UPDATE embedding_share SET fast = '' WHERE fast <> ''")
+            corpus.run("DELETE FROM seal WHERE name GLOB 'fast_*'")
+    finally:
+        db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+
+
 @cache
 def migrated(scripts: tuple[Path, ...]) -> bytes:
     """An empty database after these migrations."""
@@ -306,9 +334,6 @@ def _fill_compartments(corpus: Corpus) -> None:
         corpus.load_vectors()
     for index in indexes:
         corpus.run(f"DROP TABLE IF EXISTS vectors_{index.id}")
-        # The old approximate index can only be dropped if its extension is there.
-        if corpus.load_bundled_extension("vec1"):
-            corpus.run(f"DROP TABLE IF EXISTS fast_{index.id}")
     partition.assign_compartments(corpus, partition.no_denied_patterns)
 
 

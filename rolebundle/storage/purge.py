@@ -22,9 +22,8 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from rolebundle.contracts.upkeep import Obstacle, Receipt
-from rolebundle.errors import ConfigurationError, CorpusBusy, StorageError
+from rolebundle.errors import CorpusBusy, StorageError
 from rolebundle.storage import (
-    approximate_index,
     compartments,
     decisions,
     digests,
@@ -35,10 +34,6 @@ from rolebundle.storage import (
     store,
     vector_index,
 )
-from rolebundle.storage import (
-    vector_index as vector_cache,
-)
-from rolebundle.storage.approximate_index import ApproximateState, IndexPart
 from rolebundle.storage.backup import KEPT_FILE_NAME
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.decisions import DecisionKey
@@ -83,18 +78,14 @@ def erase(
 
     Returns:
         The id of the receipt, and the publications that ever held something of what was erased.
-
-    Raises:
-        ConfigurationError: an approximate index has vectors that cannot be erased here.
     """
     rows = [document.row for document in documents]
     erased = extent(corpus, rows)
-    _drop_approximate_indexes(corpus, rows)
     marks.forget_marks(corpus, [document.document_id for document in documents])
     store.remove_documents(corpus, rows)
     # The cache knows a text only by its hash. So vectors of earlier versions of these documents
     # cannot be distinguished from those of other documents.
-    vector_cache.clear_cache(corpus)
+    vector_index.clear_cache(corpus)
     _forget_files(corpus, documents)
     _forget_claims(corpus, documents)
     decisions.erase_decisions(corpus, decided, purged_at)
@@ -115,43 +106,6 @@ def erase(
 def names_of(documents: Sequence[DocumentName], decided: Sequence[DecisionKey]) -> list[str]:
     """The names of documents and decisions among what publications carried."""
     return [*(document.document_id for document in documents), *map(decision_name, decided)]
-
-
-def _drop_approximate_indexes(corpus: Corpus, documents: Sequence[int]) -> None:
-    """Drop the approximate indexes that hold, or once held, more than the vectors that stay.
-
-    Their buckets are computed from the vectors that they were trained on, and a bucket of one
-    vector is that vector.
-    """
-    compartments_of = f"SELECT compartment FROM document WHERE id {_IN_LIST}"
-    changing = {*corpus.column(compartments_of, ([*documents],))}
-    parts = [part for index in vector_index.all_indexes(corpus) for part in index.parts]
-    unaffected = {
-        part.approximate_table
-        for part in parts
-        if part.compartment not in changing and _unchanged(part)
-    }
-    virtual = "sql LIKE 'CREATE VIRTUAL TABLE fast!_%' ESCAPE '!'"
-    tables = {*corpus.column(f"SELECT name FROM sqlite_schema WHERE {virtual}")}
-    affected = sorted(tables - unaffected)
-    if affected and not approximate_index.is_available(corpus):
-        raise ConfigurationError(
-            "fast_index_out_of_reach",
-            f"{corpus.path}: has an approximate index, whose extension is missing here; "
-            "the vectors in it cannot be erased, and nothing was purged",
-            "install the wheel of apsw that carries vec1, or ingest into a new file with --db",
-        )
-    for part in parts:
-        if part.approximate_table not in unaffected:
-            approximate_index.drop(corpus, part)
-    for table in affected:
-        # Also tables without a record, such as one that an older schema left behind.
-        corpus.run(f"DROP TABLE IF EXISTS {table}")
-
-
-def _unchanged(part: IndexPart) -> bool:
-    state = ApproximateState.read(part.approximate)
-    return state is not None and state.changed == 0
 
 
 def _forget_files(corpus: Corpus, documents: Sequence[DocumentName]) -> None:

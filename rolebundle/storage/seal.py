@@ -40,8 +40,8 @@ _SCHEMA = (
     "SELECT type, name, tbl_name, sql FROM main.sqlite_schema WHERE name <> 'sqlite_sequence' "
     "ORDER BY type, name"
 )
-_VIRTUAL = re.compile(r"CREATE VIRTUAL TABLE (\w+) USING (fts5|vec0|vec1)\b")
-_RECORDS = {"fts5": ("config",), "vec0": ("info",), "vec1": ("config", "model", "meta")}
+_VIRTUAL = re.compile(r"CREATE VIRTUAL TABLE (\w+) USING (fts5|vec0)\b")
+_RECORDS = {"fts5": ("config",), "vec0": ("info",)}
 
 
 _encode = json.JSONEncoder(

@@ -8,8 +8,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from rolebundle.contracts.upkeep import IndexIdentity, ModelIdentity, Noise
-from rolebundle.storage import approximate_index, compartments
-from rolebundle.storage.approximate_index import IndexPart
+from rolebundle.storage import compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.seal import row_digest
 from rolebundle.storage.stored_values import damaged, typed
@@ -75,6 +74,20 @@ _CREATED = (
 _TYPES = (int, str, str, str, int, str, str, str, str, bool, str, str, float | None, float | None)
 
 
+class IndexPart(NamedTuple):
+    """The part of an embedding index that has the vectors of one compartment: so many of them."""
+
+    index_id: int
+    compartment: int
+    dimensions: int
+    vectors: int
+
+    @property
+    def table(self) -> str:
+        """The vec0 table of its vectors."""
+        return f"vectors_{self.index_id}_{self.compartment}"
+
+
 @dataclass(frozen=True, slots=True)
 class EmbeddingIndex:
     """An embedding index of the corpus, by the number that names its tables.
@@ -137,8 +150,7 @@ def _indexes(corpus: Corpus, condition: str) -> list[EmbeddingIndex]:
 
 def _parts(corpus: Corpus, index_id: int, dimensions: int) -> tuple[IndexPart, ...]:
     source = "embedding_share WHERE index_id = ? ORDER BY compartment"
-    columns = {"dimensions": str(dimensions), "approximate": "fast"}
-    return tuple(corpus.select(IndexPart, source, (index_id,), columns))
+    return tuple(corpus.select(IndexPart, source, (index_id,), {"dimensions": str(dimensions)}))
 
 
 def current_parts(corpus: Corpus, index: EmbeddingIndex) -> tuple[IndexPart, ...]:
@@ -186,7 +198,6 @@ def drop_compartment(corpus: Corpus, compartment: int) -> None:
 
 def _drop_part(corpus: Corpus, part: IndexPart) -> None:
     corpus.load_vectors()
-    approximate_index.drop(corpus, part)
     corpus.run(f"DROP TABLE {part.table}")
     corpus.run(
         "DELETE FROM embedding_share WHERE index_id = ? AND compartment = ?",
@@ -205,17 +216,13 @@ def _part(corpus: Corpus, index: EmbeddingIndex, compartment: int) -> IndexPart:
     for part in current_parts(corpus, index):
         if part.compartment == compartment:
             return part
-    part = IndexPart(index.id, compartment, index.identity.model.dimensions, 0, "")
+    part = IndexPart(index.id, compartment, index.identity.model.dimensions, 0)
     corpus.load_vectors()
     create_table(corpus, part)
-    corpus.insert("embedding_share", [(index.id, compartment, 0, "")])
+    corpus.insert(
+        "embedding_share (index_id, compartment, vectors, fast)", [(index.id, compartment, 0, "")]
+    )
     return part
-
-
-def stale_reason(corpus: Corpus, index: EmbeddingIndex) -> str:
-    """Why an approximate index of these vectors is not used; empty if all of them are."""
-    reasons = (approximate_index.stale_reason(corpus, part) for part in index.parts)
-    return next(filter(None, reasons), "")
 
 
 def input_hashes(corpus: Corpus, index: EmbeddingIndex, after: int, limit: int) -> dict[int, str]:
@@ -307,14 +314,12 @@ def _insert(
     part = _part(corpus, index, compartment)
     corpus.load_vectors()
     corpus.insert(f"{part.table} (rowid, embedding)", vectors)
-    approximate_index.add_vectors(corpus, part, vectors)
     _count(corpus, part, len(vectors))
 
 
 def _delete(corpus: Corpus, part: IndexPart, rowids: Sequence[int]) -> None:
     corpus.load_vectors()
     corpus.run_many(f"DELETE FROM {part.table} WHERE rowid = ?", ((row,) for row in rowids))
-    approximate_index.remove_vectors(corpus, part, rowids)
     _count(corpus, part, -len(rowids))
 
 
@@ -375,14 +380,6 @@ def chunks_without_vector(
 def count_vectors(corpus: Corpus, index: EmbeddingIndex) -> int:
     """How many chunks have a vector in this index now."""
     return sum(part.vectors for part in current_parts(corpus, index))
-
-
-def sample_vectors(corpus: Corpus, part: IndexPart, count: int) -> list[bytes]:
-    """About ``count`` vectors of a part, evenly spread over its rows."""
-    rowids = corpus.column(f"SELECT rowid FROM {part.table}")
-    sample = rowids[:: max(1, part.vectors // count)][:count]
-    vector = "SELECT vector FROM embedded WHERE index_id = ? AND chunk = ?"
-    return [corpus.value(vector, (part.index_id, rowid)) for rowid in sample]
 
 
 # -- comparing scopes ----------------------------------------------------------------------------

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage import approximate_index, compartments
-from rolebundle.storage.approximate_index import IndexPart
+from rolebundle.storage import compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.lexical_index import first_by_score, search_with_ties
 from rolebundle.storage.sqlite import Row
-from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.vector_index import EmbeddingIndex, IndexPart
 
 MAX_NEIGHBOURS = 4096
 """sqlite-vec's own limit of k."""
+MIN_SCANNED = 20_000
+"""From so many vectors of a part on, a process that answers again keeps them in memory."""
 
 
 def search_sql(part: IndexPart, *, within: bool = False) -> str:
@@ -90,21 +90,11 @@ def _nearest(
     k: int,
     within: Sequence[int] | None,
 ) -> Mapping[int, float]:
-    """The nearest of one part, with those that tie with the last of them.
-
-    Exact, unless the part has a usable approximate index. That one proposes twice as many, and
-    their cosines are computed from the vectors themselves. If its buckets hold too few, or its
-    tables are damaged, the exact search is used after all: fewer neighbours would look as if the
-    corpus had no more.
-    """
-    if within is None and approximate_index.is_usable(corpus, part):
-        try:
-            proposed = approximate_index.nearest(corpus, part, vector, 2 * k)
-        except CorpusCorrupt:
-            proposed = []
-        scored = score(corpus, index, vector, proposed)
-        if len(scored) >= min(k, part.vectors):
-            return scored
+    """The nearest of one part, with those that tie with the last of them."""
+    if within is None and part.vectors >= MIN_SCANNED:
+        found = _nearest_in_memory(corpus, index, part, vector, k)
+        if found:
+            return found
     sql = search_sql(part, within=within is not None)
     chosen = () if within is None else ([*within],)
     return search_with_ties(
@@ -112,15 +102,30 @@ def _nearest(
     )
 
 
+def _nearest_in_memory(
+    corpus: Corpus, index: EmbeddingIndex, part: IndexPart, vector: bytes, k: int
+) -> Mapping[int, float]:
+    """The same by the vectors in memory, from the second snapshot that searches them on.
+
+    Their reading takes several times as long as one search in vec0. Empty if it is the first, if
+    too many may be among the nearest, or if something is damaged: vec0 decides then.
+    """
+    kept = corpus.kept_scans()
+    known = kept.setdefault(part.table, corpus.snapshot)
+    if corpus.snapshot in (0, known):
+        return {}
+    if isinstance(known, int):
+        # The door of numpy.
+        from rolebundle.storage.vector_scan import scan_of
+
+        known = kept[part.table] = scan_of(corpus, part)
+    candidates = known.candidates(vector, k) if known else []
+    scored = score(corpus, index, vector, candidates) if len(candidates) <= MAX_NEIGHBOURS else {}
+    return scored if len(scored) == len(candidates) else {}
+
+
 def _cosines(rows: Iterable[Row]) -> dict[int, float]:
     return {rowid: 1.0 - distance * distance / 2.0 for rowid, distance in rows}
-
-
-def exact_neighbours(
-    corpus: Corpus, part: IndexPart, vector: bytes, limit: int
-) -> list[tuple[int, float]]:
-    """The ``limit`` nearest (rowid, cosine) of one part, by its vec0 table alone."""
-    return [*_cosines(corpus.rows(search_sql(part), (vector, limit))).items()]
 
 
 def score(

@@ -64,7 +64,6 @@ WRITES: dict[str, Callable[[Admin, Path], object]] = {
     "embed": lambda a, _: indexes.embed(a.workspace),
     "use_index": lambda a, _: indexes.use_index(a.workspace, "1"),
     "drop_index": lambda a, _: indexes.drop_index(a.workspace, "1"),
-    "optimize": lambda a, _: indexes.optimize(a.workspace),
     "clear_vector_cache": lambda a, _: indexes.clear_vector_cache(a.workspace),
     "release_document": lambda a, _: records.release_document(a.workspace, "guide/hidden.md"),
     "drop_document": lambda a, _: records.drop_document(a.workspace, "guide/hidden.md"),

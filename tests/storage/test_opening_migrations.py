@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
+import apsw.sqlite_extra
 import pytest
 
 from rolebundle.errors import StorageError
-from rolebundle.storage import lexical_index, opening, partition, vector_index
+from rolebundle.storage import lexical_index, opening, partition, vector_index, vector_search
 from rolebundle.storage.backup import back_up
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import increment_generation
@@ -187,9 +188,7 @@ class TestFromTheFirstSchema:
     def test_the_old_indexes_are_gone(self, old: Path) -> None:
         assert {"lexical", "lexical_data", "vectors_1", "vectors_1_chunks"} <= names_in(old)
         open_writer(old).close()
-        remaining = {
-            name for name in names_in(old) if re.match(r"(lexical|vectors|fast)(_|$)", name)
-        }
+        remaining = {name for name in names_in(old) if re.match(r"(lexical|vectors)(_|$)", name)}
         assert all(re.match(r"lexical_\d|vectors_1_\d", name) for name in remaining), remaining
 
     def test_the_backup_is_the_old_file(self, old: Path) -> None:
@@ -236,3 +235,25 @@ def _every_row(path: Path) -> dict[str, list[tuple[object, ...]]]:
         found = {name: db.execute(f'SELECT * FROM "{name}"').fetchall() for name in names}
     db.close()
     return found
+
+
+def test_an_approximate_index_of_an_earlier_version_is_dropped(tmp_path: Path) -> None:
+    """Its tables, its state and its seals; a reader ignores it."""
+    path = build(tmp_path, [document("a", ["token rotation"])], HashingProvider())
+    with open_writer(path) as corpus:
+        apsw.sqlite_extra.load(corpus.db, "vec1")
+        with corpus.writing():
+            corpus.run("CREATE VIRTUAL TABLE fast_1_1 USING vec1(vec)")
+            corpus.run("INSERT INTO fast_1_1 (rowid, vec) SELECT chunk, vector FROM embedded")
+            corpus.run("UPDATE embedding_share SET fast = '{}'")
+            corpus.run("INSERT INTO seal VALUES ('fast_1_1_config', x'00')")
+    with open_reader(path) as corpus:
+        index = vector_index.active_index(corpus)
+        assert index is not None
+        [vector] = vector_index.vectors_of(corpus, index, [1]).values()
+        assert [row for row, _ in vector_search.search(corpus, index, vector, 5)] == [1]
+    with open_writer(path) as corpus:
+        assert find_problems(corpus) == []
+        assert corpus.rows("SELECT DISTINCT fast FROM embedding_share") == [("",)]
+    assert not [name for name in names_in(path) if name.startswith("fast_")]
+    assert_sound(path)

@@ -13,14 +13,12 @@ import pytest
 from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
 from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.upkeep import Receipt
-from rolebundle.errors import ConfigurationError, StorageError
+from rolebundle.errors import StorageError
+from rolebundle.storage import documents as stored
 from rolebundle.storage import (
-    approximate_index,
     marks,
     vector_index,
-    vector_search,
 )
-from rolebundle.storage import documents as stored
 from rolebundle.storage import (
     vector_index as vector_cache,
 )
@@ -33,7 +31,7 @@ from support.amounts import rounds
 from support.canaries import Canary, files_of, found_in, make_canary, vector_traces
 from support.corpora import build, document, embed, file_of, fill, put_file, scratch_folder
 from support.fake_embedder import IDENTITY, HashingProvider
-from support.sound import assert_sound, contents
+from support.sound import assert_sound
 
 PROVIDER = HashingProvider()
 SECOND_PROVIDER = HashingProvider(IDENTITY._replace(model="other", dimensions=12))
@@ -210,71 +208,6 @@ def test_a_file_with_another_document_stays(tmp_path: Path) -> None:
         assert corpus.rows("SELECT path FROM file") == [("both.md",)]
         assert corpus.rows("SELECT superseded FROM supersession") == [("both.md",)]
     assert_sound(db)
-
-
-def build_approximate_index(corpus: Corpus, part: approximate_index.IndexPart) -> None:
-    if part.vectors < 10:
-        return  # too few to train on
-    approximate_index.build(corpus, part)
-    approximate_index.store_state(
-        corpus, part, approximate_index.ApproximateState(1, 1, 1.0, part.vectors, 0)
-    )
-
-
-class TestTheApproximateIndex:
-    def test_its_buckets_are_erased(self) -> None:
-        """A bucket of one vector is that vector."""
-        with scratch_folder() as folder:
-            planted = canary_corpus(folder, 4, 12, 24)
-            with open_writer(planted.db) as corpus:
-                if not approximate_index.is_available(corpus):
-                    pytest.skip("this build of apsw has no vec1")
-                with corpus.writing():
-                    for index in vector_index.all_indexes(corpus):
-                        for part in index.parts:
-                            build_approximate_index(corpus, part)
-            purged(planted.db, PurgeSelection(names(planted.to_purge)))
-            assert found_in(files_of(planted.db), planted.purged_traces) == set()
-            assert_sound(planted.db)
-
-    def test_an_index_that_never_had_it_stays(self, tmp_path: Path) -> None:
-        db = self.with_approximate_indexes(tmp_path)
-        purged(db, PurgeSelection(["a"]))
-        with open_reader(db) as corpus:
-            index = vector_index.active_index(corpus)
-            assert index is not None
-            assert [bool(part.approximate) for part in index.parts] == [False, True]
-            assert vector_index.stale_reason(corpus, index) == ""
-            assert vector_search.search(corpus, index, bytes(32), 5)
-        assert_sound(db)
-
-    def test_without_its_extension_nothing_is_purged(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        db = self.with_approximate_indexes(tmp_path)
-        before = contents(db)
-        monkeypatch.setattr(Corpus, "load_bundled_extension", lambda _corpus, _name: False)
-        with pytest.raises(ConfigurationError) as refused:
-            purged(db, PurgeSelection(["a"]))
-        assert refused.value.code == "fast_index_out_of_reach"
-        assert contents(db) == before
-
-    @staticmethod
-    def with_approximate_indexes(folder: Path) -> Path:
-        texts = [
-            document(f"{name}{number or ''}", [f"text {name} {number}"], scope=scope)
-            for name, scope in (("a", "shared"), ("b", "hr"))
-            for number in range(20)
-        ]
-        db = build(folder, texts, PROVIDER)
-        with open_writer(db) as corpus, corpus.writing():
-            if not approximate_index.is_available(corpus):
-                pytest.skip("this build of apsw has no vec1")
-            index = vector_index.active_index(corpus)
-            assert index is not None
-            for part in index.parts:
-                build_approximate_index(corpus, part)
-        return db
 
 
 class TestObstacles:

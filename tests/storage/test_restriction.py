@@ -27,7 +27,7 @@ NOT_RESTRICTED = {
 }
 """Tables that a restricted connection sees as they are, and why they may be seen."""
 
-VIRTUAL = re.compile(r"lexical_\d+|vectors_\d+_\d+|fast_\d+_\d+")
+VIRTUAL = re.compile(r"lexical_\d+|vectors_\d+_\d+")
 """One table a compartment; which of them there are to ask is what the views say."""
 
 

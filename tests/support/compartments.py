@@ -1,7 +1,6 @@
 """Look into compartments, and check that each has what belongs to it."""
 
 from rolebundle.storage import compartments, lexical_index, vector_index
-from rolebundle.storage.approximate_index import IndexPart
 from rolebundle.storage.corpus import Corpus
 
 Kind = tuple[str, str, tuple[str, ...]]
@@ -12,14 +11,6 @@ def only_compartment(corpus: Corpus) -> int:
     """The compartment of a corpus with one scope, one sensitivity and no policy."""
     [rows] = compartments.searchable_compartments(corpus)
     return rows.id
-
-
-def only_share(corpus: Corpus) -> IndexPart:
-    """The active index's part of the only compartment."""
-    index = vector_index.active_index(corpus)
-    assert index is not None
-    [rows] = index.parts
-    return rows
 
 
 def search_everywhere(corpus: Corpus, match: str, limit: int = 1000) -> list[int]:
@@ -61,14 +52,14 @@ def quarantined_documents(corpus: Corpus) -> set[str]:
 
 
 def tables(corpus: Corpus) -> set[str]:
-    """Return the tables of single compartments, without the internal tables of FTS5, vec0 and vec1."""
+    """Return the tables of single compartments, without the internal tables of FTS5 and vec0."""
     rows = {
         name
         for (name,) in corpus.rows(
             "SELECT name FROM sqlite_schema WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL TABLE%'"
         )
     }
-    return {name for name in rows if name.startswith(("lexical_", "indexed_", "vectors_", "fast_"))}
+    return {name for name in rows if name.startswith(("lexical_", "indexed_", "vectors_"))}
 
 
 def assert_compartments_are_separate(corpus: Corpus) -> None:
@@ -108,7 +99,6 @@ def assert_compartments_are_separate(corpus: Corpus) -> None:
             assert part.vectors == len(embedded)
     for index in indexes:
         expected |= {part.table for part in index.parts}
-        expected |= {part.approximate_table for part in index.parts if part.approximate}
     assert tables(corpus) == expected
 
 

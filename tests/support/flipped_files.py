@@ -7,8 +7,7 @@ import apsw
 
 from rolebundle.errors import RolebundleError
 from rolebundle.policy.access import deny_matcher, set_policy
-from rolebundle.storage import approximate_index, store, vector_index
-from rolebundle.storage.approximate_index import ApproximateState
+from rolebundle.storage import store
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.quarantine import Scanned
@@ -54,14 +53,6 @@ def filled_corpus(folder: Path, count: int = 24) -> Path:
             shorter = document("d1", ["another text"], source_id="source-1")
             store.put_files(corpus, [(file_of("d1"), [shorter])], deny_matcher(corpus))
             embed(corpus, HashingProvider(), waiting=1)
-        index = vector_index.active_index(corpus)
-        assert index is not None
-        part = max(index.parts, key=lambda part: part.vectors)
-        if approximate_index.is_available(corpus):
-            with corpus.writing():
-                approximate_index.build(corpus, part)
-                built = ApproximateState(4, 4, 1.0, part.vectors, 0)
-                approximate_index.store_state(corpus, part, built)
     _set_page_size(path)
     return path
 

@@ -1,6 +1,5 @@
 """Corpus files of older schema versions."""
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,7 +16,6 @@ _COPIED = (
     "embedded", "embedding_cache",
 )  # fmt: skip
 _LEXICAL = "id, title, headings, content, tags, hints"
-FAST = '{"buckets": 1, "probes": 1, "recall": 1.0, "built": 2, "changed": 0}'
 
 
 def build_schema_1(
@@ -26,14 +24,13 @@ def build_schema_1(
     provider: EmbeddingProvider | None = None,
     *,
     waiting: int = 0,
-    fast: bool = False,
     base: bytes = b"",
     name: str = "old.db",
 ) -> tuple[Path, Path]:
     """Make a corpus of schema 1, and one of the newest schema with the same rows.
 
     Its tables are made by the first migration alone, and its indexes are filled as they were then:
-    one FTS5 table, and one vec0 table (and, with ``fast``, one vec1 table) an embedding index.
+    one FTS5 table, and one vec0 table an embedding index.
     """
     new = build(folder, documents, provider, waiting=waiting, base=base, name=f"new-{name}")
     old = folder / name
@@ -52,7 +49,7 @@ def build_schema_1(
         for index_id, dimensions in db.execute(
             "SELECT id, dimensions FROM embedding_index"
         ).fetchall():
-            _vectors(db, index_id, dimensions, fast)
+            _vectors(db, index_id, dimensions)
     db.execute("DETACH newer")
     db.close()
     return old, new
@@ -71,7 +68,7 @@ def _copy(db: apsw.Connection, table: str) -> None:
 _AT_FIRST = {"vectors": "0", "fast": "''"}
 
 
-def _vectors(db: apsw.Connection, index_id: int, dimensions: int, fast: bool) -> None:
+def _vectors(db: apsw.Connection, index_id: int, dimensions: int) -> None:
     table = f"vectors_{index_id}"
     chosen = (index_id,)
     db.execute(f"CREATE VIRTUAL TABLE {table} USING vec0 (embedding float[{dimensions}])")
@@ -85,21 +82,6 @@ def _vectors(db: apsw.Connection, index_id: int, dimensions: int, fast: bool) ->
         "(SELECT count(*) FROM embedded WHERE index_id = id) WHERE id = ?",
         chosen,
     )
-    if fast:
-        from apsw import sqlite_extra
-
-        sqlite_extra.load(db, "vec1")
-        table = f"fast_{index_id}"
-        db.execute(f"CREATE VIRTUAL TABLE {table} USING vec1(vec)")
-        db.execute(
-            f"INSERT INTO {table} (rowid, vec) SELECT chunk, vector FROM embedded "
-            "WHERE index_id = ?",
-            chosen,
-        )
-        settings = json.dumps({"nbucket": 1, "quantizer": "none"})
-        model = db.execute(f"SELECT vec1_train(vec, ?) FROM {table}", (settings,)).get
-        db.execute(f"INSERT INTO {table} (cmd, arg) VALUES ('rebuild', ?)", (model,))
-        db.execute("UPDATE embedding_index SET fast = ? WHERE id = ?", (FAST, index_id))
 
 
 def names_in(path: Path) -> set[str]:

@@ -58,7 +58,7 @@ access_level = "public"
 scopes = ["shared"]
 deny_patterns = ["**/n3.md"]
 """
-_DERIVED = ("sqlite_", "lexical_", "vectors_", "fast_", "indexed_")
+_DERIVED = ("sqlite_", "lexical_", "vectors_", "indexed_")
 
 
 @dataclass(frozen=True)

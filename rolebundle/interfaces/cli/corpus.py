@@ -578,9 +578,8 @@ def remove_command(call: Call, path: Path, yes: bool) -> None:
     is_flag=True,
     help="Only estimate the number of chunks, the time and the disk space.",
 )
-@click.option("--optimize", is_flag=True, help="Build the approximate index afterwards.")
 @with_call("as_json")
-def embed(call: Call, model: str | None, dry_run: bool, optimize: bool) -> None:
+def embed(call: Call, model: str | None, dry_run: bool) -> None:
     """Embed the chunks that have no vector, or build another model's index and switch to it.
 
     The old index is used until the new one is complete. If a run is killed, the next run continues
@@ -592,7 +591,6 @@ def embed(call: Call, model: str | None, dry_run: bool, optimize: bool) -> None:
     rolebundle corpus embed --model ollama:nomic-embed-text --dry-run
     rolebundle corpus embed --model ollama:nomic-embed-text
     rolebundle corpus embed --model onnx                 needs: pip install '.[onnx]'
-    rolebundle corpus embed --optimize                   for more than 20,000 chunks
     rolebundle corpus embed list
     """
     ctx = click.get_current_context()
@@ -610,21 +608,8 @@ def embed(call: Call, model: str | None, dry_run: bool, optimize: bool) -> None:
         return
     with progress_bar() as progress:
         report = indexes.embed(admin.workspace, spec, progress=progress)
-    optimized = indexes.optimize(admin.workspace) if optimize and not report.waiting else None
     lines = [f"{counted(report.embedded, 'chunk')} embedded, {report.waiting} waiting"]
-    if optimized:
-        outcome = "kept" if optimized.is_kept else "dropped, because its recall is too low"
-        lines.append(
-            f"approximate index: {optimized.buckets} buckets, sampled recall "
-            f"{optimized.recall:.3f}, {outcome}"
-        )
-    result = EmbedResult(
-        embedded=report.embedded,
-        waiting=report.waiting,
-        recall=optimized.recall if optimized else None,
-        fast=optimized.is_kept if optimized else None,
-    )
-    call.print(result, lines)
+    call.print(EmbedResult(embedded=report.embedded, waiting=report.waiting), lines)
     if report.waiting:
         raise EmbedderError(
             "embedding_incomplete",
@@ -710,12 +695,10 @@ def _embed_show_plan(admin: Admin, spec: ProviderSpec | None, call: Call) -> Non
 
 def _embed_line(index: IndexStatus) -> str:
     mark = "*" if index.active else " "
-    fast = f", fast (recall {index.fast_recall:.3f})" if index.fast_recall is not None else ""
-    stale_reason = f" [{index.fast_doubt}]" if index.fast_doubt else ""
     return (
         f"{mark} {index.id}  {index.provider}:{index.model}  {index.dimensions} dimensions  "
         f"{counted(index.vectors, 'vector')}, {index.waiting} waiting  "
-        f"digest {index.digest[:12]}{fast}{stale_reason}"
+        f"digest {index.digest[:12]}"
     )
 
 

@@ -268,8 +268,6 @@ def _summary(report: IngestReport) -> str:
     ]
     if not report.documents:
         lines.append("nothing to search yet; `rolebundle corpus formats` lists what can be read")
-    if report.optimized:
-        lines.append("approximate index: built, so that searches stay fast")
     if report.flagged:
         lines.append(
             f"scan: findings in {counted(report.flagged, 'document')}, "

@@ -61,10 +61,7 @@ def print_first(lines: Sequence[str], *, err: bool = False) -> None:
 
 
 class Bars:
-    """Bars on standard error, if that is a terminal. Called with a step, what is done, the total.
-
-    A step whose total is not known yet, or that tells nothing while it runs, has a moving bar.
-    """
+    """Bars on standard error, if that is a terminal. Called with step, what is done, and total."""
 
     def __init__(self, bars: Any = None) -> None:
         self._bars = bars
@@ -85,8 +82,7 @@ class Bars:
         self._bars.update(
             self._tasks[step],
             completed=done,
-            # A bar without a total moves.
-            total=None if step == "indexing" and done < total else total,
+            total=total,
             detail=one_line(writable(detail), _DETAIL_CHARS),
         )
 

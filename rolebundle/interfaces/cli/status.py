@@ -132,10 +132,6 @@ def _indexes(status: CorpusStatus) -> Iterator[str]:
                 f"    cosines: unrelated texts up to {embedding.noise_floor:.2f}, "
                 f"related ones up to {embedding.related_cosine:.2f}"
             )
-        if embedding.fast_doubt:
-            yield f"  ! exact search: {embedding.fast_doubt}; `rolebundle corpus embed --optimize`"
-    if status.fast_index_would_pay:
-        yield "  an approximate index makes searches faster: `rolebundle corpus embed --optimize`"
     for offer in status.better_models:
         yield (
             f"  available: {offer.provider}:{offer.model}, {offer.brings}; about "

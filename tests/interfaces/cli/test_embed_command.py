@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.upkeep import ModelIdentity
-from rolebundle.storage import approximate_index, vector_index
+from rolebundle.storage import vector_index
 from rolebundle.storage import vector_index as vector_cache
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import Outcome, invoke, is_coded
@@ -58,7 +58,7 @@ class TestEmbed:
         outcome = new(db, server, "--json")
         is_coded(outcome)
         assert outcome.code == 9
-        assert outcome.json() == {"embedded": 0, "waiting": 6, "recall": None, "fast": None}
+        assert outcome.json() == {"embedded": 0, "waiting": 6}
         assert "6 chunks still without a vector" in outcome.err
         assert "no memory" in outcome.err
 
@@ -92,14 +92,6 @@ class TestDryRun:
         assert new(db, server, "--dry-run", "--json").json()["waiting"] == 0
 
 
-class TestOptimize:
-    def test_too_few(self, db: Path, server: EmbeddingServer) -> None:
-        outcome = new(db, server, "--optimize")
-        is_coded(outcome)
-        assert outcome.code == 3
-        assert "too_few_vectors" in outcome.err
-
-
 class TestList:
     def test_what_answers_has_a_star(self, db: Path, server: EmbeddingServer) -> None:
         new(db, server)
@@ -107,14 +99,6 @@ class TestList:
         old, ours = outcome.out.splitlines()
         assert old == ("  1  fake:old  8 dimensions  6 vectors, 0 waiting  digest 0123456789ab")
         assert ours.startswith(f"* 2  ollama:{MODEL}:latest  8 dimensions  6 vectors, 0 waiting")
-
-    def test_the_approximate_index_and_its_problem(self, db: Path) -> None:
-        state = approximate_index.ApproximateState(4, 4, 0.97, 6, 5)
-        with open_writer(db) as corpus, corpus.writing():
-            [part] = vector_index.all_indexes(corpus)[0].parts
-            approximate_index.store_state(corpus, part, state)
-        out = invoke("corpus", "embed", "list", "--db", db).out
-        assert "fast (recall 0.970) [5 of 6 vectors changed" in out
 
 
 class TestUseAndDrop:
