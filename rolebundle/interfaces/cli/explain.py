@@ -11,7 +11,6 @@ from typing import BinaryIO
 import click
 from click.exceptions import Exit
 
-from rolebundle.contracts.base import writable
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.why import (
@@ -93,16 +92,12 @@ def why(call: Call, reference: str, task: str, as_agent: str | None) -> None:
         overlay = call.overlay(engine)
         if as_agent is not None:
             owners = engine.why_as_agent(request, reference, overlay)
-            shown = owners.model_dump_json(indent=2) if call.as_json else _owners_text(owners)
-            click.echo(shown, color=call.style.color)
+            call.print(owners, [_owners_text(owners)], indent=2)
             return
         answer = engine.why(request, reference, overlay)
     if call.html_file is not None:
         write_page(call.html_file, why_page(answer))
-    if call.as_json:
-        click.echo(answer.model_dump_json(indent=2))
-    else:
-        click.echo(text(answer, terminal_width(), call.style), color=call.style.color)
+    call.print(answer, [text(answer, terminal_width(), call.style)], indent=2)
 
 
 def _owners_text(answer: WhyAsAgent) -> str:
@@ -307,14 +302,10 @@ def compare(call: Call, task: str, roles: str) -> None:
     if call.html_file is not None:
         write_page(call.html_file, compare_page(compare_roles(bundles)))
     comparison = compare_roles(bundles[-len(role_ids) :])
-    if call.as_json:
-        click.echo(comparison.model_dump_json(exclude_none=True, indent=2))
-        return
     answer = comparison.model_dump(exclude_none=True)
     lines = [*map(_overlap, comparison.overlaps), "", *comparison_lines(answer)]
-    for line in lines:
-        for part in folded(line, terminal_width()):
-            click.echo(writable(part))
+    parts = (part for line in lines for part in folded(line, terminal_width()))
+    call.print(comparison, parts, indent=2, exclude_none=True)
 
 
 def _overlap(overlap: Overlap) -> str:
@@ -356,11 +347,7 @@ def replay(call: Call, bundle_file: BinaryIO) -> None:
     with call.engine(**call.fields) as engine:
         overlay = call.overlay(engine)
         replayed = engine.replay(bundle, overlay)
-    if call.as_json:
-        click.echo(replayed.model_dump_json(exclude_none=True, indent=2))
-    else:
-        for line in _lines(replayed):
-            click.echo(line)
+    call.print(replayed, _lines(replayed), indent=2, exclude_none=True)
     if not replayed.same:
         raise Exit(1)
 

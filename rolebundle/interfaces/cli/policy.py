@@ -19,7 +19,6 @@ from rolebundle.contracts.audit import (
     AuditRows,
     QueryMode,
 )
-from rolebundle.contracts.base import Contract
 from rolebundle.contracts.overlay import LintProblem, PolicyLint
 from rolebundle.contracts.policy import BridgePair, BridgeReport, PolicyChange, PolicySummary
 from rolebundle.errors import ConfigurationError, CorpusCorrupt
@@ -295,15 +294,9 @@ def list_command(call: Call, agent: str | None, by: str | None, limit: int) -> N
     if agent is not None and by is not None:
         raise click.UsageError("--agent reads only its own rows; leave out --by")
     with AuditLog(call.path) as log:
-        newest = log.rows(agent, by=by, limit=limit, newest=True)
-        rows = list(newest)[::-1]
-    if call.as_json:
-        _print_json(AuditRows(rows=rows).model_dump())
-        return
-    for row in rows:
-        click.echo(_audit_line(row))
-    if not rows:
-        click.echo("the audit has no matching rows", err=True)
+        rows = list(log.rows(agent, by=by, limit=limit, newest=True))[::-1]
+    empty = "the audit has no matching rows"
+    call.print(AuditRows(rows=rows), map(_audit_line, rows), indent=2, empty=empty)
 
 
 @audit.command("show")
@@ -319,13 +312,13 @@ def audit_show_command(call: Call, seq: int, agent: str | None) -> None:
     """
     with AuditLog(call.path) as log:
         row = log.row(seq, agent)
-    if call.as_json:
-        _print_contract(row)
-        return
-    for name, value in row.model_dump().items():
-        plain = json.dumps(value) if isinstance(value, dict) else str(value)
-        # Not cut, because a person may compare it.
-        click.echo(f"{name:<13}  {one_line(plain, 10_000)}".rstrip())
+    plain = {
+        name: json.dumps(value) if isinstance(value, dict) else str(value)
+        for name, value in row.model_dump().items()
+    }
+    # Not cut, because a person may compare it.
+    lines = (f"{name:<13}  {one_line(text, 10_000)}".rstrip() for name, text in plain.items())
+    call.print(row, lines, indent=2, exclude_none=True)
 
 
 @audit.command("verify")
@@ -347,10 +340,7 @@ def verify_command(call: Call, expect: str) -> None:
     """
     with AuditLog(call.path) as log:
         result = log.verify(expect or _known_head(call.db))
-    if call.as_json:
-        _print_contract(result)
-    elif result.ok:
-        click.echo(result.head)
+    call.print(result, [result.head] if result.ok else [], indent=2, exclude_none=True)
     if result.problem is not None:
         raise CorpusCorrupt(
             "audit_tampered",
@@ -404,10 +394,8 @@ def audit_set_command(call: Call, mode: AuditMode | None, query: QueryMode | Non
     # Without a corpus there is nothing to audit, and a later corpus would get this file.
     open_reader(path).close()
     settings = call.owner(set_audit, mode, query)
-    if call.as_json:
-        _print_contract(settings)
-    else:
-        click.echo(f"mode {settings.mode}, query {settings.query}")
+    line = f"mode {settings.mode}, query {settings.query}"
+    call.print(settings, [line], indent=2, exclude_none=True)
 
 
 def _known_head(db: str | None) -> str:
@@ -429,12 +417,3 @@ def _audit_line(row: AuditRow) -> str:
     parts += [one_line(row.query, _QUERY_CHARS)] if row.query else []
     parts += [one_line(json.dumps(row.details), _QUERY_CHARS)] if row.details else []
     return "  ".join(parts)
-
-
-def _print_contract(value: Contract) -> None:
-    _print_json(value.model_dump(exclude_none=True))
-
-
-def _print_json(value: object) -> None:
-    # ASCII, as it is hashed, because a query may hold characters that cannot be written.
-    click.echo(json.dumps(value, indent=2))

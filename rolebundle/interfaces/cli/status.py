@@ -59,10 +59,7 @@ def status(call: Call, check: bool) -> None:
             status = advised_status(admin.workspace.corpus, folders)
     if problem:
         status = status.model_copy(update={"overlay_problem": problem})
-    if call.as_json:
-        click.echo(status.model_dump_json(indent=2))
-    else:
-        click.echo(_text(status, call.style), color=call.style.color)
+    call.print(status, [_text(status, call.style)], indent=2)
     if status.problems:
         codes = ", ".join(sorted({problem.code for problem in status.problems}))
         raise CorpusCorrupt(
