@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.contracts.documents import iso_utc
-from rolebundle.contracts.upkeep import Obstacle, PublishedCopy, Receipt
+from rolebundle.contracts.upkeep import Obstacle, PublishedCopy, PurgePreview, Receipt
 from rolebundle.errors import UsageError
 from rolebundle.policy.access import publish_command
 from rolebundle.storage import decisions
@@ -25,7 +25,6 @@ from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.facts import citing as citing_facts
 from rolebundle.storage.passages import passage_by_id, passages_of_documents
 from rolebundle.storage.publications import Publication, carrying, publications
-from rolebundle.storage.purge import Extent
 from rolebundle.text.paths import locations, matches
 from rolebundle.text.references import (
     MAX_SUGGESTIONS,
@@ -55,27 +54,6 @@ class PurgeSelection:
     as_sources: bool = False
     decisions: Sequence[str] = ()
     folder: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PurgePlan:
-    """What a purge would erase.
-
-    Attributes:
-        documents: their ids, with those of ``facts``.
-        facts: the ids of remembered facts that are erased because they cite an erased document.
-        extent: how many documents, chunks and vectors.
-        returning: the files that still exist, so that the next ingest would bring them back.
-        decisions: the ids of the decisions.
-        publications: those that ever held something of it.
-    """
-
-    documents: tuple[str, ...]
-    facts: tuple[str, ...]
-    extent: Extent
-    returning: tuple[str, ...]
-    decisions: tuple[str, ...] = ()
-    publications: tuple[PublishedCopy, ...] = ()
 
 
 def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
@@ -258,7 +236,7 @@ def _nothing_to_purge(
     )
 
 
-def plan_of(workspace: Workspace, selection: PurgeSelection) -> PurgePlan:
+def plan_of(workspace: Workspace, selection: PurgeSelection) -> PurgePreview:
     """What :func:`purge_documents` would erase.
 
     Raises:
@@ -269,14 +247,16 @@ def plan_of(workspace: Workspace, selection: PurgeSelection) -> PurgePlan:
         documents, facts = _with_facts(corpus, selection)
         decided = _select_decisions(corpus, selection)
         files = {Path(document.location) for document in documents}
-        return PurgePlan(
-            tuple(document.document_id for document in documents),
-            tuple(document.document_id for document in facts),
-            purge_storage.extent(corpus, [document.row for document in documents]),
+        copies = _copies(carrying(corpus, purge_storage.names_of(documents, decided)))
+        return PurgePreview(
+            backups=[str(backup) for backup in purge_storage.backups(workspace.path)],
+            **purge_storage.extent(corpus, [document.row for document in documents])._asdict(),
+            document_ids=[document.document_id for document in documents],
+            decision_ids=[f"{scope}-{number}" for scope, number in decided],
+            facts=[document.document_id for document in facts],
             # A fact has no file, and no absolute location.
-            tuple(sorted(str(path) for path in files if path.is_absolute() and path.exists())),
-            tuple(f"{scope}-{number}" for scope, number in decided),
-            _copies(carrying(corpus, purge_storage.names_of(documents, decided))),
+            returning=sorted(str(path) for path in files if path.is_absolute() and path.exists()),
+            publications=[*copies],
         )
 
 

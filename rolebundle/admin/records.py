@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rolebundle.contracts.audit import AuditMode, AuditRow, AuditSettings, QueryMode
+from rolebundle.contracts.audit import AuditMode, AuditSettings, QueryMode
 from rolebundle.contracts.documents import RootChange, iso_utc
 from rolebundle.contracts.gate import GateStart
 from rolebundle.contracts.memory import (
@@ -332,14 +332,3 @@ def set_audit(
         with workspace.open_writer() as corpus, corpus.writing():
             save_stored_audit(corpus, StoredAudit(required))
     return settings
-
-
-def audit_rows(workspace: Workspace, limit: int) -> tuple[AuditSettings, list[AuditRow]]:
-    """The settings of the audit, and its last rows, the newest first; none without an audit.
-
-    Raises:
-        WrongFile, CorpusCorrupt, StorageError: it cannot be read.
-    """
-    with AuditLog(workspace.path) as log:
-        rows = [*log.rows(limit=limit, newest=True)] if log.exists else []
-        return log.settings(), rows

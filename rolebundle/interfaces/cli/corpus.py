@@ -16,7 +16,6 @@ from click.core import ParameterSource
 from rolebundle.admin import Admin, indexes
 from rolebundle.admin.backups import create_backup, restore_backup, rotate_backups
 from rolebundle.admin.purges import (
-    PurgePlan,
     PurgeSelection,
     finish_pending,
     plan_of,
@@ -293,8 +292,9 @@ def purge(
     with call.admin() as admin:
         path = admin.workspace.path
         if dry_run:
-            plan = plan_of(admin.workspace, selection) if chosen else None
-            _purge_show_plan(call, plan, [str(backup) for backup in backups_of(path)])
+            only_backups = PurgePreview(backups=[str(backup) for backup in backups_of(path)])
+            plan = plan_of(admin.workspace, selection) if chosen else only_backups
+            _purge_show_plan(call, plan)
             return
         also = f"delete {counted(len(backups_of(path)), 'backup')}" if backups else ""
         returning: Sequence[str] = ()
@@ -332,15 +332,11 @@ def _erase(
         )
         return pending, ()
     if not yes:
-        size, path = plan.extent, admin.workspace.path
-        _print_names((*plan.documents, *plan.decisions))
-        _print_facts(plan.facts)
-        _print_publications([plan.publications])
-        _confirm(
-            f"Erase {counted(size.documents, 'document')}, {counted(size.chunks, 'chunk')} and "
-            f"{counted(size.vectors, 'vector')} from {path}" + (f", and {also}?" if also else "?")
-        )
-    return [purge_documents(admin.workspace, selection)], plan.returning
+        _print_plan(plan, ())
+        extent = " and ".join(_extent(plan).rsplit(", ", 1))
+        also = f", and {also}" if also else ""
+        _confirm(f"Erase {extent} from {admin.workspace.path}{also}?")
+    return [purge_documents(admin.workspace, selection)], plan.returning or ()
 
 
 def _confirm(question: str) -> None:
@@ -353,28 +349,27 @@ def _confirm(question: str) -> None:
     click.confirm(question, abort=True, err=True)
 
 
-def _purge_show_plan(call: Call, plan: PurgePlan | None, backups: Sequence[str]) -> None:
+def _purge_show_plan(call: Call, plan: PurgePreview) -> None:
     if call.as_json:
-        report: dict[str, Any] = {"backups": backups}
-        if plan is not None:
-            report |= {
-                **plan.extent._asdict(),
-                "document_ids": [*plan.documents],
-                "decision_ids": [*plan.decisions],
-                "facts": [*plan.facts],
-                "returning": [*plan.returning],
-                "publications": [*plan.publications],
-            }
-        print_json(PurgePreview.model_validate(report), exclude_unset=True)
+        print_json(plan, exclude_unset=True)
         return
-    if plan is not None:
-        click.echo(f"would erase {_extent(plan.extent)}")
-        _print_names((*plan.documents, *plan.decisions))
-        _print_facts(plan.facts)
-        _warn(plan.returning, ())
-        _print_publications([plan.publications])
-    for backup in backups:
+    if plan.documents is not None:
+        click.echo(f"would erase {_extent(plan)}")
+        _print_plan(plan, plan.returning or ())
+    for backup in plan.backups:
         click.echo(writable(f"backup: {backup}"))
+
+
+def _print_plan(plan: PurgePreview, returning: Sequence[str]) -> None:
+    names = (*(plan.document_ids or ()), *(plan.decision_ids or ()))
+    print_first([f"would erase: {name}" for name in names], err=True)
+    if plan.facts:
+        count = counted(len(plan.facts), "remembered fact")
+        click.echo(
+            f"among them are {count}, because a fact goes with the document that it cites", err=True
+        )
+    _warn(returning, ())
+    _print_publications([plan.publications or ()])
 
 
 _NOTHING_PENDING = "no purge was pending"
@@ -394,18 +389,6 @@ def _receipt_lines(receipts: Sequence[Receipt], deleted: int) -> Iterator[str]:
         yield f"{verb}: {_extent(receipt)}; receipt {receipt.id} of {receipt.purged_at}"
     if deleted:
         yield f"{counted(deleted, 'backup')} deleted"
-
-
-def _print_names(names: Sequence[str]) -> None:
-    print_first([f"would erase: {name}" for name in names], err=True)
-
-
-def _print_facts(facts: Sequence[str]) -> None:
-    if facts:
-        count = counted(len(facts), "remembered fact")
-        click.echo(
-            f"among them are {count}, because a fact goes with the document that it cites", err=True
-        )
 
 
 def _warn(returning: Sequence[str], backups: Sequence[str]) -> None:
