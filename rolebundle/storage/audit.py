@@ -352,11 +352,10 @@ def reaches(log: SqliteFile, log_id: str, rows: int, last_hash: str) -> bool:
     return not rows or log.rows("SELECT hash FROM entry WHERE seq = ?", (rows,)) == [(last_hash,)]
 
 
-def rows_sql(*, by: bool, since: bool, kind: bool, newest: bool) -> str:
+def rows_sql(*, by: bool, kind: bool, newest: bool) -> str:
     """One page of rows, oldest or newest first. Bindings: seq, then one per condition, limit."""
     conditions = [f"seq {'<' if newest else '>'} ?"]
     conditions += ["agent = ?"] if by else []
-    conditions += ["time >= ?"] if since else []
     conditions += ["kind = ?"] if kind else []
     order = "DESC" if newest else "ASC"
     where = " AND ".join(conditions)
@@ -367,7 +366,6 @@ def read_rows(
     log: SqliteFile,
     *,
     by: str | None = None,
-    since: str = "",
     kind: str = "",
     newest: bool = False,
 ) -> Iterator[AuditRow]:
@@ -376,8 +374,8 @@ def read_rows(
     Raises:
         CorpusCorrupt: a row is not what was written.
     """
-    sql = rows_sql(by=by is not None, since=bool(since), kind=bool(kind), newest=newest)
-    conditions = [value for value in (by, since or None, kind or None) if value is not None]
+    sql = rows_sql(by=by is not None, kind=bool(kind), newest=newest)
+    conditions = [value for value in (by, kind or None) if value is not None]
     last = 2**63 - 1 if newest else -(2**63)
     while rows := log.rows(sql, (last, *conditions, PAGE_ROWS)):
         for values in rows:
