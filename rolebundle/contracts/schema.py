@@ -34,7 +34,6 @@ SCHEMAS: dict[str, type[Contract]] = {
     "audit-verification": audit.AuditVerification,
     "backup-manifest": upkeep.BackupManifest,
     "backup-result": upkeep.BackupReport,
-    "bridges": policy.BridgeReport,
     "bundle": bundle.RetrievalBundle,
     "compact-bundle": bundle.CompactBundle,
     "comparison": why.Comparison,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import NamedTuple
@@ -380,43 +380,3 @@ def chunks_without_vector(
 def count_vectors(corpus: Corpus, index: EmbeddingIndex) -> int:
     """How many chunks have a vector in this index now."""
     return sum(part.vectors for part in current_parts(corpus, index))
-
-
-# -- comparing scopes ----------------------------------------------------------------------------
-
-_EMBEDDED_CHUNKS = (
-    "FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk CROSS JOIN document d "
-    "ON d.id = c.document WHERE e.index_id = ?"
-)
-
-
-class OwnedVector(NamedTuple):
-    """A vector with the rowids of its chunk and of its document."""
-
-    chunk: int
-    document: int
-    vector: bytes
-
-
-def count_vectors_by_scope(corpus: Corpus, index: EmbeddingIndex) -> dict[str, int]:
-    """Scope → how many of its chunks have a vector, ordered by the names of the scopes."""
-    counts = f"SELECT d.scope, count(*) {_EMBEDDED_CHUNKS} GROUP BY d.scope ORDER BY d.scope"
-    return dict(corpus.rows(counts, (index.id,)))
-
-
-def vector_blocks(
-    corpus: Corpus, index: EmbeddingIndex, scopes: Sequence[str], size: int
-) -> Iterator[list[OwnedVector]]:
-    """All vectors of these scopes, at most ``size`` at a time.
-
-    A vector of another length than the index's is damaged, and left out.
-    """
-    following = (
-        f"SELECT e.chunk, d.id, e.vector {_EMBEDDED_CHUNKS} AND e.chunk > ? "
-        "AND length(e.vector) = ? AND d.scope IN (SELECT value FROM json_each(?)) "
-        "ORDER BY e.chunk LIMIT ?"
-    )
-    after, length = -1, 4 * index.identity.model.dimensions
-    while rows := corpus.rows(following, (index.id, after, length, [*scopes], size)):
-        yield [OwnedVector(*row) for row in rows]
-        after = rows[-1][0]

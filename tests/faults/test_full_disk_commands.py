@@ -37,7 +37,7 @@ STDIN = {"serve": REQUEST, "mcp": MCP, "verify": b"A note.\n"}
 """What a command reads."""
 READS = """
 corpus roots list, corpus embed list, ls, status, policy show, corpus quarantine list, policy
-audit export, policy audit list, policy audit verify, policy bridges, remember list, mark list,
+audit export, policy audit list, policy audit verify, remember list, mark list,
 decisions list, serve, mcp
 """
 """Commands that answer from the corpus alone."""

@@ -6,8 +6,8 @@ not see; this test decides that by itself. The answers of `retrieve`, `get`, `mu
 `grep`, `why`, `verify`, `compare`, `replay`, `status`, `gate check`, `check`, `mark`, `roles.list`, the listings of
 documents and decisions, and the pages of documents and of the corpus are equal: passages, order, scores, counts, rejections, constraints,
 warnings and errors; so is what the host's program for approvals gets. The policy binds some agents
-to roles. Passages are marked, and decisions are made in several scopes. `eval` and `bridges` are
-commands of the owner, which no agent reaches (`test_law_9_owner_commands`).
+to roles. Passages are marked, and decisions are made in several scopes. `eval` is a
+command of the owner, which no agent reaches (`test_law_9_owner_commands`).
 """
 
 from __future__ import annotations

@@ -29,14 +29,13 @@ SEEN = [
 
 
 def test_no_interface_of_agents_has_commands_of_the_owner() -> None:
-    owners = {"eval", "bridges", "ingest", "purge", "audit", "policy", "quarantine", "embed"}
+    owners = {"eval", "ingest", "purge", "audit", "policy", "quarantine", "embed"}
     owners |= {"decide", "decisions"}
     assert {tool.method for tool in TOOLS} & owners == {"ingest"}
     assert set(METHODS) & owners == {"ingest"}
     agents = Operations(Engine(Path("none.db"), agent="ada"), allow_write=True)
     assert "ingest" not in agents.offered_methods
-    for command in (("eval",), ("policy", "bridges")):
-        assert "--agent" not in invoke(*command, "--help").out
+    assert "--agent" not in invoke("eval", "--help").out
 
 
 @pytest.fixture

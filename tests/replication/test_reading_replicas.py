@@ -173,8 +173,7 @@ def test_the_owner_reads_nothing_of_an_expired_replica(db: Path) -> None:
         with Admin(db) as admin, pytest.raises(StorageError) as error:
             read(admin)
         assert error.value.code == "replica_expired"
-    for command in (("corpus", "quarantine", "list"), ("policy", "bridges")):
-        assert "[replica_expired]" in invoke(*command, "--db", db).err
+    assert "[replica_expired]" in invoke("corpus", "quarantine", "list", "--db", db).err
 
 
 def test_status_and_doctor_tell_about_an_expired_replica(db: Path) -> None:

@@ -99,7 +99,6 @@ COMMANDS = {
 MOVED = {
     "audit": "policy audit",
     "backup": "corpus backup",
-    "bridges": "policy bridges",
     "decide": "decisions add",
     "demo": "overlay demo",
     "doctor": "corpus doctor",

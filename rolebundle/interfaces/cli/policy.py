@@ -20,12 +20,10 @@ from rolebundle.contracts.audit import (
     QueryMode,
 )
 from rolebundle.contracts.overlay import LintProblem, PolicyLint
-from rolebundle.contracts.policy import BridgePair, BridgeReport, PolicyChange, PolicySummary
+from rolebundle.contracts.policy import PolicyChange, PolicySummary
 from rolebundle.errors import ConfigurationError, CorpusCorrupt
 from rolebundle.interfaces.cli.options import Call, with_call
-from rolebundle.interfaces.cli.output import progress_bar
 from rolebundle.policy.audit import AuditLog
-from rolebundle.policy.bridges import find_bridges
 from rolebundle.policy.lint import lint_active_policy, lint_policy, report_policy
 from rolebundle.policy.overlays import list_overlays, overlay_folders
 from rolebundle.policy.policy_file import decode_policy, parse_policy, read_policy_file
@@ -197,53 +195,6 @@ def _read(file: str, kind: str | None) -> tuple[str, str, str]:
 def _policy_line(name: str, finding: LintProblem) -> str:
     place = f"{finding.place}: " if finding.place else ""
     return f"{name}: {finding.level}: {place}{finding.message} [{finding.code}]"
-
-
-_THRESHOLD = 0.6
-"""The lowest similarity, between 0 (what unrelated texts have) and 1 (the same text)."""
-
-
-@policy.command(short_help="Find close passages in different scopes")
-@click.option(
-    "--limit", type=int, default=50, show_default=True, help="Pairs of documents, nearest first."
-)
-@with_call("as_json")
-def bridges(call: Call, limit: int) -> None:
-    """Find passages in different scopes whose vectors are close, for the owner of the corpus.
-
-    A pair may be material that could be linked, or a document that is in the wrong scope. For two
-    documents the closest two passages are shown, with their similarity. The closest pairs under the
-    threshold are shown, too. Agents cannot call this.
-
-    \b
-    rolebundle policy bridges
-    rolebundle policy bridges --limit 20 --json
-    """
-    with call.admin() as admin, progress_bar() as progress:
-        corpus = admin.workspace.answering_corpus
-        report = find_bridges(corpus, _THRESHOLD, limit, progress)
-        admin.workspace.recorder.note(corpus, "bridges", allowed=len(report.bridges))
-    lines = [_lines(bridge) for bridge in report.bridges]
-    if report.below:
-        lines += [f"under the threshold of {report.threshold}:", *map(_lines, report.below)]
-    call.print(report, lines, indent=2)
-    if not call.as_json:
-        click.echo(_summary(report), err=True)
-
-
-def _lines(bridge: BridgePair) -> str:
-    sides = (bridge.left, bridge.right)
-    width = max(len(side.scope) for side in sides)
-    lines = [f"{side.scope:<{width}}  {side.locator}  {side.title}" for side in sides]
-    return f"{bridge.similarity:.3f}  {lines[0]}\n       {lines[1]}"
-
-
-def _summary(report: BridgeReport) -> str:
-    if report.scopes < 2:
-        return f"{report.scopes} scope: there is nothing to compare; see `rolebundle policy`"
-    pairs = f"{counted(len(report.bridges), 'pair')} of documents over {report.threshold}"
-    more = "; there are more, see --limit" if report.more else ""
-    return f"{pairs}, of {report.vectors:,} vectors in {report.scopes} scopes{more}"
 
 
 _QUERY_CHARS = 80

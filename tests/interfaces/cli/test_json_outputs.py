@@ -41,7 +41,6 @@ def db(prepared: Path, tmp_path: Path) -> Path:
         ("approved-contracts", "gate approve"),
         ("audit-rows", "policy audit list"),
         ("backup-result", "corpus backup BACKUP"),
-        ("bridges", "policy bridges"),
         ("embed-plan", "corpus embed --dry-run"),
         ("embed-result", "corpus embed"),
         ("embedding-indexes", "corpus embed list"),
