@@ -282,6 +282,12 @@ def rehash(corpus: Corpus) -> None:
     corpus.run_many("UPDATE embedded SET vector_hash = ? WHERE index_id = ? AND chunk = ?", changes)
 
 
+_EMBEDDED_CHUNKS = (
+    "FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk CROSS JOIN document d "
+    "ON d.id = c.document WHERE e.index_id = ?"
+)
+
+
 def rebuild(corpus: Corpus) -> None:
     """Make every vec0 table again: before 0.1.9, sqlite-vec left the bytes of deleted vectors."""
     for part in (part for index in all_indexes(corpus) for part in index.parts):
