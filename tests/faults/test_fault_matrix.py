@@ -150,7 +150,7 @@ FAULTS = """
   faults/test_heavy_files.py::test_heavy_files_are_skipped_and_the_rest_goes_on
 45 tag characters, variation selectors, bidi, fillers, homoglyphs, HTML comments
   scan/test_hidden_text.py::test_every_attack_is_found_at_its_place_with_its_kind
-  scan/test_scan.py::test_hidden_markup
+  ingest/test_hidden_markup.py::test_hidden_facts_are_not_shown_or_are_labelled
 46 emoji joiners, Persian, Hebrew, Hindi
   scan/test_hidden_text.py::test_legitimate_characters_have_no_findings
   scan/test_hidden_text.py::test_ordinary_documents_have_no_findings

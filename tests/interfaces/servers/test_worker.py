@@ -89,6 +89,20 @@ def test_a_full_queue_waits_for_space_or_for_the_end(
     assert not waiting.is_alive()
 
 
+def test_a_deaf_job_is_refused_once(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "STOP_SECONDS", 0.05)
+    ending = Event()
+    job = Job(lambda _: ending.wait(SECONDS), started.delivered.append, lambda: "refused")
+    started.submit(job, started.quick("second"))
+    started.worker.start()
+    started.worker.finish(lambda: True)
+    assert started.delivered == ["refused", "refused second"]
+    assert not started.worker.has_ended
+    ending.set()
+    started.worker.finish(lambda: False)
+    assert started.delivered == ["refused", "refused second"]
+
+
 def test_a_job_past_its_time_is_refused_and_the_next_one_is_not(
     started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
