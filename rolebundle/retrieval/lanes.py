@@ -93,7 +93,7 @@ class Lanes:
 
         started = perf_counter()
         proposals = lexical.propose(
-            self.corpus, self.query, depth, within, [*nearest], self.exact, facts=self.facts
+            self.corpus, self.query, depth, within, self.exact, facts=self.facts
         )
         proposed = proposals.task.keys() | proposals.role.keys()
         # What an earlier search found keeps its hit, so that it keeps its score.

@@ -1,11 +1,5 @@
 """The lexical lane: BM25 over FTS5. The task's terms and the role's are scored separately.
 
-An OR query spends most of its time on chunks that have only a common word. So in a large corpus
-only chunks with an *essential* term are scored. The essential terms are the rarest: as many as
-needed, until all the other terms together cannot bring a chunk among the best. This is MaxScore
-(Turtle and Flood, "Query evaluation: strategies and optimizations", 1995), except that the bound of
-a term is what terms usually add and not their maximum. So a chunk of the true best may be missing.
-
 If several compartments are visible, each proposes its best chunks, and these are scored again with
 the statistics of everything that is visible: :class:`Statistics` is BM25 as FTS5 computes it
 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009; constants
@@ -30,15 +24,6 @@ from rolebundle.storage.passages import passages_by_rowid
 from rolebundle.text.forms import index_tokens
 from rolebundle.text.stop_words import ENGLISH
 from rolebundle.text.words import is_english, rarity
-
-SCORE_ALL_UP_TO = 20_000
-"""A corpus of at most so many chunks has every match scored; it takes a few milliseconds."""
-USUAL_CONTRIBUTION = 1.3
-"""What a term usually adds to a good chunk's BM25, in idfs; the maximum is k1 + 1 = 2.2."""
-FIRST_ROWS = 3_000
-"""About how many chunks the first attempt scores."""
-EXACT_BEST = 50
-"""So many of the best chunks must not change if chunks with only common terms are left out."""
 
 RARE = 50
 """An exact term that at most so many chunks have is shown in a passage that has it."""
@@ -65,16 +50,10 @@ class LexicalProposals(NamedTuple):
     Attributes:
         task: the best chunks for the task's terms.
         role: the best chunks for the role's terms.
-        further: further chunks that were scored for the task's terms; 0 if they do not match.
     """
 
     task: Mapping[int, float] = MappingProxyType({})
     role: Mapping[int, float] = MappingProxyType({})
-    further: Mapping[int, float] = MappingProxyType({})
-
-
-Scored = tuple[Mapping[int, float], Mapping[int, float]]
-"""Rowid → BM25: the best chunks, and further chunks that were scored in the same pass."""
 
 
 # -- the lane ------------------------------------------------------------------------------------
@@ -94,7 +73,6 @@ def propose(
     query: Query,
     depth: int,
     within: Sequence[int] | None = None,
-    also: Sequence[int] = (),
     exact: Sequence[str] = (),
     *,
     facts: bool = False,
@@ -106,20 +84,17 @@ def propose(
         query: the built query.
         depth: how many chunks each of the two may propose.
         within: rowids of the documents to search in; ``None`` for all.
-        also: rowids of chunks whose scores will be needed too; in a large corpus it is cheaper to
-            score them in the same pass.
         exact: words and phrases; the best chunks with each are proposed, too.
         facts: propose remembered facts, by the statistics of documents and facts.
     """
     index = _index(corpus, facts=facts)
     having = [
-        rowid for words in exact for rowid in index.best([Term(words)], EXACT_PROPOSED, within)[0]
+        rowid for words in exact for rowid in index.best([Term(words)], EXACT_PROPOSED, within)
     ]
-    task, further = index.best(query.task_terms, depth, within, [*also, *having])
-    role, _ = index.best(query.expansion_terms, depth, within)
-    by_exact = index.completed(query.task_terms, {**further, **task}, having)
+    task = index.best(query.task_terms, depth, within)
+    by_exact = index.completed(query.task_terms, task, having)
     by_task = {**{rowid: by_exact.get(rowid, 0.0) for rowid in having}, **task}
-    return LexicalProposals(by_task, role, further)
+    return LexicalProposals(by_task, index.best(query.expansion_terms, depth, within))
 
 
 def exact_words(corpus: Corpus, query: Query) -> tuple[list[str], list[str]]:
@@ -172,7 +147,7 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
 
 def _is_written(index: _Index, word: str) -> bool:
     """Whether one of the best chunks for a word has it; the index may only know another form."""
-    best, _ = index.best([Term(word)], EXACT_PROPOSED)
+    best = index.best([Term(word)], EXACT_PROPOSED)
     passages = passages_by_rowid(index.corpus, list(best)).values()
     return any(
         word in words_of(f"{passage.document.title} {passage.content}") for passage in passages
@@ -206,7 +181,7 @@ def score(
     index = _index(corpus, facts=facts)
     if not index.visible:
         return {}
-    task = index.completed(query.task_terms, {**proposals.further, **proposals.task}, rowids)
+    task = index.completed(query.task_terms, proposals.task, rowids)
     role = index.completed(query.expansion_terms, proposals.role, rowids)
     scores = {rowid: (task.get(rowid, 0.0), role.get(rowid, 0.0)) for rowid in rowids}
     return {rowid: score for rowid, score in scores.items() if any(score)}
@@ -265,36 +240,42 @@ class _Index(NamedTuple):
     searched: Sequence[Compartment]
 
     def best(
-        self,
-        terms: Sequence[Term],
-        depth: int,
-        within: Sequence[int] | None = None,
-        also: Sequence[int] = (),
-    ) -> Scored:
+        self, terms: Sequence[Term], depth: int, within: Sequence[int] | None = None
+    ) -> dict[int, float]:
         """The best chunks for some terms, scored with the statistics of all compartments.
 
         Args:
             terms: what is searched for.
             depth: how many chunks.
             within: rowids of the documents to search in; ``None`` for all.
-            also: rowids of chunks to score in the same pass.
         """
         if len(self.visible) == 1 and terms and self.searched:
-            return _best_of_compartment(self, terms, depth, within, also)
+            return self._best_of(self.visible[0], terms, depth, within)
         terms = self.occurring(terms) if self.searched else ()
         if not terms:
-            return {}, {}
+            return {}
         overall = self.statistics(terms)
         estimates: dict[int, float] = {}
         for compartment in self.searched:
-            part = _Index(self.corpus, [compartment], [compartment])
-            best, _ = _best_of_compartment(part, terms, depth, within)
+            best = self._best_of(compartment, terms, depth, within)
             if best:
-                scale = overall.total_weight / part.statistics(terms).total_weight
+                own = _Index(self.corpus, [compartment], [compartment]).statistics(terms)
+                scale = overall.total_weight / own.total_weight
                 estimates |= {rowid: bm25 * scale for rowid, bm25 in best.items()}
         # Twice as many as needed, since the scores of single compartments are only approximate.
         likely = first_by_score(self.corpus, estimates, 2 * depth)
-        return first_by_score(self.corpus, self.scores(terms, list(likely)), depth), {}
+        return first_by_score(self.corpus, self.scores(terms, list(likely)), depth)
+
+    def _best_of(
+        self,
+        compartment: Compartment,
+        terms: Sequence[Term],
+        depth: int,
+        within: Sequence[int] | None,
+    ) -> dict[int, float]:
+        """The best chunks of one compartment, scored with its own statistics."""
+        match = match_expression(terms)
+        return dict(lexical_index.search(self.corpus, compartment.id, match, depth, within=within))
 
     def completed(
         self, terms: Sequence[Term], known: Mapping[int, float], rowids: Sequence[int]
@@ -344,77 +325,6 @@ class _Index(NamedTuple):
             self.frequencies(map(_literal, terms)),
             [term.weight for term in terms],
         )
-
-
-def _best_of_compartment(
-    index: _Index,
-    terms: Sequence[Term],
-    depth: int,
-    within: Sequence[int] | None,
-    also: Sequence[int] = (),
-) -> Scored:
-    """The best chunks of an index of one compartment, scored with its own statistics."""
-    corpus, [compartment], _ = index
-    match = match_expression(terms)
-    if within is not None or compartment.chunks <= SCORE_ALL_UP_TO:
-        every = lexical_index.search(corpus, compartment.id, match, depth, within=within)
-        return dict(every), {}
-    counted = list(zip(terms, index.frequencies(map(_literal, terms)), strict=True))
-    rarest = sorted((pair for pair in counted if pair[1]), key=lambda pair: (pair[1], pair[0].text))
-    tried, end = 0, _first_attempt([frequency for _, frequency in rarest])
-    best: dict[int, float] = {}
-    further: dict[int, float] = {}
-    while end < len(rarest):
-        among = _any_of(rarest[tried:end])
-        if tried:
-            # What was scored before is not scored again.
-            among = f"({among}) NOT ({_any_of(rarest[:tried])})"
-        scored, scores = lexical_index.search_among(
-            corpus, compartment.id, match, depth, among, () if tried else also
-        )
-        further |= scores
-        best = first_by_score(corpus, best | dict(scored), depth)
-        # Fewer results than the depth would mean that the corpus has no more.
-        threshold = list(best.values())[min(EXACT_BEST, depth) - 1] if len(best) == depth else 0.0
-        needed = essential(rarest, compartment.chunks, threshold)
-        if needed <= end:
-            return best, dict.fromkeys(also, 0.0) | further
-        tried, end = end, needed
-    return dict(lexical_index.search(corpus, compartment.id, match, depth)), {}
-
-
-def _any_of(terms: Iterable[tuple[Term, int]]) -> str:
-    return " OR ".join(_literal(term) for term, _ in terms)
-
-
-def _first_attempt(frequencies: Sequence[int]) -> int:
-    """How many of the rarest terms to try first: at least one, with about ``FIRST_ROWS`` chunks."""
-    total = 0
-    for count, frequency in enumerate(frequencies):
-        total += frequency
-        if count and total > FIRST_ROWS:
-            return count
-    return len(frequencies)
-
-
-def essential(rarest: Sequence[tuple[Term, int]], chunks: int, bm25: float) -> int:
-    """How many of the rarest terms are essential: a chunk must have one of them to reach a score.
-
-    Args:
-        rarest: terms with their frequencies, the rarest first.
-        chunks: how many the index has.
-        bm25: the score to reach.
-
-    Returns:
-        The least n for which all terms after the n-th together usually stay below the score.
-    """
-    bound = 0.0
-    for position in range(len(rarest), 0, -1):
-        term, frequency = rarest[position - 1]
-        bound += USUAL_CONTRIBUTION * term.weight * inverse_frequency(chunks, frequency)
-        if bound > bm25:
-            return position
-    return 0
 
 
 # -- BM25 ----------------------------------------------------------------------------------------

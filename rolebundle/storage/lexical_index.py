@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.sqlite import Binding, Row
+from rolebundle.storage.sqlite import Binding
 from rolebundle.storage.stored_values import damaged
 
 MARGIN = 32
@@ -150,26 +150,6 @@ def search_sql(compartment: int, *, within: bool = False) -> str:
     )
 
 
-def search_among_sql(compartment: int) -> str:
-    """The best chunks among those that another expression also matches, and scores of given chunks.
-
-    Bindings: the other match, match, rowids as JSON, limit, the same rowids. Rows: rowid, score, 1
-    for the best chunks and 0 for the given ones. Scoring takes most of the time of an OR query. So
-    only these chunks are scored, in one pass through the matches.
-    """
-    name = table_name(compartment)
-    return (
-        f"WITH telling (id) AS MATERIALIZED (SELECT rowid FROM {name} WHERE {name} MATCH ?), "
-        f"scored (id, score) AS MATERIALIZED (SELECT rowid, -{_bm25(compartment)} FROM {name} "
-        f"WHERE {name} MATCH ? AND +rowid IN (SELECT id FROM telling UNION ALL "
-        "SELECT value FROM json_each(?))) "
-        "SELECT id, score, 1 AS best FROM (SELECT id, score FROM scored "
-        "WHERE id IN (SELECT id FROM telling) ORDER BY score DESC, id LIMIT ?) "
-        "UNION ALL SELECT id, score, 0 FROM scored "
-        "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY best DESC, score DESC, id"
-    )
-
-
 def score_sql(compartment: int) -> str:
     """The scores of given chunks. Bindings: match, rowids as JSON."""
     name = table_name(compartment)
@@ -199,32 +179,6 @@ def search(
     sql = search_sql(compartment, within=within is not None)
     best = search_with_ties(lambda most: dict(corpus.rows(sql, (*bindings, most))), limit)
     return list(first_by_score(corpus, best, limit).items())
-
-
-def search_among(
-    corpus: Corpus,
-    compartment: int,
-    match: str,
-    limit: int,
-    among: str,
-    also: Sequence[int],
-) -> tuple[list[tuple[int, float]], dict[int, float]]:
-    """Like :func:`search`, but only among chunks that the expression ``among`` also matches.
-
-    Returns:
-        The ``limit`` best, best first; and the scores of the chunks ``also``, if they match.
-    """
-    sql, others = search_among_sql(compartment), [*also]
-    rows: list[Row] = []
-
-    def search_once(most: int) -> dict[int, float]:
-        nonlocal rows
-        rows = corpus.rows(sql, (among, match, others, most, others))
-        return {rowid: score for rowid, score, is_best in rows if is_best}
-
-    best = search_with_ties(search_once, limit)
-    scores = {rowid: score for rowid, score, _ in rows[len(best) :]}
-    return list(first_by_score(corpus, best, limit).items()), scores
 
 
 def frequencies(corpus: Corpus, compartment: int, matches: Sequence[str]) -> list[int]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.interfaces.parse import request_from
-from rolebundle.retrieval import lanes, lexical
+from rolebundle.retrieval import lanes
 from rolebundle.storage import lexical_index, store
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
@@ -91,7 +91,6 @@ def test_an_updated_corpus_and_a_rebuilt_one_answer_alike(
         with (
             patch.object(lanes, "POOL_DEPTH", data.draw(st.integers(1, 4))),
             patch.object(lexical_index, "MARGIN", data.draw(st.integers(1, 2))),
-            patch.object(lexical, "SCORE_ALL_UP_TO", data.draw(st.sampled_from((0, 20_000)))),
             open_reader(rebuilt) as rebuilt_corpus,
             open_reader(updated) as updated_corpus,
         ):
