@@ -67,28 +67,28 @@ FAULTS = """
   faults/test_other_model.py::test_another_model_writes_nothing_and_answers_lexically
   laws/test_law_5_one_index_one_model.py::test_an_index_of_another_model_is_never_used
 21 embedder down
-  embedding/test_faults_http.py::test_a_server_that_is_down_is_reported
-  ingest/test_indexes_of_servers.py::test_the_server_down_during_ingest
+  embedding/test_servers.py::test_a_server_that_is_down_is_reported
+  ingest/test_indexes.py::test_the_server_down_during_ingest
   laws/test_law_6_degradation_is_reported.py::test_a_failing_model_is_reported_and_the_lexical_lane_answers
-  retrieval/test_substitute_index.py::test_another_complete_index_answers
-  retrieval/test_substitute_index.py::test_an_incomplete_index_does_not
+  retrieval/test_lanes.py::test_another_complete_index_answers
+  retrieval/test_lanes.py::test_an_incomplete_index_does_not
 22 embedder slow, or drip-feeding
-  embedding/test_faults_http.py::test_the_deadline_covers_the_whole_answer
+  embedding/test_servers.py::test_the_deadline_covers_the_whole_answer
 23 HTML, 500, endless body
-  embedding/test_faults_vectors.py::test_a_faulty_answer_is_refused
-  embedding/test_faults_http.py::test_status_500_is_reported_with_the_servers_words
-  embedding/test_faults_http.py::test_an_endless_body_is_refused_after_a_bounded_read
+  embedding/test_servers.py::test_a_faulty_answer_is_refused
+  embedding/test_servers.py::test_status_500_is_reported_with_the_servers_words
+  embedding/test_servers.py::test_an_endless_body_is_refused_after_a_bounded_read
 24 short batch, NaN, zeros, wrong dimension
-  embedding/test_faults_vectors.py::test_a_faulty_answer_is_refused
+  embedding/test_servers.py::test_a_faulty_answer_is_refused
   faults/test_other_model.py::test_a_bad_batch_is_refused_and_its_chunks_wait
 25 input over the model's context
-  embedding/test_faults_http.py::test_a_text_over_the_context_is_refused
-  embedding/test_windows.py::test_every_character_is_read_in_its_order_and_no_window_is_too_long
-  embedding/test_conformance.py::test_a_text_over_the_context_is_read_whole_or_refused
-  ingest/test_indexes_of_servers.py::test_chunks_over_the_context_wait_until_they_are_smaller
+  embedding/test_servers.py::test_a_text_over_the_context_is_refused
+  embedding/test_models.py::test_every_character_is_read_in_its_order_and_no_window_is_too_long
+  embedding/test_models.py::test_a_text_over_the_context_is_read_whole_or_refused
+  ingest/test_indexes.py::test_chunks_over_the_context_wait_until_they_are_smaller
 26 embedder URL off loopback, or a redirect to elsewhere
-  embedding/test_faults_trust.py::test_another_host_is_refused_without_a_lookup
-  embedding/test_faults_http.py::test_a_redirect_is_not_followed
+  embedding/test_servers.py::test_another_host_is_refused_without_a_lookup
+  embedding/test_servers.py::test_a_redirect_is_not_followed
 27 overlay malformed: YAML tags, alias bomb, duplicate or unknown keys
   faults/test_abused_declarations.py::test_a_malformed_overlay_never_retrieves
   faults/test_abused_declarations.py::test_malformed_front_matter_refuses_its_document_alone
@@ -149,11 +149,11 @@ FAULTS = """
 44 100 MB, binary, archive bomb
   faults/test_heavy_files.py::test_heavy_files_are_skipped_and_the_rest_goes_on
 45 tag characters, variation selectors, bidi, fillers, homoglyphs, HTML comments
-  scan/test_hidden_text.py::test_every_attack_is_found_at_its_place_with_its_kind
-  ingest/test_hidden_markup.py::test_hidden_facts_are_not_shown_or_are_labelled
+  scan/test_scan.py::test_every_attack_is_found_at_its_place_with_its_kind
+  ingest/test_hidden.py::test_hidden_facts_are_not_shown_or_are_labelled
 46 emoji joiners, Persian, Hebrew, Hindi
-  scan/test_hidden_text.py::test_legitimate_characters_have_no_findings
-  scan/test_hidden_text.py::test_ordinary_documents_have_no_findings
+  scan/test_scan.py::test_legitimate_characters_have_no_findings
+  scan/test_scan.py::test_ordinary_documents_have_no_findings
 47 purge
   storage/test_purge.py::test_no_byte_of_a_canary_is_left
   faults/test_killed_writes.py::test_a_kill_loses_nothing_acknowledged

@@ -1,9 +1,14 @@
-"""Roots: what was ingested and how is remembered, and no name, move or order changes an id."""
+"""Roots, and files that are not read."""
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import shutil
+import subprocess
+import sys
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,16 +19,20 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.documents import Root
 from rolebundle.errors import UsageError
+from rolebundle.ingest import formats, sync
 from rolebundle.ingest import roots as ingested_roots
-from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions, IngestReport
+from rolebundle.ingest.readers import reader_for, reader_names, suffixes_of
 from rolebundle.ingest.roots import plan
 from rolebundle.storage import roots
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke
+from support.corpora import scratch_folder
 from support.fake_embedder import CountingProvider
 from support.sound import assert_sound, contents
+
+# -- Roots: what was ingested and how is remembered, and no name, move or order changes an id ------
 
 
 class World:
@@ -400,3 +409,194 @@ def test_a_purged_file_is_no_root(world: World) -> None:
     assert b"secret-name" not in world.db.read_bytes()
     assert path.exists()
     assert list(world.roots()) == ["b"]
+
+
+# -- Why a file was skipped is a plain sentence: what is wrong with it, then what to do ------------
+
+
+def archive(content: str) -> bytes:
+    """An archive whose members have the names of those of documents, without a document."""
+    names = "word/document.xml", "xl/workbook.xml", "ppt/presentation.xml", "content.xml"
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as file:
+        for name in names if content else ["a.txt"]:
+            file.writestr(name, content)
+    return data.getvalue()
+
+
+BROKEN = {
+    "bytes": bytes(range(128, 256)) * 5,
+    "markup": b"<div>" * 300,
+    "text": b'{"a": [1,\n}',
+    "front_matter": b"---\ntrust_tier: [preferred\nx: : y\n---\nText.\n",
+    "members": archive(""),
+    "xml": archive("<a><b>"),
+    "cut": archive("<a/>")[:-20],
+}
+
+
+def test_reasons_are_plain_sentences(tmp_path: Path) -> None:
+    for reader in reader_names():
+        for suffix in (*suffixes_of(reader)[:1], ".txt.gz"):
+            for name, data in BROKEN.items():
+                (tmp_path / f"{name}{suffix}").write_bytes(data)
+    db = tmp_path.with_suffix(".db")
+    options = "--lexical-only", "--workers", "1"
+    report = invoke("ingest", tmp_path, *options, "--db", db, "--json").json()
+    entries = [*report["skipped"], *report["notes"]]
+    assert len({entry["code"] for entry in entries}) > 12
+    for entry in entries:
+        plain, _, raw = entry["message"].partition(" (")
+        assert not raw or raw.endswith(")"), entry
+        assert not re.search(r"\w(Error|File)\b|codec|pypdf|libxml", plain), entry
+        has_step = "; " in plain or entry["code"] in ("unsupported", "note")
+        assert has_step, entry
+
+
+@pytest.mark.parametrize("name", ["a.docx", "a.xlsx", "a.pptx", "a.odt", "a.epub", "a.pdf"])
+def test_a_document_without_its_parts_is_called_damaged(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(BROKEN["members"])
+    out = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path.with_suffix(".db"))
+    assert f"{name}: it is empty, damaged, or another kind of file" in out.err
+
+
+@pytest.mark.parametrize(
+    ("names", "failed", "code"),
+    [
+        (["cut.pdf"], ["cut.pdf"], 10),
+        (["a.png"], ["a.png"], 10),
+        (["a.md", "lines.jsonl"], ["lines.jsonl"], 10),
+        (["a.md"], [], 0),
+        (["."], [], 0),
+    ],
+)
+def test_a_named_file_that_is_not_ingested_is_a_failure(
+    names: list[str], failed: list[str], code: int, tmp_path: Path
+) -> None:
+    """A folder with skipped files is none, and neither is an update of such a file."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for name, data in {
+        "a.md": b"# A\n\nText.\n",
+        "a.png": b"\x89PNG\r\n\x1a\n" + bytes(99),
+        "cut.pdf": b"%PDF-1.4\n",
+        "lines.jsonl": b"{\nno line of it\n",
+    }.items():
+        (tree / name).write_bytes(data)
+    db = tmp_path / "c.db"
+    out = invoke("ingest", *(tree / name for name in names), "--lexical-only", "--db", db, "--json")
+    assert out.code == code, out.err
+    assert out.json()["failed"] == [str(tree / name) for name in failed]
+    assert ("[not_ingested]" in out.err) == bool(failed)
+    assert out.json()["documents"] == ("a.md" in names or names == ["."])
+    assert invoke("ingest", "--db", db).code == 0
+
+
+def test_a_named_folder_that_cannot_be_listed_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_path: object) -> object:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("rolebundle.ingest.walk.os.scandir", refused)
+    out = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path.with_suffix(".db"))
+    assert out.code == 10
+    assert "cannot be listed; check its permissions (Permission denied)" in out.err
+
+
+# -- Files that are not read are named by their kind -----------------------------------------------
+
+PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(256))
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+
+FILES = {
+    "a.png": (PNG, "png: image"),
+    "photo": (PNG, "image"),
+    "letter.doc": (OLE, "doc: old Word format; save it as docx"),
+    "sheet.XLS": (OLE, "xls: old Excel format; save it as xlsx"),
+    "song.mp3": (b"ID3\xff\xfb" * 99, "mp3: audio"),
+    "all.tar.gz": (b"\x1f\x8b\x08\x00\x00", "tar: archive; unpack it"),
+    "a.rtf": (b"{\\rtf1\\ansi Hello}", "rtf: Rich Text; save it as docx"),
+    "flat.fodt": (
+        b"<?xml version='1.0'?>\n<office:document/>",
+        "fodt: flat OpenDocument; save it as",
+    ),
+    "a.svg": (b"<?xml version='1.0'?>\n<svg><path d='M0 0'/></svg>", "svg: image"),
+    "mail.pst": (b"!BDN" + bytes(99), "pst: Outlook mailbox; export it as mbox"),
+    "program": (b"\x7fELF" + bytes(99), "program"),
+    "long.mp4": (b"x" * 5000, "mp4: video"),
+    "what": (bytes(99), "binary data, not text"),
+}
+
+
+def test_what_is_not_read_is_named() -> None:
+    with scratch_folder() as folder:
+        tree = folder / "tree"
+        tree.mkdir()
+        for name, (data, _) in FILES.items():
+            (tree / name).write_bytes(data)
+        with zipfile.ZipFile(tree / "all.zip", "w") as archive:
+            archive.writestr("a.txt", "text")
+        (tree / "notes.doc").write_text("A letter that is plain text.\n")
+        (tree / "icon.rtf").write_text("Also plain text.\n")
+        report = invoke(
+            "ingest",
+            tree,
+            "--lexical-only",
+            "--max-size",
+            "4000",
+            "--db",
+            folder / "c.db",
+            "--json",
+        ).json()
+    messages = {skip["path"]: skip["message"] for skip in report["skipped"]}
+    assert report["added"] == 2
+    for name, (_, message) in FILES.items():
+        assert messages[name].startswith(f"{name}: {message}")
+    assert messages["all.zip"] == "all.zip: zip: archive; unpack it"
+    codes = {skip["path"]: skip["code"] for skip in report["skipped"]}
+    assert {codes[name] for name in FILES} == {"unsupported", "binary"}
+    assert codes["what"] == "binary"
+
+
+def test_a_cap_under_which_no_file_fits_is_refused() -> None:
+    """Else a second ingest would remove every document."""
+    with scratch_folder() as folder:
+        (folder / "a.md").write_text("# A\n")
+        assert invoke("ingest", folder, "--max-size", "0", "--db", folder / "c.db").code == 2
+
+
+def test_every_reader_is_listed() -> None:
+    listing = formats.formats()
+    assert sorted(item.name for item in listing.formats) == list(reader_names())
+    assert [item.name for item in listing.formats if not item.suffixes] == ["man", "separated"]
+
+
+def test_no_suffix_of_a_document_is_called_unsupported() -> None:
+    read = {
+        suffix
+        for kind in formats.formats().unsupported
+        for suffix in kind.suffixes
+        if (reader := reader_for(f"a{suffix}")) and reader.name != "man"
+    }
+    assert read == {".dot"}  # text is Graphviz, and Word's old templates are not text
+
+
+@pytest.mark.parametrize("name", [".pdf", ".docx", ".mbox", ".ipynb"])
+def test_the_command_lists_formats(name: str, tmp_path: Path) -> None:
+    answer = invoke("corpus", "formats", "--json").json()
+    assert any(name in item["suffixes"] for item in answer["formats"])
+    assert name in invoke("corpus", "formats").out
+
+
+# -- Files that other programs have written are read as they should be, or skipped by their kind
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks/real_folder.py"
+
+
+@pytest.mark.slow
+def test_a_folder_of_the_kinds_that_people_have() -> None:
+    result = subprocess.run(
+        [sys.executable, str(SCRIPT)], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr

@@ -1,15 +1,30 @@
-"""Listing files: order, hidden and generated folders, manifests; reading a file safely."""
+"""Which files are read, and their dates."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from rolebundle.errors import DocumentError
+from rolebundle.ingest import dates
+from rolebundle.ingest.dates import inferred_at, last_commits
 from rolebundle.ingest.manifests import FileDefaults, read_manifest
 from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes, walk
+from rolebundle.storage.documents import all_documents
+from rolebundle.storage.opening import open_reader
+from support.commands import invoke
+from support.sound import paths_in
+from support.source_tree import Tree
+
+# -- Listing files: order, hidden and generated folders, manifests; reading a file safely ----------
 
 NO_DEFAULTS = FileDefaults()
 
@@ -154,3 +169,460 @@ def test_a_glob_with_a_file_is_not_named(tmp_path: Path) -> None:
     excluded = frozenset({str(tmp_path / "a")})
     without_a = walk(tmp_path, tmp_path, NO_DEFAULTS, read_manifest(tmp_path), excluded=excluded)
     assert all(entry.path != "rolebundle.toml" for entry in without_a)
+
+
+# -- What a walk leaves out: ignore files as git reads them, and what tools have generated ---------
+
+
+def write_ignored(root: Path, *names: str, **contents: str) -> None:
+    for name in (*names, *contents):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(contents.get(name, "Text.\n"), encoding="utf-8")
+
+
+def walked_ignored(
+    root: Path, start: Path | None = None, *, ignore: bool = True
+) -> tuple[list[str], dict[str, str]]:
+    """The paths of the files, and path → reason of what is left out, without hidden names."""
+    entries = walk(root, start or root, FileDefaults(), ignore=ignore)
+    skipped = [entry for entry in entries if isinstance(entry, Skipped)]
+    reasons = {entry.path: entry.message for entry in skipped if "hidden" not in entry.message}
+    return [entry.path for entry in entries if isinstance(entry, FileEntry)], reasons
+
+
+# -- ignore files ----------------------------------------------------------------------------------
+
+
+def test_what_a_checkout_takes_over(tmp_path: Path) -> None:
+    """Not the `.gitignore` of the checkout around it; but its own exclude file."""
+    write_ignored(
+        tmp_path, "a.log", "lib/a.log", "lib/b.tmp", "lib/c.bak", "lib/d.md",
+        **{
+            ".gitignore": "*.log\n", ".ignore": "*.bak\n",
+            "lib/.git/info/exclude": "*.tmp\n", "lib/.git/HEAD": "",
+        },
+    )  # fmt: skip
+    assert walked_ignored(tmp_path)[0] == ["lib/a.log", "lib/d.md"]
+
+
+def test_the_exclude_file_of_a_linked_work_tree(tmp_path: Path) -> None:
+    write_ignored(
+        tmp_path, "work/a.tmp", "work/b.md",
+        **{
+            "main/.git/info/exclude": "*.tmp\n", "main/.git/worktrees/w/commondir": "../..\n",
+            "work/.git": f"gitdir: {tmp_path}/main/.git/worktrees/w\n",
+        },
+    )  # fmt: skip
+    assert walked_ignored(tmp_path / "work")[0] == ["b.md"]
+
+
+def test_a_part_of_a_checkout(tmp_path: Path) -> None:
+    """The files above it count, unless they leave out what was named."""
+    write_ignored(
+        tmp_path, "docs/a.md", "docs/a.log", "made/a.md", "made/a.log",
+        **{".gitignore": "*.log\nmade/\n", ".git/HEAD": ""},
+    )  # fmt: skip
+    docs, generated = tmp_path / "docs", tmp_path / "made"
+    assert walked_ignored(docs)[0] == ["a.md"]
+    assert walked_ignored(generated)[0] == ["a.log", "a.md"]
+    assert walked_ignored(tmp_path, docs / "a.log")[0] == ["docs/a.log"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["\x00\x01", "[", "!", "/", "*a" * 9000, "a\\", "(" * 2000, "{a,b}*\n" * 2_000, "\ufeff*.log"],
+)
+def test_malformed_ignore_files(tmp_path: Path, content: str) -> None:
+    write_ignored(tmp_path, "a.md", "b.log", **{".gitignore": content})
+    assert "a.md" in walked_ignored(tmp_path)[0]
+
+
+NAMES = ("a", "b", "a.md", "b.txt", "x")
+PATTERNS = st.builds(
+    lambda bang, head, names, tail: bang + head + "/".join(names) + tail,
+    st.sampled_from(["", "", "!"]),
+    st.sampled_from(["", "/", "**/"]),
+    st.lists(
+        st.sampled_from([*NAMES, "*", "*.md", "?", "**", "[ab]", "a*"]), min_size=1, max_size=3
+    ),
+    st.sampled_from(["", "", "/", "/**", " "]),
+)
+TREE = [f"{a}/{b}/{c}" for a in ("a", "b") for b in ("a", "b", "x") for c in ("a.md", "b.txt")] + [
+    "a.md",
+    "b.txt",
+    "a/a.md",
+    "x",
+]
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
+    root = tmp_path_factory.mktemp("checkout")
+    write_ignored(root, *TREE)
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    return root
+
+
+@settings(max_examples=20)
+@given(st.lists(PATTERNS, max_size=4), st.lists(PATTERNS, max_size=2))
+@example(["[ab].md"], ["[!a].txt"])
+def test_the_same_files_as_git(checkout: Path, outer: Sequence[str], inner: Sequence[str]) -> None:
+    (checkout / ".gitignore").write_text("\n".join(outer) + "\n", encoding="utf-8")
+    (checkout / "a" / ".gitignore").write_text("\n".join(inner) + "\n", encoding="utf-8")
+    listed = subprocess.run(
+        ["git", "ls-files", "--others", "--exclude-standard", "-z"],
+        cwd=checkout, capture_output=True, check=True,
+        env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"},
+    ).stdout.decode().split("\0")  # fmt: skip
+    visible = {path for path in listed if path and not path.endswith(".gitignore")}
+    assert set(walked_ignored(checkout)[0]) == visible
+
+
+# -- what tools have generated ---------------------------------------------------------------------
+
+
+def test_generated_folders_and_lock_files(tmp_path: Path) -> None:
+    write_ignored(
+        tmp_path, "app/package.json", "app/node_modules/x/README.md", "app/dist/a.js",
+        "app/build/a.js", "app/package-lock.json", "app/README.md", "rs/Cargo.toml",
+        "rs/target/doc/a.html", "rs/Cargo.lock", "py/env/pyvenv.cfg", "py/env/lib/a.py",
+        "conda/conda-meta/history", "conda/a.py", "sphinx/conf.py", "sphinx/_build/a.html",
+        "sphinx/index.rst", "js/jquery.min.js", "js/site.css.map",
+        **{"cache/CACHEDIR.TAG": "Signature: 8a477f597d28d172789f06886806bc55\n", "cache/a.md": ""},
+    )  # fmt: skip
+    paths, reasons = walked_ignored(tmp_path)
+    assert paths == [
+        "app/README.md", "app/package.json", "rs/Cargo.toml", "sphinx/conf.py", "sphinx/index.rst",
+    ]  # fmt: skip
+    assert reasons == {
+        "app/build/": "build output", "app/dist/": "build output", "rs/target/": "build output",
+        "app/node_modules/": "dependencies", "app/package-lock.json": "lock file",
+        "rs/Cargo.lock": "lock file", "py/env/": "virtual environment",
+        "conda/": "virtual environment", "sphinx/_build/": "build output", "cache/": "cache",
+        "js/jquery.min.js": "minified code", "js/site.css.map": "minified code",
+    }  # fmt: skip
+    assert len(walked_ignored(tmp_path, ignore=False)[0]) == 20
+    assert walked_ignored(tmp_path / "js" / "jquery.min.js")[0] == ["jquery.min.js"], "it was named"
+    assert walked_ignored(tmp_path / "py" / "env")[0] == ["lib/a.py", "pyvenv.cfg"], "it was named"
+
+
+def test_folders_that_belong_to_a_corpus(tmp_path: Path) -> None:
+    for name in ("overlays", "published"):
+        write_ignored(tmp_path, f"team.db.{name}/ab/manifest.json", f"other.{name}/a.md")
+    write_ignored(tmp_path, "team.db")
+    paths, reasons = walked_ignored(tmp_path)
+    assert paths == ["other.overlays/a.md", "other.published/a.md", "team.db"]
+    assert reasons == {
+        "team.db.overlays/": "overlays",
+        "team.db.published/": "published replicas",
+    }
+
+
+def test_documents_in_a_folder_called_build(tmp_path: Path) -> None:
+    write_ignored(
+        tmp_path, "docs/build/install.md", "docs/target/audience.md", "docs/dist/notes.md",
+        "docs/index.md", "cache/CACHEDIR.TAG", "cache/a.md",
+    )  # fmt: skip
+    paths, reasons = walked_ignored(tmp_path)
+    assert reasons == {}
+    assert len(paths) == 6
+
+
+# -- the corpus ------------------------------------------------------------------------------------
+
+
+def paths_of(tree: Tree) -> set[str]:
+    with open_reader(tree.db) as corpus:
+        return paths_in(corpus)
+
+
+@pytest.fixture
+def world(tree: Tree) -> Tree:
+    write_ignored(tree.root, "a.md", "notes/b.md", "notes/c.md", "dist/d.md")
+    return tree
+
+
+def test_new_rules_take_documents_out_and_say_so(world: Tree) -> None:
+    world.ingest()
+    write_ignored(world.root, **{".gitignore": "notes/\n", "package.json": "{}"})
+    report = world.ingest()
+    assert report.removed == 3
+    assert sorted(note.message for note in report.notes) == [
+        "dist/: 1 file left the corpus: build output",
+        "notes/: 2 files left the corpus: .gitignore: notes/",
+    ]
+    assert paths_of(world) == {"a.md", "package.json"}
+    (world.root / ".gitignore").unlink()
+    assert world.ingest().added == 2
+
+
+def test_a_folder_that_became_a_link_out_of_the_root_says_what_left_and_the_next_step(
+    world: Tree,
+) -> None:
+    world.ingest()
+    outside = world.root.parent / "outside"
+    (world.root / "notes").rename(outside)
+    (world.root / "notes").symlink_to(outside)
+    report = world.ingest()
+    assert report.removed == 2
+    assert [note.message for note in report.notes if note.code == "left_corpus"] == [
+        "notes: 2 files left the corpus: a symbolic link to a target outside the folder; "
+        "to have them again, ingest the folder that holds them now"
+    ]
+    assert paths_of(world) == {"a.md", "dist/d.md"}
+    assert world.ingest().notes == []
+
+
+def test_no_ignore_is_remembered(world: Tree) -> None:
+    write_ignored(world.root, **{".gitignore": "*\n"})
+    world.ingest(ignore=False)
+    assert world.ingest().unchanged == 4
+    assert world.ingest(ignore=True).removed == 4
+
+
+def test_what_was_named_stays(world: Tree) -> None:
+    """A later ingest of the folder above must not take it out again."""
+    write_ignored(world.root, **{".gitignore": "notes/\n", "package.json": "{}"})
+    world.ingest()
+    world.ingest(world.root / "notes", world.root / "dist")
+    named = {"a.md", "dist/d.md", "notes/b.md", "package.json"}
+    assert paths_of(world) == named | {"notes/c.md"}, "its own rules do not count inside of it"
+    report = world.ingest()
+    assert (report.removed, report.unchanged) == (0, 5)
+
+
+# -- Dates of files that declare none --------------------------------------------------------------
+
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+MAY, JUNE = 1_714_723_200, 1_717_401_600
+"""2024-05-03 08:00 and 2024-06-03 08:00 in UTC."""
+
+
+def git(folder: Path, *arguments: str, at: int = MAY) -> None:
+    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    times = {"GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z", "GIT_COMMITTER_DATE": f"{at} +0200"}
+    identity = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=m")
+    subprocess.run(
+        ["git", *identity, *arguments], cwd=folder, check=True, env={**os.environ, **own, **times}
+    )
+
+
+def sign_last_commit(folder: Path) -> None:
+    """Replace the last commit by one with a signature, which only a program can check."""
+    show = subprocess.run(
+        ["git", "cat-file", "commit", "HEAD"], cwd=folder, capture_output=True, check=True
+    )
+    head, message = show.stdout.split(b"\n\n", 1)
+    signature = b"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n"
+    command = ["git", "hash-object", "-t", "commit", "-w", "--stdin"]
+    signed = subprocess.run(
+        command, cwd=folder, input=head + signature + message, capture_output=True, check=True
+    )
+    (folder / ".git/refs/heads/m").write_bytes(signed.stdout)
+
+
+def write_dates(path: Path, text: str = "# A\n\nText.\n", at: int = 0) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    if at:
+        os.utime(path, (at, at))
+    return str(path)
+
+
+@pytest.fixture
+def checkout_dates(tmp_path: Path) -> Path:
+    """Two files of May, one of which was committed again in June, and one untracked file."""
+    folder = tmp_path / "checkout"
+    for name in ("old.md", "docs/new é.md"):
+        write_dates(folder / name)
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "one")
+    write_dates(folder / "docs/new é.md", "# B\n\nOther.\n")
+    git(folder, "commit", "-qam", "two", at=JUNE)
+    write_dates(folder / "untracked.md")
+    return folder
+
+
+def times_of(folder: Path, **options: Any) -> dict[str, int | None]:
+    files = [str(path) for path in sorted(folder.rglob("*.md"))]
+    return {
+        str(Path(path).relative_to(folder)): time
+        for path, time in last_commits(files, **options).items()
+    }
+
+
+@needs_git
+class TestCheckouts:
+    def test_the_last_commit_that_touched_a_file(self, checkout_dates: Path) -> None:
+        assert times_of(checkout_dates) == {"old.md": MAY, "docs/new é.md": JUNE}
+        assert times_of(checkout_dates / "docs") == {"new é.md": JUNE}
+
+    def test_checkouts_below_a_folder(self, checkout_dates: Path, tmp_path: Path) -> None:
+        shutil.copytree(checkout_dates, tmp_path / "all" / "a")
+        shutil.copytree(checkout_dates, tmp_path / "all" / "a" / "b")
+        write_dates(tmp_path / "all" / "c.md")
+        times = times_of(tmp_path / "all")
+        assert times == {
+            "a/old.md": MAY, "a/docs/new é.md": JUNE, "a/b/old.md": MAY, "a/b/docs/new é.md": JUNE,
+        }  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("attributes", "text"),
+        [("", "# A\r\n\r\nText.\r\n"), ("* filter=lfs", "The text, of which git has a pointer.\n")],
+    )
+    def test_a_text_that_git_stores_otherwise(
+        self, checkout_dates: Path, attributes: str, text: str
+    ) -> None:
+        write_dates(checkout_dates / ".gitattributes", attributes)
+        (checkout_dates / "old.md").write_bytes(text.encode())
+        assert times_of(checkout_dates)["old.md"] == MAY
+
+    def test_a_broken_checkout(self, checkout_dates: Path) -> None:
+        (checkout_dates / ".git" / "HEAD").write_text("nonsense")
+        assert times_of(checkout_dates) == {}
+        shutil.rmtree(checkout_dates / ".git")
+        (checkout_dates / ".git").write_text("gitdir: /nowhere")
+        assert times_of(checkout_dates) == {}
+
+    def test_a_history_that_takes_too_long(
+        self, checkout_dates: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What git tracks then has no date: its file's time is that of the checkout."""
+        monkeypatch.setattr(dates, "_LOG", ["cat-file", "--batch", "--no-such-option"])
+        assert times_of(checkout_dates) == {"old.md": None, "docs/new é.md": None}
+
+    def test_the_callers_environment_does_not_count(
+        self, checkout_dates: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("GIT_DIR", str(tmp_path))
+        monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
+        assert times_of(checkout_dates)["old.md"] == MAY
+        assert not (tmp_path / "trace").exists()
+
+    def test_a_hostile_configuration_runs_nothing(
+        self, checkout_dates: Path, tmp_path: Path
+    ) -> None:
+        ran = tmp_path / "ran"
+        evil = write_dates(tmp_path / "evil.sh", f"#!/bin/sh\necho $0 $@ >> {ran}\nexit 1\n")
+        Path(evil).chmod(0o755)
+        for key in (
+            "core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "diff.external",
+            "diff.x.textconv", "diff.x.command", "filter.x.clean", "filter.x.smudge",
+            "filter.x.process", "gpg.program", "core.askPass", "pager.log", "alias.log",
+            "remote.o.uploadpack", "trailer.x.command", "core.alternateRefsCommand",
+        ):  # fmt: skip
+            git(checkout_dates, "config", key, evil)
+        settings = {
+            "log.showSignature": "true", "log.follow": "true", "log.showRoot": "false",
+            "core.hooksPath": str(tmp_path), "color.ui": "always", "diff.renames": "copies",
+            "remote.o.url": f"ext::{evil}", "remote.o.promisor": "true",
+            "protocol.ext.allow": "always", "protocol.allow": "always",
+            "extensions.partialClone": "o", "core.repositoryFormatVersion": "1",
+        }  # fmt: skip
+        for key, value in settings.items():
+            git(checkout_dates, "config", key, value)
+        write_dates(checkout_dates / ".gitattributes", "* diff=x filter=x\n")
+        sign_last_commit(checkout_dates)
+        for hook in ("post-index-change", "reference-transaction", "post-checkout"):
+            shutil.copy(evil, checkout_dates / ".git" / "hooks" / hook)
+            shutil.copy(evil, tmp_path / hook)
+        ran.unlink(missing_ok=True)
+        assert times_of(checkout_dates) == {"old.md": MAY, "docs/new é.md": JUNE}
+        assert not ran.exists()
+        write_dates(checkout_dates / "old.md", "# Edited\n")  # its filter is not run to compare it
+        assert times_of(checkout_dates) == {"old.md": MAY, "docs/new é.md": JUNE}
+        assert not ran.exists()
+        # A missing object is not fetched either.
+        objects = sorted((checkout_dates / ".git" / "objects").glob("??/*"))
+        for path in objects:
+            path.unlink()
+        times_of(checkout_dates)
+        assert not ran.exists(), ran.read_text()
+
+
+def entry(seconds: float) -> FileEntry:
+    return FileEntry("/a.md", "a.md", 1, int(seconds * 1e9), FileDefaults(), frozenset())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "date"),
+    [
+        (MAY + 0.9, "2024-05-03T08:00:00Z"),
+        (0, None),
+        (315_532_800, None),  # 1980-01-01: what archives write if they know no time
+        (-5, None),
+        (1e11, "5138-11-16T09:46:40Z"),
+        (1e13, None),
+    ],
+)
+def test_the_time_of_a_file(seconds: float, date: str | None) -> None:
+    assert inferred_at(entry(seconds), {}) == date
+
+
+@pytest.mark.parametrize(
+    ("name", "date"),
+    [
+        ("2026-03-01.md", "2026-03-01"),
+        ("minutes/2026_03_01 planning.md", "2026-03-01"),
+        ("20260301-planning.md", "2026-03-01"),
+        ("2026-02-30.md", "2024-05-03"),
+        ("2026-03-01 to 2026-03-05.md", "2024-05-03"),
+        ("2026-03-01/planning.md", "2024-05-03"),
+        ("v120260301.md", "2024-05-03"),
+    ],
+)
+def test_a_date_in_the_name_counts_more_than_a_commit(name: str, date: str) -> None:
+    file = entry(JUNE)._replace(path=name)
+    found = inferred_at(file, {file.location: MAY})
+    assert found is not None and found[:10] == date
+
+
+def test_a_commit_counts_more_than_the_time_of_the_file() -> None:
+    assert inferred_at(entry(JUNE), {"/a.md": MAY}) == "2024-05-03T08:00:00Z"
+    assert inferred_at(entry(JUNE), {"/a.md": None}) is None
+
+
+class TestIngest:
+    def dates(self, tmp_path: Path, **found: Any) -> dict[str, tuple[str | None, str | None]]:
+        run = invoke("ingest", tmp_path / "n", "--lexical-only", "--json", "--db", tmp_path / "c")
+        assert run.code == 0, run
+        found |= run.json()
+        with open_reader(tmp_path / "c") as corpus:
+            return {
+                metadata.document_id: (metadata.updated_at, metadata.inferred_at)
+                for _, metadata in all_documents(corpus)
+            }
+
+    def test_only_documents_without_a_date_get_one(self, tmp_path: Path) -> None:
+        write_dates(tmp_path / "n/a.md", at=MAY)
+        write_dates(tmp_path / "n/b.md", "---\ndate: 2020-01-01\n---\n# B\n\nText.\n", at=MAY)
+        write_dates(
+            tmp_path / "n/c.html",
+            "<meta name='last-modified' content='2021-01-01'><p>Some text.</p>",
+            at=MAY,
+        )
+        assert self.dates(tmp_path) == {
+            "n/a.md": (None, "2024-05-03T08:00:00Z"),
+            "n/b.md": ("2020-01-01T00:00:00Z", None),
+            "n/c.html": ("2021-01-01T00:00:00Z", None),
+        }
+
+    def test_a_touched_file_keeps_its_date(self, tmp_path: Path) -> None:
+        """The date is that of the text, as the corpus first saw it."""
+        write_dates(tmp_path / "n/a.md", at=MAY)
+        before = self.dates(tmp_path)
+        os.utime(tmp_path / "n/a.md", (JUNE, JUNE))
+        assert self.dates(tmp_path) == before
+        write_dates(tmp_path / "n/a.md", "# A\n\nNew text.\n", at=JUNE)
+        assert self.dates(tmp_path) == {"n/a.md": (None, "2024-06-03T08:00:00Z")}
+
+    @needs_git
+    def test_a_checkout(self, checkout_dates: Path, tmp_path: Path) -> None:
+        checkout_dates.rename(tmp_path / "n")
+        found = self.dates(tmp_path)
+        assert found["n/old.md"] == (None, "2024-05-03T08:00:00Z")
+        assert found["n/docs/new é.md"] == (None, "2024-06-03T08:00:00Z")

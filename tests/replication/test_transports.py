@@ -1,4 +1,4 @@
-"""What holds for every transport. To add one, add its place to ``support.transports``."""
+"""Targets, transports, and purges that reach them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,22 @@ import pytest
 from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.replication import transports as files
 from rolebundle.replication.publish import publish
-from rolebundle.replication.transports import open_transport
+from rolebundle.replication.transports import (
+    FolderTransport,
+    HttpTransport,
+    LitestreamTransport,
+    RsyncTransport,
+    open_transport,
+)
 from rolebundle.storage.file import PUBLISHED_MANIFEST
 from rolebundle.storage.opening import open_writer
+from support.commands import Outcome, invoke
 from support.corpora import document, fill
 from support.replication_site import OPTIONS, Site, editions_in, names_in, published_file
 from support.static_host import static_host
 from support.transports import PLACES, Place
+
+# -- What holds for every transport. To add one, add its place to ``support.transports`` -----------
 
 
 @pytest.fixture
@@ -137,3 +146,160 @@ def test_a_host_that_fails(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError) as refused:
         publish(site.db, site.audience, transport, site.key, OPTIONS)
     assert refused.value.code == "transport_reads_only"
+
+
+# -- Which targets there are -----------------------------------------------------------------------
+
+FOLDERS = {
+    "share": Path("share").resolve(),
+    "/mnt/share": Path("/mnt/share"),
+    "./a:b": Path("a:b").resolve(),
+    "/mnt/./a/../share/": Path("/mnt/share"),
+    "file:///mnt/my%20share": Path("/mnt/my share"),
+    "FILE://localhost/mnt/share": Path("/mnt/share"),
+}
+
+
+@pytest.mark.parametrize(
+    ("target", "kind"),
+    [
+        *((target, FolderTransport) for target in FOLDERS),
+        ("https://example.org/replicas/", HttpTransport),
+        ("https://example.org:8443/a b/ä", HttpTransport),
+        ("http://127.0.0.1:8000", HttpTransport),
+        ("http://localhost/replicas", HttpTransport),
+        ("http://[::1]:8000/", HttpTransport),
+        ("ssh://ada@example.org:2222/srv/replica.db", RsyncTransport),
+        ("ssh://alias/srv/replica.db?exe=/opt/sqlite3_rsync", RsyncTransport),
+        ("litestream+file:///mnt/my%20store", LitestreamTransport),
+        ("litestream+s3://bucket/replica?endpoint=https://example.org", LitestreamTransport),
+        ("litestream+sftp://ada@example.org/srv/store", LitestreamTransport),
+        ("litestream+webdavs://ada@example.org/store", LitestreamTransport),
+    ],
+)
+def test_a_target(target: str, kind: type) -> None:
+    transport = open_transport(target)
+    assert isinstance(transport, kind)
+    # A folder is the same target however it is written.
+    is_folder = isinstance(transport, FolderTransport)
+    assert transport.target == (str(FOLDERS[target]) if is_folder else target)
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        ("", "unknown_transport"),
+        ("a\0b", "unknown_transport"),
+        ("ftp://example.org/", "unknown_transport"),
+        ("s3://bucket/replica", "unknown_transport"),
+        ("ada@example.org:share", "unknown_transport"),
+        ("example.org:/mnt/share", "unknown_transport"),
+        ("http://example.org/", "plain_http"),
+        ("http://127.0.0.1.example.org/", "plain_http"),
+        ("https://", "bad_target"),
+        ("https://example.org:x/", "bad_target"),
+        ("https://example.org/?signature=hunter2", "bad_target"),
+        ("https://example.org/#a", "bad_target"),
+        ("file://server/share", "bad_target"),
+        ("file://", "bad_target"),
+        ("https://[hunter2/", "bad_target"),
+        ("https://ada:hunter2@example.org/", "secret_in_target"),
+        ("https://hunter2@example.org/", "secret_in_target"),
+        ("ftp://ada:hunter2@example.org/", "secret_in_target"),
+    ],
+)
+def test_a_target_that_is_refused(target: str, code: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        open_transport(target)
+    assert raised.value.code == code
+    assert raised.value.hint
+    assert "hunter2" not in str(raised.value), "a secret is not repeated"
+
+
+# -- A purge reaches what was published: bytes of what was purged, from the publisher to a reader
+
+WORD = b"xqvzkjwolvex"
+
+
+class World:
+    """A publisher with a share, and a reader, each in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.share, self.tree = folder / "share", folder / "docs"
+        self.db, self.replica = folder / "office" / "c.db", folder / "laptop" / "r.db"
+        self.key = folder / "team.key"
+        for path in (self.tree, self.db.parent, self.replica.parent):
+            path.mkdir()
+        (self.tree / "pay.md").write_text(f"# Pay\n\nSome {WORD.decode()} text.\n")
+        (self.tree / "plan.md").write_text("# Plan\n\nAn ordinary text.\n")
+        assert invoke("replica", "keygen", self.key).code == 0
+        assert invoke("ingest", self.tree, "--lexical-only", "--db", self.db).code == 0
+
+    def publish(self) -> Outcome:
+        options = ("--level", "internal", "--key", self.key, "--json", "--db", self.db)
+        outcome = invoke("replica", "publish", self.share, *options)
+        assert outcome.code == 0, outcome.err
+        return outcome
+
+    def pull(self) -> Outcome:
+        public = self.key.with_suffix(".pub")
+        outcome = invoke("replica", "pull", self.share, "--key", public, "--db", self.replica)
+        assert outcome.code == 0, outcome.err
+        return outcome
+
+    def has_word(self) -> set[str]:
+        """The folders with a file that has the word."""
+        return {
+            folder.name
+            for folder in (self.db.parent, self.share, self.replica.parent)
+            for path in folder.rglob("*")
+            if path.is_file() and WORD in unpacked(path).lower()
+        }
+
+    def pending(self) -> list[bool]:
+        status = invoke("status", "--json", "--db", self.db).json()
+        return [publication["purge_pending"] for publication in status["publications"]]
+
+
+def unpacked(path: Path) -> bytes:
+    content = path.read_bytes()
+    return gzip.decompress(content) if path.suffix == ".gz" else content
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_a_purge_is_followed_by_a_publish_and_a_pull(world: World) -> None:
+    world.publish()
+    world.pull()
+    assert world.has_word() == {"office", "share", "laptop"}
+    outcome = invoke("corpus", "purge", "pay.md", "--yes", "--json", "--db", world.db)
+    [receipt] = outcome.json()["receipts"]
+    assert receipt["state"] == "done"
+    [copy] = receipt["publications"]
+    assert copy["target"] == str(world.share)
+    assert world.has_word() == {"share", "laptop"}, "named in the receipt, and not reached"
+    assert world.pending() == [True]
+    report = world.publish().json()
+    assert report["manifest"]["purge_generation"] == 1
+    assert report["history"]["left"] == []
+    assert world.has_word() == {"laptop"}
+    assert world.pending() == [False]
+    world.pull()
+    assert world.has_word() == set()
+
+
+def test_a_purge_of_what_was_never_published_changes_no_manifest(world: World) -> None:
+    world.publish()
+    secret = world.tree / "secret.md"
+    secret.write_text("---\nsensitivity: confidential\n---\n# Secret\n\nA hidden text.\n")
+    assert invoke("ingest", world.tree, "--lexical-only", "--db", world.db).code == 0
+    before = world.publish().json()["manifest"]
+    outcome = invoke("corpus", "purge", "secret.md", "--yes", "--json", "--db", world.db)
+    assert outcome.json()["receipts"][0]["publications"] == []
+    after = world.publish().json()
+    assert (after["changed"], after["history"], world.pending()) == (False, None, [False])
+    for name in ("generation", "purge_generation", "content_digest"):
+        assert after["manifest"][name] == before[name]

@@ -1,14 +1,22 @@
-"""How much of the task the visible corpus has, on an absolute scale."""
+"""Evidence, conflicts, copies, dates, and the bundle that says so."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.contracts.upkeep import Noise
+from rolebundle.retrieval.bundle import assemble
+from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.evidence import (
     HAS_WORDS,
     IS_CLOSE,
@@ -17,7 +25,15 @@ from rolebundle.retrieval.evidence import (
     TaskWords,
     weigh_evidence,
 )
-from support.values import NOISE, evidence
+from rolebundle.retrieval.rank import ALWAYS_COMPARED, conflicts, mark_duplicates, select
+from rolebundle.storage.documents import StoredDocument
+from support.amounts import EXAMPLES, few_examples
+from support.corpora import ask, built, document, overlay, resolved, scratch_folder
+from support.fake_embedder import HashingProvider
+from support.strategies import corpora, overlays, requests
+from support.values import NOISE, SUPPORTED, evidence, passage, ranked, rejected, retrieval
+
+# -- How much of the task the visible corpus has, on an absolute scale -----------------------------
 
 MANY = 1000
 
@@ -154,3 +170,402 @@ def test_a_further_word_never_lowers_the_evidence(of: Evidence, data: st.DataObj
     assert after.support(row).coverage >= of.support(row).coverage
     states = ["off_topic", "weak", "supported"]
     assert states.index(after.task) >= states.index(of.task)
+
+
+# -- Step 6: the bundle, which contains every candidate --------------------------------------------
+
+ROLE = overlay(vocabulary={"preferred_terms": ["rotation"]})
+
+
+def bundle_of(
+    selection: list[Candidate],
+    before: tuple[Candidate, ...] = (),
+    role: Any = None,
+    fusion: Any = None,
+    of_evidence: Evidence = SUPPORTED,
+) -> RetrievalBundle:
+    request = resolved(role, task="token token rotation", fusion=fusion)
+    return assemble(request, retrieval(request, selection, before, evidence=of_evidence), 0.001)
+
+
+class TestBundle:
+    def test_rejections_are_ordered_by_code_and_then_by_step_order(self) -> None:
+        selection = [
+            rejected("budget_cut", passage("z")),
+            rejected("duplicate", passage("y")),
+            rejected("low_score", passage("x")),
+        ]
+        before = (rejected("stale", passage("b")), rejected("stale", passage("a")))
+        bundle = bundle_of(selection, before)
+        assert [(rejection.reason, rejection.chunk_id) for rejection in bundle.rejected] == [
+            ("stale", "b"),
+            ("stale", "a"),
+            ("low_score", "x"),
+            ("duplicate", "y"),
+            ("budget_cut", "z"),
+        ]
+        assert bundle.rejected_summary == {
+            "stale": 2,
+            "low_score": 1,
+            "duplicate": 1,
+            "budget_cut": 1,
+        }
+        assert bundle.summary.total_candidates == 5
+
+    def test_the_summary_counts(self) -> None:
+        selection = [
+            ranked(passage("a", trust_tier="authoritative", source_id="w"), freshness="stale"),
+            ranked(passage("b", source_id="v"), freshness="fresh"),
+            ranked(passage("c", source_id="w"), freshness="undated"),
+        ]
+        before = (rejected("stale", passage("d")), rejected("forbidden_source", passage("e")))
+        summary = bundle_of(selection, before).summary
+        assert summary.selected_count == 3
+        assert summary.stale_count == 2  # one selected, one rejected
+        assert summary.forbidden_hits == 1
+        assert summary.trust_tier_breakdown == {
+            "authoritative": 1,
+            "preferred": 0,
+            "general": 2,
+            "untrusted": 0,
+        }
+        assert summary.source_breakdown == {"v": 1, "w": 2}
+
+
+ROW = {name: row for row, name in enumerate("abc", start=1)}
+
+
+def chosen(**tiers: str) -> list[Candidate]:
+    """Selected passages with these trust tiers."""
+    return [ranked(passage(name, rowid=ROW[name], trust_tier=tier)) for name, tier in tiers.items()]
+
+
+class TestEvidence:
+    """Figures: of the best passage of the corpus, and of each selected one."""
+
+    @pytest.mark.parametrize(("role", "expected"), [(ROLE, "role"), (None, "task")])
+    def test_a_passage_is_there_for_the_task_or_for_the_role(
+        self, role: Any, expected: str
+    ) -> None:
+        # a has a word, b is close in meaning, c has neither.
+        of_evidence = evidence({ROW["a"]: {0}}, cosines={ROW["b"]: 0.5, ROW["c"]: 0.3})
+        selection = chosen(a="general", b="general", c="general")
+        bundle = bundle_of(selection, role=role, of_evidence=of_evidence)
+        assert [chunk.evidence for chunk in bundle.selected] == ["task", "task", expected]
+        raw = [chunk.raw for chunk in bundle.selected if chunk.raw]
+        assert [(raw_score.matched_words, raw_score.coverage, raw_score.closeness) for raw_score in raw] == [
+            (1, 0.5, 0.0), (0, 0.0, 0.75), (0, 0.0, 0.25),
+        ]  # fmt: skip
+
+
+class TestTrustPosture:
+    @pytest.mark.parametrize(
+        ("matches", "posture"),
+        [
+            ({"a": {0}}, "strong"),
+            ({"b": {0}, "c": {0}}, "mixed"),
+            ({"c": {0, 1}}, "weak"),
+            ({}, "weak"),
+        ],
+    )
+    def test_it_is_of_the_passages_that_are_evidence_for_the_task(
+        self, matches: dict[str, set[int]], posture: str
+    ) -> None:
+        selection = chosen(a="authoritative", b="preferred", c="general")
+        of_evidence = evidence({ROW[name]: words for name, words in matches.items()})
+        bundle = bundle_of(selection, role=ROLE, of_evidence=of_evidence)
+        assert bundle.provenance.trust_posture == posture
+        alone = bundle_of(selection, of_evidence=of_evidence)
+        assert alone.provenance.trust_posture == posture
+
+
+# -- Which passages conflict: those whose documents declare it -------------------------------------
+
+
+def chosen_conflicts(*passages: Passage, limit: int = 9) -> list[Candidate]:
+    ordered = [ranked(chosen_passage, 0.9 - n / 100) for n, chosen_passage in enumerate(passages)]
+    select(ordered, resolved(limit=limit))
+    return ordered
+
+
+def found_conflicts(*passages: Passage, limit: int = 9) -> list[tuple[str, str]]:
+    pairs = conflicts(chosen_conflicts(*passages, limit=limit), limit)
+    return [(first.chunk_id, second.chunk_id) for first, second in pairs]
+
+
+def test_a_declared_contradiction_is_a_conflict_of_any_texts() -> None:
+    claim = passage("b", "other", contradicts=("doc-a",))
+    assert found_conflicts(passage("a"), claim) == [("a", "b")]
+    assert found_conflicts(claim, passage("a")) == [("b", "a")]
+    by_path = passage("c", contradicts=("notes/old.md",), path="c.md")
+    assert found_conflicts(passage("a", path="notes/old.md"), by_path) == [("a", "c")]
+
+
+def test_texts_are_not_compared() -> None:
+    first, second = (passage(name, f"Tapes are kept for {name} days.") for name in ("30", "90"))
+    assert found_conflicts(first, second) == []
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_a_small_limit_hides_no_disagreement(limit: int) -> None:
+    first, second = passage("a"), passage("b", contradicts=("doc-a",))
+    others = [passage(f"other{n}", f"Text {n} of the page.") for n in range(ALWAYS_COMPARED)]
+    for between in (limit - 1, ALWAYS_COMPARED - 2):
+        passages = (first, *others[:between], second)
+        assert chosen_conflicts(*passages, limit=limit)[-1].code == "budget_cut"
+        assert found_conflicts(*passages, limit=limit) == [("a", "b")]
+    assert found_conflicts(first, *others[: ALWAYS_COMPARED - 1], second, limit=limit) == []
+
+
+drawn_passages = st.lists(
+    st.tuples(st.sampled_from(TRUST_TIERS), st.sampled_from("def"), st.sampled_from(" def")),
+    max_size=6,
+).map(
+    lambda drawn: [
+        passage(f"{n}", trust_tier=tier, document_id=document, contradicts=(claim,))
+        for n, (tier, document, claim) in enumerate(drawn)
+    ]
+)
+
+
+@given(drawn_passages)
+def test_every_declared_pair_of_equal_trust_is_found(drawn: list[Passage]) -> None:
+    expected = {
+        frozenset((first.chunk_id, second.chunk_id))
+        for first in drawn
+        for second in drawn
+        if first.document.trust_tier == second.document.trust_tier
+        and first.document.document_id != second.document.document_id
+        and second.document.document_id in first.document.contradicts
+    }
+    pairs = [frozenset(pair) for pair in found_conflicts(*drawn)]
+    assert len(pairs) == len(set(pairs))
+    assert set(pairs) == expected
+
+
+# -- Copies: passages with the same headings and the same text -------------------------------------
+
+RULES = (
+    "Patients are isolated in a room of their own. Staff wear gloves and an apron, and wash their "
+    "hands before they leave. Isolation ends 72 hours after the last symptom."
+)
+WORDS = RULES.split()
+
+
+def copies(*of: dict[str, Any]) -> list[str | None]:
+    """For each passage, by its number, the one that stands for it; ``text`` is its content."""
+    candidates = [
+        ranked(passage(f"{n}", fields.pop("text", RULES), **fields))
+        for n, fields in enumerate(map(dict, of))
+    ]
+    mark_duplicates(candidates)
+    return [candidate.duplicate_of for candidate in candidates]
+
+
+@given(
+    place=st.integers(0, len(WORDS) - 1),
+    word=st.sampled_from(["left", "right", "not", "48", "before", "after", "Germany", "France"]),
+    is_added=st.booleans(),
+)
+@settings(max_examples=max(500, EXAMPLES))
+def test_texts_that_differ_in_one_word_are_no_copies(
+    place: int, word: str, *, is_added: bool
+) -> None:
+    changed = [*WORDS[:place], word, *WORDS[place + (not is_added) :]]
+    assert changed == WORDS or copies({}, {"text": " ".join(changed)}) == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("better", "other"),
+    [
+        ({"trust_tier": "preferred"}, {"updated_at": "2026-10-01T00:00:00Z"}),
+        ({"updated_at": "2026-10-01T00:00:00Z"}, {"updated_at": "2026-09-30T00:00:00Z"}),
+        ({"updated_at": "2016-10-01T00:00:00Z", "path": "long/path.md"}, {"path": "a.md"}),
+        ({"path": "a/rules.md"}, {"path": "a/b/rules.md"}),
+        ({"path": "guides/for-all/rules.md"}, {"path": "old/rules.md"}),
+        ({"path": "guides/rules-of-all.md"}, {"path": "Copy of rules.md"}),
+        ({"path": "guides/rules-of-all.md"}, {"path": "rules (copy).md"}),
+    ],
+    ids=[
+        "trust", "newer", "dated", "shorter path", "not old", "not a copy", "not (copy)",
+    ],
+)  # fmt: skip
+def test_which_stands_for_the_other(better: dict[str, Any], other: dict[str, Any]) -> None:
+    assert copies(better, other) == [None, "0"]
+    assert copies(other, better) == ["1", None]
+
+
+class TestInAnAnswer:
+    VERSIONS = tuple(
+        document(name, [RULES], trust_tier=tier, source_id=name)
+        for name, tier in (
+            ("copy", "general"), ("original", "preferred"), ("latest", "authoritative"),
+        )
+    )  # fmt: skip
+
+    def test_it_names_where_else_it_stands(self, tmp_path: Path) -> None:
+        with built(tmp_path, self.VERSIONS) as corpus:
+            bundle = ask(corpus, task="isolation of patients", lexical_only=True)
+        [shown] = bundle.selected
+        assert shown.document_id == "latest"
+        assert sorted(shown.same_in or ()) == ["copy.md", "original.md"]
+        codes = {rejection.chunk_id: rejection.reason for rejection in bundle.rejected}
+        assert codes == {"copy#0": "duplicate", "original#0": "duplicate"}
+
+    def test_what_policy_rejects_stands_for_none(self, tmp_path: Path) -> None:
+        role = overlay(source_policy={"forbidden_sources": [{"pattern": "latest"}]})
+        with built(tmp_path, self.VERSIONS) as corpus:
+            bundle = ask(corpus, role, task="isolation of patients", lexical_only=True)
+        [shown] = bundle.selected
+        assert (shown.document_id, shown.same_in) == ("original", ["copy.md"])
+
+
+# -- Inferred dates count for freshness only: a fresh copy of an old text is not newer -------------
+
+OLD, RECENT, FUTURE = "2020-01-01T00:00:00Z", "2026-10-30T00:00:00Z", "2030-01-01T00:00:00Z"
+"""The time of a request that names none is the first of November 2026."""
+DATES = (None, OLD, RECENT, FUTURE)
+ROLE_DATES = overlay(retrieval_policy={"min_score": 0.0})
+
+_documents = st.lists(
+    st.tuples(
+        st.sampled_from((30, 60, 90)),
+        st.sampled_from((None, None, OLD, RECENT)),
+        st.sampled_from(DATES),
+        st.sampled_from(((), ("d0",), ("d1",))),
+        st.sampled_from(((), (), ("d0",))),
+    ),
+    min_size=2,
+    max_size=5,
+)
+
+
+def stored(number: int, drawn: Any, *, inferred: bool) -> StoredDocument:
+    days, date, file_date, supersedes, contradicts = drawn
+    return document(
+        f"d{number}",
+        [f"The gateway keeps a token log for {days} days."],
+        updated_at=date,
+        inferred_at=file_date if inferred and date is None else None,
+        supersedes=supersedes,
+        contradicts=contradicts,
+    )
+
+
+def outcome(bundle: RetrievalBundle) -> Any:
+    """All of the answer that is no freshness."""
+    return (
+        [chunk.chunk_id for chunk in bundle.selected],
+        [chunk.scores for chunk in bundle.selected],
+        [(rejection.chunk_id, rejection.reason, rejection.notes) for rejection in bundle.rejected],
+        [
+            (warning.code, warning.message)
+            for warning in bundle.warnings
+            if warning.code != "STALE_DOMINANT"
+        ],
+    )
+
+
+@few_examples
+@given(_documents, st.sampled_from((None, "2019-01-01", "2026-10-01", "2031-01-01")))
+def test_inferred_dates_change_no_conflict_no_order_and_no_as_of(
+    tmp_path_factory: pytest.TempPathFactory, drawn: list[Any], as_of: str | None
+) -> None:
+    folder = tmp_path_factory.mktemp("dates")
+    answers = []
+    for inferred in (False, True):
+        documents = [
+            stored(n, drawn_document, inferred=inferred) for n, drawn_document in enumerate(drawn)
+        ]
+        with built(folder, documents) as corpus:
+            fields = {"task": "token log of the gateway", "as_of": as_of, "lexical_only": True}
+            answers.append(outcome(ask(corpus, ROLE_DATES, **fields)))
+    assert answers[0] == answers[1]
+
+
+def bundle_of_dates(folder: Path, role: Overlay | None = None, **metadata: Any) -> RetrievalBundle:
+    with built(folder, [document("d", ["token rotation"], **metadata)]) as corpus:
+        return ask(corpus, role, lexical_only=True)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "status"),
+    [
+        ({"inferred_at": RECENT}, "fresh"),
+        ({"inferred_at": OLD}, "stale"),
+        ({"inferred_at": FUTURE}, "undated"),
+        ({"inferred_at": RECENT, "updated_at": OLD}, "stale"),
+        ({"inferred_at": RECENT, "updated_at": FUTURE}, "undated"),
+    ],
+)
+def test_freshness(tmp_path: Path, metadata: dict[str, str], status: str) -> None:
+    [chunk] = bundle_of_dates(tmp_path, **metadata).selected
+    assert chunk.metadata.freshness.status == status
+
+
+def test_staleness_rejects_and_is_explained(tmp_path: Path) -> None:
+    role = overlay(retrieval_policy={"freshness_max_age_days": 100, "stale_penalty": 1.0})
+    [rejection] = bundle_of_dates(tmp_path, role, inferred_at=OLD).rejected
+    assert rejection.reason == "stale"
+    assert "by the date of its file" in str(rejection.notes)
+
+
+# -- A forbidden source is reported if one of its passages would have been selected, and only then
+
+PROVIDER = HashingProvider()
+FORBIDS: dict[str, Any] = {"forbidden_sources": [{"pattern": "adverts", "reason": "not evidence"}]}
+ROLE_FORBIDDEN = overlay(source_policy=FORBIDS)
+STRONG = document("advert", ["token rotation, token rotation"], source_id="adverts")
+OWN_DOCUMENTS = [document(f"ours{n}", [f"token rotation, step {n}"]) for n in range(3)]
+
+
+def answered(documents: list[StoredDocument], role: Overlay = ROLE_FORBIDDEN, **fields: Any) -> Any:
+    with scratch_folder() as folder, built(folder, documents, PROVIDER) as corpus:
+        return ask(corpus, role, PROVIDER, **{"task": "token rotation", "limit": 2, **fields})
+
+
+def is_reported(bundle: RetrievalBundle) -> bool:
+    assert bundle.fallback is not None
+    reported = "FORBIDDEN_SOURCE_HIT" in {warning.code for warning in bundle.warnings}
+    assert reported == ("forbidden_hit" in bundle.fallback.states)
+    assert bundle.rejected_summary.get("forbidden_source", 0) == bundle.summary.forbidden_hits
+    return reported
+
+
+@pytest.mark.parametrize("lexical_only", [False, True])
+class TestTheWarning:
+    def test_a_forbidden_passage_among_the_best_is_reported(self, lexical_only: bool) -> None:
+        bundle = answered([*OWN_DOCUMENTS, STRONG], lexical_only=lexical_only)
+        assert is_reported(bundle)
+        assert "1 passage of forbidden sources would have been selected: adverts" in {
+            warning.message for warning in bundle.warnings
+        }
+
+
+@few_examples
+@given(
+    documents=corpora(),
+    role=overlays(require_source_diversity=False, diversity="soft"),
+    fields=requests(token_budget=None, lexical_only=True),
+)
+def test_it_is_what_the_role_would_get_if_it_forbade_nothing(
+    documents: list[StoredDocument], role: Overlay, fields: dict[str, Any]
+) -> None:
+    """With the lexical lane alone, no candidate is compared with another one but for copies."""
+    drawn = role.model_dump(exclude_none=True)
+    drawn["source_policy"] |= {"forbidden_sources": [], "allowed_sources": []}
+    with scratch_folder() as folder, built(folder, documents, PROVIDER) as corpus:
+        governed = ask(corpus, role, **fields)
+        free = ask(corpus, overlay(**drawn), **fields)
+    assume("duplicate" not in free.rejected_summary)
+    forbidden = {
+        rejection.chunk_id
+        for rejection in governed.rejected
+        if rejection.reason == "forbidden_source"
+    }
+    hits = forbidden & {chunk.chunk_id for chunk in free.selected}
+    messages = [
+        warning.message for warning in governed.warnings if warning.code == "FORBIDDEN_SOURCE_HIT"
+    ]
+    assert len(messages) == bool(hits)
+    assert all(message.startswith(f"{len(hits)} passage") for message in messages)

@@ -1,7 +1,8 @@
-"""Step 3: policy. Each row of the design's filter table, and how the rows combine."""
+"""The pure steps before and after ranking: merge, filter, select."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
@@ -9,17 +10,18 @@ import pytest
 
 from rolebundle.contracts.documents import Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.terms import LANES, Fusion
 from rolebundle.policy.trust import READ_PURPOSE, Purpose
-from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.filter import (
-    filter_candidates,
-    freshness_of,
-    is_readable,
-    rejections,
-)
+from rolebundle.retrieval import merge as step
+from rolebundle.retrieval.candidate import Candidate, Hit, Pool
+from rolebundle.retrieval.filter import filter_candidates, freshness_of, is_readable, rejections
+from rolebundle.retrieval.merge import RRF_K
+from rolebundle.retrieval.rank import estimated_tokens, select
 from rolebundle.retrieval.request import ResolvedRequest
 from support.corpora import NOW, overlay, resolved
-from support.values import candidate, passage
+from support.values import candidate, passage, ranked, weights
+
+# -- Step 3: policy. Each row of the design's filter table, and how the rows combine ---------------
 
 
 def days_ago(days: float) -> str:
@@ -307,3 +309,176 @@ class TestReading:
     )
     def test_what_the_role_may_not_see_is_not_readable(self, fields: dict[str, Any]) -> None:
         assert not is_readable(passage(**fields), resolve(self.ROLE))
+
+
+# -- Step 2: hits of two lanes become candidates with comparable scores ----------------------------
+
+
+def merge(
+    lexical: dict[int, tuple[float, float]],
+    semantic: dict[int, float],
+    fusion: Fusion = "weighted",
+    only_scored: Collection[tuple[str, int]] = (),
+    **fields: Any,
+) -> list[Candidate]:
+    """The candidates of hits, by number; ``only_scored`` are those that a lane did not propose."""
+    hits = {
+        n: Hit(
+            passage(f"c{n}", rowid=n),
+            tuple(
+                lane
+                for lane, found in zip(LANES, (lexical, semantic), strict=True)
+                if n in found and (lane, n) not in only_scored
+            ),
+            0,
+            *lexical.get(n, (None, None)),
+            semantic.get(n),
+        )
+        for n in lexical.keys() | semantic.keys()
+    }
+    return step.merge(Pool(hits, **fields), weights(fusion=fusion))
+
+
+def by_id(candidates: list[Candidate]) -> dict[str, Candidate]:
+    return {candidate.passage.chunk_id: candidate for candidate in candidates}
+
+
+class TestWeighted:
+    def test_bm25_is_divided_by_its_maximum(self) -> None:
+        found = by_id(merge({1: (8.0, 0), 2: (2.0, 0)}, {}))
+        assert found["c1"].lexical == 1.0
+        assert found["c2"].lexical == 0.25  # 2 / 8
+
+    def test_task_and_role_are_divided_by_their_own_maximum(self) -> None:
+        hits = {1: (4.0, 0.0), 2: (1.0, 10.0), 3: (0.0, 5.0)}
+        found = merge(hits, {})
+        # Only the task's words count in the lexical score. The role's are a part of its own terms.
+        assert [candidate.lexical for candidate in found] == [1.0, 0.25, 0.0]
+        assert [candidate.expansion for candidate in found] == [0.0, 1.0, 0.5]
+
+    def test_cosines_are_scaled_by_minimum_and_maximum(self) -> None:
+        hits = {1: 0.9, 2: 0.5, 3: 0.1}
+        found = by_id(merge({}, hits))
+        assert [found[name].semantic for name in ("c1", "c2", "c3")] == pytest.approx([1, 0.5, 0])
+
+    def test_equal_cosines_become_1(self) -> None:
+        found = by_id(merge({}, {1: 0.2, 2: 0.2}))
+        assert found["c1"].semantic == found["c2"].semantic == 1.0
+
+    def test_the_score_of_a_lane_that_did_not_propose_counts_fully(self) -> None:
+        hits = {1: 0.9, 2: 0.1}
+        found = by_id(merge({1: (1.0, 0)}, hits, only_scored=[("semantic", 1)]))
+        assert found["c1"].semantic == 1.0
+        assert found["c1"].lanes == ("lexical",)
+
+    def test_what_only_the_role_proposed_does_not_move_the_scale(self) -> None:
+        lexical = {1: (2.0, 0.0), 2: (1.0, 0.0), 3: (0.0, 5.0)}
+        semantic = {1: 0.9, 2: 0.5, 3: 0.1}
+        proposed = {"by_task": {1: 2.0, 2: 1.0}, "by_role": {2: 1.0, 3: 5.0}}
+        scored = [("semantic", 2), ("semantic", 3)]
+        found = merge(lexical, semantic, only_scored=scored, **proposed)
+        assert [candidate.semantic for candidate in found] == [1.0, 0.0, 0.0]
+        # What the semantic lane proposed, too, is there for the task.
+        found = merge(lexical, semantic, only_scored=scored[:1], **proposed)
+        assert [candidate.semantic for candidate in found] == pytest.approx([1.0, 0.5, 0.0])
+
+
+class TestReciprocalRanks:
+    def test_a_worked_example(self) -> None:
+        # k = 10; the score is (k + 1) / (k + rank), which is 1 for the first.
+        lexical = {1: (9.0, 0), 2: (5.0, 0), 3: (1.0, 0)}
+        semantic = {3: 0.9, 1: 0.8}
+        found = by_id(merge(lexical, semantic, fusion="rrf"))
+        assert RRF_K == 10
+        assert found["c1"].lexical == 11 / 11
+        assert found["c2"].lexical == 11 / 12
+        assert found["c3"].lexical == 11 / 13
+        assert found["c3"].semantic == 11 / 11
+        assert found["c1"].semantic == 11 / 12
+        assert found["c2"].semantic == 0.0
+
+    def test_only_what_a_lane_proposed_has_a_rank(self) -> None:
+        lexical = {1: (9.0, 0), 2: (5.0, 0)}
+        found = by_id(merge(lexical, {1: 0.5}, "rrf", [("lexical", 1)]))
+        assert (found["c1"].lexical, found["c2"].lexical) == (0.0, 1.0)
+
+
+# -- Step 5: candidates that fit are selected, all others are rejected with a code -----------------
+
+
+def cut(
+    candidates: list[Candidate], limit: int, min_score: float, token_budget: int | None = None
+) -> list[Candidate]:
+    request = resolved(limit=limit, token_budget=token_budget)
+    select(candidates, request._replace(min_score=min_score))
+    return candidates
+
+
+def ids(candidates: list[Candidate]) -> list[str]:
+    return [candidate.chunk_id for candidate in candidates if candidate.code is None]
+
+
+def rejections_select(candidates: list[Candidate]) -> dict[str, tuple[str, str]]:
+    return {row.chunk_id: (row.code, row.note) for row in candidates if row.code}
+
+
+def of_length(chunk_id: str, characters: int, **fields: Any) -> Candidate:
+    return ranked(passage(chunk_id, "x" * characters), **fields)
+
+
+class TestFloor:
+    def test_a_score_below_the_minimum_is_a_low_score(self) -> None:
+        selection = cut([ranked(passage("a"), 0.1), ranked(passage("b"), 0.0999)], 9, 0.1)
+        assert ids(selection) == ["a"]
+        assert rejections_select(selection) == {
+            "b": ("low_score", "score 0.100 is under the floor of 0.1")
+        }
+
+    def test_a_low_score_is_reported_before_the_limit(self) -> None:
+        selection = cut([ranked(passage("a"), 0.9), ranked(passage("b"), 0.01)], 1, 0.1)
+        assert rejections_select(selection)["b"][0] == "low_score"
+
+
+class TestDuplicates:
+    def test_a_duplicate_is_rejected_and_takes_no_place(self) -> None:
+        selection = cut(
+            [
+                ranked(passage("a")),
+                ranked(passage("b"), duplicate_of="a"),
+                ranked(passage("c")),
+            ],
+            2,
+            0.0,
+        )
+        assert ids(selection) == ["a", "c"]
+        assert rejections_select(selection) == {"b": ("duplicate", "the same text as a")}
+
+
+class TestTokenBudget:
+    @pytest.mark.parametrize(("characters", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (400, 100)])
+    def test_four_characters_a_token_rounded_up(self, characters: int, tokens: int) -> None:
+        assert estimated_tokens("x" * characters) == tokens
+
+    def test_greedy_by_final_score(self) -> None:
+        # 10 + 15 of 30 tokens are used, 10 do not fit, 5 do: a passage that is too long ends
+        # nothing for the shorter ones behind it.
+        selection = cut(
+            [of_length("a", 40), of_length("b", 60), of_length("c", 40), of_length("d", 20)],
+            9,
+            0.0,
+            30,
+        )
+        assert ids(selection) == ["a", "b", "d"]
+        assert rejections_select(selection) == {
+            "c": ("budget_cut", "about 10 tokens do not fit: 25 of token_budget 30 are used")
+        }
+
+    def test_an_exact_fit_fits(self) -> None:
+        assert ids(cut([of_length("a", 40), of_length("b", 40)], 9, 0.0, 20)) == ["a", "b"]
+
+    def test_nothing_fits(self) -> None:
+        assert ids(cut([of_length("a", 40)], 9, 0.0, 9)) == []
+
+    def test_the_limit_also_applies(self) -> None:
+        selection = cut([of_length("a", 4), of_length("b", 4)], 1, 0.0, 100)
+        assert "limit of 1" in rejections_select(selection)["b"][1]

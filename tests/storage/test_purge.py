@@ -1,7 +1,9 @@
-"""What was purged is nowhere: not in the file, its log, its indexes, nor in what is free in them."""
+"""What was purged is nowhere: in the file, its indexes, and staged replicas."""
 
 from __future__ import annotations
 
+import shutil
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -9,29 +11,40 @@ from typing import Any
 
 import apsw
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
 from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.upkeep import Receipt
-from rolebundle.errors import StorageError
+from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError
 from rolebundle.storage import documents as stored
-from rolebundle.storage import (
-    marks,
-    vector_index,
-)
-from rolebundle.storage import (
-    vector_index as vector_cache,
-)
+from rolebundle.storage import marks, vector_index
+from rolebundle.storage import vector_index as vector_cache
 from rolebundle.storage.check import find_problems
-from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.corpus import Corpus, corpus_counts
+from rolebundle.storage.file import published_folder
 from rolebundle.storage.marks import StoredMark
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.partition import move_documents
+from rolebundle.storage.publications import (
+    Publication,
+    carried_hash,
+    decision_name,
+    publications,
+    raise_purge_generations,
+    save_publication,
+    with_carried,
+)
+from rolebundle.storage.replicas import staging
 from support.amounts import rounds
 from support.canaries import Canary, files_of, found_in, make_canary, vector_traces
 from support.corpora import build, document, embed, file_of, fill, put_file, scratch_folder
 from support.fake_embedder import IDENTITY, HashingProvider
+from support.publications import publication_of, stage
 from support.sound import assert_sound
+
+# -- What was purged is nowhere: not in the file, its log, its indexes, nor in what is free in them
 
 PROVIDER = HashingProvider()
 SECOND_PROVIDER = HashingProvider(IDENTITY._replace(model="other", dimensions=12))
@@ -276,3 +289,174 @@ def test_a_receipt_does_not_name_the_documents(tmp_path: Path) -> None:
             "publications",
         }  # fmt: skip
     assert len(ids) == 2
+
+
+# -- Staged replicas: a purge erases those that may hold what was purged, and no others ------------
+
+WORD = "xqzjkvwp"
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return build(tmp_path, [document("a", [f"{WORD} one"]), document("b", ["two"])])
+
+
+def purged_staging(db: Path, *names: str) -> Receipt:
+    with open_writer(db) as corpus:
+        return purge(corpus, PurgeSelection(names))
+
+
+def traces_in(db: Path) -> set[bytes]:
+    return found_in(files_of(db), {WORD.encode()})
+
+
+def test_a_purge_erases_the_staged_replicas_that_carried_it(db: Path) -> None:
+    carrying, without = stage(db, "/one", ["a", "b"]), stage(db, "/two", ["b"])
+    for copy in without.rglob("*"):
+        if copy.is_file():
+            copy.write_bytes(b"nothing of a")
+    assert traces_in(db)
+    receipt = purged_staging(db, "a")
+    assert receipt.state == "done"
+    assert [copy.target for copy in receipt.publications] == ["/one"]
+    assert not traces_in(db)
+    assert not carrying.exists()
+    assert without.exists()
+
+
+def test_a_replica_of_no_publication_is_erased(db: Path) -> None:
+    """A publish that was killed before it stored what the replica holds."""
+    staged = stage(db, "/one", [])
+    with open_writer(db) as corpus, corpus.writing():
+        corpus.run("DELETE FROM publication")
+    assert purged_staging(db, "a").state == "done"
+    assert not staged.exists()
+    assert not traces_in(db)
+
+
+def test_a_partial_file_of_a_killed_publish_is_erased(db: Path) -> None:
+    """It may hold what is not stored as carried yet."""
+    staged = stage(db, "/one", ["b"])
+    partial = staged / f"replica.db.{'0' * 32}.partial"
+    (staged / "replica.db").rename(partial)
+    (staged / ".engine" / "0001.state").unlink()
+    receipt = purged_staging(db, "a")
+    assert (receipt.state, receipt.publications) == ("done", [])
+    assert not partial.exists()
+    assert staged.exists()
+    assert not traces_in(db)
+
+
+def test_a_replica_that_was_renewed_stays(db: Path) -> None:
+    stage(db, "/one", ["a"])
+    purged_staging(db, "a")
+    with open_writer(db) as corpus, corpus.writing():
+        [known] = publications(corpus)
+        save_publication(corpus, known._replace(published_purges=known.purge_generation))
+    published_folder(db).joinpath("0" * 16).mkdir()
+    staged = stage(db, "/two", ["b"])
+    receipt = purged_staging(db, "b")
+    assert [copy.target for copy in receipt.publications] == ["/two"]
+    assert not staged.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no lock of folders")
+def test_a_publish_makes_it_pending(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "20")
+    stage(db, "/one", ["a"])
+    with staging(db):
+        receipt = purged_staging(db, "a")
+        assert (receipt.state, receipt.waiting_for) == ("pending", "publisher")
+        assert traces_in(db)
+        with pytest.raises(CorpusBusy), staging(db):
+            pass
+    with open_writer(db) as corpus:
+        [receipt] = finish_purges(corpus)
+    assert (receipt.state, receipt.waiting_for) == ("done", "")
+    assert [copy.target for copy in receipt.publications] == ["/one"]
+    assert not traces_in(db)
+
+
+def test_a_folder_that_cannot_be_deleted_makes_it_pending(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    stage(db, "/one", ["a"])
+    monkeypatch.setattr(shutil, "rmtree", refuse)
+    receipt = purged_staging(db, "a")
+    assert (receipt.state, receipt.waiting_for) == ("pending", "staging")
+    monkeypatch.undo()
+    with open_writer(db) as corpus:
+        assert [purge.state for purge in finish_purges(corpus)] == ["done"]
+    assert not traces_in(db)
+
+
+def test_a_link_is_removed_and_not_followed(db: Path, tmp_path: Path) -> None:
+    staged = stage(db, "/one", ["a"])
+    shutil.rmtree(staged)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "file").write_text("stays")
+    staged.symlink_to(elsewhere)
+    assert purged_staging(db, "a").state == "done"
+    assert not staged.is_symlink()
+    assert (elsewhere / "file").read_text() == "stays"
+
+
+# -- What publications carried: a purge raises those that held it, and no others -------------------
+
+_NAMES = st.sets(st.sampled_from([*"abcdef", decision_name(("shared", 1))]))
+
+
+def save(corpus: Corpus, known: list[Publication]) -> None:
+    with corpus.writing():
+        corpus.run("DELETE FROM publication")
+        for publication in known:
+            save_publication(corpus, publication)
+
+
+def test_a_purge_raises_exactly_the_publications_that_carried_it() -> None:
+    with scratch_folder() as folder, open_writer(build(folder, [])) as corpus:
+        corpus_id = corpus_counts(corpus).corpus_id
+
+        @given(st.lists(_NAMES, max_size=4), _NAMES)
+        def check(carried: list[set[str]], purged: set[str]) -> None:
+            known = [
+                with_carried(publication_of(f"/t{n}"), corpus_id, names)
+                for n, names in enumerate(carried)
+            ]
+            save(corpus, known)
+            with corpus.writing():
+                raised = raise_purge_generations(corpus, purged)
+            assert [publication.target for publication in raised] == [
+                f"/t{n}" for n, names in enumerate(carried) if names & purged
+            ]
+            for before, after, names in zip(known, publications(corpus), carried, strict=True):
+                expected = with_carried(publication_of(before.target), corpus_id, names - purged)
+                assert after == expected._replace(
+                    purge_generation=before.purge_generation + bool(names & purged)
+                )
+                assert after.is_outdated == bool(names & purged)
+
+        check()
+
+
+def test_hashes_are_sorted_and_each_is_there_once() -> None:
+    names = ["a", "b", "c", "decision:shared-1"]
+    known = with_carried(publication_of("/t"), "corpus", names[:2])
+    known = with_carried(known, "corpus", names[1:])
+    assert known.carried == b"".join(sorted(carried_hash("corpus", name) for name in names))
+
+
+def test_hashes_of_two_corpora_cannot_be_compared() -> None:
+    assert carried_hash("one", "a") != carried_hash("two", "a")
+    assert len(carried_hash("x" * 100, "a")) == 8
+
+
+def test_a_damaged_record_is_reported(tmp_path: Path) -> None:
+    with open_writer(build(tmp_path, [])) as corpus:
+        save(corpus, [publication_of("/t")._replace(carried=b"seven..")])
+        with pytest.raises(CorpusCorrupt), corpus.writing():
+            raise_purge_generations(corpus, ["a"])

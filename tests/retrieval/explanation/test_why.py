@@ -1,32 +1,57 @@
-"""`why` agrees with `retrieve` about a passage, and names the score to beat."""
+"""Why a passage is selected or not, for a role, for an agent, and for roles side by side."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.admin.records import put_mark
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.why import LaneTrace, Why
 from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.engine import Engine
+from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.interfaces.cli.explain import text
+from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.resources import demo_overlays
+from rolebundle.retrieval.compare import compare_roles, jaccard
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lookup import ReferenceScope
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.opening import open_reader
+from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.quarantine import Scanned
 from rolebundle.workspace import Workspace
-from support.commands import SAMPLE
-from support.corpora import ask, built, document, overlay, resolved, scratch_folder
+from support.commands import SAMPLE, invoke
+from support.corpora import (
+    NOW,
+    ask,
+    build,
+    built,
+    document,
+    file_of,
+    fill,
+    overlay,
+    put_file,
+    resolved,
+    scratch_folder,
+    set_policy,
+)
 from support.fake_embedder import HashingProvider
+from support.overlay_files import write
 from support.strategies import LONG
+
+# -- `why` agrees with `retrieve` about a passage, and names the score to beat ---------------------
 
 PROVIDER = HashingProvider()
 
@@ -252,3 +277,243 @@ def of_code(bundle: RetrievalBundle, code: str) -> list[str]:
 
 def all_chunks(corpus: Corpus) -> list[str]:
     return [row[0] for row in corpus.rows("SELECT chunk_id FROM chunk ORDER BY id")]
+
+
+# -- The owner asks what keeps a passage from an agent; an agent learns nothing of it --------------
+
+TASK_AGENT = "the token limit"
+RULE = {
+    "scopes": ["shared"],
+    "access_level": "internal",
+    "deny_patterns": ["denied-*.md"],
+    "roles": ["reader"],
+    "role_required": False,
+}
+READER = {
+    "version": "1.0",
+    "role_id": "reader",
+    "source_policy": {"forbidden_sources": [{"pattern": "draft", "reason": "not final"}]},
+}
+PER_RULE = 5
+
+
+def _hidden() -> dict[str, tuple[str, StoredDocument]]:
+    """Document id → the rule that hides it, and the document."""
+    kinds: dict[str, tuple[str, dict[str, Any]]] = {
+        "scope": ("scope", {"scope": "hr"}),
+        "level": ("access_level", {"sensitivity": "confidential"}),
+        "denied": ("deny_pattern", {}),
+        "quarantined": ("quarantine", {}),
+        "role": ("role", {"document_type": "draft"}),
+        "tainted": ("trust", {"origin": "untrusted"}),
+        "marked": ("mark", {}),
+        "expired": ("validity", {"valid_until": "2020-01-01T00:00:00Z"}),
+    }
+    return {
+        f"{kind}-{number}": (
+            rule,
+            document(f"{kind}-{number}", [f"the token limit is {kind} {number}"], **fields),
+        )
+        for kind, (rule, fields) in kinds.items()
+        for number in range(PER_RULE)
+    }
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    (tmp_path / "reader.json").write_text(json.dumps(READER), encoding="utf-8")
+    db = build(tmp_path, [document("limits", ["the token limit is forty"])])
+    add(db, _hidden())
+    with Admin(db) as admin:
+        for number in range(PER_RULE):
+            put_mark(admin.workspace, f"marked-{number}", "rejected", "Ana", "it is wrong")
+    set_policy(db, {"ada": RULE, "eve": {**RULE, "scopes": ["none"]}})
+    return db
+
+
+def add(db: Path, documents: dict[str, tuple[str, StoredDocument]]) -> None:
+    scanned = Scanned("quarantine", "h", '["instruction_override"]', "[]", "")
+    with open_writer(db) as corpus, corpus.writing():
+        for name, (rule, stored) in documents.items():
+            found = replace(stored, scanned=scanned) if rule == "quarantine" else stored
+            put_file(corpus, file_of(name), [found])
+
+
+def request(agent: str | None = "ada", **fields: Any) -> RetrievalRequest:
+    return RetrievalRequest(
+        task=TASK_AGENT, agent=agent, role="reader", action="suggest", lexical_only=True, now=NOW,
+        **fields,
+    )  # fmt: skip
+
+
+def test_the_rule_is_named(db: Path) -> None:
+    with Engine(db, (db.parent,)) as engine:
+        for name, (rule, _) in _hidden().items():
+            answer = engine.why_as_agent(request(), f"{name}#0")
+            assert [one.rule for one in answer.hidden] == [rule], name
+            assert answer.hidden[0].note
+            assert answer.hidden[0].next
+        seen = engine.why_as_agent(request(), "limits#0")
+        assert seen.hidden == []
+        assert seen.why is not None
+        assert seen.why.outcome == "selected"
+        nobody = engine.why_as_agent(request("nobody"), "limits#0")
+        assert [one.rule for one in nobody.hidden] == ["agent"]
+        with pytest.raises(UsageError):
+            engine.why_as_agent(request(), "nothing#0")
+
+
+def test_several_rules_are_all_named(db: Path) -> None:
+    with Engine(db) as engine:
+        answer = engine.why_as_agent(request("eve"), "denied-0#0")
+    assert [one.rule for one in answer.hidden] == ["scope", "deny_pattern"]
+
+
+def test_the_command_line_and_no_other_interface_has_it(db: Path) -> None:
+    command = ("why", "scope-0#0", TASK_AGENT, "--db", db, "--as-agent", "ada")
+    outcome = invoke(*command)
+    assert outcome.code == 0
+    assert "HIDDEN from ada by scope" in outcome.out
+    assert invoke(*command, "--json").json()["hidden"][0]["rule"] == "scope"
+    assert invoke(*command, "--agent", "ada").code == 2
+    with Engine(db, agent="ada") as engine, pytest.raises(AccessDenied):
+        engine.why_as_agent(request(), "scope-0#0")
+    with Engine(db) as engine:
+        assert "why_as_agent" not in Operations(engine, allow_write=True).offered_methods
+
+
+def _what_ada_learns(db: Path) -> list[str]:
+    """The bytes of what the agent gets of hidden and missing passages, and of its own rows."""
+    hidden = [name for name, (rule, _) in _hidden().items() if rule in HIDING]
+    got = []
+    with Engine(db, (db.parent,)) as engine:
+        engine.retrieve(request())
+        for name in [*hidden, "nothing-0"]:
+            with pytest.raises(UsageError) as refused:
+                engine.why(request(), f"{name}#0")
+            got.append(f"{refused.value.code} {refused.value}".replace(name, "NAME"))
+    rows = invoke("policy", "audit", "list", "--agent", "ada", "--json", "--db", db).json()["rows"]
+    return [*got, json.dumps([row | {"time": ""} for row in rows])]
+
+
+HIDING = ("scope", "access_level", "deny_pattern")
+
+
+def test_an_agent_learns_nothing(db: Path) -> None:
+    with_hidden = _what_ada_learns(db)
+    rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
+    blocked = next(row["blocked"] for row in rows if row["kind"] == "retrieve")
+    assert {code: blocked[code] for code in HIDING} == dict.fromkeys(HIDING, PER_RULE)
+    with Engine(db, (db.parent,)) as engine:
+        engine.why_as_agent(request(), "scope-0#0")
+    after = invoke("policy", "audit", "list", "--agent", "ada", "--json", "--db", db).json()["rows"]
+    assert json.dumps([row | {"time": ""} for row in after]) == with_hidden[-1]
+    assert not set(HIDING) & set(json.loads(with_hidden[-1])[0]["blocked"])
+
+
+def test_its_rows_do_not_depend_on_what_is_hidden(db: Path, tmp_path: Path) -> None:
+    """Byte for byte those of a corpus without the hidden documents."""
+    folder = tmp_path / "without"
+    folder.mkdir()
+    (folder / "reader.json").write_text(json.dumps(READER), encoding="utf-8")
+    other = build(folder, [document("limits", ["the token limit is forty"])])
+    shown = {name: one for name, one in _hidden().items() if one[0] not in HIDING}
+    add(other, shown)
+    with Admin(other) as admin:
+        for number in range(PER_RULE):
+            put_mark(admin.workspace, f"marked-{number}", "rejected", "Ana", "it is wrong")
+    set_policy(other, {"ada": RULE, "eve": {**RULE, "scopes": ["none"]}})
+    ends = [_what_ada_learns(one) for one in (db, other)]
+    blocked = [[row["blocked"] for row in json.loads(end[-1])] for end in ends]
+    assert blocked[0] == blocked[1]
+    assert ends[0][:-1] == ends[1][:-1]
+
+
+# -- The comparison of roles: shared passages, own passages and rejections -------------------------
+
+DOCUMENTS = (
+    document("both", ["token plan"]),
+    document("posts", ["token news", "token gossip"], source_id="blog"),
+    document("words", ["credential plan"]),
+)
+FORBIDS = overlay(
+    role_id="strict",
+    source_policy={"forbidden_sources": [{"pattern": "blog", "reason": "hearsay"}]},
+    retrieval_policy={"min_score": 0.0},
+)
+WIDE = overlay(
+    role_id="wide",
+    vocabulary={"boost_phrases": ["credential"]},
+    retrieval_policy={"min_score": 0.0},
+)
+
+
+@pytest.fixture
+def bundles(tmp_path: Path) -> list[RetrievalBundle]:
+    with built(tmp_path, DOCUMENTS) as corpus:
+        return [ask(corpus, role, task="token") for role in (FORBIDS, WIDE)]
+
+
+class TestCompare:
+    def test_a_passage_has_the_rejection_of_the_other_role(
+        self, bundles: list[RetrievalBundle]
+    ) -> None:
+        comparison = {passage.chunk_id: passage for passage in compare_roles(bundles).passages}
+        forbidden, has = comparison["posts#0"].standings
+        assert (forbidden.role_id, forbidden.state) == ("strict", "rejected")
+        assert (forbidden.reason, forbidden.notes) == ("forbidden_source", "blog: hearsay")
+        assert (has.state, has.reason) == ("selected", None)
+        assert has.rank is not None
+        assert has.score is not None
+        assert comparison["words#0"].standings[0].state == "not_found"
+
+    def test_what_is_selected_has_the_rules_that_it_met(self, tmp_path: Path) -> None:
+        with built(tmp_path, DOCUMENTS) as corpus:
+            bundles = [ask(corpus, role, task="token") for role in (None, FORBIDS, WIDE)]
+        comparison = compare_roles(bundles)
+        assert [view.role_id for view in comparison.roles] == ["", "strict", "wide"]
+        hits = {
+            passage.chunk_id: [standing.overlay_hits for standing in passage.standings]
+            for passage in comparison.passages
+        }
+        assert hits["words#0"] == [None, None, ["vocab:boost(credential)"]]
+        assert hits["both#0"] == [[], [], []]
+        shares = [view.role_share for view in comparison.roles]
+        assert shares == [bundle.evidence and bundle.evidence.role_share for bundle in bundles]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "share"),
+    [("", "", 1.0), ("a", "", 0.0), ("ab", "ab", 1.0), ("ab", "bc", 0.333333), ("a", "b", 0.0)],
+)
+def test_jaccard(first: str, second: str, share: float) -> None:
+    assert jaccard({*first}, {*second}) == jaccard({*second}, {*first}) == share
+
+
+class TestTheEngine:
+    @pytest.fixture
+    def engine(self, tmp_path: Path) -> Engine:
+        for role in ("one", "two"):
+            write(tmp_path, role)
+        return Engine(Workspace(build(tmp_path, DOCUMENTS), HashingProvider()), [tmp_path])
+
+    def test_a_write_between_two_answers_is_an_error(
+        self, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        answer = engine.retrieve
+
+        def answer_and_write(*arguments: Any) -> RetrievalBundle:
+            bundle = answer(*arguments)
+            with open_writer(engine.workspace.path) as corpus:
+                fill(corpus, [document(f"new-{bundle.role_id}", ["token"])])
+            return bundle
+
+        monkeypatch.setattr(engine, "retrieve", answer_and_write)
+        with engine:
+            before = engine.status().corpus.documents
+            found = engine.compare(
+                RetrievalRequest(task="token", lexical_only=True), ["one", "two"]
+            )
+            after = engine.status().corpus.documents
+        assert found.corpus.documents == before, "one snapshot for all roles"
+        assert after == before + 2

@@ -1,22 +1,29 @@
-"""The passages that a draft is checked against are read again, as agent and role may see them."""
+"""What a draft says against its evidence: passages, citations, sources, statements, a judge."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rolebundle.admin import Admin
+from rolebundle.admin.records import put_mark
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.verification import Verification, VerifyRequest
+from rolebundle.contracts.verification import Finding, Verification, VerifyRequest
 from rolebundle.engine import Engine
-from rolebundle.errors import UsageError
+from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.overlays import ResolvedOverlay
-from support.corpora import NOW, build, document, overlay, set_policy
+from rolebundle.verification.judge import Judge
+from support.corpora import FLAGGED, NOW, build, chunk, document, overlay, set_policy
+from support.embedding_server import EmbeddingServer, Handler
+
+# -- The passages that a draft is checked against are read again, as agent and role may see them
 
 DRAFT = "The lifetime of an access token is fifteen minutes [1]."
 TOKENS = "The lifetime of an access token is fifteen minutes."
@@ -197,3 +204,527 @@ def test_what_policy_rejects_takes_no_place_from_what_it_allows(tmp_path: Path) 
 def test_bundle_and_ids_together_are_refused() -> None:
     with pytest.raises(ValueError, match="not both"):
         VerifyRequest(draft="x", bundle={"selected": []}, chunk_ids=["a"])
+
+
+# -- A citation must name a passage of the evidence, its lines, and something that it says ---------
+
+AUDIT = "Access tokens live for fifteen minutes.\nThey are signed by the gateway.\nKeys rotate."
+BACKUPS = "Backups of the warehouse are kept in Lisbon for thirty days."
+GERMAN = "Die Sicherungen des Lagers werden dreißig Tage lang in Lissabon aufbewahrt."
+
+
+@pytest.fixture(scope="module")
+def engine_citations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    audit = replace(
+        document("audit", []), chunks=(chunk("audit#0", AUDIT, start_line=5, end_line=7),)
+    )
+    manual = replace(
+        document("manual", [], title="Manual"),
+        chunks=(
+            chunk("manual#0", "Wear a helmet in the yard at night.", page=3),
+            chunk("manual#1", "Gates close at eight each evening.", page=4),
+        ),
+    )
+    documents = [audit, manual, document("backups", [BACKUPS]), document("german", [GERMAN])]
+    with Engine(build(tmp_path_factory.mktemp("citations"), documents)) as opened:
+        yield opened
+
+
+IDS = ["audit#0", "backups#0", "manual#0", "manual#1", "german#0"]
+
+
+def verified_citations(
+    engine: Engine, draft: str, *, whole_corpus: bool = False, **fields: object
+) -> Verification:
+    values = {"draft": draft, "now": NOW} | ({} if whole_corpus else {"chunk_ids": IDS}) | fields
+    return engine.verify(VerifyRequest.model_validate(values))
+
+
+def citations(answer: Verification) -> list[Finding]:
+    return [finding for finding in answer.findings if finding.check == "citations"]
+
+
+TRUE = [
+    "Access tokens live for fifteen minutes [1].",
+    "Backups of the warehouse are kept for thirty days [2].",
+    "Access tokens live for fifteen minutes (audit.md:5-7).",
+    "Access tokens live for fifteen minutes (audit.md:5-5).",
+    "Access tokens live for fifteen minutes (audit#0).",
+    "Wear a helmet in the yard (manual.md, p. 3).",
+    "Wear a helmet in the yard (Manual, p. 3).",
+]
+
+
+@pytest.mark.parametrize("draft", TRUE)
+def test_true_citations(engine_citations: Engine, draft: str) -> None:
+    [finding] = citations(verified_citations(engine_citations, draft))
+    assert (finding.code, finding.fails, finding.remedy) == ("cited", False, None)
+
+
+@pytest.mark.parametrize("draft", TRUE[2:])
+def test_true_citations_of_the_whole_corpus(engine_citations: Engine, draft: str) -> None:
+    [finding] = citations(verified_citations(engine_citations, draft, whole_corpus=True))
+    assert finding.code == "cited"
+
+
+@pytest.mark.parametrize("whole_corpus", [False, True])
+@pytest.mark.parametrize(
+    ("citation", "code", "place"),
+    [
+        ("[9]", "unknown_citation", "audit.md:5-7"),
+        ("[0]", "unknown_citation", "audit.md:5-7"),
+        ("(nothing.md:5-7)", "unknown_citation", "audit.md:5-7"),
+        ("(audit.md:50-70)", "unknown_citation", "audit.md:5-7"),
+        ("(audit.md:7-5)", "unknown_citation", "audit.md:5-7"),
+        ("(audit.md:5-8)", "wrong_place", "audit.md:5-7"),
+        ("(audit.md:7-7)", "wrong_place", "audit.md:5-7"),
+        ("(audit.md:1-999999999)", None, "audit.md:5-7"),
+        ("(backups.md:1-1)", "wrong_place", "audit.md:5-7"),
+        ("(Manual, p. 4)", None, "audit.md:5-7"),
+    ],
+)
+def test_false_citations_fail_and_name_the_true_place(
+    engine_citations: Engine, citation: str, code: str | None, place: str, whole_corpus: bool
+) -> None:
+    draft = f"Access tokens live for fifteen minutes {citation}."
+    answer = verified_citations(engine_citations, draft, whole_corpus=whole_corpus)
+    [finding] = citations(answer)
+    assert finding.code in ((code,) if code else ("unknown_citation", "wrong_place"))
+    assert finding.fails
+    assert finding.locator == place
+    assert draft[finding.span.start : finding.span.end] in citation
+    assert answer.verdict == "failed"
+
+
+def test_a_citation_of_something_else_is_unrelated(engine_citations: Engine) -> None:
+    [finding] = citations(
+        verified_citations(
+            engine_citations, "Elephants in the zoo drink plenty of cold fresh water daily [2]."
+        )
+    )
+    assert (finding.code, finding.fails) == ("unrelated_citation", True)
+
+
+def test_each_citation_of_a_sentence_counts(engine_citations: Engine) -> None:
+    found = citations(
+        verified_citations(engine_citations, "Access tokens live for fifteen minutes [1][3].")
+    )
+    assert [finding.code for finding in found] == ["cited", "wrong_place"]
+
+
+def test_another_language_is_a_remark(engine_citations: Engine) -> None:
+    draft = (
+        "Les sauvegardes de cet entrepôt central sont conservées pour un mois entier dans la ville "
+        "voisine [2]."
+    )
+    answer = verified_citations(engine_citations, draft)
+    assert [(f.code, f.fails) for f in citations(answer)] == [("unchecked_language", False)]
+    assert answer.verdict == "nothing_to_check"
+
+
+def test_the_same_language_is_checked(engine_citations: Engine) -> None:
+    draft = "Die Sicherungen des Lagers werden dreißig Tage lang aufbewahrt [5]."
+    assert [finding.code for finding in citations(verified_citations(engine_citations, draft))] == [
+        "cited"
+    ]
+
+
+def test_sentences_without_a_citation_are_named(engine_citations: Engine) -> None:
+    draft = "Access tokens live for fifteen minutes [1]. Keys rotate."
+    answer = verified_citations(engine_citations, draft)
+    assert [draft[span.start : span.end] for span in answer.uncited_sentences] == ["Keys rotate."]
+
+
+@pytest.mark.parametrize("citation", ["⁹", " [Smith 2021]", " (source 9)", " [^note]", " [^9]"])
+def test_other_forms_of_citations_are_unknown(engine_citations: Engine, citation: str) -> None:
+    answer = verified_citations(
+        engine_citations, f"Access tokens live for fifteen minutes.{citation}"
+    )
+    assert [finding.code for finding in citations(answer)] == ["unknown_citation"]
+    assert answer.verdict == "failed"
+
+
+def test_a_title_beside_a_quote_is_its_citation(engine_citations: Engine) -> None:
+    quote = '"Wear a helmet in the yard at night" (Manual).'
+    answer = verified_citations(engine_citations, quote)
+    assert answer.counts["exact"] == 1
+    answer = verified_citations(
+        engine_citations, '"Backups of the warehouse are kept in Lisbon" (Manual).'
+    )
+    assert answer.counts["misattributed"] == 1
+
+
+def test_lines_of_many_thousands_name_no_place(engine_citations: Engine, tmp_path: Path) -> None:
+    texts = [f"line {number} of the log" for number in range(2_000)]
+    with Engine(build(tmp_path, [document("log", texts)])) as other_engine:
+        draft = "This is line 7 of the log (log.md:1-2000)."
+        [finding] = citations(verified_citations(other_engine, draft, whole_corpus=True))
+    assert finding.code == "unknown_citation"
+
+
+# -- Sources are doubted by the rules of retrieval; what is published obeys the trust table --------
+
+TEXT = "The lifetime of an access token is fifteen minutes."
+LABELS: dict[str, dict[str, Any]] = {
+    "plain": {"sensitivity": "public"},
+    "old": {"updated_at": "2020-01-01T00:00:00Z", "sensitivity": "public"},
+    "web": {"origin": "untrusted", "sensitivity": "public"},
+    "forum": {"trust_tier": "untrusted", "sensitivity": "public"},
+    "shared": {"origin": "external", "sensitivity": "public"},
+    "team": {"sensitivity": "internal"},
+    "board": {"sensitivity": "confidential"},
+    "replaced": {"sensitivity": "public"},
+    "newer": {"sensitivity": "public", "supersedes": ("replaced",)},
+    "later": {
+        "sensitivity": "public",
+        "supersedes": ("plain",),
+        "valid_from": "2030-01-01T00:00:00Z",
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def engine_sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    documents = [
+        *(document(name, [f"{TEXT} Says {name}."], **labels) for name, labels in LABELS.items()),
+        document("flagged", [f"{TEXT} Says flagged."], FLAGGED, sensitivity="public"),
+    ]
+    with Engine(build(tmp_path_factory.mktemp("sources"), documents)) as opened:
+        yield opened
+
+
+def verified_sources(
+    engine: Engine, name: str, draft: str = f"{TEXT[:-1]} [1].", **fields: Any
+) -> Verification:
+    request = VerifyRequest(draft=draft, chunk_ids=[f"{name}#0"], now=NOW, **fields)
+    return engine.verify(request)
+
+
+def doubts(answer: Verification, check: str = "sources") -> list[tuple[str, bool]]:
+    return [(f.code, f.fails) for f in answer.findings if f.check == check]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("plain", []),
+        ("old", [("stale_source", False)]),
+        ("web", [("untrusted_source", False)]),
+        ("forum", [("untrusted_source", False)]),
+        ("replaced", [("superseded_source", True)]),
+        ("flagged", [("flagged_source", False)]),
+        ("team", []),
+    ],
+)
+def test_doubts(engine_sources: Engine, name: str, expected: list[tuple[str, bool]]) -> None:
+    answer = verified_sources(engine_sources, name)
+    assert doubts(answer) == expected
+    assert answer.verdict == (
+        "failed" if ("superseded_source", True) in expected else "nothing_wrong_found"
+    )
+
+
+def test_a_doubt_fails_if_and_only_if_retrieval_rejects_the_passage(engine_sources: Engine) -> None:
+    request = RetrievalRequest(task=TEXT, lexical_only=True, now=NOW, limit=50)
+    bundle = engine_sources.retrieve(request)
+    superseded = {r.chunk_id for r in bundle.rejected if r.reason == "conflict_downrank"}
+    assert superseded == {"replaced#0"}
+    for name in (*LABELS, "flagged"):
+        if name != "later":
+            fails = any(failing for _, failing in doubts(verified_sources(engine_sources, name)))
+            assert fails == (f"{name}#0" in superseded)
+
+
+def test_a_quote_without_a_citation_has_a_source_too(engine_sources: Engine) -> None:
+    answer = verified_sources(engine_sources, "replaced", f'They wrote "{TEXT}"')
+    assert ("superseded_source", True) in doubts(answer)
+
+
+def test_a_source_is_doubted_once(engine_sources: Engine) -> None:
+    answer = verified_sources(engine_sources, "old", f"{TEXT[:-1]} [1][1]. {TEXT[:-1]} [1].")
+    assert doubts(answer) == [("stale_source", False)]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("plain", set()),
+        ("team", {"sensitive_source"}),
+        ("board", {"sensitive_source", "unsendable_origin"}),
+        ("shared", {"unsendable_origin"}),
+        ("web", {"unsendable_origin"}),
+        ("forum", {"unsendable_origin"}),
+        ("flagged", {"unsendable_origin"}),
+    ],
+)
+def test_publish(engine_sources: Engine, name: str, expected: set[str]) -> None:
+    answer = verified_sources(engine_sources, name, publish=True)
+    assert {code for code, _ in doubts(answer, "publish")} == expected
+    assert answer.verdict == ("failed" if expected else "nothing_wrong_found")
+    assert doubts(verified_sources(engine_sources, name), "publish") == []
+
+
+def test_publish_needs_a_known_source(engine_sources: Engine) -> None:
+    """Else a paraphrase of something confidential would pass."""
+    draft = "Nobody outside of this building may learn about elephants."
+    answer = verified_sources(engine_sources, "board", draft, publish=True, require=[])
+    assert answer.verdict == "failed"
+
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def test_secrets_and_personal_data_are_not_published_or_repeated(engine_sources: Engine) -> None:
+    draft = f"{TEXT[:-1]} [1].\n\nCall ada.silva@posteo.de, with {SECRET}.\n"
+    answer = verified_sources(engine_sources, "plain", draft, publish=True)
+    codes = {code for code, _ in doubts(answer, "publish")}
+    assert codes == {"secret", "personal_data"}
+    assert answer.verdict == "failed"
+    for redact in (False, True):
+        answer = verified_sources(engine_sources, "plain", draft, publish=True, redact=redact)
+        assert answer.validated_draft is not None
+        published = answer.model_dump_json() if redact else answer.validated_draft
+        assert SECRET not in published and "ada.silva" not in published
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "fails"),
+    [("disputed", "disputed_source", False), ("rejected", "rejected_source", True)],
+)
+def test_marks(tmp_path: Path, state: Any, code: str, fails: bool) -> None:
+    db = build(tmp_path, [document("tokens", [TEXT])])
+    with Admin(db) as admin:
+        put_mark(
+            admin.workspace, "tokens#0", state, marked_by="Ana", reason="it was measured again"
+        )
+    with Engine(db) as engine:
+        answer = verified_sources(engine, "tokens")
+        [doubt] = [finding for finding in answer.findings if finding.code == code]
+        assert doubt.fails == fails and doubt.note is not None
+        assert "it was measured again" in doubt.note
+        assert bool(answer.passages) != fails
+        verification = engine.verify(VerifyRequest(draft=TEXT, now=NOW))
+        assert verification.verdict == ("failed" if fails else "nothing_wrong_found")
+
+
+# -- Sentences, names and near copies are compared with what the passages say ----------------------
+
+GUIDE = """The relay keeps a copy of each message for the audit. The server must not accept expired
+tokens. All owners may share a folder with other teams. The nightly export is enabled by default.
+Set the variable RELAY_TIMEOUT before the relay service starts in the cluster. The incident was
+handled by Ana Ruiz in the Lund office. To show a trace of each thread, run::
+
+    pkill -SIGUSR1 relay
+"""
+
+
+@pytest.fixture(scope="module")
+def engine_statements(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with Engine(
+        build(tmp_path_factory.mktemp("statements"), [document("guide", [GUIDE])])
+    ) as opened:
+        yield opened
+
+
+def verified_statements(engine: Engine, draft: str) -> Verification:
+    return engine.verify(VerifyRequest(draft=draft, chunk_ids=["guide#0"], now=NOW))
+
+
+@pytest.mark.parametrize(
+    ("draft", "difference"),
+    [
+        ("The server must accept expired tokens.", "not"),
+        ("The server may not accept expired tokens.", "modal"),
+        ("Some owners may share a folder with other teams.", "quantifier"),
+        ("The nightly export is disabled by default.", '"disabl" for "enabl"'),
+        ("The relay does not keep a copy of each message for the audit.", "not"),
+    ],
+)
+def test_a_near_copy_that_differs_is_a_remark(
+    engine_statements: Engine, draft: str, difference: str
+) -> None:
+    answer = verified_statements(engine_statements, draft)
+    [finding] = [finding for finding in answer.findings if finding.code == "differs"]
+    assert not finding.fails and finding.remedy
+    assert difference in (finding.note or "")
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        "The server mustn't accept tokens that expired.",
+        "Expired tokens are never accepted by the server.",
+        "Every owner may share a folder with other teams.",
+        "The relay keeps a copy of each message for the audit.",
+        "By default, the nightly export is enabled.",
+    ],
+)
+def test_a_faithful_copy_does_not_differ(engine_statements: Engine, draft: str) -> None:
+    assert "differs" not in verified_statements(engine_statements, draft).counts
+
+
+@pytest.mark.parametrize(
+    ("draft", "name"),
+    [
+        ("Set the variable RELAY_DEADLINE before the relay service starts.", "RELAY_TIMEOUT"),
+        ("Run this:\n\n    pkill -SIGUSR2 relay\n", "-SIGUSR1"),
+    ],
+)
+def test_an_identifier_that_replaces_one_of_the_passage_fails(
+    engine_statements: Engine, draft: str, name: str
+) -> None:
+    answer = verified_statements(engine_statements, draft)
+    [finding] = [finding for finding in answer.findings if finding.code == "wrong_name"]
+    assert (finding.fails, finding.true_text) == (True, name)
+    assert answer.verdict == "failed"
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        "It was written by Grace Hopper.",
+        "The incident in the office was handled by Bob Lind in Lund.",
+        "Call `start_engine()` first, and then wait.",
+    ],
+)
+def test_a_name_that_stands_nowhere_is_a_remark(engine_statements: Engine, draft: str) -> None:
+    answer = verified_statements(engine_statements, draft)
+    assert answer.counts.get("unknown_name") == 1
+    assert answer.verdict != "failed"
+
+
+def test_languages_that_capitalize_nouns_have_no_names(engine_statements: Engine) -> None:
+    draft = "Der Server nimmt die Nachricht an, und das Haus ist für die Kunden nicht offen."
+    assert "unknown_name" not in verified_statements(engine_statements, draft).counts
+
+
+def test_the_words_of_a_sentence_stand_together(engine_statements: Engine) -> None:
+    answer = verified_statements(
+        engine_statements, "The relay keeps copies of each message. Elephants drink cold water."
+    )
+    assert (answer.counts["covered"], answer.counts["uncovered"]) == (1, 1)
+
+
+# -- A judge gives opinions on covered sentences. They count only if they are required -------------
+
+FALSE = "Elephants drink plenty of cold water every single day."
+CHAT = "/v1/chat/completions"
+
+
+@pytest.fixture(scope="module")
+def db_judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("judge"), [document("tokens", [TEXT])])
+
+
+def answering(answer: Any) -> Callable[[Handler], None]:
+    return lambda handler: handler.json({"choices": [{"message": {"content": answer}}]})
+
+
+def verified_judge(
+    db: Path, judge: Judge | None, draft: str = f"{TEXT}\n\n{FALSE}"
+) -> Verification:
+    with Engine(db, judge=judge) as engine:
+        return engine.verify(VerifyRequest(draft=draft, chunk_ids=["tokens#0"], now=NOW))
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize(
+    ("answer", "supported"),
+    [
+        ("Yes", True),
+        ("**yes**, it does", True),
+        ("No.", False),
+        ("<think>Yes? Hardly.</think>\nNo", False),
+        ("Not sure", None),
+        ("", None),
+        ("\x1b[31m" * 100, None),
+    ],
+)
+@pytest.mark.parametrize("kind", ["ollama", "openai"])
+def test_opinions_on_covered_sentences_only(
+    db_judge: Path, server: EmbeddingServer, kind: str, answer: str, supported: bool | None
+) -> None:
+    server.faults[CHAT] = answering(answer)
+    judged = verified_judge(db_judge, Judge(f"{kind}:some-model:8b", server.url))
+    [opinion] = judged.opinions
+    assert opinion.supported is supported
+    assert opinion.answer.isprintable() and len(opinion.answer) <= 200
+    assert judged.judge == f"{kind}:some-model:8b"
+    [body] = server.bodies_for(CHAT)
+    assert body["model"] == "some-model:8b"
+    assert body["messages"][-1]["content"] == f"Document: {TEXT}\nClaim: {TEXT}"
+
+
+def test_no_answer_changes_the_verdict_if_it_is_not_required(
+    db_judge: Path, server: EmbeddingServer
+) -> None:
+    for draft in (TEXT, FALSE, f"{TEXT} {FALSE}"):
+        plain = verified_judge(db_judge, None, draft)
+        for answer in ("Yes", "No", None, 7):
+            server.faults[CHAT] = answering(answer)
+            assert (
+                verified_judge(db_judge, Judge("ollama:m", server.url), draft).verdict
+                == plain.verdict
+            )
+
+
+def test_a_judge_that_is_required_fails_with_two_denials(
+    db_judge: Path, server: EmbeddingServer
+) -> None:
+    server.faults[CHAT] = answering("No")
+    with Engine(db_judge, judge=Judge("ollama:m", server.url)) as engine:
+        verdicts = [
+            engine.verify(
+                VerifyRequest(draft=draft, chunk_ids=["tokens#0"], now=NOW, require=["judge"])
+            )
+            for draft in (TEXT, f"{TEXT}\n\n{TEXT}")
+        ]
+    assert [answer.verdict for answer in verdicts] == ["nothing_to_check", "failed"]
+    assert verdicts[1].counts["judged_unsupported"] == 2
+
+
+def test_a_judge_that_is_required_must_be_there(db_judge: Path) -> None:
+    with Engine(db_judge) as engine:
+        request = VerifyRequest(draft=TEXT, chunk_ids=["tokens#0"], now=NOW, require=["judge"])
+        answer = engine.verify(request)
+    assert (answer.verdict, answer.counts["not_checked"]) == ("failed", 1)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        lambda handler: handler.json({"error": "no such model"}, 404),
+        lambda handler: handler.json({"choices": []}),
+        lambda handler: handler.json([1]),
+        lambda handler: handler.text("<html>"),
+        lambda handler: handler.text("", 302, location="http://192.0.2.1/"),
+        lambda handler: handler.reset(),
+        lambda handler: handler.pour(b" "),
+    ],
+)
+def test_a_judge_that_fails_is_reported(
+    db_judge: Path, server: EmbeddingServer, fault: Callable[[Handler], None]
+) -> None:
+    server.faults[CHAT] = fault
+    judged = verified_judge(db_judge, Judge("ollama:m", server.url, deadline_seconds=0.3), TEXT)
+    assert judged.verdict == "nothing_wrong_found"
+    assert judged.opinions == []
+    assert judged.judge_problem and judged.judge_problem.startswith("the judge ollama:m failed: ")
+
+
+@pytest.mark.parametrize("name", ["", "ollama", "ollama:", "static:m", "openai:m"])
+def test_a_judge_needs_a_provider_and_a_model(name: str) -> None:
+    with pytest.raises(RolebundleError) as caught:
+        Judge(name)
+    assert caught.value.code == "bad_judge"
+
+
+def test_a_key_goes_to_the_server_that_it_is_for(
+    db_judge: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROLEBUNDLE_OPENAI_KEY", "the-key")
+    server.faults[CHAT] = answering("Yes")
+    for kind, expected in (("openai", "Bearer the-key"), ("ollama", None)):
+        server.seen.clear()
+        verified_judge(db_judge, Judge(f"{kind}:m", server.url), TEXT)
+        assert server.seen[0].headers.get("Authorization") == expected

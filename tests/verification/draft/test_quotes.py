@@ -1,14 +1,29 @@
-"""A quote passes if a passage says it, in these words and in this sense."""
+"""How a draft is read: sentences, tokens and quotes."""
 
+from __future__ import annotations
+
+import random
+import re
 import time
+import unicodedata
+from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rolebundle.contracts.documents import Passage
-from rolebundle.verification.draft import parse_draft
-from rolebundle.verification.quotes import check_quote
+from rolebundle.contracts.verification import Finding, FindingCode, Span
+from rolebundle.verification.draft import Sentence, parse_draft
+from rolebundle.verification.findings import validated_draft
+from rolebundle.verification.quotes import QuoteResult, check_quote, is_term, tokens_of
+from support.amounts import rounds
+from support.quote_cases import Case, honest, tampered
 from support.values import passage
+
+# -- A quote passes if a passage says it, in these words and in this sense -------------------------
 
 GUIDE = """## Uploads
 
@@ -263,3 +278,378 @@ def test_many_hostile_quotes_end_soon() -> None:
         for start, end in sentence.quotes:
             check_quote(quotes[start:end], [passage("c#1", content)], [])
     assert time.process_time() - started < 4
+
+
+# -- Generated drafts: no quote that was tampered with passes, and true quotes in other typography do
+# The default sample has every kind a few times. The full counts are slow.
+
+
+def results(case: Case) -> list[tuple[QuoteResult, bool]]:
+    """What was found out about each quote, and whether it fails."""
+    found = []
+    for sentence in parse_draft(case.draft):
+        for start, end in sentence.quotes:
+            result = check_quote(case.draft[start:end], case.passages, case.cited)
+            is_own = is_term(case.draft[start:end]) and not case.cited
+            found.append((result, result.code not in ("exact", "normalized") and not is_own))
+    return found
+
+
+def passing(cases: Iterator[Case]) -> list[Case]:
+    return [case for case in cases if not any(fails for _, fails in results(case))]
+
+
+def is_recognized(case: Case) -> bool:
+    """Whether the quote is found and the passage's own text comes back."""
+    found = results(case)
+    if len(found) != 1 or found[0][1]:
+        return False
+    true_text = (found[0][0].true_text or "").rstrip(".")
+    return " ".join(true_text.split()) == " ".join(case.true_text.split()).rstrip(".")
+
+
+@rounds(120, 2_000)
+def test_tampered_quotes_fail(rounds: int) -> None:
+    assert len(passing(islice(tampered(random.Random(1)), rounds))) <= rounds / 1_000
+
+
+@rounds(120, 2_000)
+def test_true_quotes_in_other_typography_are_recognized(rounds: int) -> None:
+    cases = list(islice(honest(random.Random(2)), rounds))
+    assert sum(map(is_recognized, cases)) >= 0.995 * len(cases)
+
+
+# -- A draft is split into sentences, quotes and citations, and no quote is overlooked -------------
+
+
+def sentences(text: str) -> list[str]:
+    return [sentence.text for sentence in parse_draft(text)]
+
+
+def content(text: str) -> list[str]:
+    return [sentence.text for sentence in parse_draft(text) if sentence.has_content]
+
+
+def quotes(text: str) -> list[str]:
+    return [text[a:b] for s in parse_draft(text) for a, b in s.quotes]
+
+
+def cited(text: str) -> list[tuple[int, str, str]]:
+    return [(n, c.kind, c.target) for n, s in enumerate(parse_draft(text)) for c in s.citations]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use a token, e.g. The short one.",
+        "Ask Dr. Ruiz about v1.2 today.",
+        "The U.S. Office has 1.5 million files.",
+        "Read www.example.org/a.B.html first.",
+        'He said "It failed. We know why." today.',
+        "Call `a. B. C.` twice.",
+        "See No. 2 and Fig. 3 for it.",
+        "Der Vertrag endet am 3. März um Mitternacht.",
+    ],
+)
+def test_what_does_not_end_a_sentence(text: str) -> None:
+    assert sentences(text) == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One thing. Another thing!", ["One thing.", "Another thing!"]),
+        ('He said "It failed." Then he left.', ['He said "It failed."', "Then he left."]),
+        ("The answer is no. On 2 March it was.", ["The answer is no.", "On 2 March it was."]),
+        ("It holds. [1] The next one.[2] End.", ["It holds. [1]", "The next one.[2]", "End."]),
+        ("It holds. [1] says so too.", ["It holds. [1] says so too."]),
+        ("一つ目です。二つ目です。", ["一つ目です。", "二つ目です。"]),
+        ("- one. Two\n- three", ["one.", "Two", "three"]),
+        ("| A | B |\n|---|---|\n| a. B | c |", ["| A | B |", "| a. B | c |"]),
+    ],
+)
+def test_what_ends_a_sentence(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Upload limits",
+        "Upload limits\n=====",
+        "```\nThe limit is 5.\n```",
+        "https://example.org/limits",
+        "Is the limit 5 MB?",
+        "The limits are these:",
+        "[1] docs/guide.md:1-9",
+    ],
+)
+def test_what_states_nothing_has_no_content(text: str) -> None:
+    assert content(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The limit is high.",
+        "# The limit is 5 MB.",
+        "Limit: 5",
+        "```\nThe limit of an open fence is 5.",
+        "Sure, and the limit of an upload is 5 MB.",
+    ],
+)
+def test_what_states_something_has_content(text: str) -> None:
+    assert content(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('He said "a b c".', ["a b c"]),
+        ("He said “a b c”.", ["a b c"]),
+        ("Er sagte „a b c“.", ["a b c"]),
+        ("Er sagte »a b c«.", ["a b c"]),
+        ("Il dit « a b c ».", ["a b c"]),
+        ("Il dit ‹a b c›.", ["a b c"]),
+        ("Han sa ”a b c”.", ["a b c"]),
+        ("彼は「あいう」と言った。", ["あいう"]),
+        ("He said 'a b c', and left.", ["a b c"]),
+        ("He said ‘a b’s c’.", ["a b’s c"]),
+        ("He said 'the users' notes are gone'.", ["the users' notes are gone"]),
+        ("Don't touch the users' notes, it's the '90s.", []),
+        ('A 5" disk and an 8" disk.', []),
+        ('"a “b” c" d', ["a “b” c"]),
+        ('“a "b" c” d', ['a "b" c']),
+        ('"He said "x" to me" and left.', ['He said "x" to me']),
+        ('He said "a. B. C." [1]', ["a. B. C."]),
+        ('He said "a b c [1]".', ["a b c"]),
+        ('`print("a b c")`', []),
+        ('`"a b c"`', ["a b c"]),
+        ("``a b c''", ["a b c"]),
+        ("<q>a b c</q>", ["a b c"]),
+        ("\u200b'a b c' and \u200b\"d e f\"", ["a b c", "d e f"]),
+        ('<a href="a b c">d</a> <x "e f g">', ["e f g"]),
+        ('("a b c", guide.pdf, p. 3)', ["a b c"]),
+        ("- > a b c\n  > d e\n1. > f g h", ["a b c\n  > d e", "f g h"]),
+        ("> a b\n> c\n\nd", ["a b\n> c"]),
+        ('> "a b c" [1]', ["a b c"]),
+        ('> "a" b "c"', ['a" b "c']),
+        ("> a b.\n> — Ana, [1]", ["a b."]),
+        ("> A b. [1] C d. [2]", ["A b.", "C d."]),
+        ("> A b [1] c d. [2]", ["A b", "c d."]),
+        ("> [!NOTE]\n> a b c", []),
+        ('| "a b | c" |', ["a b", "c"]),
+        ("He said “a b\n- c d” and\n- “e f”", ["a b", "c d", "e f"]),
+    ],
+)
+def test_quotes(text: str, expected: list[str]) -> None:
+    assert [quote.strip() for quote in quotes(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('He said "a b. C d', ["a b. C d"]),
+        ("He said “a b. C d", ["a b. C d"]),
+        ('He said a b" and left', ["He said a b"]),
+        ('"a b" c d" e', ["a b", "c d"]),
+        ("“a b\n\n“c d” e", ["a b", "c d"]),
+    ],
+)
+def test_a_missing_mark_hides_nothing(text: str, expected: list[str]) -> None:
+    assert [quote.strip() for quote in quotes(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It is so [1].", [(0, "number", "1")]),
+        ("It is so [1, 3] or [2-4].", [(0, "number", n) for n in "13234"]),
+        ("It is so【2】.", [(0, "number", "2")]),
+        ("It is so [^2].", [(0, "number", "2")]),
+        ("It is so [Source 2].", [(0, "number", "2")]),
+        ("It is so [1-900].", [(0, "number", "1-900")]),
+        ("In [2024] it was, or [May 2026] (March, 2021).", []),
+        ("It is so (source 9).", [(0, "number", "9")]),
+        ("It is so.⁹ Then m² and 10².", [(0, "number", "9")]),
+        ("It is so [Smith et al., 2021].", [(0, "work", "Smith et al., 2021")]),
+        ("It is so [^note].", [(0, "work", "^note")]),
+        ("It is so (docs/a.md:3-9).", [(0, "locator", "docs/a.md:3-9")]),
+        ("It is so [docs/a.md:3–9; b.md:4].", [(0, "locator", "docs/a.md:3-9"), (0, "locator", "b.md:4-4")]),
+        ("It is so [my notes/a b.md:3-9].", [(0, "locator", "my notes/a b.md:3-9")]),
+        ("It is so, `docs/a.md#L3-L9`.", [(0, "locator", "docs/a.md:3-9")]),
+        ("See [the guide](docs/a.md:3-9).", [(0, "locator", "docs/a.md:3-9")]),
+        ("See [1](https://example.org/a:1-2).", [(0, "number", "1")]),
+        ("See https://example.org/a.md:1-2 at 10:30-11:00.", []),
+        ("See docs/a.md#0123456789-2 now.", [(0, "chunk_id", "docs/a.md#0123456789-2")]),
+        ("See [policy#0] and PR#12.", [(0, "chunk_id", "policy#0")]),
+        ("It is so (guide.pdf, p. 3).", [(0, "page", "guide.pdf#page=3")]),
+        ("It is so (My guide [docs], pp. 3-4).", [(0, "page", "My guide [docs]#page=3"), (0, "page", "My guide [docs]#page=4")]),
+        ("It is so.[^a]\n\n[^a]: docs/a.md:3-9", [(0, "locator", "docs/a.md:3-9"), (1, "locator", "docs/a.md:3-9")]),
+        ("It is so.[^a]\n\n[^a]: Except on Sundays, of course.", []),
+        ("As it says [2]:\n\n> a b c", [(0, "number", "2")]),
+        ("```\n[1]\n```\nUse `x[1]` here.", []),
+        ('"a [1] b c"', []),
+    ],
+)  # fmt: skip
+def test_citations(text: str, expected: list[tuple[int, str, str]]) -> None:
+    assert cited(text) == expected
+
+
+def check_laws(text: str, sentences: list[Sentence]) -> None:
+    position = 0
+    for sentence in sentences:
+        assert position <= sentence.start < sentence.end
+        assert sentence.text == text[sentence.start : sentence.end]
+        position = sentence.end
+        for start, end in sentence.quotes:
+            assert sentence.start <= start < end
+        for citation in sentence.citations:
+            assert sentence.start <= citation.start < citation.end <= sentence.end
+        assert len(sentence.prose()) == len(sentence.text)
+
+
+PIECES = (
+    "\" “ ” „ « » ' ‘ ’ 「 」 [ ] ( ) [1] [2-4] . ! ? 。 : > - # | ` ``` ~~~ <q> </q> "
+    "a.md:1-2 (a.md, p.3) [^1] [^1]: [!NOTE] |-| === --- https://a.b — a The not 5"
+).split()
+DRAFTS = st.lists(st.sampled_from([*PIECES, " ", " ", "\n", "\n\n", "\n> "]), max_size=40)
+
+
+@given(DRAFTS.map("".join) | st.text(max_size=60))
+def test_parts_lie_in_their_sentences(text: str) -> None:
+    check_laws(text, parse_draft(text))
+
+
+# -- Tokens are without typography, and have all that is said --------------------------------------
+
+SAME = [
+    ("“Don’t”", '"Don\'t"'),
+    ("«a» ‹b› „c“", "\"a\" 'b' 'c'"),
+    ("re‑sync 5–10 – x — y—z", "re-sync 5-10 - x -- y - z"),
+    ("wait … here", "wait ... here"),
+    ("a\u00a0b\u2009c\r\n d\u2028e", "a b c d e"),
+    ("zero\u200bwidth so\u00adft\ufeff", "zerowidth soft"),
+    (unicodedata.normalize("NFD", "naïve café"), "naïve café"),
+    ("ﬁle Ⅳ ｆｕｌｌ １２", "file IV full 12"),
+    ("**Never** _ever_ `x` *a b*", "Never ever x a b"),
+    ("[the guide](docs/a.md) says", "the guide says"),
+    ("call :meth:`~a.b.run` of ``x``", "call run of x"),
+    ("a\n> b", "a b"),
+    ("漢字\n漢字", "漢字漢字"),
+]
+DIFFERENT = [
+    ("10²", "102"),
+    ("x₂", "x2"),
+    ("①", "1"),
+    ("½5", "1/25"),
+    ("2*3*4", "234"),
+    ("~~old~~", "old"),
+    ("a\n> 5", "a 5"),
+    ("\u202e51", "51"),
+    ("аdmin", "admin"),
+    ("US", "us"),
+    ("1.5", "1. 5"),
+    ("a part", "apart"),
+    ("snake_case_name", "snakecasename"),
+    ("résumé", "resume"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), SAME)
+def test_typography_makes_no_difference(first: str, second: str) -> None:
+    assert tokens_of(first).line == tokens_of(second).line
+
+
+@pytest.mark.parametrize(("first", "second"), DIFFERENT)
+def test_what_says_something_else_stays_different(first: str, second: str) -> None:
+    assert tokens_of(first).line != tokens_of(second).line
+
+
+def test_a_word_that_a_line_break_divides() -> None:
+    text = "an exam-\nple of 5-\n10"
+    assert tokens_of(text, joins_lines=True).line == " an example of 5 - 10 "
+    assert tokens_of(text).line == " an exam - ple of 5 - 10 "
+
+
+TEXTS = st.text(max_size=40) | st.lists(
+    st.sampled_from(
+        [
+            *(text for pair in SAME + DIFFERENT for text in pair),
+            *"*_`->.[]()\"' \n5½²e\u0301\u0303ᄀ\u1161ㄱㅏｶﾞ–—…´",
+        ]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@given(TEXTS, st.booleans())
+def test_each_token_has_its_range(text: str, joins_lines: bool) -> None:
+    tokens = tokens_of(text, joins_lines=joins_lines)
+    ends = [0, *(end for _, end in tokens.spans)]
+    assert all(last <= start < end for last, (start, end) in zip(ends, tokens.spans, strict=False))
+    assert all(end <= len(text) for end in ends)
+    assert len(tokens.line.split()) == len(tokens.spans)
+    assert all(tokens.line[start - 1] == " " for start in tokens.starts[:-1])
+
+
+# -- The validated draft has nothing that was not in the draft, and nothing that fails -------------
+
+TEXT = "One is true. Two is not. Three is.\n\n- Four is a lie.\n- Five is true.\n"
+SENTENCES = tuple(
+    Sentence(m.start(), m.end(), m[0], "prose", True) for m in re.finditer(r"[A-Z][^.]*\.", TEXT)
+)
+
+
+def finding(start: int, end: int, code: FindingCode = "absent", *, fails: bool = True) -> Finding:
+    span = Span(start=start, end=end)
+    return Finding(check="quotes", code=code, fails=fails, span=span, text="")
+
+
+def at(words: str, code: FindingCode = "absent") -> Finding:
+    start = TEXT.index(words)
+    return finding(start, start + len(words), code)
+
+
+def test_marks_name_the_codes() -> None:
+    marked = validated_draft(
+        TEXT, SENTENCES, [at("Two is not.", "uncovered"), at("not")], redact=False
+    )
+    assert marked == TEXT.replace("Two is not.", "[[uncovered, absent: Two is not.]]")
+
+
+def test_a_mark_does_not_repeat_a_secret() -> None:
+    findings = [at("Two is not.", "uncovered"), at("not", "secret")]
+    marked = validated_draft(TEXT, SENTENCES, findings, redact=False)
+    assert marked == TEXT.replace("Two is not.", "[[uncovered, secret: Two is .]]")
+
+
+spans = st.lists(
+    st.tuples(st.integers(0, len(TEXT)), st.integers(0, len(TEXT))).map(sorted), max_size=6
+)
+
+
+def is_subsequence(part: str, complete: str) -> bool:
+    characters = iter(complete)
+    return all(character in characters for character in part)
+
+
+@given(spans)
+def test_redaction_only_removes_and_removes_all_that_fails(spans: list[list[int]]) -> None:
+    findings = [finding(start, end) for start, end in spans]
+    redacted = validated_draft(TEXT, SENTENCES, findings, redact=True)
+    if redacted is None:
+        assert all(start == end for start, end in spans)
+        return
+    assert is_subsequence(redacted, TEXT)
+    for sentence in SENTENCES:
+        is_hit = any(s < sentence.end and sentence.start < e and s < e for s, e in spans)
+        assert (sentence.text in redacted) == (not is_hit)
+
+
+@given(spans)
+def test_without_its_marks_a_marked_draft_is_the_draft(spans: list[list[int]]) -> None:
+    findings = [finding(start, end) for start, end in spans]
+    marked = validated_draft(TEXT, SENTENCES, findings, redact=False)
+    if marked is not None:
+        assert re.sub(r"\[\[absent: |\]\]", "", marked) == TEXT

@@ -1,7 +1,8 @@
-"""The verdict of `verify`, its answer, and what holds for any draft."""
+"""The verdict on a draft, and its figures."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -17,8 +18,12 @@ from rolebundle.engine import Engine
 from rolebundle.errors import Interrupted, RolebundleError, UsageError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.audit import AuditLog
+from rolebundle.text.figures import find_figures
+from rolebundle.verification.figures import check_figures
 from support.amounts import lengths, linear_time
 from support.corpora import NOW, build, document
+
+# -- The verdict of `verify`, its answer, and what holds for any draft -----------------------------
 
 LIFETIME = "The lifetime of an access token is fifteen minutes."
 HELMET = "A helmet must be worn in the yard at night."
@@ -256,3 +261,256 @@ def test_named_evidence_takes_linear_time(engine: Engine, piece: str, length: in
     verified(engine, draft[:100])
     with linear_time(length):
         verified(engine, draft, publish=True, redact=True)
+
+
+# -- Whether the figures of a draft stand in its evidence ------------------------------------------
+
+# Evidence, and a draft that states the same in another notation.
+SAME = [
+    ("It lasts ninety minutes.", "It lasts 1.5 h."),
+    ("We have twenty-five servers.", "We have 25 servers."),
+    ("It cost $1.2bn in total.", "It cost 1.2 billion dollars."),
+    ("It cost £5m.", "It cost 5 million pounds."),
+    ("a population of 1.4 billion", "1,400,000,000 people"),
+    ("Rate: 0.5%", "a rate of half a percent"),
+    ("2026-05-03T14:30:00Z", "On 3 May 2026 at 14:30 UTC"),
+    ("timeout=30s", "a timeout of 30 seconds"),
+    ("retention_days = 30", "retention of 30 days"),
+    ("Requires Python >= 3.10", "It needs Python 3.10+."),
+    ("See section 4.2.", "In Section 4.2 it says"),
+    ("1M users", "one million users"),
+    ("between 5 and 10 percent", "5–10%"),
+    ("2019–2023", "from 2019 to 2023"),
+    ("a quarter of users", "25% of users"),
+    ("1 out of 10", "10%"),
+    ("half a dozen", "6 eggs"),
+    ("1920x1080", "1920 × 1080"),
+    ("60 km/h", "60 kilometres per hour"),
+    ("1 TB", "1,000 GB"),
+    ("1.000.000,50 EUR", "€1,000,000.50"),
+    ("ISO/IEC 27001:2022", "ISO/IEC 27001:2022"),
+    ("error 0x80070005", "error 0x80070005"),
+    ("10.0.0.0/8", "10.0.0.0/8"),
+    ("550e8400-e29b-41d4-a716-446655440000", "550E8400-E29B-41D4-A716-446655440000"),
+    ("5 years and 6 months", "66 months"),
+    ("2h 30m 15s", "2 hours 30 minutes 15 seconds"),
+    ("a 3-day trip", "three days"),
+    ("1,500 requests per second", "1500 requests/s"),
+    ("Interval: 14 days", "It meets every 14 days."),
+    ("weekly fee of $5", "$5 per week"),
+    ("1 200 items", "1,200 items"),
+    ("٣٠ days", "30 days"),
+    (">5 GB", "more than 5 GB"),
+    ("$5M–$10M", "$5 to $10 million"),
+    ("on 3 May 2026", "in May"),
+    ("eleven hundred", "1100"),
+    ("one hundred and one", "101"),
+    ("one-third of", "1/3 of"),
+    ("EUR 1.5bn", "1,500 million euros"),
+    ("8.5%", "8.5 per cent"),
+    ("5‰", "0.5%"),
+    ("13:30h", "1:30 pm"),
+]
+
+# Evidence, and a draft that states something else.
+DIFFERENT = [
+    ("It lasts 5 hours.", "It lasts 5 days."),
+    ("50% of items", "50 items"),
+    ("kept for 90 days", "kept for 3 months"),
+    ("version 1.2", "version 1.2.0"),
+    ("Python 3.10", "Python 3.1"),
+    ("3 May 2026", "5 March 2026"),
+    ("May 2026", "3 May 2026"),
+    ("in 2026", "May 2026"),
+    ("$5", "€5"),
+    ("$5 million", "5 million people"),
+    ("$5 per month", "$5 per year"),
+    ("9 servers and 12 people", "12 servers"),
+    ("-5 degrees", "5 degrees"),
+    ("8 am", "8 pm"),
+    ("3:30 am", "15:30"),
+    ("1.5 million", "1.5 billion"),
+    ("1,200", "1.2"),
+    ("abcdef1234", "abcdef1235"),
+    ("https://a.com/x", "https://a.com/y"),
+    ("a few days", "5 days"),
+    ("5 Mb", "5 MB"),
+    ("5 mg", "5 g"),
+    ("10 per day", "10 per hour"),
+    ("Reply within 14 days.", "The TSC meets every 14 days."),
+    ("12 hours", "twelve minutes"),
+    ("20-30%", "20-35%"),
+    ("40%", "forty-one percent"),
+    ("1 in 5", "1 in 6 users"),
+    ("half of users", "a third of users"),
+    ("5 people", "five hours"),
+]
+
+LATENCIES = """
+| Store | p50 (ms) | p99 (ms) |
+|---|---|---|
+| Redis | 3 | 12 |
+| Memcached | 4 | 15 |
+"""
+
+
+def outcomes(draft: str, *evidence: str) -> set[str]:
+    """The outcomes of all figures but names such as p99."""
+    checks = check_figures(draft, [], evidence)
+    return {check.outcome for check in checks if not check.text.startswith("p")}
+
+
+@pytest.mark.parametrize(("evidence", "draft"), SAME)
+def test_a_figure_is_found_in_another_notation(evidence: str, draft: str) -> None:
+    assert outcomes(draft, evidence) == {"figure_found"}
+
+
+@pytest.mark.parametrize(("evidence", "draft"), DIFFERENT)
+def test_another_figure_is_not_found(evidence: str, draft: str) -> None:
+    assert "unsupported_figure" in outcomes(draft, evidence)
+
+
+def test_a_cell_takes_its_unit_and_its_words_from_its_headings() -> None:
+    assert outcomes("The p99 of Memcached is 15 ms.", LATENCIES) == {"figure_found"}
+    assert outcomes("The p50 of Redis is 0.003 s.", LATENCIES) == {"figure_found"}
+    assert outcomes("The p50 of Redis is 3 s.", LATENCIES) == {"unsupported_figure"}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        LATENCIES,
+        "Store\tp50 (ms)\tp99 (ms)\nRedis\t3\t12\nMemcached\t4\t15\n",
+        "Store,p50 (ms),p99 (ms)\nRedis,3,12\nMemcached,4,15\n",
+        "=========  ========  ========\nStore      p50 (ms)  p99 (ms)\n=========  ========  ========\n"
+        "Redis      3         12\nMemcached  4         15\n=========  ========  ========\n",
+        "+-----------+----------+----------+\n| Store     | p50 (ms) | p99 (ms) |\n"
+        "+===========+==========+==========+\n| Redis     | 3        | 12       |\n"
+        "+-----------+----------+----------+\n| Memcached | 4        | 15       |\n"
+        "+-----------+----------+----------+\n",
+    ],
+)
+def test_tables_are_read_in_several_notations(table: str) -> None:
+    assert outcomes(LATENCIES, table) == {"figure_found"}
+    assert outcomes("Memcached has a p99 of 15 ms.", table) == {"figure_found"}
+    assert outcomes("Memcached has a p99 of 15 s.", table) == {"unsupported_figure"}
+    swapped = LATENCIES.replace("12", "?").replace("15", "12").replace("?", "15")
+    assert "unsupported_figure" in outcomes(swapped, table)
+
+
+def test_values_swapped_between_two_things_do_not_pass() -> None:
+    evidence = "The pool has 5 readers and 8 writers."
+    assert outcomes("It has 8 writers and 5 readers.", evidence) == {"figure_found"}
+    assert "unsupported_figure" in outcomes("The pool has 8 readers and 5 writers.", evidence)
+    (check,) = check_figures("We run 12 servers.", [], ["We run 9 servers for 12 people."])
+    assert (check.outcome, check.note) == ("unsupported_figure", 'the evidence has "9" there')
+
+
+@pytest.mark.parametrize(
+    ("draft", "evidence", "outcome"),
+    [
+        ("It takes almost 50 minutes.", "It takes 47 minutes.", "rounded"),
+        ("It takes almost 50 minutes.", "It takes 62 minutes.", "unsupported_figure"),
+        ("About half of the users stay.", "48% of the users stay.", "rounded"),
+        ("Over 40 people came.", "43 people came.", "rounded"),
+        ("Over 40 people came.", "38 people came.", "unsupported_figure"),
+        ("It uses roughly 2 GB of memory.", "It uses 1.9 GB of memory.", "rounded"),
+        ("There are 1.9 million users.", "There are 1,912,345 users.", "rounded"),
+        ("It began in 2020.", "It began in 2019.", "unsupported_figure"),
+        ("It has 50 cores.", "It has 49 cores.", "unsupported_figure"),
+    ],
+)
+def test_a_rounded_figure_has_to_fit(draft: str, evidence: str, outcome: str) -> None:
+    assert outcomes(draft, evidence) == {outcome}
+
+
+@pytest.mark.parametrize(
+    ("draft", "evidence", "calculation"),
+    [
+        ("The gap is 8 minutes.", "Bus: 13 minutes. Train: 5 minutes.", "13 minutes − 5 minutes"),
+        ("Together they take 18 minutes.", "Bus 13 minutes, train 5 minutes.", "13 minutes + 5"),
+        ("A fifth of them: 20%.", "5 GB of the 25 GB are used.", "5 GB / 25 GB"),
+        ("They are 3 days apart.", "Released on 8 March 2026; fixed on 11 March 2026.", "−"),
+    ],
+)
+def test_a_calculation_is_shown(draft: str, evidence: str, calculation: str) -> None:
+    check = check_figures(draft, [], [evidence])[-1]
+    assert check.outcome == "computed"
+    assert calculation in check.note
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        "Two problems remain.",
+        "One of them is known.",
+        "3. Restart the server.",
+        "## 2.1 Install",
+        "The first step is optional.",
+        "It reads utf-8 and base64.",
+    ],
+)
+def test_counting_words_and_numbers_of_headings_are_no_figures(draft: str) -> None:
+    assert check_figures(draft, [], ["It takes a while."]) == []
+
+
+def test_a_word_for_a_number_is_one_if_the_evidence_counts_the_same() -> None:
+    assert outcomes("Nine technicians work here.", "Seven technicians work here.") == {
+        "unsupported_figure"
+    }
+
+
+def test_a_figure_of_a_passage_that_is_not_cited_stands_elsewhere() -> None:
+    evidence = ["It was built in Oslo.", "It takes 90 minutes."]
+    (check,) = check_figures("It takes 1.5 h.", evidence[:1], evidence)
+    assert (check.outcome, check.passage, check.true_text) == ("should_cite", 1, "90 minutes")
+    (check,) = check_figures("It takes 1.5 h.", evidence[1:], evidence)
+    assert (check.start, check.end, check.outcome, check.passage) == (9, 14, "figure_found", 1)
+
+
+def test_a_figure_of_another_passage_does_not_replace_that_of_the_cited_one() -> None:
+    cited, copy = (
+        f"- monthly timesheet reminder (goes out on the {day})" for day in ("18th", "20th")
+    )
+    sentence = "The monthly timesheet reminder goes out on the 20th."
+    [check] = check_figures(sentence, [cited], [cited, copy])
+    assert check.outcome == "unsupported_figure"
+    assert "18th" in check.note
+
+
+def test_values_in_code_must_stand_in_the_evidence() -> None:
+    evidence = "Run `serve --timeout=30` with `max_retries: 5`."
+    assert outcomes("Use `--timeout=30`.", evidence) == {"figure_found"}
+    assert outcomes("Use `--timeout=60`.", evidence) == {"unsupported_figure"}
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_any_text_can_be_read(draft: str, evidence: str) -> None:
+    for check in check_figures(draft, [], [evidence]):
+        assert draft[check.start : check.end].startswith(check.text[:1])
+
+
+@given(st.text(alphabet="0123456789.,:/-–% |\nkMmxof$€andhalsuremi°'", max_size=120))
+def test_any_notation_can_be_read(text: str) -> None:
+    for figure in find_figures(text):
+        assert text[figure.start : figure.end] == figure.text
+    check_figures(text, [], [text])
+
+
+@given(st.integers(10, 10**9), st.sampled_from(["ms", "GB", "%", "km", "days", "requests"]))
+def test_a_figure_supports_itself_and_not_the_next(number: int, unit: str) -> None:
+    evidence = f"The limit is {number:,} {unit} for each of the nodes."
+    assert outcomes(f"The limit is {number} {unit} for each node.", evidence) == {"figure_found"}
+    changed = f"The limit is {number + 1 + (number % 10 == 9)} {unit} for each node."
+    assert outcomes(changed, evidence) == {"unsupported_figure"}
+
+
+def test_a_thousand_sentences_are_checked_in_seconds() -> None:
+    passage = " ".join(
+        f"Node {n} keeps {n * 7} files for {n} days in zone {n % 9}." for n in range(60)
+    )
+    evidence = [f"Passage {n}. {passage}" for n in range(10)]
+    started = time.process_time()
+    for n in range(1000):
+        check_figures(f"Node {n % 60} keeps {n % 60 * 7} files.", evidence[:2], evidence)
+    assert time.process_time() - started < 10

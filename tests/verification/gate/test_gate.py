@@ -1,33 +1,48 @@
-"""The contract, the baseline, the criteria and the facts of a gate."""
+"""The gate: contracts, criteria, hooks and scenarios."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shlex
 import sys
+import unicodedata
+import zipfile
+from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import apsw
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
 from rolebundle.admin.records import approve_contract, revoke_contract, start_gate
+from rolebundle.admin.records import set_policy as set_policy_hooks
 from rolebundle.contracts.gate import GateReport
 from rolebundle.contracts.schema import SCHEMAS
 from rolebundle.engine import Engine
-from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
+from rolebundle.errors import AccessDenied, ConfigurationError, StorageError, UsageError
 from rolebundle.interfaces.servers.operations import METHODS, TOOLS
-from rolebundle.verification.gate import load_contract
-from rolebundle.verification.gate_files import NotReadable, read_regular
-from support.commands import invoke
+from rolebundle.verification.gate import BLOCKS, answer_stop, load_contract
+from rolebundle.verification.gate_files import NotReadable, content_of, read_regular
+from rolebundle.workspace import Workspace
+from support.amounts import lengths, linear_time
+from support.commands import Outcome, invoke
 from support.corpora import build, set_policy
 from support.corpora import document as plain_document
 from support.gate_scenarios import (
     CHANGED_REPORT,
+    CONTRACT,
+    FALSE_COMPLETIONS,
+    HONEST_COMPLETIONS,
     REPORT,
     SCHEMA,
+    Scenario,
     at_least,
     changed,
     criteria,
@@ -35,6 +50,8 @@ from support.gate_scenarios import (
     should,
     write,
 )
+
+# -- The contract, the baseline, the criteria and the facts of a gate ------------------------------
 
 on_posix = pytest.mark.skipif(sys.platform == "win32", reason="runs POSIX programs")
 
@@ -472,3 +489,326 @@ def test_a_schema_that_a_glob_names_is_still_no_work(db: Path, contract: Path) -
     start(db, contract, criteria(changed("*.json"), schema))
     write(contract.parent, {"s.json": "{}", "f.json": '{"x": 1}'})
     assert "edited_input" in codes(check(db, contract))
+
+
+# -- What `gate hook` answers to the host of an agent: only exit code 2 blocks, and never without end
+
+
+@pytest.fixture
+def contract_hooks(tmp_path: Path, db: Path) -> Path:
+    """A contract whose gate was started, and whose work is not done."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    path = folder / "work.gate.toml"
+    path.write_text(CHANGED_REPORT, encoding="utf-8")
+    with Admin(db) as admin:
+        start_gate(admin.workspace, path)
+    return path
+
+
+def hook(form: str, *arguments: str | Path, stdin: bytes = b"") -> Outcome:
+    standard_input = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
+    with patch("sys.stdin", standard_input):
+        return invoke("gate", "hook", form, *arguments)
+
+
+def event(name: str, **fields: Any) -> bytes:
+    common = {
+        "session_id": "abc",
+        "transcript_path": "/nowhere/abc.jsonl",
+        "cwd": "/nowhere",
+        "permission_mode": "default",
+        "hook_event_name": name,
+    }
+    return json.dumps(common | fields).encode()
+
+
+def stop(*, active: bool = False, **fields: Any) -> bytes:
+    return event("Stop", stop_hook_active=active, **fields)
+
+
+def test_a_stop_is_blocked_with_the_reason_on_standard_error(
+    db: Path, contract_hooks: Path
+) -> None:
+    outcome = hook("claude-code", contract_hooks, "--db", db, stdin=stop())
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "report.md: does not exist" in outcome.err
+    write(contract_hooks.parent, {"report.md": REPORT})
+    stopped = hook("claude-code", contract_hooks, "--db", db, stdin=stop())
+    assert (stopped.code, stopped.out, stopped.err) == (0, "", "")
+
+
+def test_stop_hook_active_allows_the_stop_and_claims_nothing(
+    db: Path, contract_hooks: Path
+) -> None:
+    outcome = hook("claude-code", contract_hooks, "--db", db, stdin=stop(active=True))
+    assert outcome.code == 0
+    assert "NO success" in json.loads(outcome.out)["systemMessage"]
+    insisting = hook(
+        "claude-code", contract_hooks, "--retries", "3", "--db", db, stdin=stop(active=True)
+    )
+    assert insisting.code == 2
+
+
+@pytest.mark.parametrize("active", [False, True])
+def test_a_hook_allows_the_stop_after_its_retries_and_a_prompt_begins_again(
+    db: Path, contract_hooks: Path, active: bool
+) -> None:
+    def ask() -> Outcome:
+        options = ("--retries", "2", "--db", db)
+        return hook("claude-code", contract_hooks, *options, stdin=stop(active=active))
+
+    assert [ask().code for _ in range(4)] == [2, 2, 0, 0]
+    assert "blocked 2 times" in json.loads(ask().out)["systemMessage"]
+    prompt = hook(
+        "claude-code", contract_hooks, "--db", db, stdin=event("UserPromptSubmit", prompt="x")
+    )
+    assert prompt.code == 0
+    assert prompt.out.startswith("work.gate.toml: failed; 0 of 1 must criteria are met\n")
+    assert [ask().code for _ in range(3)] == [2, 2, 0]
+    with Admin(db) as admin:
+        start_gate(admin.workspace, contract_hooks, restart=True)
+    assert ask().code == 2
+
+
+def test_the_exit_code_form_allows_the_stop_without_claiming_success(
+    db: Path, contract_hooks: Path
+) -> None:
+    outcome = hook("exit-code", contract_hooks, "--retries", "0", "--db", db)
+    assert outcome.code == 1
+    assert "NO success" in outcome.err
+
+
+@pytest.mark.parametrize("name", ["SessionStart", "UserPromptSubmit"])
+def test_facts_are_context(db: Path, contract_hooks: Path, name: str) -> None:
+    outcome = hook("claude-code", contract_hooks, "--db", db, stdin=event(name))
+    assert outcome.code == 0
+    assert "report.md: does not exist" in outcome.out
+
+
+@pytest.mark.parametrize("name", ["PreToolUse", "Notification", "", None, 3])
+def test_other_events_are_left_alone(db: Path, contract_hooks: Path, name: Any) -> None:
+    outcome = hook("claude-code", contract_hooks, "--db", db, stdin=event(name))
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("claude-code", "none.toml"),
+        ("claude-code",),
+        ("another-form", "CONTRACT"),
+        ("exit-code", "CONTRACT", "--no-such-option"),
+        ("exit-code", "CONTRACT", "--retries", "many"),
+        ("exit-code", "BROKEN"),
+        ("exit-code", "CONTRACT", "--db", "FOLDER"),
+        ("exit-code", "OTHER"),
+        ("exit-code", "CONTRACT", "--agent", "nobody", "--db", "POLICED"),
+    ],
+)
+def test_a_broken_setup_never_blocks_and_never_claims_success(
+    db: Path, contract_hooks: Path, arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    broken = contract_hooks.with_name("broken.toml")
+    broken.write_text("criteria = 3", encoding="utf-8")
+    other_contract = contract_hooks.with_name("other.toml")
+    other_contract.write_text(CHANGED_REPORT, encoding="utf-8")
+    policed = tmp_path / "policed.db"
+    with Admin(policed) as admin:
+        start_gate(admin.workspace, contract_hooks)
+        set_policy_hooks(admin.workspace, "{}", "json")
+    places = {
+        "CONTRACT": contract_hooks, "BROKEN": broken, "FOLDER": tmp_path, "OTHER": other_contract,
+        "POLICED": policed,
+    }  # fmt: skip
+    words = [str(places.get(word, word)) for word in arguments]
+    outcome = hook(*words, *(() if "--db" in words else ("--db", db)), stdin=stop())
+    assert outcome.code == 1, outcome
+    assert "NO success" in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize("data", [b"", b"nothing", b"[]", b'{"a": 1, "a": 2}', b"\xff"])
+def test_an_event_that_is_none_never_blocks(db: Path, contract_hooks: Path, data: bytes) -> None:
+    outcome = hook("claude-code", contract_hooks, "--db", db, stdin=data)
+    assert outcome.code == 1
+    assert "NO success" in outcome.err
+
+
+def test_an_edited_baseline_cannot_keep_an_agent_in_a_loop(db: Path, contract_hooks: Path) -> None:
+    with apsw.Connection(str(db)) as database:
+        database.execute("UPDATE gate_baseline SET baseline = '{}'")
+    outcome = hook("exit-code", contract_hooks, "--db", db)
+    assert outcome.code == 1
+    assert "NO success" in outcome.err
+
+
+_reports = st.builds(
+    GateReport,
+    verdict=st.sampled_from(["success", "failed", "unknown"]),
+    message=st.text(max_size=20),
+    contract=st.just("c.toml"),
+    started_at=st.sampled_from([None, "2026-11-22T12:00:00Z"]),
+    blocks=st.integers(0, 5),
+    must=st.just(1),
+    must_met=st.just(0),
+    criteria=st.just([]),
+)
+
+
+@given(
+    report=_reports,
+    form=st.sampled_from(["claude-code", "exit-code"]),
+    is_retry=st.booleans(),
+    retries=st.integers(0, 4),
+    insist=st.booleans(),
+)
+def test_every_answer_ends_within_the_retries(
+    report: GateReport, form: Any, is_retry: bool, retries: int, insist: bool
+) -> None:
+    blocked = 0
+    while True:
+        answer = answer_stop(report, form, is_retry=is_retry, retries=retries, insist=insist)
+        if answer.exit_code != BLOCKS:
+            break
+        blocked += 1
+        assert answer.error
+        assert answer.blocks == report.blocks + 1
+        report = report.model_copy(update={"blocks": answer.blocks})
+        assert blocked <= retries
+    if report.verdict == "success":
+        assert (answer.exit_code, blocked, answer.output, answer.error) == (0, 0, "", "")
+    else:
+        assert "NO success" in answer.output + answer.error
+        assert (answer.exit_code == 0) == (form == "claude-code")
+
+
+def test_what_cannot_be_counted_does_not_block(db: Path, contract_hooks: Path) -> None:
+    full = StorageError("storage_full", "the disk is full", "free some space")
+    with patch("rolebundle.interfaces.cli.checks.count_blocks", side_effect=full):
+        assert hook("exit-code", contract_hooks, "--db", db).code == 1
+
+
+# -- What is substance, what is empty, and what is no result ---------------------------------------
+
+NAMES = ("a.md", "a.rst", "a.txt", "a.js", "a.py", "a.yaml", "a.html", "a.po", "Makefile", "a.xyz")
+_texts = st.text(st.sampled_from("abß é#*-<>|`:[]0 \n\t"), max_size=60)
+
+
+def substance(name: str, text: str | bytes) -> str:
+    return content_of(name, text.encode() if isinstance(text, str) else text).substance
+
+
+@given(st.sampled_from(NAMES), _texts, st.integers(0, 60))
+def test_what_nobody_sees_is_no_substance(name: str, text: str, at: int) -> None:
+    before = substance(name, text)
+    assert substance(name, text.replace("\n", "\r\n")) == before
+    assert substance(name, text.replace("\n", "\n\n") + "\n") == before
+    assert substance(name, text[:at] + "\u200b" + text[at:]) == before
+    assert substance(name, unicodedata.normalize("NFD", text)) == before
+    assert substance(name, b"\xef\xbb\xbf" + text.encode()) == before
+
+
+@given(st.sampled_from(NAMES), st.lists(st.from_regex("[a-z]{2,6}", fullmatch=True), min_size=4))
+def test_another_word_is_substance(name: str, words: list[str]) -> None:
+    text = "\n".join(words)
+    assert substance(name, text) != substance(name, text.replace(words[0], "figure", 1))
+
+
+@given(st.sampled_from([*NAMES, "a.json", "a.csv", "a.zip", "a.png"]), st.binary(max_size=300))
+def test_every_content_is_judged(name: str, data: bytes) -> None:
+    content = content_of(name, data)
+    assert content.substance or not content.body
+    assert len(content.wrong_kind) < 200
+
+
+def _archive(members: dict[str, str]) -> bytes:
+    data = BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    return data.getvalue()
+
+
+def test_an_archive_is_its_members() -> None:
+    one = _archive({"a.txt": "a", "b.txt": "b"})
+    assert substance("a.zip", one) == substance("a.zip", _archive({"b.txt": "b", "a.txt": "a"}))
+    assert substance("a.zip", one) != substance("a.zip", _archive({"a.txt": "a"}))
+    assert not substance("a.zip", _archive({"a.txt": "", "folder/": ""}))
+    assert content_of("a.zip", one[:40]).wrong_kind
+
+
+RESULTS = [
+    "42", "Yes.", "v3.0.1", "Failed tests: 0. Passed: 14.", "Error rate: 0.2% (was 1.4%).",
+    "Error handling was moved to the edge.", "Not found in 2019; first seen in 2020.",
+    "Errors are handled: the server retries twice.", "The report was not changed.",
+    "Todo app: a list of items", "We ask users to insert the card here, and then to wait.",
+    "See [Add a user](users.md), and press <Enter>.", "Killed 3 processes.",
+    "**ERROR 12: no date.** Write the date.\n\n**fatal: locked.** Wait.\n\nThen go on.\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", RESULTS)
+def test_what_is_a_result(text: str) -> None:
+    content = content_of("a.md", text.encode())
+    assert (content.error, list(content.placeholders)) == ("", [])
+    assert content.substance
+
+
+@lengths
+@pytest.mark.parametrize(
+    "unit", ["error ", "error: ", "[", "<!--", "{", "a: ", "sorry ", "<h1", "# ", "|"]
+)
+@pytest.mark.parametrize("name", ["a.txt", "a.py", "a.csv", "a.json"])
+def test_a_text_takes_linear_time(name: str, unit: str, length: int) -> None:
+    data = (unit * (length // len(unit)) + "x").encode()
+    with linear_time(length):
+        content_of(name, data)
+
+
+# -- False completions are never a success, and honest ones are ------------------------------------
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    workspace = Workspace(tmp_path_factory.mktemp("gate") / "corpus.db")
+    yield workspace
+    workspace.close()
+
+
+def attempt(workspace: Workspace, folder: Path, scenario: Scenario) -> GateReport:
+    contract = folder / CONTRACT
+    contract.write_text(scenario.contract, encoding="utf-8")
+    write(folder, scenario.before)
+    if scenario.started:
+        start_gate(workspace, contract)
+    scenario.perform(folder)
+    if scenario.edited is not None:
+        contract.write_text(scenario.edited, encoding="utf-8")
+    return Engine(workspace).gate_check(contract)
+
+
+def test_there_are_enough_scenarios_and_each_has_a_name() -> None:
+    assert len(FALSE_COMPLETIONS) >= 55
+    assert len(HONEST_COMPLETIONS) >= 40
+    names = [scenario.name for scenario in (*FALSE_COMPLETIONS, *HONEST_COMPLETIONS)]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("scenario", FALSE_COMPLETIONS, ids=lambda scenario: scenario.name)
+def test_a_false_completion_is_no_success(
+    scenario: Scenario, workspace: Workspace, tmp_path: Path
+) -> None:
+    report = attempt(workspace, tmp_path, scenario)
+    assert report.verdict != "success", report.model_dump_json(indent=1)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("scenario", HONEST_COMPLETIONS, ids=lambda scenario: scenario.name)
+def test_an_honest_completion_is_a_success(
+    scenario: Scenario, workspace: Workspace, tmp_path: Path
+) -> None:
+    report = attempt(workspace, tmp_path, scenario)
+    assert report.verdict == "success", report.message

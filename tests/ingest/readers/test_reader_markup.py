@@ -1,0 +1,613 @@
+"""Readers of markup: HTML, Markdown, reStructuredText, Org, manual pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.authority import Authority
+from rolebundle.ingest.metadata import resolve
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import reader_for
+from rolebundle.ingest.readers.lines import plain_words as plain_words_rst
+from rolebundle.ingest.readers.markdown import plain_words
+from support.amounts import linear_time
+from support.reading import read_document
+
+# -- html ------------------------------------------------------------------------------------------
+
+
+def read(text):
+    return read_document(text, "a.html")
+
+
+def blocks(text):
+    return [(b.kind, b.text, b.start_line, b.end_line) for b in read(text).blocks]
+
+
+def test_structure_and_lines():
+    assert blocks(
+        "<html><body>\n<h2>A <em>title</em></h2>\n<p\n class=x>two\nlines</p>\nloose\n<b>text</b>\n"
+        "<ul><li>one</li>\n<li>two <p>more</p><ul><li>deep</li></ul></li></ul>\n"
+        "<table><tr><th>a</th><th>b</th></tr>\n<tr><td>1</td><td>2</td></tr></table>\n"
+        "<pre>\nx = 1\n\n  y</pre>\n<dl><dt>term</dt><dd>meaning</dd></dl>\n"
+        "<blockquote>said</blockquote></body></html>"
+    ) == [
+        ("heading", "A title", 2, 2),
+        ("paragraph", "two lines", 4, 5),
+        ("paragraph", "loose text", 6, 7),
+        ("list", "- one\n- two more\n  - deep", 8, 9),
+        ("table", "a | b\n1 | 2", 10, 11),
+        ("code", "x = 1\n\n  y", 13, 15),
+        ("paragraph", "term", 16, 16),
+        ("paragraph", "meaning", 16, 16),
+        ("paragraph", "said", 17, 17),
+    ]
+
+
+def test_invisible_elements_are_skipped_and_counted():
+    document = read(
+        "<body><nav>menu</nav><header>head</header><p>kept<script>no()</script> too</p>"
+        "<div hidden>no</div><div aria-hidden=true>no</div><p style='DISPLAY : none'>no</p>"
+        "<style>no</style><template>no</template><!-- no --><noscript>no</noscript>"
+        "<aside>no</aside><footer>no</footer></body>"
+    )
+    assert [b.text for b in document.blocks] == ["kept too"]
+    assert document.notes == ("4 hidden elements left out",)
+
+
+@pytest.mark.parametrize(
+    "main",
+    [
+        "<main>{}</main>",
+        "<div role=main>{}</div>",
+        "<article>{}</article>",
+        "<div id=content>{}</div>",
+        "<div class='x body'>{}</div>",
+    ],
+)
+def test_the_main_part_is_used_if_there_is_one(main):
+    page = "<body><div>around</div>" + main.format("<header>H</header><p>text</p>") + "</body>"
+    assert [b.text for b in read(page).blocks] == ["H", "text"]
+
+
+def test_two_articles_are_both_read():
+    page = "<body><article>one</article><article>two</article></body>"
+    assert [b.text for b in read(page).blocks] == ["one", "two"]
+
+
+def test_title_language_and_date_come_from_the_head():
+    page = (
+        "<html lang=de><head><title>\n The\n title</title>"
+        "<meta property='article:modified_time' content='2026-03-01T10:00:00Z'>"
+        "<meta name=last-modified content='last Tuesday'></head><body>x</body></html>"
+    )
+    assert read(page).inferred == {
+        "title": "The title",
+        "language": "de",
+        "updated_at": "2026-03-01T10:00:00Z",
+    }
+    assert read("<h1>Only a heading</h1>").inferred == {"title": "Only a heading"}
+
+
+def test_line_breaks_in_odd_places_are_counted():
+    page = "<body><p>a</p\n><p>b &#10;\n<!-- x\ny --> c<img\nalt=x>d\n</p><p>e</p></body>"
+    assert [block[1:] for block in blocks(page)] == [("a", 1, 1), ("b cd", 2, 5), ("e", 6, 6)]
+
+
+@pytest.mark.slow
+def test_lines_beyond_the_limit_of_libxml2_are_correct():
+    page = "<body>\n" + "".join(f"<p>line {i}</p>\n" for i in range(2, 80_000)) + "</body>"
+    parsed_blocks = read(page).blocks
+    assert len(parsed_blocks) == 79_998
+    for block in parsed_blocks[::10_000]:
+        number = int(block.text.split()[1])
+        assert block.start_line <= number <= block.end_line
+        assert number > 65_000 or block.start_line == block.end_line
+
+
+def test_chunks_of_a_long_listing_have_exact_lines():
+    page = "<body><pre>" + "\n".join(f"<b>line</b> {i}" for i in range(1, 300)) + "</pre></body>"
+    (block,) = read(page).blocks
+    assert block.aligned
+    assert (block.start_line, block.end_line) == (1, 299)
+
+
+def test_a_long_list_or_table_is_one_block_per_item():
+    items = "".join(f"<li>item {i} {'x' * 40}</li>\n" for i in range(100))
+    rows = "".join(f"<tr><td>row {i}</td><td>{'x' * 40}</td></tr>\n" for i in range(100))
+    parsed_blocks = read(f"<body><ul>\n{items}</ul>\n<table>\n{rows}</table></body>").blocks
+    assert [b.kind for b in parsed_blocks] == ["list"] * 100 + ["table"] * 100
+    assert {b.end_line - b.start_line for b in parsed_blocks} == {0}
+
+
+def test_the_page_is_decoded_by_its_own_charset():
+    page = "<meta charset=koi8-r><p>мягких булок</p>".encode("koi8-r")
+    assert [b.text for b in read(page).blocks] == ["мягких булок"]
+
+
+def test_nothing_is_fetched_or_expanded():
+    page = (
+        '<!DOCTYPE html [<!ENTITY x SYSTEM "file:///etc/passwd">]><body><p>a &x; b</p>'
+        '<iframe src="file:///etc/passwd"></iframe></body>'
+    )
+    assert "root:" not in read(page).blocks[0].text
+
+
+def test_a_page_that_is_nested_too_deeply_is_an_error():
+    with pytest.raises(DocumentError) as caught:
+        read("<div>" * 400 + "deep" + "</div>" * 400 + "<p>after</p>")
+    assert caught.value.code == "unreadable_html"
+
+
+def test_a_long_value_and_an_open_quote_are_no_attributes():
+    path = "<svg><path d='" + "M 1 2 " * 20_000 + "'></svg>"
+    page = f'{path}<p><a href=x">a link</a></p>' + "<p>many words</p>" * 20_000
+    assert len(blocks(page)) == 20_001
+
+
+@pytest.mark.parametrize("page", [b"", b" \n", b"<!--", b"<!-- x -->"])
+def test_an_empty_page_has_no_blocks(page):
+    assert read(page).blocks == ()
+
+
+def test_a_single_main_element_is_the_main_part():
+    page = "<body><div role=main>around</div><main><p>text</p></main></body>"
+    assert [text for _, text, *_ in blocks(page)] == ["text"]
+
+
+def test_control_characters_of_text_and_style_sheets_are_read():
+    page = '<body><p>one&#27;[1m<br>&#27;two</p><p class="&#1;">kept for a model only, four</p>'
+    assert blocks(page)[0][1] == "one\x1b[1m \x1btwo"
+    for sheet in (".\\1 {display:none}", "[class='\x01']{display:none}"):
+        document = read(f"<style>{sheet}</style>{page}")
+        assert any(part.is_labelled for part in document.hidden)
+
+
+# -- markdown --------------------------------------------------------------------------------------
+
+TEXT = """\
+---
+title: Declared
+---
+# The *first* `heading`
+
+A paragraph
+of two lines.
+
+[ref]: https://example.org
+
+Setext
+======
+
+- one
+- two
+
+  more of two
+
+1. first
+2. second
+
+| a | b |
+| - | - |
+| 1 | 2 |
+
+```python
+# no heading
+
+x = 1
+```
+
+    indented code
+
+> quoted
+
+***
+
+<div>
+html
+</div>
+"""
+
+
+def read_markdown(text, path="a.md"):
+    return read_document(text, path)
+
+
+def test_blocks_are_the_source_lines_of_each_structure():
+    document = read_markdown(TEXT)
+    assert [(b.kind, b.level, b.start_line, b.end_line) for b in document.blocks] == [
+        ("heading", 1, 4, 4),
+        ("paragraph", 0, 6, 7),
+        ("paragraph", 0, 9, 9),
+        ("heading", 1, 11, 12),
+        ("list", 0, 14, 17),
+        ("list", 0, 19, 20),
+        ("table", 0, 22, 24),
+        ("code", 0, 26, 30),
+        ("code", 0, 32, 32),
+        ("paragraph", 0, 34, 34),
+        ("paragraph", 0, 38, 40),
+    ]
+    for block in document.blocks:
+        assert block.text == "\n".join(document.lines[block.start_line - 1 : block.end_line])
+
+
+def test_front_matter_is_declared_and_the_first_heading_inferred():
+    document = read_markdown(TEXT)
+    assert document.declared == {"title": "Declared"}
+    assert document.declared_at == 2
+    assert document.inferred == {"title": "The first heading"}
+
+
+def test_a_thematic_break_at_the_top_is_not_front_matter():
+    document = read_markdown("---\n\n# A\n\ntext\n")
+    assert document.declared == {}
+    assert document.blocks[0].start_line == 3
+
+
+def test_bad_front_matter_names_path_and_line():
+    with pytest.raises(DocumentError, match=r"docs/x\.md:3"):
+        read_markdown("---\nscope: 1\nscope: 2\n---\n", "docs/x.md")
+
+
+def test_windows_line_ends_are_single_line_breaks():
+    document = read_markdown("# A\r\n\r\ntext\r\nmore\r\n")
+    assert document.blocks[1].text == "text\nmore"
+    assert (document.blocks[1].start_line, document.blocks[1].end_line) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("markup", "words"),
+    [
+        ("plain", "plain"),
+        ("`code` and **bold**", "code and bold"),
+        ("[a link](https://example.org) ![alt](x.png)", "a link alt"),
+        ("Install {#install}", "Install"),
+        ("a &amp; b", "a & b"),
+        ("*" * 600, "*" * 600),
+    ],
+)
+def test_headings_are_plain_words(markup, words):
+    assert plain_words(markup) == words
+
+
+def test_an_empty_file_has_no_blocks():
+    assert read_markdown("").blocks == ()
+    assert read_markdown("\n \n").blocks == ()
+
+
+# -- rst -------------------------------------------------------------------------------------------
+
+TEXT_RST = """\
+.. SPDX-License-Identifier: MIT
+   a comment
+   of three lines
+
+.. _label:
+
+=====
+Title
+=====
+
+:Author: Someone
+:Date: today
+
+Section
+-------
+
+A paragraph that ends like this::
+
+  literal block
+
+  still literal
+
+* one
+* two
+
+  more of two
+
+#. first
+#. second
+
+.. code-block:: python
+   :linenos:
+
+   x = 1
+
+.. note:: Take care
+
+   of this as well.
+
++---+---+
+| a | b |
++---+---+
+
+=== ===
+ a   b
+=== ===
+ 1   2
+=== ===
+
+Sub :ref:`part <x>`
+~~~~~~~~~~~~~~~~~~~
+
+>>> 1 + 1
+2
+
+----
+
+.. _site: https://example.org
+
+Other
+-----
+text right below
+"""
+
+
+def read_rst(text):
+    return read_document(text, "a.rst")
+
+
+def test_blocks_are_the_source_lines_of_each_structure_rst():
+    document = read_rst(TEXT_RST)
+    assert [(b.kind, b.level, b.heading or b.text.split("\n")[0]) for b in document.blocks] == [
+        ("heading", 1, "Title"),
+        ("paragraph", 0, ":Author: Someone"),
+        ("heading", 2, "Section"),
+        ("paragraph", 0, "A paragraph that ends like this::"),
+        ("code", 0, "  literal block"),
+        ("list", 0, "* one"),
+        ("list", 0, "#. first"),
+        ("code", 0, ".. code-block:: python"),
+        ("paragraph", 0, ".. note:: Take care"),
+        ("paragraph", 0, "   of this as well."),
+        ("table", 0, "+---+---+"),
+        ("table", 0, "=== ==="),
+        ("heading", 3, "Sub part"),
+        ("code", 0, ">>> 1 + 1"),
+        ("paragraph", 0, ".. _site: https://example.org"),
+        ("heading", 2, "Other"),
+        ("paragraph", 0, "text right below"),
+    ]
+    assert document.inferred == {"title": "Title"}
+    for block in document.blocks:
+        assert block.text == "\n".join(document.lines[block.start_line - 1 : block.end_line])
+
+
+@pytest.mark.parametrize(
+    ("title", "words"),
+    [
+        ("A :func:`name` call", "A name call"),
+        ("``literal`` *stress*", "literal stress"),
+        ("`text <https://example.org>`_", "text"),
+        ("2 * 3 * 4", "2 * 3 * 4"),
+    ],
+)
+def test_titles_are_plain_words(title, words):
+    assert plain_words_rst(title) == words
+
+
+@pytest.mark.parametrize(
+    "line",
+    [".. _" + "`a` " * 2000, "== ==\nx\n" * 3000, ".. _" + "\\" * 5000, ":a" * 5000 + "\n===="],
+)
+def test_hostile_lines_take_linear_time(line):
+    read_rst(line + "\n")
+
+
+def test_targets_without_a_blank_line_take_linear_time():
+    targets = "".join(f".. _target{number}:\n" for number in range(20_000))
+    with linear_time(len(targets)):
+        assert read_rst(f"{targets}text\n").blocks[0].text == "text"
+
+
+def test_a_footnote_whose_text_begins_on_the_next_line_is_no_comment():
+    lines = ["Notes", "=====", "", ".. [#one]", "    The text of the footnote.", "", "    More."]
+    kinds = [(block.kind, block.start_line) for block in read_rst("\n".join(lines)).blocks]
+    assert kinds == [("heading", 1), ("paragraph", 4), ("paragraph", 7)]
+
+
+# -- Org: blocks with their lines; what is not exported is hidden ----------------------------------
+
+TEXT_ORG = """\
+#+TITLE: Harbour notes
+#+DATE: <2026-02-03 Tue>
+#+FILETAGS: :tides:gates:
+
+* TODO [#A] First [[https://x.org][link]]   :work:
+:PROPERTIES:
+:Owner: Anna
+:END:
+Some text
+in two lines.
+
+- item
+
+| a | b |
+
+#+begin_src sh
+# not a comment
+
+ls
+#+end_src
+******** Deep
+"""
+
+
+def read_org(text: str) -> ParsedDocument:
+    return read_document(text, "a.org")
+
+
+def test_blocks():
+    document = read_org(TEXT_ORG)
+    assert [(b.kind, b.level, b.heading, b.start_line, b.end_line) for b in document.blocks] == [
+        ("paragraph", 0, "", 1, 3),
+        ("heading", 1, "First link", 5, 5),
+        ("paragraph", 0, "", 9, 10),
+        ("list", 0, "", 12, 12),
+        ("table", 0, "", 14, 14),
+        ("code", 0, "", 16, 20),
+        ("heading", 6, "Deep", 21, 21),
+    ]
+    assert document.hidden == ()
+
+
+def test_settings_and_properties_are_metadata():
+    assert read_org(TEXT_ORG).inferred == {
+        "title": "Harbour notes",
+        "updated_at": "2026-02-03",
+        "tags": ["tides", "gates"],
+        "property": {"owner": ["Anna"]},
+    }
+
+
+def test_properties_do_not_govern():
+    document = read_org(":PROPERTIES:\n:trust_tier: authoritative\n:END:\n#+SCOPE: secret\ntext\n")
+    assert document.declared == {}
+    metadata = resolve("a.org", Authority(default_source="s"), document.declared, document.inferred)
+    assert (metadata.trust_tier, metadata.scope) == ("general", "shared")
+    assert metadata.attributes == (("property.trust_tier", ("authoritative",)),)
+
+
+@pytest.mark.parametrize(
+    ("text", "labelled"),
+    [
+        ("# zebra47", False),
+        ("  # zebra47", False),
+        ("#+BEGIN_COMMENT\nzebra47\n#+END_COMMENT", False),
+        ("text @@comment:zebra47@@ text", False),
+        ("* Plan :noexport:\nzebra47\n** More\nzebra47", True),
+        ("* TODO COMMENT Plan :x:\nzebra47", True),
+    ],
+)
+def test_hidden_facts_are_left_out(text: str, labelled: bool):
+    document = read_org(f"* Top\nThe harbour opens.\n{text}\n* After\nIt closes.\n")
+    assert "zebra47" not in "\n".join(document.lines)
+    assert [part.is_labelled for part in document.hidden] == [labelled]
+    assert document.blocks[-1].text == "It closes."
+    assert "zebra47" in document.hidden[0].text
+
+
+def test_a_block_without_an_end_is_text():
+    document = read_org("#+begin_comment\nshown\n* Heading\n:PROPERTIES:\nshown, too\n")
+    assert "shown" in document.blocks[0].text or "shown" in document.blocks[1].text
+    assert document.hidden == ()
+
+
+# -- Manual pages are read as the words that `man` shows -------------------------------------------
+
+
+def read_man(text: str) -> ParsedDocument:
+    return read_document(text, "a.1")
+
+
+def texts(page: str) -> list[str]:
+    return [block.text for block in read_man(page).blocks]
+
+
+MAN = r"""'\" t
+.\" A comment.
+.TH "LS\-TOOL" "1" "2025\-10\-07" "Tools 9"
+.de Hidden
+.SH "not a section"
+..
+.SH NAME
+ls\-tool \- list \fIdirectory\fR contents
+.SH "SEE ALL"
+.PP
+Sort entries if \fB\-c\fR
+is given \(em else not.
+.TP
+.BR \-a ", " \-\-all
+do not ignore
+.RS
+.nf
+$ ls \-a  \e
+.fi
+.ie n .IP "\*(C`x\*(C'" 4
+.el .IP "no"
+.sp
+after a gap
+"""
+
+
+def test_a_page_with_the_macros_of_man() -> None:
+    document = read_man(MAN)
+    assert document.inferred == {
+        "title": "ls-tool(1) - list directory contents",
+        "updated_at": "2025-10-07",
+    }
+    assert [
+        (block.kind, block.text, block.start_line, block.end_line) for block in document.blocks
+    ] == [
+        ("heading", "NAME", 7, 7),
+        ("paragraph", "ls-tool - list directory contents", 8, 8),
+        ("heading", "SEE ALL", 9, 9),
+        ("paragraph", "Sort entries if -c is given — else not.", 11, 12),
+        ("paragraph", "-a, --all\n    do not ignore", 14, 15),
+        ("code", "$ ls -a  \\", 18, 18),
+        ("paragraph", "x\n    after a gap", 20, 23),
+    ]
+
+
+def test_a_page_with_the_macros_of_mdoc() -> None:
+    page = """.Dd $Mdocdate: November 28 2022 $
+.Dt TOOL 1
+.Os
+.Sh NAME
+.Nm tool
+.Nd open a valve
+.Sh SYNOPSIS
+.Nm
+.Op Fl 46a
+.Op Fl D Oo Ar address : Oc Ns Ar port
+.Ar
+.Sh DESCRIPTION
+.Nm
+reads
+.Dq tool rc
+.Pq see Xr rc 5 .
+.Bl -tag
+.It Fl b Ar value
+Use it.
+.El
+.Bd -literal
+a  b
+.Ed
+"""
+    document = read_man(page)
+    assert document.inferred == {"title": "tool(1) - open a valve", "updated_at": "2022-11-28"}
+    assert texts(page) == [
+        "NAME",
+        "tool - open a valve",
+        "SYNOPSIS",
+        "tool [-46a] [-D [address:]port] file ...",
+        "DESCRIPTION",
+        "tool reads “tool rc” (see rc(5)).",
+        "-b value\n    Use it.",
+        "a  b",
+    ]
+
+
+def test_characters() -> None:
+    assert texts(".TH A 1\n" + r"\(lqa\(rq \[u00E4]\(:o \s-1B\s0\m[red]c\m[]\h'2n'd \\$1") == [
+        "“a” äö Bcd \\$1"
+    ]
+
+
+def test_a_definition_that_does_not_end_hides_no_more_than_the_page() -> None:
+    assert texts(".TH A 1\n.ig\nno\n..\nseen\n.am URL\n. ad l\n. .\nalso") == ["seen also"]
+
+
+def test_another_file_with_such_a_name_is_plain_text() -> None:
+    document = read_man("12:00 start\n.SH no\n")
+    assert document.line_exact
+    assert [block.text for block in document.blocks] == ["12:00 start\n.SH no"]
+
+
+def test_only_sections_of_the_manual_are_suffixes_of_pages() -> None:
+    for name in ("ls.1", "printf.3posix", "Tcl.n"):
+        reader = reader_for(name)
+        assert reader is not None and reader.name == "man", name
+    assert [reader_for(name) for name in ("map.njk", "build.ninja", "read.nfo")] == [None] * 3

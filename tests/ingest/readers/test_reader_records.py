@@ -1,0 +1,778 @@
+"""Readers of records: JSON, notebooks, mail, subtitles, separated and plain text."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from email.message import EmailMessage
+from typing import Any
+
+import pytest
+
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.authority import Authority
+from rolebundle.ingest.chunking import ChunkSettings, chunk_document
+from rolebundle.ingest.metadata import resolve
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import reader_for
+from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.text.decoding import split_lines
+from support.reading import read_all, read_document
+
+# -- Mail: the text that people read, with the lines of the file that encode it --------------------
+
+LONG = (
+    "Die Öffnung des Hafens beginnt um fünf Uhr früh, und niemand weiß, wann sie endet; " * 2
+    + "so ist es."
+)
+
+
+def read(data: bytes) -> ParsedDocument:
+    return read_document(data, "a.eml")
+
+
+def texts(document: ParsedDocument) -> list[str]:
+    return [block.text for block in document.blocks]
+
+
+def message(text: str = "Hello.\n", **headers: str) -> EmailMessage:
+    mail = EmailMessage()
+    for name, value in headers.items():
+        mail[name.replace("_", "-")] = value
+    mail.set_content(text)
+    return mail
+
+
+def test_headers_are_decoded_to_title_date_and_people():
+    mail = message(
+        Subject="Grüße – Öffnungszeiten",
+        Date="Tue, 03 Feb 2026 10:11:12 +0100",
+        From='"Müller, Jörg" <j@example.org>',
+        To="a@b.org, Bé <c@d.org>",
+    )
+    inferred = read(bytes(mail)).inferred
+    assert inferred["title"] == "Grüße – Öffnungszeiten"
+    assert inferred["updated_at"] == "2026-02-03T10:11:12+01:00"
+    assert inferred["from"] == ["Müller, Jörg <j@example.org>"]
+    assert inferred["to"] == ["a@b.org", "Bé <c@d.org>"]
+
+
+def test_a_message_without_a_subject_has_its_first_words_as_title():
+    assert read(b"From: a@b.c\n\nThe gate is shut.\n").inferred["title"] == "The gate is shut."
+
+
+@pytest.mark.parametrize("encoding", ["quoted-printable", "base64", "8bit"])
+@pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1"])
+def test_text_is_decoded_and_its_lines_encode_it(encoding: str, charset: str):
+    mail = EmailMessage()
+    mail["Subject"] = "first answer"
+    mail.set_content(f"first\n\n{LONG}\n\nlast\n", cte=encoding, charset=charset)
+    data = bytes(mail)
+    document = read(data)
+    assert texts(document) == ["first", LONG, "last"]
+    lines = split_lines(data.decode("latin-1"))
+    body = lines.index("") + 2
+    if encoding == "base64":
+        assert {(b.start_line, b.end_line) for b in document.blocks} == {(body, len(lines))}
+    else:
+        assert document.blocks[0].start_line == document.blocks[0].end_line == body
+        assert lines[document.blocks[-1].start_line - 1] == "last"
+        long = document.blocks[1]
+        assert (long.start_line, long.end_line) == (body + 2, len(lines) - 2)
+
+
+def alternative(plain: str, html: str) -> ParsedDocument:
+    mail = message(plain)
+    mail.add_alternative(html, subtype="html")
+    mail.add_attachment(b"x" * 99, maintype="application", subtype="pdf", filename="Übersicht.pdf")
+    return read(bytes(mail))
+
+
+def test_plain_text_is_preferred_and_attachments_are_named():
+    document = alternative("The gate is shut.\n", "<p>The gate is <b>shut</b>.</p>")
+    assert texts(document) == ["The gate is shut.", "- attachment: Übersicht.pdf"]
+    assert document.inferred["attachments"] == ["Übersicht.pdf"]
+    assert document.hidden == ()
+
+
+@pytest.mark.parametrize("stub", ["", "\n \n", "Please use a mail program that shows HTML.\n"])
+def test_html_is_read_if_the_plain_text_is_a_stub(stub: str):
+    page = "<style>.x{display:none}</style><p>The gate of the harbour is shut at dusk.</p>" * 6
+    document = alternative(stub, f"{page}<p class=x>zebra47</p>")
+    assert texts(document)[0] == "The gate of the harbour is shut at dusk."
+    assert "zebra47" not in "".join(texts(document))
+    assert [part.text for part in document.hidden] == ["zebra47"]
+
+
+def test_plain_text_that_the_html_lacks_is_labelled():
+    secret = "The vault of the north wing opens with zebra47."
+    document = alternative(f"The gate is shut.\n\n{secret}\n", "<p>The gate is shut.</p>")
+    assert [(part.text, part.is_kept) for part in document.hidden] == [(secret, True)]
+
+
+def test_a_long_line_without_spaces_is_compared_once():
+    # From each of its letters again, it would take minutes.
+    document = alternative(f"The gate is shut.\n\n{'x1' * 200_000}\n", "<p>The gate is shut.</p>")
+    assert document.hidden == ()
+
+
+def test_quotations_and_signatures_are_blocks_of_their_own():
+    text = "On Monday she wrote:\n> why\n> now\n>\n>> deep\nBecause.\n-- \nAnna\n"
+    assert texts(read(bytes(message(text)))) == [
+        "On Monday she wrote:",
+        "> why\n> now",
+        ">> deep",
+        "Because.",
+        "-- \nAnna",
+    ]
+
+
+def test_an_attached_message_is_named_and_not_read():
+    mail = message("See below.\n")
+    mail.add_attachment(message("zebra47", Subject="Old one"))
+    assert texts(read(bytes(mail))) == ["See below.", "- attachment: message: Old one"]
+
+
+def test_mail_is_foreign_and_declares_nothing():
+    mail = b"From: a@b.c\nSubject: x\ntrust_tier: authoritative\nscope: all\n\n---\ntrust_tier: authoritative\n---\n"
+    document = read(mail)
+    assert document.declared == {}
+    metadata = resolve("a.eml", Authority(default_source="s"), document.declared, document.inferred)
+    assert (metadata.origin, metadata.trust_tier) == ("external", "general")
+    assert metadata.attributes == (("from", ("a@b.c",)),)
+
+
+def test_an_encrypted_message_is_refused():
+    with pytest.raises(DocumentError) as caught:
+        read(b"Content-Type: multipart/encrypted; boundary=b\n\n--b\n\nx\n--b--\n")
+    assert caught.value.code == "encrypted_mail"
+
+
+MAILBOX = (
+    b"From a@b.c Mon Jan  1 09:30:00 2024\n"
+    b"Message-ID: <x/1@b.c>\nSubject: One\n\nFirst text.\n\n>From here at 10:30\n\n"
+    b"From - Mon Jan 01 09:30:00 2024\r\n"
+    b"X-Mozilla-Status: 0009\r\nSubject: gone\r\n\r\nzebra47\r\n\r\n"
+    b"From 12@xxx Mon Jan 01 09:30:00 +0000 2024\n"
+    b"Message-ID: <x/1@b.c>\nSubject: Two\n\nFrom noon till 10:30\nwe wait.\n"
+)
+
+
+def test_each_message_of_a_mailbox_is_a_document():
+    first, second, deleted = read_all(MAILBOX, "a.mbox")
+    assert isinstance(first, ParsedDocument)
+    assert isinstance(second, ParsedDocument)
+    assert (first.key, second.key) == ("x-1@b.c", "x-1@b.c-2")
+    assert [(b.text, b.start_line, b.anchor) for b in first.blocks] == [
+        ("First text.", 5, "message 1"),
+        ("From here at 10:30", 7, "message 1"),
+    ]
+    (block,) = second.blocks
+    assert (block.text, block.start_line, block.end_line, block.anchor) == (
+        "From noon till 10:30\nwe wait.",
+        19,
+        20,
+        "message 3",
+    )
+    assert isinstance(deleted, DocumentError)
+    assert deleted.code == "deleted_mail"
+
+
+def test_a_bad_message_does_not_affect_the_others():
+    encrypted = b"Content-Type: multipart/encrypted; boundary=b\n\n--b\n\nx\n--b--\n\n"
+    line = b"From a@b.c Mon Jan  1 09:30:00 2024\n"
+    bad, good = read_all(line + encrypted + line + b"Subject: x\n\ny\n", "a.mbox")
+    assert isinstance(bad, DocumentError)
+    assert (bad.code, "message 1" in bad.message) == ("encrypted_mail", True)
+    assert isinstance(good, ParsedDocument)
+
+
+def test_a_file_without_messages_is_no_mailbox():
+    with pytest.raises(DocumentError) as caught:
+        read_all(b"just text", "a.mbox")
+    assert caught.value.code == "unreadable_mailbox"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"To: " + b"(<@," * 9_000 + b"\n\nx",
+        b"Subject: " + b"=?a?q?" * 20_000 + b"\n\nx",
+        b"Content-Type: multipart/mixed" + b";" * 400_000 + b"\n\nx",
+        b"".join(b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (i, i) for i in range(250))
+        + b"x\n" * 200_000,
+        b"From a@b.c 09:30\nSubject: x\n\nFrom " + b"00:00" * 100_000 + b"\n",
+    ],
+    ids=["comments", "words", "parameters", "depth", "times"],
+)  # fmt: skip
+def test_a_hostile_message_takes_little_time(data: bytes):
+    with suppress(DocumentError):
+        read_all(data, "a.mbox" if data.startswith(b"From ") else "a.eml")
+
+
+def test_all_of_a_message_in_html_is_its_text():
+    page = (
+        "<header>Top.</header><div id=content>Middle.</div><main>Main.</main>"
+        "<article>Article.</article><footer>Below.</footer>"
+    )
+    document = read(b"Content-Type: text/html\n\n" + page.encode())
+    assert " ".join(texts(document)) == "Top. Middle. Main. Article. Below."
+
+
+def test_html_that_cannot_be_read_does_not_matter_beside_plain_text():
+    nested = "<div>" * 10_000
+    assert texts(alternative("The gate is shut.\n", nested))[0] == "The gate is shut."
+    with pytest.raises(DocumentError) as caught:
+        alternative("", f"{nested}text")
+    assert caught.value.code == "unreadable_html"
+
+
+def test_a_message_without_text_has_its_subject():
+    document = read(
+        b"From: a@b.c\nSubject: The gate =?utf-8?q?=C3=B6ffnet?=\n at five\nTo: x\n\n\n"
+    )
+    (block,) = document.blocks
+    assert block.text == "The gate öffnet at five"
+    assert (block.start_line, block.end_line) == (2, 3)
+
+
+# -- json ------------------------------------------------------------------------------------------
+
+CORPUS = {
+    "version": "1.0",
+    "documents": [
+        {
+            "document_id": "d1",
+            "source_id": "s",
+            "title": "T",
+            "house_key": 1,
+            "chunks": [
+                {
+                    "chunk_id": "c1",
+                    "content": 'first \u2014 "quoted"\nline',
+                    "content_type": "code",
+                    "tags": ["t"],
+                    "applicable_roles": ["r"],
+                },
+                {"chunk_id": "c2", "content": "first", "excluded_roles": ["x"]},
+            ],
+        },
+        {"document_id": "d2", "source_id": "s", "title": "U", "chunks": []},
+    ],
+}
+
+
+def read_json(text, path="a.json"):
+    return read_all(text, path)
+
+
+@pytest.mark.parametrize("indent", [None, 1, 4])
+def test_a_corpus_keeps_its_chunks_and_their_lines(indent):
+    text = json.dumps(CORPUS, indent=indent)
+    first, second = read_json(text)
+    assert first.declared == {"document_id": "d1", "source_id": "s", "title": "T"}
+    assert first.key == "d1"
+    assert "house_key" in first.notes[0]
+    first_chunk, second_chunk = chunk_document("ignored", first, ChunkSettings())
+    assert (
+        first_chunk.chunk_id,
+        first_chunk.content_type,
+        first_chunk.tags,
+        first_chunk.applicable_roles,
+    ) == (
+        "c1",
+        "code",
+        ("t",),
+        ("r",),
+    )
+    assert second_chunk.excluded_roles == ("x",)
+    for chunk in (first_chunk, second_chunk):
+        lines = text.split("\n")[chunk.start_line - 1 : chunk.end_line]
+        assert json.dumps(chunk.content) in "\n".join(lines)
+    assert second.ready == ()
+
+
+def test_the_reference_corpus_is_read(shared):
+    text = (shared / "compat/knowledge-core/corpus-divergence.json").read_text("utf-8")
+    documents = read_json(text)
+    assert len(documents) == 18
+    assert sum(len(d.ready) for d in documents) == 30
+    assert all(not d.notes for d in documents)
+
+
+def test_other_json_is_text():
+    (document,) = read_json('\n{\n "a": [1,\n  2]\n}\n\n')
+    (block,) = document.blocks
+    assert (block.kind, block.start_line, block.end_line) == ("code", 2, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("", 1, "Expecting value"),
+        ('{\n "a": 1,\n "a": 2\n}', 3, "occurs twice"),
+        ('{\n "a": [\n NaN]\n}', 3, "NaN"),
+        ("[1,\n -Infinity]", 2, "Infinity"),
+        ("[\n" + "9" * 5000 + "]", 2, "digits"),
+        ("\n" + "[" * 101 + "]" * 101, 2, "levels"),
+        ("[" * 100_000, 1, "levels"),
+        ('{"a":' * 50_000, 1, "levels"),
+        ('{"a": 1}\n{"a": 2}', 2, "more text"),
+        ('{"a"\n 1}', 2, ""),
+        ('["\x01"]', 1, "control"),
+    ],
+)
+def test_json_that_is_not_strict_is_an_error_with_its_line(text, line, reason):
+    with pytest.raises(DocumentError) as caught:
+        read_json(text)
+    assert caught.value.code == "bad_json"
+    assert f"a.json:{line}:" in caught.value.message
+    assert reason in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"chunk_id": None}, "chunk_id"),
+        ({"content": " "}, "content"),
+        ({"content_type": "poem"}, "excerpt"),
+        ({"tags": "t"}, "tags"),
+        ({"excluded_roles": [1]}, "excluded_roles"),
+    ],
+)
+def test_a_malformed_chunk_is_an_error_with_its_line(change, reason):
+    chunk = {"chunk_id": "c", "content": "x", **change}
+    corpus = {"documents": [{"document_id": "d", "chunks": [chunk]}]}
+    with pytest.raises(DocumentError) as caught:
+        read_json(json.dumps(corpus, indent=1))
+    assert "a.json:6:" in caught.value.message
+    assert reason in caught.value.message
+
+
+def test_surrogates_never_reach_a_chunk():
+    corpus = '{"documents": [{"document_id": "d", "chunks": [{"chunk_id": "c", "content": "a\\ud800\\u0000"}]}]}'
+    (document,) = read_json(corpus)
+    assert document.ready[0].content == "a\ufffd\ufffd"
+
+
+# -- jsonl -----------------------------------------------------------------------------------------
+
+
+def read_jsonl(text):
+    return read_all(text, "a.jsonl")
+
+
+def test_a_line_is_a_document():
+    record = {
+        "_id": 7,
+        "title": "T",
+        "text": "one\nline\n\n \ntwo",
+        "metadata": {"domain": "x", "volume": "A"},
+    }
+    (document,) = read_jsonl("\n" + json.dumps(record) + "\n")
+    assert document.key == "7"
+    assert document.declared == {"document_id": "7", "title": "T", "domain": "x"}
+    assert document.declared_at == 2
+    assert [(b.text, b.start_line, b.end_line) for b in document.blocks] == [
+        ("one\nline", 2, 2),
+        ("two", 2, 2),
+    ]
+    assert "'volume'" in document.notes[0]
+    assert not document.line_exact
+
+
+def test_an_unknown_key_is_noted_once():
+    line = '{"_id": "%s", "text": "x", "metadata": {"volume": "A"}}\n'
+    documents = read_jsonl(line % "a" + line % "b")
+    assert [len(d.notes) for d in documents] == [1, 0]
+
+
+def test_a_record_without_text_is_indexed_by_its_title():
+    (document,) = read_jsonl('{"_id": "a", "title": "Only this", "text": ""}')
+    assert [b.text for b in document.blocks] == ["Only this"]
+
+
+def test_bad_lines_are_reported_and_the_others_are_read():
+    good, *bad, last = read_jsonl(
+        '{"_id": "a", "text": "x"}\n{oops\n[1]\n{"_id": "a", "text": "y"}\n'
+        '{"_id": [], "text": "y"}\n{"_id": "c", "text": 1}\n{"_id": "d", "_id": "e"}\n'
+        '{"_id": "f", "metadata": 3}\n{"_id": "z", "text": "x"}\n'
+    )
+    assert [good.key, last.key] == ["a", "z"]
+    assert all(isinstance(e, DocumentError) and e.code == "bad_json_line" for e in bad)
+    assert "line 2 is not JSON" in bad[0].message
+    assert "line 3 is not a JSON object" in bad[1].message
+    assert "line 4 repeats the _id of line 1" in bad[2].message
+    assert len(bad) == 7
+
+
+def test_a_file_of_bad_lines_gives_a_short_report():
+    results = read_jsonl("x\n" * 1000)
+    assert len(results) == 21
+    assert "980 more lines" in results[-1].message
+
+
+def test_unicode_separators_do_not_end_a_line():
+    (document,) = read_jsonl('{"_id": "a", "text": "x\u2028y"}\n')
+    assert document.blocks[0].text == "x\u2028y"
+
+
+def read_bytes(data):
+    return list(reader_for("a.jsonl").read(data, "a.jsonl", ReaderOptions()))
+
+
+def test_a_line_that_is_not_utf8_does_not_change_the_others():
+    lines = [
+        '{"text": "Füße"}'.encode(),
+        b'{"text": "\xff"}',
+        b"\xfe\x00\xff",
+        '{"text": "日"}'.encode(),
+    ]
+    first, *bad, last = read_bytes(b"\n".join(lines))
+    assert [first.blocks[0].text, last.blocks[0].text] == ["Füße", "日"]
+    assert [error.message for error in bad] == [
+        "a.jsonl: line 2 is not JSON",
+        "a.jsonl: line 3 is not JSON",
+    ]
+
+
+def test_a_nul_concerns_its_record_only():
+    nul, *bad, last = read_bytes(b'{"text": "a\x00b"}\n' + bytes(9000) + b'\n{"text": "c"}\n')
+    assert (nul.blocks[0].text, last.blocks[0].text, len(bad)) == ("a\ufffdb", "c", 1)
+
+
+def test_a_western_file_is_read_as_a_whole():
+    (document,) = read_bytes('{"text": "Füße"}\n'.encode("cp1252"))
+    assert document.blocks[0].text == "Füße"
+
+
+@pytest.mark.parametrize("data", [bytes(range(256)) * 9, b"\xff\xfd\x01" * 99, bytes(99)])
+def test_a_file_without_any_record_is_refused(data):
+    with pytest.raises(DocumentError) as caught:
+        read_bytes(data)
+    assert caught.value.code in ("binary", "undecodable")
+
+
+def test_the_number_of_an_export_is_no_document_id():
+    for key, declared in {"_id": "7", "id": None}.items():
+        (document,) = read_bytes(f'{{"{key}": 7, "text": "x"}}'.encode())
+        assert document.key == "7"
+        assert document.declared.get("document_id") == declared
+
+
+# -- Notebooks: cells with their lines, no outputs -------------------------------------------------
+
+CELLS: list[dict[str, Any]] = [
+    {"cell_type": "markdown", "metadata": {}, "source": ["# Harbour *study*\n", "\n", "Tides."]},
+    {
+        "cell_type": "code",
+        "execution_count": 1,
+        "metadata": {},
+        "outputs": [{"output_type": "stream", "text": ["import os\n", "zebra47"]}],
+        "source": ["import os\n", "\n", "os.getcwd()"],
+    },
+    {"cell_type": "code", "metadata": {}, "outputs": [], "source": []},
+    {"cell_type": "raw", "metadata": {}, "source": "raw text"},
+]
+
+
+def notebook(cells: list[dict[str, Any]], **more: Any) -> str:
+    metadata = {"kernelspec": {"language": "python", "name": "python3"}}
+    return json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4, **more}, indent=1)
+
+
+def read_ipynb(text: str) -> ParsedDocument:
+    return read_document(text, "a.ipynb")
+
+
+def test_cells_are_blocks_with_their_lines_and_number():
+    text = notebook(CELLS)
+    document = read_ipynb(text)
+    lines = text.split("\n")
+    assert [(b.kind, b.anchor, b.text) for b in document.blocks] == [
+        ("heading", "cell 1", "# Harbour *study*"),
+        ("paragraph", "cell 1", "Tides."),
+        ("code", "cell 2", "import os\n\nos.getcwd()"),
+        ("paragraph", "cell 4", "raw text"),
+    ]
+    for block in document.blocks:
+        cited = lines[block.start_line - 1 : block.end_line]
+        if block.aligned:
+            assert [
+                json.loads(line.rstrip(",")).rstrip("\n") for line in cited
+            ] == block.text.split("\n")
+        else:
+            assert json.dumps(block.text) in cited[0]
+    assert document.inferred == {
+        "title": "Harbour study",
+        "programming_language": "python",
+    }
+
+
+def test_a_passage_is_in_one_cell_and_below_the_headings_of_others():
+    chunks = chunk_document("d", read_ipynb(notebook(CELLS)), ChunkSettings())
+    assert [(c.anchor, c.headings) for c in chunks] == [
+        ("cell 1", ("Harbour study",)),
+        ("cell 2", ("Harbour study",)),
+        ("cell 4", ("Harbour study",)),
+    ]
+
+
+def test_outputs_are_not_read():
+    assert "zebra47" not in repr(read_ipynb(notebook(CELLS)).blocks)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"jupyter": {"source_hidden": True}},
+        {"tags": ["hide-input"]},
+        {"tags": ["x", "remove-cell"]},
+        {"hide_input": True},
+        {"hidden": True},
+    ],
+)
+@pytest.mark.parametrize("kind", ["code", "markdown"])
+def test_cells_that_are_not_shown_are_labelled(metadata: dict[str, Any], kind: str):
+    document = read_ipynb(
+        notebook([{"cell_type": kind, "metadata": metadata, "source": ["zebra47"]}])
+    )
+    assert [(part.text, part.is_kept, part.is_labelled) for part in document.hidden] == [
+        ("zebra47", True, True)
+    ]
+
+
+def test_comments_in_markdown_cells_are_left_out():
+    cells = [{"cell_type": "markdown", "metadata": {}, "source": ["a <!-- zebra47 --> b"]}]
+    document = read_ipynb(notebook(cells))
+    assert "zebra47" not in repr(document.blocks)
+    assert "zebra47" in repr(document.hidden)
+
+
+def test_numbers_that_are_not_json_are_accepted_in_outputs():
+    text = notebook(CELLS).replace('"execution_count": 1', '"execution_count": NaN')
+    assert [block.text for block in read_ipynb(text).blocks][-1] == "raw text"
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"cells": ', "[" * 100_000])
+def test_what_is_no_notebook_is_refused(text: str):
+    with pytest.raises(DocumentError) as caught:
+        read_ipynb(text)
+    assert caught.value.code == "unreadable_notebook"
+
+
+# -- separated -------------------------------------------------------------------------------------
+
+TEXT = """\
+before
+
+=== First Case
+---
+tags: [a]
+---
+# Inside
+
+text
+=== First case
+more
+===
+=== Last
+"""
+
+
+def read_separated(text, separator="==="):
+    return read_all(text, "cases.txt", "separated", separator)
+
+
+def test_each_part_is_a_document_with_the_lines_of_the_whole_file():
+    documents = read_separated(TEXT)
+    assert [(d.key, d.inferred.get("title")) for d in documents] == [
+        ("0", None),
+        ("first-case", "First Case"),
+        ("first-case-2", "First case"),
+        ("last", "Last"),
+    ]
+    assert documents[1].declared == {"tags": ["a"]}
+    assert documents[1].declared_at == 5
+    assert [(b.kind, b.start_line, b.end_line) for b in documents[1].blocks] == [
+        ("heading", 7, 7),
+        ("paragraph", 9, 9),
+    ]
+    assert [(b.text, b.start_line) for b in documents[2].blocks] == [("more", 11)]
+
+
+def test_blank_text_before_the_first_separator_is_not_a_document():
+    assert [d.key for d in read_separated("\n\n=== A\nx\n")] == ["a"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=== First case ===\nbody one\n===\n=== Second: case ===\nbody two\n===\n",
+        "===\nFirst case\n===\nbody one\n\n===\nSecond: case\n===\nbody two\n",
+        "=====\n=== First case\n=====\nbody one\n=====\n=== Second: case =====\n\nbody two\n",
+        "First case\nbody one\n===\nSecond: case\n\nbody two",
+        "======\nFirst case\n\nbody one\n=====\nSecond: case\nbody two\n===\n",
+    ],
+)
+def test_title_and_text_of_a_document_stay_together(text):
+    documents = read_separated(text)
+    assert [d.inferred["title"] for d in documents] == ["First case", "Second: case"]
+    for document, body in zip(documents, ("body one", "body two"), strict=True):
+        block = document.blocks[-1]
+        assert body in block.text
+        assert document.lines[block.end_line - 1] == body
+
+
+def test_a_record_of_one_line_is_no_title():
+    assert [d.blocks[0].text for d in read_separated("yes\n===\nno\n===\nperhaps\n")] == [
+        "yes",
+        "no",
+        "perhaps",
+    ]
+
+
+def test_no_separator_is_an_error():
+    with pytest.raises(DocumentError) as caught:
+        read_separated("x", "")
+    assert caught.value.code == "no_separator"
+
+
+def test_bad_front_matter_in_one_part_does_not_affect_the_others():
+    good, bad, last = read_separated("=== A\nx\n=== B\n---\nscope: 1\nscope: 2\n---\n=== C\ny\n")
+    assert isinstance(bad, DocumentError)
+    assert bad.code == "bad_front_matter"
+    assert "cases.txt:6" in bad.message
+    assert [d.key for d in (good, last)] == ["a", "c"]
+
+
+# -- Subtitles: speech in paragraphs, with the time at which they begin ----------------------------
+
+VTT = """\
+WEBVTT - Harbour meeting
+
+NOTE zebra47
+
+STYLE
+::cue { color: red }
+
+REGION
+id:x
+
+first
+00:01.000 --> 00:04.000 align:start
+<v Anna Berg>We open at <b>dawn</b>,
+
+00:00:05.000 --> 00:07.000
+<v Anna Berg>and close at dusk.
+
+01:02:05.000 --> 01:02:07.000
+<v.loud Ben>Who has the <00:01:06.000>keys &amp; maps?
+"""
+
+
+def test_vtt_is_speech_with_speakers():
+    document = read_document(VTT, "a.vtt")
+    (block,) = document.blocks
+    assert (
+        block.text
+        == "Anna Berg: We open at dawn, and close at dusk.\nBen: Who has the keys & maps?"
+    )
+    assert (block.start_line, block.end_line, block.anchor) == (13, 19, "00:00:01")
+    assert document.inferred == {"title": "Harbour meeting"}
+
+
+def test_notes_and_styles_are_not_speech():
+    document = read_document(VTT, "a.vtt")
+    assert [part.text for part in document.hidden] == ["zebra47"]
+    assert not any(word in document.blocks[0].text for word in ("zebra47", "color", "id:x"))
+
+
+def test_srt_without_blank_lines_and_with_windows_ends():
+    text = (
+        "\ufeff1\r\n00:00:01,000 --> 00:00:04,000\r\nHello\r\n<i>there</i> {\\an8}\r\n"
+        "2\r\n00:59:59,100 --> 01:02:04,000\r\nANNA: It was\r\n1984\r\n"
+    )
+    (block,) = read_document(text, "a.srt").blocks
+    assert block.text == "Hello there\nANNA: It was 1984"
+    assert (block.start_line, block.end_line) == (3, 8)
+
+
+def test_paragraphs_have_about_1000_characters_and_their_time():
+    cues = "".join(
+        f"{n}\n00:{n // 60:02}:{n % 60:02},000 --> 00:00:00,000\n{'word ' * 9}{n}\n\n"
+        for n in range(60)
+    )
+    blocks = read_document(cues, "a.srt").blocks
+    assert len(blocks) == 3
+    assert all(len(block.text) <= 1000 for block in blocks)
+    assert [block.anchor for block in blocks] == ["00:00:00", "00:00:21", "00:00:41"]
+
+
+def test_a_repeated_line_is_read_once():
+    text = "WEBVTT\n\n00:01.000 --> 00:02.000\nhello\n\n00:02.000 --> 00:03.000\nhello\nworld\n"
+    assert [block.text for block in read_document(text, "a.vtt").blocks] == ["hello world"]
+
+
+# -- text ------------------------------------------------------------------------------------------
+
+
+def read_text(text, path):
+    return read_all(text, path, "text")[0]
+
+
+def shape(document):
+    return [(b.kind, b.level, b.heading, b.start_line, b.end_line) for b in document.blocks]
+
+
+def test_paragraphs_are_separated_by_blank_lines():
+    document = read_text("one\ntwo\n \t\n\nthree\n", "a.txt")
+    assert shape(document) == [("paragraph", 0, "", 1, 2), ("paragraph", 0, "", 5, 5)]
+    assert "title" not in document.inferred
+
+
+def test_front_matter_is_read():
+    document = read_text("---\ntitle: T\n---\ntext", "a.txt")
+    assert document.declared == {"title": "T"}
+    assert shape(document) == [("paragraph", 0, "", 4, 4)]
+
+
+def test_pod_has_headings_and_verbatim_paragraphs():
+    document = read_text(
+        "=head1 B<The> C<< name >>\n\ntext\n\n    code\n    more\n\n=head2 Sub\n", "a.pod"
+    )
+    assert shape(document) == [
+        ("heading", 1, "The name", 1, 1),
+        ("paragraph", 0, "", 3, 3),
+        ("code", 0, "", 5, 6),
+        ("heading", 2, "Sub", 8, 8),
+    ]
+
+
+def test_asciidoc_has_headings():
+    document = read_text("= Title\ntext\n== Sub\nmore", "a.adoc")
+    assert document.inferred == {"title": "Title"}
+    assert shape(document) == [
+        ("heading", 1, "Title", 1, 1),
+        ("paragraph", 0, "", 2, 2),
+        ("heading", 2, "Sub", 3, 3),
+        ("paragraph", 0, "", 4, 4),
+    ]
+
+
+@pytest.mark.parametrize("fence", ["----", "....", "////", "```asciidoc"])
+def test_asciidoc_in_a_block_of_asciidoc_has_no_headings(fence):
+    document = read_text(
+        f"= Title\n\n{fence}\n= Example\n\n== Part\n{fence[:4].strip('a')}\n\n== Sub\n", "a.adoc"
+    )
+    assert [b.heading for b in document.blocks if b.heading] == ["Title", "Sub"]
+
+
+def test_asciidoc_after_a_fence_that_does_not_end_has_headings():
+    document = read_text("= Title\n\n----\n\n== Sub\n", "a.adoc")
+    assert [b.heading for b in document.blocks if b.heading] == ["Title", "Sub"]
+
+
+def test_a_form_feed_does_not_end_a_line():
+    document = read_text("one\ftwo\n\nthree\u2028four\n", "a.txt")
+    assert [(b.start_line, b.end_line) for b in document.blocks] == [(1, 1), (3, 3)]

@@ -1,0 +1,706 @@
+"""What an answer says: passages, warnings, fallback, postures, missing words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.admin import Admin
+from rolebundle.admin.records import set_policy
+from rolebundle.contracts.bundle import BundleWarning, Fallback, RetrievalBundle, SelectedChunk
+from rolebundle.contracts.codes import Limitation
+from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.terms import (
+    ACTIONS,
+    FALLBACK_ACTIONS,
+    FALLBACK_STATES,
+    TrustTier,
+    WarningCode,
+)
+from rolebundle.engine import Engine
+from rolebundle.interfaces.render import text
+from rolebundle.retrieval.bundle import selected_chunk
+from rolebundle.retrieval.candidate import Candidate, SemanticReport
+from rolebundle.retrieval.evidence import Evidence, Support
+from rolebundle.retrieval.passage_text import limited_use, packet, part_of, passage_heading
+from rolebundle.retrieval.warnings import (
+    decide_fallback,
+    fallback_of,
+    freshness_posture,
+    trust_posture,
+    warnings_for,
+)
+from rolebundle.storage.documents import StoredDocument
+from rolebundle.storage.quarantine import Scanned
+from support.corpora import ask, build, built, chunk, document, overlay, resolved
+from support.values import (
+    CORPUS,
+    answer_passage,
+    candidate,
+    evidence,
+    passage,
+    ranked,
+    rejected,
+    retrieval,
+)
+
+# -- The fallback: what the caller should do with an answer ----------------------------------------
+
+ROLE = overlay()
+
+
+def decided(
+    *warned: WarningCode,
+    selected: list[SelectedChunk] | None = None,
+    not_selected: list[Candidate] | None = None,
+    role: Overlay | None = ROLE,
+    degraded: str = "",
+    chunks: int = 9,
+) -> Fallback:
+    request = resolved(role)
+    return decide_fallback(
+        [answer_passage()] if selected is None else selected,
+        [BundleWarning(code=code, message="m") for code in warned],
+        request,
+        retrieval(
+            request,
+            filtered=not_selected or [],
+            corpus=CORPUS.model_copy(update={"chunks": chunks}),
+            semantic=SemanticReport(degraded),
+        ),
+    )
+
+
+def fallback(*warned: WarningCode, **fields: Any) -> tuple[str, str, str]:
+    found = decided(*warned, **fields)
+    return found.state, found.action, found.message
+
+
+class TestFallback:
+    @pytest.mark.parametrize(
+        ("warned", "role", "state", "action"),
+        [
+            ((), ROLE, "healthy", "continue"),
+            ((), None, "no_overlay", "continue"),
+            (("NO_HIGH_TRUST_MATCH",), ROLE, "no_strong_match", "degrade"),
+            (("STALE_DOMINANT",), ROLE, "stale_dominant", "warn"),
+            (("FORBIDDEN_SOURCE_HIT",), ROLE, "forbidden_hit", "continue"),
+            (("CONFLICTING_EVIDENCE",), ROLE, "conflicting", "warn"),
+        ],
+    )
+    def test_each_state(
+        self, warned: tuple[WarningCode, ...], role: Overlay | None, state: str, action: str
+    ) -> None:
+        assert fallback(*warned, role=role)[:2] == (state, action)
+
+    @pytest.mark.parametrize(
+        ("warned", "role", "state"),
+        [
+            ((), ROLE, "healthy"),
+            ((), None, "no_overlay"),
+            (("FORBIDDEN_SOURCE_HIT",), ROLE, "forbidden_hit"),
+        ],
+    )
+    def test_a_degraded_lane_turns_continue_into_degrade(
+        self, warned: tuple[WarningCode, ...], role: Overlay | None, state: str
+    ) -> None:
+        assert fallback(*warned, role=role, degraded="why")[:2] == (state, "degrade")
+
+    @given(
+        st.lists(
+            st.builds(
+                Limitation,
+                st.none() | st.sampled_from(FALLBACK_STATES[:-1]),
+                st.sampled_from(FALLBACK_ACTIONS),
+                st.sampled_from(["", "why"]),
+            ),
+            max_size=6,
+        )
+    )
+    def test_no_state_hides_another_one(self, findings: list[Limitation]) -> None:
+        found = fallback_of(findings)
+        named = {finding.state for finding in findings} - {None}
+        assert set(found.states) == (named or {"healthy"})
+        assert found.states == sorted(found.states, key=FALLBACK_STATES.index)
+        assert found.state == found.states[0]
+        strictness = [FALLBACK_ACTIONS.index(finding.action) for finding in findings]
+        assert FALLBACK_ACTIONS.index(found.action) == max(strictness, default=0)
+        told = [
+            finding
+            for finding in findings
+            if finding.action != "continue" or found.action == "continue"
+        ]
+        assert found.message.count("why") == sum(finding.sentence == "why" for finding in told)
+
+    def test_an_empty_answer_blocks_with_a_reason(self) -> None:
+        state, action, message = fallback(
+            selected=[],
+            not_selected=[
+                rejected(code) for code in ("forbidden_source", "stale", "forbidden_source")
+            ],
+        )
+        assert (state, action) == ("no_strong_match", "block")
+        assert message == (
+            "the policy of the role reviewer rejected everything relevant "
+            "(candidates rejected: 2 forbidden_source, 1 stale; for one: so); "
+            "read the notes of the rejected"
+        )
+
+    def test_nothing_found_is_reported(self) -> None:
+        assert "nothing in the corpus" in fallback(selected=[])[2]
+
+    def test_an_incomplete_search_is_reported(self) -> None:
+        assert fallback(selected=[], degraded="why", role=None)[:2] == ("no_strong_match", "block")
+
+
+class TestNoDocuments:
+    """Why there is no document to search: what is true, without what is hidden."""
+
+    @pytest.mark.parametrize("documents", [[], [document("salary", ["the plan"], scope="hr")]])
+    def test_under_a_policy_it_does_not_say_whether_there_are_others(
+        self, tmp_path: Path, documents: list[StoredDocument]
+    ) -> None:
+        db = build(tmp_path, documents)
+        with Admin(db) as admin:
+            policy = {"ada": {"scopes": ["engineering"], "access_level": "internal"}}
+            set_policy(admin.workspace, json.dumps(policy), "json")
+        assert self.reason(db, "ada") == (
+            "this agent sees no document here: ask the owner of the corpus"
+        )
+
+    def test_only_quarantined_documents(self, tmp_path: Path) -> None:
+        plain = document("plan", ["the plan"])
+        scanned = Scanned("quarantine", "hash", '["secret"]', "[]", "")
+        db = build(tmp_path, [StoredDocument(plain.metadata, plain.chunks, scanned)])
+        assert self.reason(db) == (
+            "1 document in quarantine and no other: see `rolebundle corpus quarantine list`"
+        )
+
+    @staticmethod
+    def reason(db: Path, agent: str | None = None) -> str:
+        with Engine(db) as engine:
+            bundle = engine.retrieve(RetrievalRequest(task="plan", agent=agent, lexical_only=True))
+        assert bundle.fallback is not None
+        return bundle.fallback.message.split("; ")[0]
+
+
+# -- The warnings of an answer, each with its rule and its message ---------------------------------
+
+ROLE_WARNINGS = overlay(vocabulary={"preferred_terms": ["rotation"]})
+OWN = "boost:domain(security×2)"
+SOUND = [answer_passage(hits=(OWN,)), answer_passage("preferred", hits=(OWN,))]
+
+
+def codes(
+    selected: Sequence[SelectedChunk],
+    counts: dict[Any, int] | None = None,
+    role: Overlay | None = None,
+    passages: Sequence[Passage] = (),
+    task: str = "token rotation",
+    candidate_sources: Sequence[str] = ("w", "v"),
+    **fields: Any,
+) -> dict[str, str]:
+    """Code → message of each warning about an answer with these passages.
+
+    Args:
+        selected: the passages, as the answer shows them.
+        counts: rejection code → number of candidates.
+        role: the overlay.
+        passages: those of the answer, as they are in the corpus.
+        task: of the request.
+        candidate_sources: the sources of all candidates.
+        fields: of the retrieval.
+    """
+    request = resolved(role, task=task)
+    found = warnings_for(
+        selected,
+        request,
+        retrieval(
+            request,
+            [*map(ranked, passages)],
+            evidence=evidence({passage.rowid: {0, 1} for passage in passages}),
+            candidates=[
+                *(candidate(passage(source_id=source)) for source in candidate_sources),
+                *(rejected(code) for code, count in (counts or {}).items() for _ in range(count)),
+            ],
+            **fields,
+        ),
+    )
+    assert len({warning.code for warning in found}) == len(found)
+    return {warning.code: warning.message or "" for warning in found}
+
+
+class TestWarnings:
+    def test_a_sound_answer_has_none(self) -> None:
+        assert codes(SOUND, role=ROLE_WARNINGS) == {}
+
+    @pytest.mark.parametrize("selected", [[], [answer_passage("general", hits=(OWN,))]])
+    def test_no_high_trust_match(self, selected: list[SelectedChunk]) -> None:
+        assert [*codes(selected, role=ROLE_WARNINGS)] == ["NO_HIGH_TRUST_MATCH"]
+
+    def test_only_shared_corpus_if_no_passage_is_role_specific(self) -> None:
+        # A trust tier and an age speak for every role alike.
+        general = ("boost:trust-tier(authoritative×2)", "penalty:stale(9d > 1d)")
+        assert [*codes([answer_passage(hits=general)], role=ROLE_WARNINGS)] == [
+            "ONLY_SHARED_CORPUS"
+        ]
+
+    @pytest.mark.parametrize(
+        ("rejected", "message"),
+        [
+            ({"taint_blocked": 2}, "not trusted enough for the action: 2"),
+            (
+                {"requires_approval": 3},
+                "usable for the action only with an approval: 3",
+            ),
+        ],
+    )
+    def test_action_restricted(self, rejected: dict[Any, int], message: str) -> None:
+        assert codes(SOUND, rejected, role=ROLE_WARNINGS) == {"ACTION_RESTRICTED": message}
+
+    def test_stale_dominant_over_a_half(self) -> None:
+        stale = answer_passage(status="stale", hits=(OWN,), updated_at="2020-01-01T00:00:00Z")
+        undeclared = answer_passage(status="stale", hits=(OWN,))
+        assert "STALE_DOMINANT" not in codes([undeclared] * 3, role=ROLE_WARNINGS)
+        assert "STALE_DOMINANT" not in codes([*SOUND, stale, stale], role=ROLE_WARNINGS)
+        found = codes([*SOUND, stale, stale, stale], role=ROLE_WARNINGS)
+        assert found["STALE_DOMINANT"] == "stale passages: 3 of 5"
+
+    @pytest.mark.parametrize(
+        ("task", "is_warned"),
+        [
+            ("Who were the members in 2017?", False),
+            ("What was decided in 2018 and in March 2019?", False),
+            ("Who were the members on 2018-03-01?", False),
+            ("Who were the members in 2019?", True),
+            ("Who are the members?", True),
+            ("Who was a member since 2017?", True),
+            ("Compare 2017 with 2026", True),
+            ("Does ISO 9001:2015 hold?", True),
+        ],
+    )
+    def test_what_is_of_the_past_that_the_task_names_is_not_too_old(
+        self, task: str, *, is_warned: bool
+    ) -> None:
+        old = answer_passage(status="stale", hits=(OWN,), updated_at="2018-05-01T00:00:00Z")
+        assert ("STALE_DOMINANT" in codes([old], role=ROLE_WARNINGS, task=task)) is is_warned
+
+    def test_forbidden_source_hit(self) -> None:
+        assert codes(SOUND, {"forbidden_source": 2}, role=ROLE_WARNINGS) == {}
+        hits = [candidate(passage(source_id=source)) for source in ("w", "v", "w")]
+        assert codes(SOUND, role=ROLE_WARNINGS, forbidden_hits=hits) == {
+            "FORBIDDEN_SOURCE_HIT": "3 passages of forbidden sources would have been selected: v, w"
+        }
+
+    def test_at_most_five_conflicts_and_the_number_of_the_others(self) -> None:
+        others = [passage(f"b{n}", contradicts=("doc-a",)) for n in range(7)]
+        message = codes(SOUND, passages=[passage("a"), *others], role=ROLE_WARNINGS)[
+            "CONFLICTING_EVIDENCE"
+        ]
+        assert message.startswith("a and b0 disagree, as one of their documents declares; ")
+        assert message.count("a and b") == 5
+        assert message.endswith("; so do 2 further pairs of documents")
+
+    def test_an_ignored_claim_is_reported_once(self) -> None:
+        old = passage("a", document_id="d", ignored_claims=("mail", "note"))
+        assert codes(SOUND, role=ROLE_WARNINGS, passages=[old, old, passage("b")]) == {
+            "SUPERSEDE_IGNORED": "mail claims to supersede d, but may not; "
+            "note claims to supersede d, but may not"
+        }
+
+    def test_semantic_lane_degraded_with_its_reason(self) -> None:
+        assert codes(SOUND, role=ROLE_WARNINGS, semantic=SemanticReport("no model")) == {
+            "SEMANTIC_LANE_DEGRADED": "no model"
+        }
+
+    def test_index_stale_with_the_number_of_missing_vectors(self) -> None:
+        assert codes(SOUND, role=ROLE_WARNINGS, semantic=SemanticReport(waiting=7))[
+            "INDEX_STALE"
+        ].startswith("7 chunks")
+
+
+class TestWeakEvidence:
+    def caution(self, of_evidence: Evidence, **fields: Any) -> str:
+        """The message of the warning, which comes first and is a part of the fallback's."""
+        request = resolved(ROLE_WARNINGS, task=" ".join(f"word{n}" for n in range(9)), **fields)
+        answer = retrieval(
+            request,
+            [ranked(passage(rowid=1, trust_tier="authoritative"))],
+            evidence=of_evidence,
+        )
+        warnings = warnings_for([answer_passage()], request, answer)
+        if "WEAK_EVIDENCE" not in {warning.code for warning in warnings}:
+            return ""
+        assert warnings[0].code == "WEAK_EVIDENCE"
+        message = warnings[0].message or ""
+        fallback = decide_fallback([answer_passage()], warnings, request, answer)
+        assert message in fallback.message
+        assert fallback.action == "warn"
+        return message
+
+    def test_it_says_how_many_words_the_best_passage_has(self) -> None:
+        thin = evidence({1: {0}}, frequencies=(1,) * 9, chunks=999)
+        assert "1 of the task's 9 words" in self.caution(thin)
+
+
+# -- What an answer shows of a selected passage ----------------------------------------------------
+
+NO_SUPPORT = Support(0, 2, 0.0, None)
+"""What a passage has of a task of two words if it has none of them."""
+
+
+class TestSelectedChunk:
+    def test_the_fields_of_a_passage(self) -> None:
+        candidate = ranked(
+            passage(
+                "c",
+                "the text",
+                document_id="d",
+                source_id="w",
+                source_kind="export",
+                title="Title",
+                uri="file:a",
+                path="dir/a.pdf",
+                start_line=3,
+                end_line=9,
+                page=4,
+                anchor="p. 4",
+                headings=("H1", "H2"),
+                tags=("t",),
+                updated_at="2026-10-01T00:00:00Z",
+            ),
+            0.123456789,
+            lanes=("lexical", "semantic"),
+            lexical=0.4,
+            semantic=0.6,
+            bm25=2.0,
+            cosine=0.5,
+            freshness="fresh",
+            metadata_hits=("boost:domain(x×2)",),
+            vocabulary_hits=("vocab:boost(threat)",),
+            diversity_penalty=0.15,
+        )
+        rowid = candidate.passage.rowid
+        support = evidence({rowid: {0}}, cosines={rowid: 0.5}).support(rowid)
+        chosen = selected_chunk(1, candidate, resolved(ROLE), support)
+        assert (chosen.rank, chosen.chunk_id, chosen.document_id) == (1, "c", "d")
+        assert (chosen.source_id, chosen.source_type) == ("w", "export")
+        assert chosen.headings == ["H1", "H2"]
+        assert chosen.content == "the text"
+        assert chosen.lanes == ["lexical", "semantic"]
+        assert chosen.scores.final == 0.123457  # rounded to six places
+        assert chosen.scores.diversity_penalty == 0.15
+        assert chosen.raw is not None
+        assert (chosen.raw.bm25, chosen.raw.cosine) == (2.0, 0.5)
+        assert (chosen.raw.matched_words, chosen.raw.coverage) == (1, 0.5)
+        assert chosen.raw.closeness == 0.75
+        assert chosen.overlay_hits == ["boost:domain(x×2)", "vocab:boost(threat)"]
+        assert chosen.citation.locator == "dir/a.pdf:3-9"
+        assert chosen.citation.reference == "Title [w], p. 4"
+        assert chosen.metadata.freshness.max_age_days == 365
+        assert chosen.reasons_selected == [
+            "has 1 of the task's 2 words",
+            "close in meaning: cosine 0.50, closeness 0.75",
+            "general trust, fresh",
+            "policy: boost:domain(x×2)",
+            "role vocabulary: vocab:boost(threat)",
+            "source diversity −0.15",
+        ]
+
+    def test_a_passage_found_only_by_the_roles_words_has_that_reason(self) -> None:
+        candidate = ranked(passage(), bm25=0.0, bm25_expansion=3.0, lexical=0.0)
+        chosen = selected_chunk(1, candidate, resolved(ROLE), NO_SUPPORT)
+        assert chosen.reasons_selected[0] == "has the role's words"
+
+    def test_the_maximum_age_is_that_of_the_overlay_if_it_has_one(self) -> None:
+        role = overlay(retrieval_policy={"freshness_max_age_days": 30.0})
+        chosen = selected_chunk(1, ranked(), resolved(role), NO_SUPPORT)
+        assert chosen.metadata.freshness.max_age_days == 30
+
+
+# -- Words of the task: those that no passage has, exact ones, misspelled ones, and other wordings
+
+TEXTS = [f"configure the server with a file number{n}" for n in range(8)]
+SERVER = document("d", TEXTS)
+
+
+def answer(folder: Path, task: str, *documents: StoredDocument, **fields: Any) -> RetrievalBundle:
+    with built(folder, documents or (SERVER,)) as corpus:
+        return ask(corpus, fields.pop("role", None), task=task, lexical_only=True, **fields)
+
+
+def messages(bundle: RetrievalBundle) -> dict[str, str]:
+    return {warning.code: warning.message or "" for warning in bundle.warnings}
+
+
+class TestMissing:
+    @pytest.mark.parametrize(
+        ("task", "missing"),
+        [
+            ("configure the server", []),
+            ("configure kubernetes autoscaling for the server", ["kubernetes", "autoscaling"]),
+            ("Where do I configure Zorblax for the server?", ["Zorblax"]),
+            ("configure the server E4711", ["E4711"]),
+            # Whether an ordinary word is missing says little.
+            ("configure many servers for a long time", []),
+        ],
+    )
+    def test_words_that_no_passage_has_are_named(
+        self, tmp_path: Path, task: str, missing: list[str]
+    ) -> None:
+        bundle = answer(tmp_path, task, limit=2)
+        message = messages(bundle).get("WORDS_MISSING", "")
+        assert bool(message) == bool(missing)
+        assert all(word in message for word in missing)
+        assert message in text(bundle, 500)
+
+
+class TestExact:
+    """What is quoted, numbers and identifiers can only be meant exactly."""
+
+    OFTEN = document("often", [f"restart the pump after an alarm{' again' * n}" for n in range(6)])
+    OTHERS = document("others", [f"the weather is slow to start, day{n}" for n in range(90)])
+
+    @pytest.mark.parametrize(
+        ("word", "content"),
+        [
+            ("6260", "the fault 6260 is of the valve"),
+            ("E_OVERHEAT", "E_OVERHEAT"),
+            ("pumpControl", "pumpControl is a class"),
+            ("src/pump.py", "see src/pump.py"),
+            ('"slow start"', "a slow start"),
+        ],
+    )
+    @pytest.mark.parametrize("has_role", [False, True])
+    def test_a_rare_one_is_in_the_first_three_passages(
+        self, tmp_path: Path, word: str, content: str, has_role: bool
+    ) -> None:
+        role = overlay(source_policy={"document_type_boosts": {"manual": 0.01}})
+        far = "words about other things " * 30
+        rare = document("rare", [f"{content} {far}"], document_type="manual")
+        task = f"restart the pump after an alarm {word}"
+        documents = (self.OFTEN, self.OTHERS, rare)
+        bundle = answer(tmp_path, task, *documents, role=role if has_role else None)
+        first = [passage.document_id for passage in bundle.selected[:3]]
+        assert first == ["often", "often", "rare"]
+        assert "WORDS_MISSING" not in messages(bundle)
+
+    @pytest.mark.parametrize("word", ["6261", "E_COLD", "pumpState", '"slow stop"'])
+    def test_one_that_no_passage_has_is_named(self, tmp_path: Path, word: str) -> None:
+        bundle = answer(tmp_path, f"restart the pump {word}", self.OFTEN)
+        assert word.strip('"') in messages(bundle)["WORDS_MISSING"]
+
+
+class TestMisspelled:
+    def test_a_word_is_searched_as_a_known_one_too_and_the_answer_says_so(
+        self, tmp_path: Path
+    ) -> None:
+        bundle = answer(tmp_path, "konfigure servar", limit=1)
+        assert bundle.selected
+        found = messages(bundle)
+        assert "server for servar" in found["WORDS_CORRECTED"]
+        assert "WORDS_MISSING" not in found or "servar" not in found["WORDS_MISSING"]
+
+    @pytest.mark.parametrize("word", ["serverless", "Servar", "serv4r"])
+    def test_other_words_and_names_are_as_they_are(self, tmp_path: Path, word: str) -> None:
+        found = messages(answer(tmp_path, f"configure the {word}"))
+        assert "WORDS_CORRECTED" not in found
+        assert word in found["WORDS_MISSING"]
+
+
+# -- Evidence kinds that a role requires, and passages that are for a bridge role ------------------
+
+
+def bundle_for(folder: Path, role: dict[str, Any], *documents: StoredDocument) -> RetrievalBundle:
+    with built(folder, documents) as corpus:
+        return ask(corpus, overlay(**role), task="token", lexical_only=True)
+
+
+def requiring(*kinds: str) -> dict[str, Any]:
+    return {"synthesis_policy": {"required_evidence_kinds": [*kinds]}}
+
+
+def missing(bundle: RetrievalBundle) -> list[str]:
+    return [w.message for w in bundle.warnings if w.code == "EVIDENCE_KIND_MISSING"]
+
+
+def with_headings(*headings: str) -> StoredDocument:
+    plain = document("d", ["token"])
+    return StoredDocument(plain.metadata, (chunk("d#0", "token", headings=headings),), None)
+
+
+class TestEvidenceKinds:
+    @pytest.mark.parametrize(
+        "evidence",
+        [
+            document("d", ["token"], document_type="abuse-case"),
+            document("d", ["token"], document_type="Abuse Cases"),
+            document("d", ["token"], tags=("x", "abuse_case")),
+            document("d", ["token"], attributes=(("evidence_kind", ("other", "abuse case")),)),
+            with_headings("Abuse cases"),
+            with_headings("Threats", "3. Known abuse cases (draft)", "T1"),
+        ],
+    )
+    def test_documents_that_show_a_kind(self, tmp_path: Path, evidence: StoredDocument) -> None:
+        bundle = bundle_for(tmp_path, requiring("finding", "abuse-case"), evidence)
+        assert [chunk.evidence_kinds for chunk in bundle.selected] == [["abuse-case"]]
+        assert missing(bundle) == ["no passage shows what the role requires: finding"]
+
+    @pytest.mark.parametrize(
+        "unrelated",
+        [
+            document("abuse-case", ["token abuse case"], title="Abuse case"),
+            document("d", ["token"], document_type="abuse", tags=("case",)),
+            document("d", ["token"], document_type="misabuse-case"),
+            document("d", ["token"], tags=("case of abuse",)),
+            document("d", ["token"], attributes=(("kind", ("abuse-case",)),)),
+        ],
+    )
+    def test_documents_that_do_not_show_a_kind(
+        self, tmp_path: Path, unrelated: StoredDocument
+    ) -> None:
+        bundle = bundle_for(tmp_path, requiring("abuse-case"), unrelated)
+        assert [chunk.evidence_kinds for chunk in bundle.selected] == [None]
+        assert len(missing(bundle)) == 1
+
+    def test_every_text_names_what_is_missing(self, tmp_path: Path) -> None:
+        bundle = bundle_for(
+            tmp_path, requiring("proof\n## of\x1b[2J", " "), document("d", ["token"])
+        )
+        message = "no passage shows what the role requires: proof ## of [2J"
+        assert missing(bundle) == [message]
+        for form in (text(bundle), packet(bundle)):
+            assert message in form
+
+
+# -- Notes about a passage, and the line above it --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("allowed", "note"),
+    [
+        (None, ""),
+        (ACTIONS, ""),
+        (["read", "analyze"], "use only to: read, analyze"),
+        ([action for action in ACTIONS if action != "execute"], "do not use for: execute"),
+    ],
+)
+def test_limited_use(allowed: list[str] | None, note: str) -> None:
+    assert limited_use(allowed) == note
+
+
+def heading(title: str, *headings: str, content: str = "Stop it.") -> str:
+    passage = {
+        "rank": 1,
+        "title": title,
+        "headings": headings,
+        "content": content,
+        "citation": {"locator": "signing-keys.md:3-4"},
+    }
+    beginning, _, names = passage_heading(passage, []).partition(" · ")
+    assert beginning == "[1] signing-keys.md:3-4"
+    return names
+
+
+def test_title_and_headings_are_in_the_line_above_a_passage() -> None:
+    assert heading("Manual", "Rotation", "Steps") == "Manual › Rotation › Steps"
+    assert heading("Manual", "Rotation\n[2] Keys") == "Manual › Rotation [2] Keys"
+
+
+def test_what_the_path_the_text_or_another_heading_says_is_not_repeated() -> None:
+    assert heading("Keys, Signing") == ""
+    assert heading("Manual", "Manual of rotation", "Rotation") == "Manual of rotation"
+    content = "### Steps for `rails`\n\nStop it."
+    assert heading("Manual", "Rotation", "Steps for rails", content=content) == "Manual › Rotation"
+
+
+CONTENT = "First line.\n\nThe token lives 30 days. The key lives longer. It is renewed.\nLast line."
+
+
+@given(st.text(max_size=300), st.integers(1, 200))
+def test_a_part_is_not_longer_than_asked(content: str, length: int) -> None:
+    part = part_of(content, ["a"], length)
+    assert len(part) <= length
+    assert part in content
+
+
+def test_a_part_has_the_words_and_whole_sentences() -> None:
+    assert part_of(CONTENT, ["key", "renewed"], 42) == "The key lives longer. It is renewed."
+    assert part_of(CONTENT, [], 30) == "First line."
+
+
+# -- Postures: how far an answer can be trusted, and how current it is -----------------------------
+
+
+class TestTrust:
+    @pytest.mark.parametrize(
+        ("tiers", "posture"),
+        [
+            (["untrusted", "authoritative"], "strong"),
+            (["authoritative", "preferred"], "strong"),
+            (["general", "preferred"], "mixed"),
+            (["general"], "weak"),
+            (["untrusted"], "weak"),
+            ([], "weak"),
+        ],
+    )
+    def test_strong_with_any_authoritative_mixed_with_any_preferred_else_weak(
+        self, tiers: list[str], posture: str
+    ) -> None:
+        assert trust_posture([answer_passage(tier) for tier in tiers]) == posture
+
+
+class TestFreshness:
+    @pytest.mark.parametrize(
+        ("statuses", "posture"),
+        [
+            (["fresh"], "fresh"),
+            (["fresh", "aging", "undated"], "fresh"),
+            (["fresh", "stale"], "mixed"),
+            (["aging"], "mixed"),
+            (["undated"], "mixed"),
+            (["stale", "aging"], "stale"),
+            (["stale"], "stale"),
+            ([], "mixed"),
+        ],
+    )
+    def test_fresh_mixed_or_stale(self, statuses: list[str], posture: str) -> None:
+        assert freshness_posture([answer_passage(status=status) for status in statuses]) == posture
+
+
+# -- A corpus in which nothing declares trust cannot have a match of high trust --------------------
+
+
+@pytest.mark.parametrize(
+    ("tier", "elsewhere", "is_warned"),
+    [
+        ("general", "general", False),
+        ("general", "untrusted", False),
+        ("general", "authoritative", True),
+        ("general", "preferred", True),
+        ("untrusted", "general", True),
+    ],
+)
+def test_the_warning_needs_a_declaration(
+    tmp_path: Path, tier: TrustTier, elsewhere: TrustTier, is_warned: bool
+) -> None:
+    documents = [
+        document("answer", ["token rotation"], trust_tier=tier),
+        document("other", ["bread and flour"], trust_tier=elsewhere),
+    ]
+    with built(tmp_path, documents) as corpus:
+        bundle = ask(corpus, overlay(), task="token rotation", lexical_only=True)
+    assert [chunk.document_id for chunk in bundle.selected] == ["answer"]
+    codes = {warning.code for warning in bundle.warnings}
+    assert bundle.fallback is not None
+    assert ("NO_HIGH_TRUST_MATCH" in codes) == is_warned
+    assert (bundle.fallback.action == "degrade") == is_warned
+    assert bundle.provenance.trust_posture == ("weak" if is_warned else "undeclared")

@@ -1,0 +1,509 @@
+"""The lanes: BM25, large corpora, languages, vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from rolebundle.admin import Admin
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.upkeep import ModelIdentity
+from rolebundle.engine import Engine
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.retrieval import lexical
+from rolebundle.retrieval.candidate import Query, Term
+from rolebundle.retrieval.lanes import query_vector
+from rolebundle.retrieval.lexical import LexicalProposals, Statistics, match_expression
+from rolebundle.retrieval.query import build_query
+from rolebundle.storage import compartments, lexical_index, vector_index
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import StoredDocument
+from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.passages import passages_by_rowid
+from support.amounts import few_examples
+from support.commands import invoke
+from support.compartments import only_compartment
+from support.corpora import NOW, build, built, chunk, document, overlay, scratch_folder
+from support.embedding_server import MODEL, EmbeddingServer, embedding_server
+from support.strategies import any_text, choices
+from support.values import WORDS, query
+
+# -- BM25 equals that of FTS5, and does not depend on how documents are divided into compartments
+
+CLOSE = 1e-9
+
+# Phrases, words that are none, syntax, and the same word twice.
+TERMS = (*WORDS, "token rotation", "audit release kernel", "tokens", "NOT", "!!!", "zzz", '"', "")
+
+text = st.one_of(choices(*[(*WORDS, "")] * 5).map(" ".join), any_text)
+terms = st.lists(
+    st.tuples(st.sampled_from(TERMS), st.integers(1, 3)).map(lambda pair: Term(*pair)),
+    min_size=1,
+    max_size=6,
+)
+kinds = st.tuples(
+    st.sampled_from(["shared", "hr", "board"]), st.sampled_from(["public", "internal"])
+)
+
+
+@st.composite
+def corpora(draw: st.DrawFn, least: int = 1) -> list[StoredDocument]:
+    """A few documents with words in every column."""
+    stored = []
+    for number in range(draw(st.integers(least, 7))):
+        source = document(
+            f"d{number}",
+            [],
+            title=draw(text) or "t",
+            tags=tuple(draw(st.lists(st.sampled_from(WORDS), max_size=2, unique=True))),
+            retrieval_hints=tuple(draw(st.lists(st.sampled_from(WORDS), max_size=2, unique=True))),
+        )
+        chunks = [
+            chunk(f"d{number}#{place}", content, headings=headings)
+            for place, (content, headings) in enumerate(
+                draw(
+                    st.lists(
+                        st.tuples(text, st.lists(st.sampled_from(WORDS), max_size=2).map(tuple)),
+                        min_size=1,
+                        max_size=3,
+                    )
+                )
+            )
+        ]
+        stored.append(StoredDocument(source.metadata, tuple(chunks)))
+    return stored
+
+
+def parted(
+    documents: Sequence[StoredDocument], kinds: Sequence[tuple[str, str]]
+) -> list[StoredDocument]:
+    """The same documents with other scopes and sensitivities."""
+    return [
+        StoredDocument(
+            document(
+                stored.metadata.document_id,
+                [],
+                title=stored.metadata.title,
+                tags=stored.metadata.tags,
+                retrieval_hints=stored.metadata.retrieval_hints,
+                scope=scope,
+                sensitivity=sensitivity,
+            ).metadata,
+            stored.chunks,
+        )
+        for stored, (scope, sensitivity) in zip(documents, kinds, strict=False)
+    ]
+
+
+def literal(term: Term) -> str:
+    return match_expression([Term(term.text)])
+
+
+def merged_scores(corpus: Corpus, place: int, terms: Sequence[Term]) -> dict[int, float]:
+    """The scores as computed if several compartments are visible."""
+    known = [term for term in terms if lexical_index.frequencies(corpus, place, [literal(term)])[0]]
+    extent = lexical_index.extent(corpus, place)
+    statistics = Statistics.of(
+        extent.chunks,
+        extent.tokens,
+        [lexical_index.frequencies(corpus, place, [literal(term)])[0] for term in known],
+        [term.weight for term in known],
+    )
+    rows = [row for (row,) in corpus.rows("SELECT id FROM chunk")]
+    unweighted = match_expression(Term(term.text) for term in known)
+    if not known:
+        return {}
+    found = lexical_index.occurrences(corpus, place, unweighted, rows)
+    return {row: statistics.bm25(tokens, counts) for row, (tokens, *counts) in found.items()}
+
+
+def fts5_scores(corpus: Corpus, place: int, terms: Sequence[Term]) -> dict[int, float]:
+    """The scores of FTS5's bm25()."""
+    rows = [row for (row,) in corpus.rows("SELECT id FROM chunk")]
+    return lexical_index.score(corpus, place, match_expression(terms), rows)
+
+
+@few_examples
+@given(documents=corpora(), terms=terms)
+@example(documents=[document("a", ["token"])], terms=[Term("token", 3)])
+@example(documents=[document("a", ["token", "token", ""])], terms=[Term("token"), Term("token")])
+@example(documents=[document("a", ["a b a b a"], title="a b")], terms=[Term("a b"), Term("a")])
+@example(documents=[document("a", ["naïve"], tags=("Straße",))], terms=[Term("NAIVE straße")])
+def test_bm25_equals_that_of_fts5(documents: list[StoredDocument], terms: list[Term]) -> None:
+    with scratch_folder() as folder, built(folder, documents) as corpus:
+        place = only_compartment(corpus)
+        expected = fts5_scores(corpus, place, terms)
+        found = merged_scores(corpus, place, terms)
+        assert found.keys() == expected.keys()
+        for row, score in found.items():
+            assert math.isclose(score, expected[row], rel_tol=CLOSE, abs_tol=1e-15)
+
+
+def query_of(task: Sequence[Term], expansion: Sequence[Term] = ()) -> Query:
+    plain = query("token")
+    values: dict[str, Any] = plain._asdict()
+    return Query(**(values | {"task_terms": tuple(task), "expansion_terms": tuple(expansion)}))
+
+
+def assert_same(found: dict[int, float], expected: dict[int, float]) -> None:
+    """The same chunks with the same scores, in the same order if the scores differ."""
+    assert found.keys() == expected.keys()
+    for row, score in found.items():
+        assert math.isclose(score, expected[row], rel_tol=CLOSE, abs_tol=1e-15), row
+    assert [*found.items()] == sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+    for first, second in zip(found, [*found][1:], strict=False):
+        above, below = expected[first], expected[second]
+        assert above > below or math.isclose(above, below, rel_tol=CLOSE, abs_tol=1e-15)
+
+
+@few_examples
+@given(
+    documents=corpora(least=2),
+    where=st.lists(kinds, min_size=7, max_size=7),
+    task=terms,
+    expansion=st.one_of(st.just([]), terms),
+    depth=st.sampled_from([21, 1000]),
+)
+@example(
+    documents=[document(f"d{n}", ["token", "audit token"]) for n in range(3)],
+    where=[("shared", "public"), ("hr", "public"), ("board", "internal")]
+    + [("hr", "internal")] * 4,
+    task=[Term("token"), Term("audit", 2), Term("!!!")],
+    expansion=[Term("audit")],
+    depth=1000,
+)
+def test_scores_do_not_depend_on_the_compartments(
+    documents: list[StoredDocument],
+    where: list[tuple[str, str]],
+    task: list[Term],
+    expansion: list[Term],
+    depth: int,
+) -> None:
+    expanded = query_of(task, expansion)
+    with (
+        scratch_folder() as folder,
+        built(folder, documents) as together,
+        built(folder, parted(documents, where)) as apart,
+    ):
+        assert len(compartments.searchable_compartments(apart)) == len({*where[: len(documents)]})
+        assert together.rows("SELECT id, chunk_id FROM chunk") == apart.rows(
+            "SELECT id, chunk_id FROM chunk"
+        )
+        expected = lexical.propose(together, expanded, depth)
+        found = lexical.propose(apart, expanded, depth)
+        assert_same(found.task, expected.task)
+        assert_same(found.role, expected.role)
+        rows = [row for (row,) in apart.rows("SELECT id FROM chunk")]
+        assert _completed(apart, expanded, rows) == {
+            row: pytest.approx(scores, rel=CLOSE, abs=1e-15)
+            for row, scores in _completed(together, expanded, rows).items()
+        }
+        words = [(term,) for term in task]
+        assert lexical.matching_words(apart, words, rows) == lexical.matching_words(
+            together, words, rows
+        )
+
+
+def _completed(
+    corpus: Corpus, expanded: Query, rows: Sequence[int]
+) -> dict[int, tuple[float, float]]:
+    """The true scores of chunks that no lane proposed."""
+    return lexical.score(corpus, expanded, LexicalProposals(), rows)
+
+
+@few_examples
+@given(documents=corpora(least=2), where=st.lists(kinds, min_size=7, max_size=7), task=terms)
+def test_a_search_within_documents_has_the_same_scores(
+    documents: list[StoredDocument], where: list[tuple[str, str]], task: list[Term]
+) -> None:
+    expanded = query_of(task)
+    with (
+        scratch_folder() as folder,
+        built(folder, documents) as together,
+        built(folder, parted(documents, where)) as apart,
+    ):
+        within = [1, len(documents)]
+        expected = lexical.propose(together, expanded, 1000, within)
+        found = lexical.propose(apart, expanded, 1000, within)
+        assert_same(found.task, expected.task)
+
+
+class TestDepth:
+    """If the depth does not cover everything, the worst are cut off."""
+
+    @pytest.fixture
+    def corpus(self, tmp_path: Path) -> Any:
+        scopes = ("shared", "hr", "board")
+        documents = [
+            document(
+                f"d{n}", [f"{'token ' * (n % 7 + 1)}{'bread ' * (n % 5)}"], scope=scopes[n % 3]
+            )
+            for n in range(60)
+        ] + [document(f"o{n}", ["bread"], scope=scopes[n % 3]) for n in range(90)]
+        with open_reader(build(tmp_path, documents)) as opened:
+            yield opened
+
+    def test_a_word_that_is_rare_in_a_small_compartment_has_no_advantage(
+        self, tmp_path: Path
+    ) -> None:
+        """By its own statistics each of the other two would have the best one."""
+        long = "bread " * 30
+        documents = [document("best", ["token " * 20])]
+        documents += [document(f"s{n}", [f"token {long}"]) for n in range(12)]
+        documents += [document(f"t{n}", ["bread"]) for n in range(16)]
+        for scope in ("hr", "board"):
+            documents += [document(f"{scope}{n}", ["bread"], scope=scope) for n in range(50)]
+            documents.append(document(scope, [f"token {long}"], scope=scope))
+        with open_reader(build(tmp_path, documents)) as corpus:
+            alone = {
+                compartment.scope: lexical_index.search(corpus, compartment.id, '"token"', 1)[0][1]
+                for compartment in compartments.searchable_compartments(corpus)
+            }
+            assert alone["shared"] < alone["hr"] == alone["board"]
+            found = lexical.propose(corpus, query_of([Term("token")]), 1).task
+            assert [*found] == [1]
+
+
+# -- The lexical lane: BM25 of the task's terms and of the role's, scored separately ---------------
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Iterator[Corpus]:
+    path = build(
+        tmp_path,
+        [
+            document("a", ["token rotation is due", "nothing here"]),
+            document("b", ["a token", "threat model"]),
+            document("c", ["bread and butter"]),
+        ],
+    )
+    with open_reader(path) as opened:
+        yield opened
+
+
+def by_id(corpus: Corpus, hits: dict[int, tuple[float, float]]) -> dict[str, tuple[bool, bool]]:
+    names = passages_by_rowid(corpus, [*hits])
+    return {names[rowid].chunk_id: (task > 0, role > 0) for rowid, (task, role) in hits.items()}
+
+
+def searched(
+    corpus: Corpus, searched_query: Query, depth: int, within: list[int] | None = None
+) -> dict[int, tuple[float, float]]:
+    """The hits of the lane, with their true scores."""
+    found = lexical.propose(corpus, searched_query, depth, within)
+    return lexical.score(
+        corpus, searched_query, found, sorted(found.task.keys() | found.role.keys())
+    )
+
+
+@pytest.mark.parametrize(
+    ("terms", "expression"),
+    [
+        ([Term("token"), Term("v2.1")], '"token" OR "v2.1"'),
+        ([Term("a", 3)], '"a" OR "a" OR "a"'),  # a weight is a repetition
+        ([Term('a"b\x00c')], '"a""b c"'),
+        ([Term("NEAR("), Term("-x*")], '"NEAR(" OR "-x*"'),
+    ],
+)
+def test_terms_are_quoted_and_or_joined(terms: list[Term], expression: str) -> None:
+    assert lexical.match_expression(terms) == expression
+
+
+class TestSearch:
+    def test_the_roles_terms_are_scored_separately(self, corpus: Corpus) -> None:
+        role = overlay(vocabulary={"boost_phrases": ["threat model"]})
+        hits = searched(corpus, query("token", role), 10)
+        assert by_id(corpus, hits) == {
+            "a#0": (True, False),
+            "b#0": (True, False),
+            "b#1": (False, True),
+        }
+
+    def test_a_chunk_beyond_the_depth_of_a_list_has_its_true_score(self, tmp_path: Path) -> None:
+        # "both" is second for the task and first for the role; at a depth of one the task's list
+        # does not name it, and its score is asked for.
+        path = build(
+            tmp_path, [document("task", ["token token token"]), document("both", ["token threat"])]
+        )
+        role = overlay(vocabulary={"boost_phrases": ["threat"]})
+        with open_reader(path) as corpus:
+            hits = searched(corpus, query("token", role), 1)
+            assert by_id(corpus, hits) == {"task#0": (True, False), "both#0": (True, True)}
+
+
+# -- The semantic lane's query is the task's vector. The role's mission has no part in it ----------
+
+TASK = "review the token"
+
+
+class Fixed:
+    """A model of two dimensions that knows only the task."""
+
+    identity = ModelIdentity("fixed", "two", "1", 2)
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([{TASK: (3.0, 4.0)}[text] for text in texts], dtype=np.float32)
+
+    def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        raise AssertionError("a query embeds no passages")
+
+
+@pytest.mark.parametrize(
+    "role", [None, overlay(mission="Find risks.", retrieval_policy={"expansion_weight": 1.0})]
+)
+def test_the_query_is_the_tasks_unit_vector_with_and_without_a_role(role: Overlay | None) -> None:
+    vector = query_vector(build_query(TASK, role), Fixed())
+    assert np.frombuffer(vector, dtype="<f4").tolist() == pytest.approx([0.6, 0.8])
+
+
+# -- If the active index's model is down, another complete index answers, and the bundle says so
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddingServer]:
+    with embedding_server() as running:
+        yield running
+
+
+@pytest.fixture
+def db(tmp_path: Path, server: EmbeddingServer) -> Path:
+    """A corpus with an index of the static model, and an active one of a model server."""
+    server.faults.clear()
+    (tmp_path / "docs").mkdir()
+    for name in ("token refresh", "sync conflict", "release plan"):
+        text = f"# {name.title()}\n\nHow the {name} works.\n"
+        (tmp_path / "docs" / f"{name}.md").write_text(text)
+    path = tmp_path / "two.db"
+    assert invoke("ingest", tmp_path / "docs", "--workers", "1", "--db", path).code == 0
+    model = ("--model", f"ollama:{MODEL}")
+    assert invoke("corpus", "embed", *model, "--db", path, embed_url=server.url).code == 0
+    return path
+
+
+def ask(db: Path) -> RetrievalBundle:
+    with Engine(db) as engine:
+        return engine.retrieve(RetrievalRequest(task="renewing a token", now=NOW))
+
+
+def degradations(bundle: RetrievalBundle) -> list[str]:
+    return [w.message for w in bundle.warnings if w.code == "SEMANTIC_LANE_DEGRADED"]
+
+
+def comparable(bundle: RetrievalBundle) -> dict[str, object]:
+    return bundle.model_dump(exclude={"diagnostics"})
+
+
+def take_down(server: EmbeddingServer) -> None:
+    server.faults["/api/embed"] = lambda handler: handler.text("broken", 500)
+
+
+def test_the_active_index_answers_while_its_model_is_up(db: Path) -> None:
+    bundle = ask(db)
+    assert bundle.corpus.index is not None
+    assert bundle.corpus.index.provider == "ollama"
+    assert degradations(bundle) == []
+
+
+def test_another_complete_index_answers(db: Path, server: EmbeddingServer) -> None:
+    take_down(server)
+    bundle = ask(db)
+    assert bundle.corpus.index is not None
+    assert bundle.corpus.index.provider == "static"
+    [message] = degradations(bundle)
+    assert message.startswith("the index of static:")
+    assert server.url in message
+    assert "semantic lane" not in bundle.fallback.message
+    assert comparable(ask(db)) == comparable(bundle)
+
+    assert invoke("corpus", "embed", "--model", "static", "--db", db).code == 0
+    expected = ask(db)
+    assert degradations(expected) == []
+    assert [(p.chunk_id, p.scores) for p in bundle.selected] == [
+        (p.chunk_id, p.scores) for p in expected.selected
+    ]
+
+
+def test_an_incomplete_index_does_not(db: Path, server: EmbeddingServer) -> None:
+    take_down(server)
+    with open_writer(db) as corpus, corpus.writing():
+        static = next(i for i in vector_index.all_indexes(corpus) if not i.active)
+        [(chunk,)] = corpus.rows("SELECT min(id) FROM chunk")
+        vector_index.remove(corpus, static, [chunk])
+    bundle = ask(db)
+    [message] = degradations(bundle)
+    assert not message.startswith("the index of")
+    assert bundle.corpus.index is not None
+    assert bundle.corpus.index.provider == "ollama"
+    assert "semantic lane" in bundle.fallback.message
+
+
+# -- A corpus in many languages is searched as well as an English one. Identifiers match exactly
+
+DOCUMENTS = {
+    "de": "Die Schlüssel der Server werden vom Betrieb jeden Monat erneuert und geprüft.",
+    "de2": "Der Speicher für die Anhänge ist in der Regel voll, wenn viele Bilder darin liegen.",
+    "es": "Las copias de seguridad se guardan en otro edificio y se comprueban cada semana.",
+    "ru": "Резервные копии хранятся в другом здании, и мы проверяем их каждую неделю.",
+    "uk": "Резервні копії зберігаються в іншій будівлі, і ми їх перевіряємо щотижня.",
+    "zh": "服务器的密钥每月由运维团队轮换一次，使用rolectl-v2.1.3版本。",
+    "zh2": "附件的存储空间通常会因为图片太多而不足。",
+    "ja": "サーバーの鍵は毎月運用チームが更新します。",
+    "th": "กุญแจของเซิร์ฟเวอร์จะถูกเปลี่ยนทุกเดือนโดยทีมปฏิบัติการ",
+    "ar": "يتم تجديد مفاتيح الخوادم كل شهر من قبل فريق العمليات.",
+    "hi": "सर्वर की कुंजियाँ हर महीने संचालन दल द्वारा बदली जाती हैं।",
+    "en": "The operations team rotates the keys of the servers every month. See E_CONFLICT:409.",
+}
+QUESTIONS = {
+    "de": "Wer erneuert den Schlüssel eines Servers?",
+    "de2": "Warum ist das Bild eines Anhangs nicht gespeichert?",
+    "es": "¿Dónde se guarda la copia?",
+    "ru": "Где хранится резервная копия?",
+    "uk": "Де зберігають резервну копію і як її перевіряють?",
+    "zh": "密钥多久轮换？",
+    "zh2": "为什么存储不足？",
+    "ja": "鍵の更新は誰がしますか",
+    "th": "ใครเปลี่ยนกุญแจ",
+    "ar": "من يجدد مفتاح الخادم؟",
+    "hi": "कुंजी कौन बदलता है?",
+    "en": "Who rotates a server's key?",
+}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder = tmp_path_factory.mktemp("languages")
+    (folder / "wiki").mkdir()
+    for name, text in DOCUMENTS.items():
+        (folder / "wiki" / f"{name}.txt").write_text(text, encoding="utf-8")
+    with Engine(folder / "c.db") as opened:
+        Admin(opened.workspace).ingest([folder / "wiki"], IngestOptions(lexical_only=True))
+        yield opened
+
+
+def first(engine: Engine, task: str) -> str:
+    found = engine.retrieve(RetrievalRequest(task=task, lexical_only=True)).selected
+    return found[0].document_id if found else ""
+
+
+@pytest.mark.parametrize("language", QUESTIONS)
+def test_a_task_finds_the_document_in_its_language(engine: Engine, language: str) -> None:
+    assert first(engine, QUESTIONS[language]) == f"wiki/{language}.txt"
+
+
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [("rolectl-v2.1.3", "zh"), ("rolectl", "zh"), ("v2.1.3", "zh"), ("E_CONFLICT:409", "en")],
+)
+def test_identifiers_stay_exact(engine: Engine, task: str, name: str) -> None:
+    found = engine.retrieve(RetrievalRequest(task=task, lexical_only=True)).selected
+    assert [passage.document_id for passage in found] == [f"wiki/{name}.txt"]

@@ -1,0 +1,659 @@
+"""What a request asks for: times, places, what was seen, limits, actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.bundle import Approval, RetrievalBundle
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.policy import TrustNumbers
+from rolebundle.contracts.terms import ACTIONS, Action, Origin
+from rolebundle.contracts.why import Why
+from rolebundle.interfaces.parse import request_from
+from rolebundle.policy.trust import DEFAULT_TABLE, AgentView, TrustTable, purpose_of
+from rolebundle.retrieval.lanes import MAX_DEPTH, POOL_DEPTH
+from rolebundle.retrieval.lookup import ReferenceScope
+from rolebundle.retrieval.pipeline import retrieve
+from rolebundle.retrieval.why import explain
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import StoredDocument
+from rolebundle.storage.opening import open_reader, open_writer
+from support.amounts import few_examples
+from support.corpora import (
+    ask,
+    build,
+    built,
+    document,
+    file_of,
+    fill,
+    overlay,
+    put_file,
+    resolved,
+    scratch_folder,
+)
+from support.fake_embedder import HashingProvider
+from support.strategies import LONG, corpora, overlays, requests
+
+# -- An action and its approval, from the request to the bundle ------------------------------------
+
+PROVIDER = HashingProvider()
+ORIGIN_OF: dict[str, Origin] = {"ours": "internal", "theirs": "external", "web": "untrusted"}
+THREE = [document(name, [f"token {name}"], origin=origin) for name, origin in ORIGIN_OF.items()]
+FREE = ["analyze", "read"]
+ALL = ["analyze", "read", "suggest", "execute", "external_send"]
+
+
+@pytest.fixture(scope="module")
+def three() -> Iterator[Corpus]:
+    with scratch_folder() as folder, built(folder, THREE) as corpus:
+        yield corpus
+
+
+def about(
+    corpus: Corpus, role: Overlay | None = None, trust: TrustTable = DEFAULT_TABLE, **fields: Any
+) -> RetrievalBundle:
+    fields = {"task": "token", "lexical_only": True} | fields
+    return retrieve(corpus, resolved(role, AgentView(trust), **fields))
+
+
+def why(
+    corpus: Corpus,
+    reference: str,
+    role: Overlay | None = None,
+    trust: TrustTable = DEFAULT_TABLE,
+    **fields: Any,
+) -> Why:
+    fields = {"task": "token", "lexical_only": True} | fields
+    return explain(corpus, resolved(role, AgentView(trust), **fields), reference, ReferenceScope())
+
+
+def selected(bundle: RetrievalBundle) -> set[str]:
+    return {passage.document_id for passage in bundle.selected}
+
+
+def rejection_codes(bundle: RetrievalBundle) -> dict[str, str]:
+    return {rejection.chunk_id.partition("#")[0]: rejection.reason for rejection in bundle.rejected}
+
+
+class TestTheBundle:
+    @pytest.mark.parametrize("role", [None, overlay()])
+    @pytest.mark.parametrize(
+        ("fields", "rejected"),
+        [
+            ({}, {}),
+            ({"action": "read"}, {}),
+            ({"action": "analyze"}, {}),
+            ({"action": "suggest"}, {"web": "taint_blocked"}),
+            ({"action": "suggest", "approval": "Ana"}, {"web": "taint_blocked"}),
+            ({"action": "execute"}, {"web": "taint_blocked", "theirs": "requires_approval"}),
+            ({"action": "external_send"}, {"web": "taint_blocked", "theirs": "requires_approval"}),
+            ({"action": "execute", "approval": "Ana"}, {"web": "taint_blocked"}),
+            ({"action": "external_send", "approval": "Ana"}, {"web": "taint_blocked"}),
+        ],
+    )
+    def test_the_rejections_of_each_action(
+        self, three: Corpus, fields: dict[str, Any], rejected: dict[str, str], role: Overlay | None
+    ) -> None:
+        bundle = about(three, role, **fields)
+        assert rejection_codes(bundle) == rejected
+        assert selected(bundle) == {*ORIGIN_OF} - {*rejected}
+        warned = "ACTION_RESTRICTED" in {warning.code for warning in bundle.warnings}
+        assert warned == bool(rejected)
+
+    def test_each_passage_lists_its_allowed_actions(self, three: Corpus) -> None:
+        actions = {
+            passage.document_id: passage.allowed_actions for passage in about(three).selected
+        }
+        assert actions == {"ours": ALL, "theirs": ALL[:3], "web": FREE}
+        bundle = about(three, action="execute", approval="Ana")
+        actions = {chunk.document_id: chunk.allowed_actions for chunk in bundle.selected}
+        assert actions == {"ours": ALL, "theirs": ALL[:4]}
+
+    def test_approvals_name_the_person_and_the_passages(self, three: Corpus) -> None:
+        bundle = about(three, action="execute", approval=" Ana Silva ")
+        assert bundle.approvals == [
+            Approval(approved_by="Ana Silva", action="execute", chunk_ids=["theirs#0"])
+        ]
+        assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle
+
+    def test_another_table(self, three: Corpus) -> None:
+        numbers = TrustNumbers(origins={"untrusted": 0}, actions={"execute": 4})
+        tight = TrustTable.of(numbers, "p")
+        assert rejection_codes(about(three, trust=tight)) == {"web": "taint_blocked"}
+        bundle = about(three, trust=tight, action="execute", approval="Ana")
+        assert rejection_codes(bundle) == {"web": "taint_blocked", "theirs": "taint_blocked"}
+        assert bundle.approvals is not None
+        assert bundle.approvals[0].chunk_ids == ["ours#0"]
+
+    def test_an_untrusted_copy_does_not_replace_the_owned_original(self, tmp_path: Path) -> None:
+        text = "the token is rotated by the same hand each month"
+        documents = [
+            document("a-web", [text], origin="untrusted", trust_tier="authoritative"),
+            document("ours", [text]),
+        ]
+        with built(tmp_path, documents) as corpus:
+            bundle = about(corpus, action="execute")
+        assert selected(bundle) == {"ours"}
+        assert rejection_codes(bundle) == {"a-web": "taint_blocked"}
+
+
+@few_examples
+@given(
+    documents=corpora(),
+    role=st.none() | overlays(),
+    fields=requests(approval=None),
+    higher=st.sampled_from(ACTIONS),
+)
+def test_the_laws_of_the_table_are_laws_of_the_filter(
+    documents: list[StoredDocument], role: Overlay | None, fields: dict[str, Any], higher: Action
+) -> None:
+    """For the same candidates: what a riskier action rejects, and what an approval allows again."""
+    with scratch_folder() as folder, built(folder, documents, PROVIDER) as corpus:
+        bundle = ask(corpus, role, PROVIDER, **fields)
+        approved = ask(corpus, role, PROVIDER, **fields | {"approval": "Ana"})
+        raised = ask(corpus, role, PROVIDER, **fields | {"action": higher})
+    tainted = {"taint_blocked", "requires_approval"}
+    purpose = purpose_of(request_from(fields), DEFAULT_TABLE)
+    for passage in bundle.selected:
+        assert passage.allowed_actions
+        assert purpose.action in passage.allowed_actions
+    policy = {"forbidden_source", "role_mismatch", "stale", *tainted}
+
+    def refused(of: RetrievalBundle) -> dict[str, str]:
+        return {
+            rejection.chunk_id: rejection.reason
+            for rejection in of.rejected
+            if rejection.reason in policy
+        }
+
+    before, after = refused(bundle), refused(approved)
+    waiting = {name for name, code in before.items() if code == "requires_approval"}
+    seen = {passage.chunk_id for passage in (*approved.selected, *approved.rejected)}
+    assert {name: code for name, code in before.items() if name not in waiting} == {
+        name: code for name, code in after.items() if name in before
+    }
+    assert "requires_approval" not in after.values()
+    assert waiting & {*after} == set()
+    named = {name for approval in approved.approvals or () for name in approval.chunk_ids}
+    assert named <= {passage.chunk_id for passage in approved.selected}
+    assert waiting & {passage.chunk_id for passage in approved.selected} <= named
+    assert waiting <= seen
+    # What is confidential is rejected for external_send alone.
+    is_comparable = purpose.action in ("read", "analyze", "suggest", "execute", higher)
+    if is_comparable and DEFAULT_TABLE.risk(higher) >= DEFAULT_TABLE.risk(purpose.action):
+        common = {passage.chunk_id for passage in (*raised.selected, *raised.rejected)} & {*before}
+        assert common <= {*refused(raised)}
+
+
+# -- `where` narrows the search before the lanes run -----------------------------------------------
+
+NO_FLOOR = overlay(retrieval_policy={"min_score": 0.0, "max_selected_chunks": 50})
+DOCUMENTS = (
+    ("guides/on-call.md", document("oncall", ["token one"], source_id="runbooks",
+     document_type="runbook", domain="platform", tags=("oncall", "paging"),
+     updated_at="2026-03-01T12:00:00Z", attributes=(("Status", ("draft",)), ("for", ("a", "b"))))),
+    ("guides/deep/release.md", document("release", ["token two"], source_id="Runbooks",
+     document_type="runbook", domain="product", tags=("release",),
+     updated_at="2026-01-01T00:00:00Z", attributes=(("status", ("final",)), ("draft", ("x",))))),
+    ("wiki.md", document("straße", ["token three"], source_id="Straße", uri="https://wiki.org/a/b",
+     updated_at="2025-12-31T23:59:59Z")),
+    ("undated.md", document("undated", ["token four"], domain="platform",
+     inferred_at="2026-03-01T12:00:00Z")),
+)  # fmt: skip
+EVERY = {"oncall", "release", "straße", "undated"}
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
+    path = build(tmp_path_factory.mktemp("shelf"), [])
+    with open_writer(path) as corpus:
+        with corpus.writing():
+            for place, stored in DOCUMENTS:
+                file = file_of(place)._replace(path=place)
+                put_file(corpus, file, [stored])
+        fill(corpus, [], PROVIDER)
+    with open_reader(path) as corpus:
+        yield corpus
+
+
+def searched(corpus: Corpus, where: dict[str, Any], **fields: Any) -> set[str]:
+    """The documents of all candidates; the bundle lists no others."""
+    bundle = ask(corpus, NO_FLOOR, PROVIDER, task="token", where=where, **fields)
+    listed = [*bundle.selected, *bundle.rejected]
+    assert len(listed) == bundle.diagnostics.candidate_pool_size
+    return {candidate.chunk_id.partition("#")[0] for candidate in listed}
+
+
+@pytest.mark.parametrize("lexical_only", [True, False])
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({}, EVERY),
+        ({"source": "runbooks"}, {"oncall", "release"}),
+        ({"source": ["RUNBOOKS", "wiki"]}, {"oncall", "release", "undated"}),
+        ({"source": "run"}, set()),
+        ({"source": "STRASSE"}, {"straße"}),
+        ({"document_type": "Runbook"}, {"oncall", "release"}),
+        ({"domain": "platform"}, {"oncall", "undated"}),
+        ({"domain": "platform", "source": "runbooks"}, {"oncall"}),
+        ({"tags": ["paging", "release"]}, {"oncall", "release"}),
+        ({"tags": "oncall, paging"}, set()),
+        ({"path": "guides/*"}, {"oncall"}),
+        ({"path": "guides/**"}, {"oncall", "release"}),
+        ({"path": ["*.md", "https://wiki.org/**"]}, {"straße", "undated"}),
+        ({"path": "https://wiki.org/*"}, set()),
+        ({"path": "GUIDES/**"}, set()),
+        ({"updated_after": "2026-01-01"}, {"oncall", "release"}),
+        ({"updated_before": "2026-01-01"}, {"straße"}),
+        ({"updated_after": "2026-01-01", "updated_before": "2026-03-01"}, {"release"}),
+        ({"updated_after": "2026-03-01T13:00:00+01:00"}, {"oncall"}),
+        ({"updated_after": "2026-03-01T12:00:01"}, set()),
+        ({"attributes": {"status": "DRAFT"}}, {"oncall"}),
+        ({"attributes": {"status": ["draft", "final"]}}, {"oncall", "release"}),
+        ({"attributes": {"status": ["draft", "final"], "FOR": "b"}}, {"oncall"}),
+        ({"attributes": {"status": "dra"}}, set()),
+        ({"attributes": {"status: draft": "x"}}, set()),
+    ],
+    ids=lambda value: str(value if isinstance(value, dict) else sorted(value)),
+)
+def test_only_documents_that_match_every_key_are_searched(
+    shelf: Corpus, where: dict[str, Any], expected: set[str], lexical_only: bool
+) -> None:
+    assert searched(shelf, where, lexical_only=lexical_only) == expected
+
+
+def test_what_is_not_searched_takes_no_place(tmp_path: Path) -> None:
+    crowd = [f"token token token x{n}" for n in range(POOL_DEPTH + 20)]
+    shelf = [document("crowd", crowd, domain="noise"), document("wanted", ["one token of many"])]
+    with built(tmp_path, shelf, PROVIDER) as corpus:
+        bundle = ask(corpus, NO_FLOOR, PROVIDER, task="token", where={"domain": "general"})
+    assert [chunk.chunk_id for chunk in bundle.selected] == ["wanted#0"]
+    assert (bundle.rejected, bundle.diagnostics.refills) == ([], 0)
+
+
+def test_a_refill_stays_within_where(tmp_path: Path) -> None:
+    crowd = [f"token token token x{n}" for n in range(POOL_DEPTH + 20)]
+    shelf = [
+        document("crowd", crowd, source_id="blog", domain="ours"),
+        document("wanted", ["one token of many"], domain="ours"),
+        document("outside", ["token token"]),
+    ]
+    role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog"}]})
+    with built(tmp_path, shelf) as corpus:
+        bundle = ask(corpus, role, task="token", where={"domain": "ours"}, limit=3)
+    assert [chunk.chunk_id for chunk in bundle.selected] == ["wanted#0"]
+    assert bundle.diagnostics.refills == 1
+    assert "outside#0" not in [rejection.chunk_id for rejection in bundle.rejected]
+
+
+def test_scores_are_those_of_the_whole_corpus(shelf: Corpus) -> None:
+    bundle = ask(shelf, None, task="token", lexical_only=True)
+    narrowed = ask(shelf, None, task="token", lexical_only=True, where={"tags": "oncall"})
+    raw = {chunk.chunk_id: chunk.raw for chunk in bundle.selected}
+    assert [chunk.raw for chunk in narrowed.selected] == [raw["oncall#0"]]
+
+
+class TestNothingMatches:
+    @pytest.mark.parametrize(
+        ("where", "named"),
+        [
+            ({"source": "nowhere"}, "source = nowhere"),
+            ({"source": "nowhere", "domain": "platform"}, "source = nowhere"),
+            ({"source": "nowhere", "tags": ["a", "b"]}, "source = nowhere or tags = a, b"),
+            ({"tags": [*"abcdefg"]}, "tags = a, b, c, d, e and 2 more"),
+            ({"tags": "release", "domain": "platform"}, "domain = platform and tags = release together"),
+            ({"updated_before": "1999-01-01"}, "updated_before = 1999-01-01T00:00:00Z"),
+            ({"path": "guides"}, "path = guides (did you mean guides/**?)"),
+            ({"path": "release.md"}, "path = release.md (did you mean **/release.md?)"),
+            ({"path": "guide/**"}, "path = guide/** (did you mean guides/**?)"),
+            ({"path": "Guides/relese.md"}, "path = Guides/relese.md"),
+            ({"source": "runboks"}, "source = runboks (did you mean runbooks?)"),
+            ({"tags": "page"}, "tags = page (did you mean paging?)"),
+        ],
+    )  # fmt: skip
+    def test_the_key_that_excludes_everything_is_named(
+        self, shelf: Corpus, where: dict[str, Any], named: str
+    ) -> None:
+        bundle = ask(shelf, None, PROVIDER, task="token", where=where)
+        assert bundle.selected == bundle.rejected == []
+        assert bundle.fallback is not None
+        assert bundle.fallback.verdict == "nothing_matches_where"
+        assert bundle.fallback.message == (
+            f"no document matches {named}; correct `where`, or ask without it"
+        )
+
+
+class TestWhy:
+    def why(self, shelf: Corpus, reference: str, **fields: Any) -> Why:
+        return explain(shelf, resolved(NO_FLOOR, **fields), reference, ReferenceScope(), PROVIDER)
+
+    def test_the_keys_that_exclude_a_document_are_named(self, shelf: Corpus) -> None:
+        where = {"domain": "platform", "tags": "oncall", "updated_after": "2026-01-01"}
+        found = self.why(shelf, "undated", task="token", where=where)
+        assert (found.outcome, found.step, found.rank) == ("not_proposed", "where", None)
+        assert found.notes == (
+            "its document does not match where: tags = oncall, updated_after = 2026-01-01T00:00:00Z"
+        )
+        assert found.score.supposed
+        assert found.request.where is not None
+        # What is needed is enough.
+        enough = self.why(shelf, "undated", task="token", where={"domain": "platform"})
+        assert (enough.outcome, enough.step) == ("selected", None)
+
+
+# -- Documents apply from and until a time, and an answer can be as of a time ----------------------
+
+MARCH, JULY, DECEMBER = "2026-03-01T00:00:00Z", "2026-07-01T00:00:00Z", "2026-12-01T00:00:00Z"
+"""The time of a request that names none is the first of November."""
+
+
+def bundle_of(folder: Path, *documents: StoredDocument, **fields: Any) -> RetrievalBundle:
+    with built(folder, documents) as corpus:
+        return ask(corpus, None, task="token", **fields)
+
+
+def codes(bundle: RetrievalBundle) -> dict[str, str]:
+    return {rejection.chunk_id.partition("#")[0]: rejection.reason for rejection in bundle.rejected}
+
+
+def chosen(bundle: RetrievalBundle) -> set[str]:
+    return {chunk.document_id for chunk in bundle.selected}
+
+
+class TestValidity:
+    @pytest.mark.sample(3)
+    @pytest.mark.parametrize(
+        ("dates", "fields", "code"),
+        [
+            ({}, {}, None),
+            ({"valid_from": JULY}, {}, None),
+            ({"valid_from": JULY}, {"now": "2026-06-30"}, "not_yet_valid"),
+            ({"valid_from": JULY}, {"as_of": "2026-06-30T23:59:59Z"}, "not_yet_valid"),
+            ({"valid_from": JULY}, {"as_of": JULY}, None),
+            ({"valid_from": DECEMBER}, {}, "not_yet_valid"),
+            ({"valid_until": JULY}, {}, "expired"),
+            ({"valid_until": JULY}, {"as_of": JULY}, None),
+            ({"valid_until": JULY}, {"as_of": "2026-07-01T00:00:01Z"}, "expired"),
+            ({"valid_until": JULY}, {"as_of": "2026-07-01T01:00:00+02:00"}, None),
+            ({"valid_until": DECEMBER}, {}, None),
+            # A later version counts only if the answer is as of a time.
+            ({"updated_at": DECEMBER}, {}, None),
+            ({"updated_at": JULY}, {"now": MARCH}, None),
+            ({"updated_at": JULY}, {"as_of": MARCH}, "not_yet_valid"),
+            ({"updated_at": JULY}, {"as_of": JULY}, None),
+            # The time of the ages does not decide what is valid as of another.
+            ({"valid_until": JULY}, {"as_of": MARCH, "now": "2026-11-01"}, None),
+        ],
+        ids=str,
+    )
+    def test_a_document_is_valid_from_and_until(
+        self, tmp_path: Path, dates: dict[str, str], fields: dict[str, str], code: str | None
+    ) -> None:
+        bundle = bundle_of(tmp_path, document("d", ["token"], **dates), **fields)
+        assert codes(bundle) == ({"d": code} if code else {})
+        assert chosen(bundle) == (set() if code else {"d"})
+
+    @pytest.mark.parametrize(
+        "dates", [{"updated_at": JULY}, {"valid_until": "2020-01-01T00:00:00Z"}]
+    )
+    def test_what_is_not_valid_takes_no_place(self, tmp_path: Path, dates: dict[str, str]) -> None:
+        crowd = document("crowd", [f"token token x{n}" for n in range(POOL_DEPTH + 20)], **dates)
+        bundle = bundle_of(
+            tmp_path, crowd, document("wanted", ["one token of many"]), as_of=MARCH, limit=3
+        )
+        assert chosen(bundle) == {"wanted"}
+        assert bundle.diagnostics.refills == 1
+
+
+class TestSuperseding:
+    def versions(self, **newer: Any) -> tuple[StoredDocument, StoredDocument]:
+        return (
+            document("v1", ["token one"], updated_at="2026-01-01T00:00:00Z"),
+            document("v2", ["token two"], supersedes=("v1",), **newer),
+        )
+
+    @pytest.mark.parametrize(
+        ("newer", "fields", "expected"),
+        [
+            ({"updated_at": JULY}, {}, {"v2"}),
+            ({"updated_at": JULY}, {"as_of": MARCH}, {"v1"}),
+            ({"updated_at": JULY}, {"as_of": JULY}, {"v2"}),
+            ({"valid_from": DECEMBER}, {}, {"v1"}),
+            ({"valid_from": JULY}, {"as_of": MARCH}, {"v1"}),
+            ({"updated_at": MARCH, "valid_from": DECEMBER}, {"as_of": JULY}, {"v1"}),
+            # What it replaced does not come back when it expires.
+            ({"valid_until": JULY}, {}, set()),
+        ],
+        ids=str,
+    )
+    def test_a_later_version_supersedes_nothing_yet(
+        self, tmp_path: Path, newer: dict[str, Any], fields: dict[str, Any], expected: set[str]
+    ) -> None:
+        assert chosen(bundle_of(tmp_path, *self.versions(**newer), **fields)) == expected
+
+    def test_the_last_version_that_is_valid_counts(self, tmp_path: Path) -> None:
+        third = document("v3", ["token three"], supersedes=("v2", "v1"), updated_at=DECEMBER)
+        bundle = bundle_of(tmp_path, *self.versions(updated_at=MARCH), third, as_of=JULY)
+        assert chosen(bundle) == {"v2"}
+        assert codes(bundle) == {"v1": "conflict_downrank", "v3": "not_yet_valid"}
+        [note] = [
+            rejection.notes
+            for rejection in bundle.rejected
+            if rejection.reason == "conflict_downrank"
+        ]
+        assert note == "superseded by v2"
+
+    def test_what_was_seen_and_is_not_superseded_yet(self, tmp_path: Path) -> None:
+        fields = {"seen": ["v1#0"], "as_of": MARCH}
+        bundle = bundle_of(tmp_path, *self.versions(updated_at=JULY), **fields)
+        assert codes(bundle) == {"v1": "already_seen", "v2": "not_yet_valid"}
+
+
+# -- `seen` leaves out what the agent already has, and others take the places ----------------------
+
+CROWD = POOL_DEPTH + 50
+
+
+def ids(bundle: RetrievalBundle) -> list[str]:
+    return [chunk.chunk_id for chunk in bundle.selected]
+
+
+def codes_seen(bundle: RetrievalBundle) -> dict[str, str]:
+    return {rejection.chunk_id: rejection.reason for rejection in bundle.rejected}
+
+
+def notes(bundle: RetrievalBundle, chunk_id: str) -> str | None:
+    [note] = [rejection.notes for rejection in bundle.rejected if rejection.chunk_id == chunk_id]
+    return note
+
+
+@pytest.fixture(scope="module")
+def shelf_seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
+    texts = [f"token {'filler ' * (n % 40)}number{n}" for n in range(CROWD)]
+    with built(tmp_path_factory.mktemp("seen"), [document("many", texts)], PROVIDER) as corpus:
+        yield corpus
+
+
+@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+def test_the_next_ones_take_the_places(shelf_seen: Corpus, fusion: str) -> None:
+    fields = {"task": "token", "lexical_only": True, "fusion": fusion}
+    first = ask(shelf_seen, None, limit=5, **fields)
+    second = ask(shelf_seen, None, limit=5, seen=ids(first), **fields)
+    assert ids(first) + ids(second) == ids(ask(shelf_seen, None, limit=10, **fields))
+    assert {codes_seen(second)[chunk_id] for chunk_id in ids(first)} == {"already_seen"}
+    assert second.rejected_summary["already_seen"] == 5
+    assert notes(second, ids(first)[0]) == "it is in `seen`"
+
+
+def test_what_must_not_be_used_keeps_its_code(tmp_path: Path) -> None:
+    documents = [
+        document("forbidden", ["token one"], source_id="blog"),
+        document("external", ["token two"], origin="external"),
+        document("old", ["token three"]),
+        document("new", ["token four"], supersedes=("old",)),
+    ]
+    role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog"}]})
+    seen = ["forbidden#0", "external#0", "old#0"]
+    with built(tmp_path, documents) as corpus:
+        bundle = ask(corpus, role, task="token", action="execute", seen=seen)
+    assert codes_seen(bundle) == {
+        "forbidden#0": "forbidden_source",
+        "external#0": "requires_approval",
+        "old#0": "conflict_downrank",
+    }
+
+
+class TestVerdict:
+    def test_what_was_not_seen_decides(self, tmp_path: Path) -> None:
+        documents = [document("a", ["token"]), document("b", ["token two"], source_id="blog")]
+        role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog", "reason": "so"}]})
+        with built(tmp_path, documents) as corpus:
+            fallback = ask(corpus, role, task="token", seen=["a#0"]).fallback
+        assert fallback is not None
+        assert fallback.verdict == "all_forbidden"
+        assert fallback.message.startswith(
+            "apart from what is in `seen`, everything relevant is forbidden to the role reviewer "
+            "(candidates rejected: 1 forbidden_source, 1 already_seen; for one: blog: so)"
+        )
+
+
+# -- The first passages do not depend on how many are asked for ------------------------------------
+
+CROWD_LIMIT = [f"token rotation x{n} of {n % 9}" for n in range(POOL_DEPTH + 60)]
+CROWDS = {
+    "allowed": [document("crowd", CROWD_LIMIT)],
+    "forbidden": [document("crowd", CROWD_LIMIT, source_id="vendor-blog")],
+    # The role prefers what only a deeper search finds.
+    "preferred": [
+        document("crowd", CROWD_LIMIT),
+        document("later", [f"a token {LONG} y{n}" for n in range(9)], source_id="policy"),
+    ],
+    "copies": [document("crowd", [f"{LONG} token rotation x{n}" for n in range(POOL_DEPTH + 60)])],
+}
+
+
+OF_THE_TASK = ("WEAK_EVIDENCE", "WORDS_MISSING", "WORDS_CORRECTED")
+
+
+@cache
+def _base(kind: str) -> bytes:
+    with scratch_folder() as folder:
+        return build(folder, CROWDS[kind], HashingProvider()).read_bytes()
+
+
+@few_examples
+@example(
+    kind="preferred",
+    documents=[],
+    role=overlay(source_policy={"preferred_sources": [{"pattern": "policy", "boost": 9.0}]}),
+    fields={"task": "", "lexical_only": True},
+    limits=[10, 250],
+)
+@given(
+    kind=st.sampled_from([*CROWDS]),
+    documents=corpora(most=6),
+    role=st.none() | overlays(min_score=0.0),
+    fields=requests(limit=None, token_budget=None),
+    limits=st.tuples(st.integers(1, 20), st.integers(1, 300)).map(sorted),
+)
+def test_the_answer_to_a_limit_begins_the_answer_to_a_larger_one(
+    kind: str,
+    documents: list[StoredDocument],
+    role: Overlay | None,
+    fields: dict[str, Any],
+    limits: list[int],
+) -> None:
+    fields |= {"task": f"token rotation {fields['task']}"}
+    smaller, larger = limits
+    with (
+        scratch_folder() as folder,
+        built(folder, documents, HashingProvider(), base=_base(kind)) as corpus,
+    ):
+        few = ask(corpus, role, HashingProvider(), **fields | {"limit": smaller})
+        many = ask(corpus, role, HashingProvider(), **fields | {"limit": larger})
+    assert [(chunk.chunk_id, chunk.scores) for chunk in many.selected[:smaller]] == [
+        (chunk.chunk_id, chunk.scores) for chunk in few.selected
+    ]
+    # Nor does the verdict depend on it.
+    assert few.evidence == many.evidence
+    assert {w.message for w in few.warnings if w.code in OF_THE_TASK} == {
+        w.message for w in many.warnings if w.code in OF_THE_TASK
+    }
+
+
+# -- The pipeline on real corpus files: lanes, refills, limits and their report in the bundle ------
+
+FORBIDS = overlay(
+    source_policy={"forbidden_sources": [{"pattern": "blog", "reason": "hearsay"}]},
+    retrieval_policy={"min_score": 0.0},
+)
+
+
+def ids_pipeline(bundle: object) -> list[str]:
+    return [passage.chunk_id for passage in bundle.selected]  # type: ignore[attr-defined]
+
+
+class TestLanes:
+    DOCUMENTS = (
+        document("both", ["token rotation plan"]),
+        document("meaning", ["rotation rotation"]),
+        document("neither", ["bread butter jam"]),
+    )
+
+    def test_hybrid_scores_each_candidate_in_both_lanes(self, tmp_path: Path) -> None:
+        role = overlay(retrieval_policy={"min_score": 0.0})
+        with built(tmp_path, self.DOCUMENTS, PROVIDER) as corpus:
+            bundle = ask(corpus, role, PROVIDER, task="token")
+        assert {*ids_pipeline(bundle)} == {"both#0", "meaning#0", "neither#0"}
+        raw = {chunk.chunk_id: chunk.raw for chunk in bundle.selected}
+        assert all(
+            raw_score is not None and raw_score.cosine is not None for raw_score in raw.values()
+        )
+        assert raw["both#0"].bm25 > 0  # type: ignore[union-attr,operator]
+        assert raw["meaning#0"].bm25 is None  # type: ignore[union-attr]
+
+
+class TestRefills:
+    def crowd(self, **metadata: object) -> list[object]:
+        texts = [f"token token token x{n}" for n in range(POOL_DEPTH + 20)]
+        return [document("crowd", texts, **metadata), document("wanted", ["one token of many"])]
+
+    def test_the_refill_searches_only_allowed_documents(self, tmp_path: Path) -> None:
+        with built(tmp_path, self.crowd(source_id="blog")) as corpus:
+            bundle = ask(corpus, FORBIDS, task="token", limit=3)
+        assert ids_pipeline(bundle) == ["wanted#0"]
+        assert bundle.diagnostics.refills == 1
+        assert bundle.diagnostics.dropped_forbidden_count == POOL_DEPTH
+        assert bundle.rejected[0].notes == "blog: hearsay"
+
+    def test_copies_take_no_place(self, tmp_path: Path) -> None:
+        # More copies than a lane proposes at first: they leave as duplicates, and the passages
+        # behind them are looked for.
+        copies = document("copies", ["token token"] * (POOL_DEPTH + 20))
+        wanted = document("wanted", [f"{'filler ' * 90} token y{n}" for n in (1, 2)])
+        with built(tmp_path, [copies, wanted]) as corpus:
+            bundle = ask(corpus, FORBIDS, task="token", limit=4)
+        assert ids_pipeline(bundle)[1:] == ["wanted#0", "wanted#1"]
+        assert ids_pipeline(bundle)[0].startswith("copies")
+
+    def test_what_a_hard_limit_leaves_out_takes_no_place(self, tmp_path: Path) -> None:
+        role = overlay(retrieval_policy={"diversity": "hard", "max_chunks_per_source": 2})
+        wanted = document("wanted", [f"{'filler ' * 90} token"], source_id="other")
+        with built(tmp_path, [*self.crowd()[:1], wanted]) as corpus:
+            bundle = ask(corpus, role, task="token", limit=5)
+        assert [passage.source_id for passage in bundle.selected] == ["wiki", "wiki", "other"]
+
+    def test_the_depth_grows_with_the_limit_and_has_a_bound(self, tmp_path: Path) -> None:
+        assert (POOL_DEPTH, MAX_DEPTH) == (100, 4096)
+        texts = [f"token x{n}" for n in range(300)]
+        with built(tmp_path, [document("many", texts)]) as corpus:
+            bundle = ask(corpus, FORBIDS, task="token", limit=200)
+        assert len(bundle.selected) == 200
+        assert bundle.diagnostics.candidate_pool_size == 300

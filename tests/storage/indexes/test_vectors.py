@@ -1,0 +1,339 @@
+"""Indexes of vectors, exact and approximate, their cache, and ties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from rolebundle.contracts.upkeep import IndexIdentity, Noise
+from rolebundle.errors import CorpusCorrupt
+from rolebundle.ingest import sync
+from rolebundle.ingest.options import IngestOptions, IngestReport
+from rolebundle.storage import lexical_index, vector_index, vector_search
+from rolebundle.storage import vector_index as vector_cache
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.lexical_index import GROWTH, MARGIN, first_by_score, search_with_ties
+from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.vector_index import EmbeddingIndex
+from support.corpora import build, document, fill
+from support.fake_embedder import DIMENSIONS, IDENTITY, HashingProvider
+from support.sound import assert_sound, contents
+
+# -- The embedding index: exact neighbours, replaced and removed vectors, and its identity ---------
+
+TEXTS = [f"text {n}" for n in range(6)]
+
+
+@pytest.fixture
+def corpus_exact(tmp_path: Path) -> Iterator[Corpus]:
+    with open_writer(tmp_path / "corpus.db") as opened:
+        fill(opened, [document("a", TEXTS[:3]), document("b", TEXTS[3:])])
+        yield opened
+
+
+@pytest.fixture
+def index(corpus_exact: Corpus) -> EmbeddingIndex:
+    with corpus_exact.writing():
+        return vector_index.create_index(corpus_exact, IndexIdentity(IDENTITY, "chunker-1"))
+
+
+def unit(*components: float) -> bytes:
+    vector = np.zeros(DIMENSIONS, dtype="<f4")
+    vector[: len(components)] = components
+    return (vector / np.linalg.norm(vector)).astype("<f4").tobytes()
+
+
+def add(corpus: Corpus, index: EmbeddingIndex, vectors: dict[int, bytes]) -> None:
+    with corpus.writing():
+        vector_index.add(corpus, index, [(row, f"h{row}", v) for row, v in vectors.items()])
+
+
+class TestSearch:
+    # Angles to (1, 0): cosines 1, 0.6, 0, −1 by construction.
+    VECTORS: ClassVar[dict[int, bytes]] = {
+        1: unit(1, 0),
+        2: unit(3, 4),
+        3: unit(0, 1),
+        4: unit(-1, 0),
+    }
+
+    @pytest.fixture
+    def index(self, corpus_exact: Corpus, index: EmbeddingIndex) -> EmbeddingIndex:
+        """As it is read once it is filled: with what it has of each compartment."""
+        add(corpus_exact, index, self.VECTORS)
+        read = vector_index.active_index(corpus_exact)
+        assert read == index
+        return read
+
+    def test_nearest_first_with_their_cosines(
+        self, corpus_exact: Corpus, index: EmbeddingIndex
+    ) -> None:
+        found = vector_search.search(corpus_exact, index, unit(1, 0), 10)
+        assert [row for row, _ in found] == [1, 2, 3, 4]
+        assert [cosine for _, cosine in found] == pytest.approx([1, 0.6, 0, -1], abs=1e-6)
+
+    def test_within_documents(self, corpus_exact: Corpus, index: EmbeddingIndex) -> None:
+        # Rows 1–3 are the first document's. The restriction comes before the nearest are taken.
+        assert [r for r, _ in vector_search.search(corpus_exact, index, unit(1, 0), 1, [2])] == [4]
+        assert vector_search.search(corpus_exact, index, unit(1, 0), 9, []) == []
+
+    @pytest.mark.parametrize("documents", [[1], [2], [1, 2], [2, 1, 99]])
+    def test_few_and_many_documents_are_searched_with_the_same_result(
+        self,
+        corpus_exact: Corpus,
+        index: EmbeddingIndex,
+        documents: list[int],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        found = []
+        for few in (0.0, 2.0):
+            monkeypatch.setattr(vector_search, "_MAX_FEW_SHARE", few)
+            found.append(vector_search.search(corpus_exact, index, unit(0.8, 0.6), 3, documents))
+        rows, cosines = zip(*found[0], strict=True)
+        assert [row for row, _ in found[1]] == list(rows)
+        assert [cosine for _, cosine in found[1]] == pytest.approx(cosines, abs=1e-6)
+
+    def test_given_rows_are_scored(self, corpus_exact: Corpus, index: EmbeddingIndex) -> None:
+        found = vector_search.score(corpus_exact, index, unit(0, 1), [2, 3, 6, 99])
+        assert found == pytest.approx({2: 0.8, 3: 1.0}, abs=1e-6)
+
+    def test_a_limit_above_that_of_sqlite_vec_is_reduced(
+        self, corpus_exact: Corpus, index: EmbeddingIndex
+    ) -> None:
+        assert len(vector_search.search(corpus_exact, index, unit(1, 0), 1_000_000)) == 4
+
+
+class TestAddAndRemove:
+    def test_a_vector_is_replaced(self, corpus_exact: Corpus, index: EmbeddingIndex) -> None:
+        add(corpus_exact, index, {1: unit(1, 0)})
+        add(corpus_exact, index, {1: unit(0, 1), 2: unit(1, 0)})
+        found = vector_search.score(corpus_exact, index, unit(0, 1), [1, 2])
+        assert found == pytest.approx({1: 1.0, 2: 0.0}, abs=1e-6)
+        assert vector_index.count_vectors(corpus_exact, index) == 2
+        assert find_problems(corpus_exact) == []
+
+    def test_chunks_without_a_vector_are_listed(
+        self, corpus_exact: Corpus, index: EmbeddingIndex
+    ) -> None:
+        add(corpus_exact, index, {2: unit(1), 5: unit(1)})
+        assert vector_index.chunks_without_vector(corpus_exact, index, 0, 100) == [1, 3, 4, 6]
+        assert vector_index.chunks_without_vector(corpus_exact, index, 1, 2) == [3, 4]
+
+
+class TestIdentity:
+    def test_every_field_comes_back(self, corpus_exact: Corpus) -> None:
+        model = IDENTITY._replace(query_prefix="query: ", passage_prefix="passage: ", digest="d")
+        with corpus_exact.writing():
+            vector_index.create_index(corpus_exact, IndexIdentity(model, "chunker-2"))
+        active = vector_index.active_index(corpus_exact)
+        assert active is not None
+        assert active.identity == IndexIdentity(model, "chunker-2")
+
+    def test_its_noise_is_unknown_until_it_is_stored(
+        self, corpus_exact: Corpus, index: EmbeddingIndex
+    ) -> None:
+        assert index.noise is None
+        with corpus_exact.writing():
+            vector_index.set_noise(corpus_exact, index, Noise(-0.25, 0.5))
+        assert [index.noise for index in vector_index.all_indexes(corpus_exact)] == [
+            Noise(-0.25, 0.5)
+        ]
+
+    def test_half_a_noise_is_damage(self, corpus_exact: Corpus, index: EmbeddingIndex) -> None:
+        with corpus_exact.writing():
+            corpus_exact.run("UPDATE embedding_index SET noise_floor = 0.5")
+        with pytest.raises(CorpusCorrupt):
+            vector_index.active_index(corpus_exact)
+
+
+# -- Vectors kept for text that comes back: by model and by input, bounded, cleared, and used ------
+
+
+def vector(number: int) -> bytes:
+    return np.full(DIMENSIONS, number, dtype="<f4").tobytes()
+
+
+def keep(corpus: Corpus, *numbers: int) -> None:
+    with corpus.writing():
+        vector_cache.cache_vectors(corpus, IDENTITY, [(f"h{n}", vector(n)) for n in numbers])
+
+
+class TestKeys:
+    def test_a_vector_is_found_by_its_model_and_its_input(self, corpus: Corpus) -> None:
+        keep(corpus, 1, 2)
+        found = vector_cache.cached_vectors(corpus, IDENTITY, ["h2", "h3"])
+        assert found == {"h2": vector(2)}
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"provider": "other"},
+            {"model": "other"},
+            {"digest": "other"},
+            {"dimensions": 12},
+            {"query_prefix": "query: "},
+            {"passage_prefix": "passage: "},
+        ],
+        ids=lambda change: next(iter(change)),
+    )
+    def test_whatever_changes_a_vector_changes_the_key(
+        self, corpus: Corpus, change: dict[str, Any]
+    ) -> None:
+        keep(corpus, 1)
+        changed_identity = IDENTITY._replace(**change)
+        assert vector_cache.model_key(changed_identity) != vector_cache.model_key(IDENTITY)
+        assert vector_cache.cached_vectors(corpus, changed_identity, ["h1"]) == {}
+
+    def test_text_that_moves_from_one_prefix_to_the_other_changes_the_key(self) -> None:
+        first = IDENTITY._replace(query_prefix="ab", passage_prefix="c")
+        second = IDENTITY._replace(query_prefix="a", passage_prefix="bc")
+        assert vector_cache.model_key(first) != vector_cache.model_key(second)
+
+    def test_a_vector_of_the_wrong_length_is_not_returned(self, corpus: Corpus) -> None:
+        keep(corpus, 1)
+        corpus.run("UPDATE embedding_cache SET vector = x'0000'")
+        assert vector_cache.cached_vectors(corpus, IDENTITY, ["h1"]) == {}
+
+
+class TestBounds:
+    def test_the_oldest_go_first(self, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(vector_cache, "MAX_CACHE_BYTES", 3 * 4 * DIMENSIONS)
+        keep(corpus, 1, 2)
+        keep(corpus, 3, 4, 5)
+        assert vector_cache.cache_size(corpus) == (3, 3 * 4 * DIMENSIONS)
+        found = vector_cache.cached_vectors(corpus, IDENTITY, [f"h{n}" for n in range(9)])
+        assert found.keys() == {"h3", "h4", "h5"}
+
+    def test_a_vector_that_is_cached_again_counts_as_new(
+        self, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(vector_cache, "MAX_CACHE_BYTES", 2 * 4 * DIMENSIONS)
+        keep(corpus, 1, 2)
+        keep(corpus, 1)
+        keep(corpus, 3)
+        assert vector_cache.cached_vectors(corpus, IDENTITY, ["h1", "h2", "h3"]).keys() == {
+            "h1",
+            "h3",
+        }
+
+
+def test_a_damaged_vector_is_not_kept(corpus: Corpus) -> None:
+    """It would come back under a hash of its own, as if it were sound."""
+    fill(corpus, [document("a", ["one", "two"])])
+    with corpus.writing():
+        index = vector_index.create_index(corpus, IndexIdentity(IDENTITY, "c"))
+        vector_index.add(corpus, index, [(1, "h1", vector(1)), (2, "h2", vector(2))])
+    corpus.run("UPDATE embedded SET vector = ? WHERE chunk = 2", (vector(3),))
+    with corpus.writing():
+        vector_index.remove(corpus, index, [1, 2])
+    assert vector_cache.cached_vectors(corpus, IDENTITY, ["h1", "h2"]) == {"h1": vector(1)}
+
+
+# -- through ingest: what comes back is not embedded again ---------------------------------------
+
+
+@dataclass
+class Counting(HashingProvider):
+    texts: int = 0
+
+    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
+        self.texts += len(texts)
+        return super().embed_passages(texts)
+
+
+class World:
+    def __init__(self, folder: Path) -> None:
+        self.tree, self.db, self.provider = folder / "notes", folder / "c.db", Counting()
+        self.tree.mkdir()
+        for number in range(3):
+            self.write(number)
+        self.ingest()
+        assert self.provider.texts > 8
+
+    def write(self, number: int, second: str = "The second part stays.") -> None:
+        parts = (f"First of {number}. " * 40, f"{second} {number}. " * 40, "Last. " * 40)
+        (self.tree / f"n{number}.md").write_text(
+            f"# Note {number}\n\n" + "\n\n".join(f"## {len(p)}\n\n{p}" for p in parts),
+            encoding="utf-8",
+        )
+
+    def ingest(self, **chunking: int) -> IngestReport:
+        with open_writer(self.db) as corpus:
+            report = sync.ingest(
+                corpus, [self.tree], self.provider, IngestOptions(chunking=chunking)
+            )
+        assert report.waiting == 0
+        assert_sound(self.db)
+        return report
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_a_moved_file_is_not_embedded_again(world: World) -> None:
+    before = world.provider.texts
+    (world.tree / "n1.md").rename(world.tree / "moved.md")
+    report = world.ingest()
+    assert (report.added, report.removed) == (1, 1)
+    assert report.embedded > 0
+    assert world.provider.texts == before
+
+
+def test_chunking_back_is_not_embedded_again(world: World) -> None:
+    vectors = contents(world.db)["vectors"]
+    world.ingest(size=300, maximum=400)
+    smaller = world.provider.texts
+    world.ingest(size=1200, maximum=1800)
+    assert world.provider.texts == smaller
+    assert contents(world.db)["vectors"] == vectors
+
+
+# -- Ties at the edge of a search are broken by chunk id, and cost a second search only if needed
+
+
+def searched(scores: list[float], number: int, most: int | None = None) -> tuple[int, list[int]]:
+    """How many results come back, and the limits of the searches."""
+    limits: list[int] = []
+
+    def search(limit: int) -> dict[int, float]:
+        limits.append(limit)
+        return dict(enumerate(scores[:limit]))
+
+    return len(search_with_ties(search, number, most)), limits
+
+
+def test_one_search_is_enough_if_the_ties_end_in_it() -> None:
+    falling = [float(-n) for n in range(1_000)]
+    assert searched(falling, 10) == (10 + MARGIN, [10 + MARGIN])
+    assert searched(falling[:5], 10) == (5, [10 + MARGIN])
+    assert searched([], 1) == (0, [1 + MARGIN])
+
+
+def test_the_search_goes_on_while_the_last_one_ties_with_the_edge() -> None:
+    flat = [1.0] * 1_000
+    length, limits = searched(flat, 10)
+    assert length == 1_000 and limits == [42, 42 * GROWTH]
+    assert searched(flat, 10, most=100) == (100, [42, 100])
+    assert searched(flat, 100, most=100) == (100, [100])
+
+
+def test_the_lower_chunk_id_wins_at_the_edge(tmp_path: Path) -> None:
+    names = [f"n{number:03}" for number in range(60)]
+    path = build(tmp_path, [document(name, ["the token"], title="t") for name in names[::-1]])
+    with open_reader(path) as corpus:
+        ids = dict(corpus.rows("SELECT id, chunk_id FROM chunk"))
+        [compartment] = [row[0] for row in corpus.rows("SELECT id FROM compartment")]
+        best = lexical_index.search(corpus, compartment, "token", 7)
+        assert {ids[rowid] for rowid, _ in best} == {f"{name}#0" for name in names[:7]}
+        above = {max(ids): 2.0} | dict.fromkeys(ids, 1.0) | {max(ids): 2.0}
+        first_three = first_by_score(corpus, above, 3)
+        assert [ids[rowid] for rowid in first_three] == ["n000#0", "n001#0", "n002#0"]
+        assert first_by_score(corpus, {}, 3) == {}

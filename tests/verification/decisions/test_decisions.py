@@ -1,0 +1,652 @@
+"""Decisions: recorded, ended, erased, and quoted to intents."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.admin import Admin
+from rolebundle.admin import records as owner
+from rolebundle.admin.purges import PurgeSelection, plan_of, purge_documents
+from rolebundle.admin.records import end_decision as end_decision_check
+from rolebundle.admin.records import put_mark, set_audit
+from rolebundle.admin.records import record_decision as record_decision_check
+from rolebundle.contracts.memory import CheckAnswer, CheckRequest, DecisionRecord, NewDecision
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.embedding.provider import Unavailable
+from rolebundle.engine import Engine
+from rolebundle.errors import AccessDenied, EmbedderError, RolebundleError, UsageError
+from rolebundle.interfaces.parse import parsed
+from rolebundle.interfaces.servers.operations import Operations
+from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.publications import decision_name
+from rolebundle.verification.decisions import (
+    end_decision,
+    find_decision,
+    list_decisions,
+    record_decision,
+)
+from rolebundle.workspace import Workspace
+from support.amounts import few_examples
+from support.canaries import files_of, found_in
+from support.commands import invoke
+from support.corpora import FLAGGED, build, document, set_policy
+from support.corpora import NOW as NOW_CHECK
+from support.fake_embedder import HashingProvider
+from support.publications import stage
+
+# -- Decisions: recorded, superseded, ended, erased, and who sees them -----------------------------
+
+NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return build(tmp_path, [document("plan", ["the plan of may"])])
+
+
+def decide(
+    db: Path, text: str = "Do not post", at: datetime = NOW, **fields: Any
+) -> DecisionRecord:
+    new = NewDecision(text=text, decided_by="Ana", **fields)
+    with open_writer(db) as corpus:
+        return record_decision(corpus, new, at)
+
+
+def states(db: Path, at: datetime = NOW) -> dict[str, str]:
+    with open_reader(db) as corpus:
+        return {record.id: record.state for record in list_decisions(corpus, at)}
+
+
+def end(db: Path, name: str, at: datetime = NOW) -> DecisionRecord:
+    with open_writer(db) as corpus:
+        return end_decision(corpus, name, "Bo", "done", at)
+
+
+def test_decisions_are_numbered_within_their_scope(db: Path) -> None:
+    ids = [decide(db, scope=scope).id for scope in ("shared", "hr", "shared", "hr-team")]
+    assert ids == ["shared-1", "hr-1", "shared-2", "hr-team-1"]
+
+
+@pytest.mark.parametrize(
+    ("commands", "declared", "effect"),
+    [
+        ([], None, "warn"),
+        (["toot *"], None, "block"),
+        (["toot *"], "warn", "warn"),
+        ([], "require_approval", "require_approval"),
+    ],
+)
+def test_a_decision_with_commands_blocks_unless_an_effect_is_given(
+    db: Path, commands: list[str], declared: Any, effect: str
+) -> None:
+    record = decide(db, commands=commands, effect=declared)
+    assert (record.effect, record.commands) == (effect, commands)
+
+
+def test_a_decision_has_an_effect_from_its_first_to_its_last_second(db: Path) -> None:
+    decide(db, valid_from="2026-11-02", valid_until="2026-11-03")
+    seen = [states(db, NOW + n * DAY)["shared-1"] for n in range(4)]
+    assert seen == ["not_yet_valid", "active", "active", "expired"]
+    last = datetime(2026, 11, 3, 23, 59, 59, tzinfo=UTC)
+    assert states(db, last)["shared-1"] == "active"
+
+
+def test_a_decision_that_is_never_valid_is_refused(db: Path) -> None:
+    with pytest.raises(UsageError, match="before"):
+        decide(db, valid_until="2026-10-01")
+    assert states(db) == {}
+
+
+class TestSuperseding:
+    def test_it_takes_effect_with_the_new_decision(self, db: Path) -> None:
+        decide(db)
+        decide(db, supersedes=["1"], valid_from="2026-11-03", valid_until="2026-11-04")
+        assert states(db)["shared-1"] == "active"
+        for days in (2, 30):
+            assert states(db, NOW + days * DAY)["shared-1"] == "superseded"
+
+    @pytest.mark.parametrize("how", ["proposed", "ended before it was valid"])
+    def test_what_never_has_an_effect_supersedes_nothing(self, db: Path, how: str) -> None:
+        decide(db)
+        if how == "proposed":
+            decide(db, supersedes=["shared-1"], status="proposed")
+        else:
+            decide(db, supersedes=["1"], valid_from="2026-11-03")
+            end(db, "2")
+        assert states(db, NOW + 9 * DAY)["shared-1"] == "active"
+
+    def test_what_is_superseded_stays_so_when_the_new_one_ends(self, db: Path) -> None:
+        decide(db)
+        decide(db, supersedes=["1"])
+        end(db, "2", NOW + DAY)
+        assert states(db, NOW + 2 * DAY) == {"shared-1": "superseded", "shared-2": "ended"}
+
+    @pytest.mark.parametrize("name", ["7", "hr-1", "x", "shared-", "1-x"])
+    def test_only_a_decision_of_its_scope_is_superseded(self, db: Path, name: str) -> None:
+        decide(db)
+        decide(db, scope="hr")
+        with pytest.raises(UsageError):
+            decide(db, supersedes=[name])
+        assert len(states(db)) == 2
+
+
+def test_an_ended_decision_stays_listed(db: Path) -> None:
+    decide(db)
+    record = end(db, "shared-1", NOW + DAY)
+    assert (record.state, record.ended_by, record.end_reason) == ("ended", "Bo", "done")
+    assert states(db)["shared-1"] == "active", "it had an effect until then"
+    with pytest.raises(UsageError, match="ended"):
+        end(db, "shared-1", NOW + 2 * DAY)
+
+
+class TestPurge:
+    def test_no_byte_of_a_purged_decision_is_left(self, db: Path) -> None:
+        decide(
+            db,
+            "Never sell Zanzibarflute",
+            reason="Quokkareason",
+            about=["Xylowortx"],
+            commands=["Qwopcommand*"],
+        )
+        decide(db, "Keep this one")
+        end(db, "1")
+        words = {b"anzibarf", b"uokkarea", b"ylowortx", b"wopcomma"}
+        assert found_in(files_of(db), words) == words
+        with Admin(db) as admin:
+            assert (
+                purge_documents(admin.workspace, PurgeSelection(decisions=["shared-1"])).state
+                == "done"
+            )
+        assert found_in(files_of(db), words) == set()
+        assert states(db) == {"shared-1": "erased", "shared-2": "active"}
+        assert decide(db, "A new one").id == "shared-3"
+
+    def test_an_erased_decision_has_no_effect_and_what_it_superseded_stays_so(
+        self, db: Path
+    ) -> None:
+        decide(db)
+        decide(db, "Do not post at night", supersedes=["1"])
+        with Admin(db) as admin:
+            purge_documents(admin.workspace, PurgeSelection(decisions=["2"]))
+        assert states(db) == {"shared-1": "superseded", "shared-2": "erased"}
+        with open_reader(db) as corpus:
+            record = find_decision(corpus, "2", NOW)
+        assert (record.text, record.reason, record.about, record.decided_by) == ("", "", [], "")
+
+    def test_replicas_with_a_purged_decision_are_outdated(self, db: Path) -> None:
+        decide(db)
+        stage(db, "/share", [decision_name(("shared", 1))])
+        with Admin(db) as admin:
+            selection = PurgeSelection(decisions=["1"])
+            plan = plan_of(admin.workspace, selection)
+            receipt = purge_documents(admin.workspace, selection)
+        assert [copy.target for copy in plan.publications] == ["/share"]
+        assert receipt.publications == list(plan.publications)
+
+    def test_the_command(self, db: Path) -> None:
+        decide(db)
+        plan = invoke(
+            "corpus", "purge", "--decision", "1", "--dry-run", "--json", "--db", db
+        ).json()
+        assert plan["decision_ids"] == ["shared-1"]
+        assert invoke("corpus", "purge", "--decision", "1", "--yes", "--db", db).code == 0
+        assert invoke("corpus", "purge", "--decision", "1", "--yes", "--db", db).code == 2
+        assert states(db) == {"shared-1": "erased"}
+
+
+class TestCommands:
+    def test_decide_list_show_and_end(self, db: Path) -> None:
+        decision = invoke(
+            *("decisions", "add", "Do not post  automatically", "--scope", "shared", "--by", "Ana"),
+            *("--about", "schedule, publish", "--about", "bot", "--action", "external_send"),
+            *("--until", "2031-01-01", "--reason", "it was wrong", "--json", "--db", db),
+        ).json()
+        assert decision["id"] == "shared-1"
+        assert decision["text"] == "Do not post automatically"
+        assert decision["about"] == ["schedule", "publish", "bot"]
+        assert decision["valid_until"] == "2031-01-01T23:59:59Z"
+        assert invoke("decisions", "show", "1", "--json", "--db", db).json() == decision
+        assert "shared-1  active  warn" in invoke("decisions", "list", "--db", db).out
+        ended = invoke("decisions", "end", "1", "--by", "Bo", "--reason", "new", "--db", db)
+        assert "ended by Bo" in ended.out
+        assert invoke("decisions", "list", "--json", "--db", db).json() == {"decisions": []}
+        listed = invoke("decisions", "list", "--all", "--json", "--db", db).json()
+        assert [record["state"] for record in listed["decisions"]] == ["ended"]
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("decisions", "add", "Do not post"),
+            ("decisions", "add", " ", "--by", "Ana"),
+            ("decisions", "add", "x" * 1001, "--by", "Ana"),
+            ("decisions", "add", "Do not\u202e post", "--by", "Ana"),
+            ("decisions", "add", "Do not post", "--by", "Ana", "--until", "soon"),
+            ("decisions", "add", "Do not post", "--by", "Ana", "--supersedes", "4"),
+            ("decisions", "show", "4"),
+            ("decisions", "end", "4", "--by", "Bo", "--reason", "x"),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(self, db: Path, arguments: tuple[str, ...]) -> None:
+        outcome = invoke(*arguments, "--db", db)
+        assert (outcome.code, outcome.out) == (2, "")
+
+    def test_each_act_is_in_the_audit_without_words(self, db: Path) -> None:
+        with Admin(db) as admin:
+            set_audit(admin.workspace, "on")
+            owner.record_decision(
+                admin.workspace, NewDecision(text="Never sell Zanzibar", decided_by="Ana")
+            )
+            owner.end_decision(admin.workspace, "1", "Bo", "Quokka")
+        rows = invoke("policy", "audit", "list", "--json", "--db", db).json()["rows"]
+        acts = [row["details"] for row in rows if row["kind"] == "decide"]
+        assert acts == [
+            {"decision": "shared-1", "effect": "warn", "state": "active"},
+            {"decision": "shared-1", "state": "ended"},
+        ]
+        assert "Zanzibar" not in json.dumps(rows)
+
+
+POLICY = {
+    "ada": {"scopes": ["shared", "hr"], "access_level": "internal"},
+    "bob": {"scopes": ["shared"], "access_level": "internal"},
+    "cy": {"scopes": [], "access_level": "confidential"},
+    "pub": {"scopes": ["shared"], "access_level": "public"},
+    "nil": {"scopes": [], "access_level": "denied"},
+}
+
+
+class TestAgents:
+    @pytest.mark.sample(2)
+    @pytest.mark.parametrize(
+        ("agent", "ids"),
+        [
+            ("ada", ["hr-1", "shared-1"]),
+            ("bob", ["shared-1"]),
+            ("cy", ["hr-1", "shared-1"]),
+            ("pub", []),
+            ("nil", None),
+            ("eve", None),
+        ],
+    )
+    def test_an_agent_sees_the_decisions_of_its_scopes(
+        self, db: Path, agent: str, ids: list[str] | None
+    ) -> None:
+        decide(db, scope="hr")
+        decide(db)
+        set_policy(db, POLICY)
+        with Engine(db) as engine:
+            try:
+                seen = [record.id for record in engine.decisions(agent)]
+            except RolebundleError as error:
+                assert error.code == "access_denied"
+                seen = None
+        assert seen == ids
+
+
+# -- `check` and the constraints of bundles: which decisions may apply -----------------------------
+
+POST = "schedule a post about 3.0"
+
+
+@pytest.fixture
+def db_check(tmp_path: Path) -> Path:
+    return build(tmp_path, [document("plan", ["the plan of may", "a post about the plan"])])
+
+
+def decide_check(db: Path, text: str = "Do not post automatically", **fields: Any) -> str:
+    fields = {"about": ["post"], "effect": "require_approval"} | fields
+    with Admin(db) as admin:
+        return record_decision_check(
+            admin.workspace, NewDecision(text=text, decided_by="Ana", **fields)
+        ).id
+
+
+def ask(db: Path, intent: str = POST, **fields: Any) -> CheckAnswer:
+    now = fields.pop("now", None)
+    with Engine(db) as engine:
+        return engine.check(CheckRequest(intent=intent, **fields), now)
+
+
+def verdict(db: Path, intent: str = POST, **fields: Any) -> str:
+    return ask(db, intent, **fields).verdict
+
+
+def test_a_decision_is_quoted_to_the_next_matching_intent(db_check: Path) -> None:
+    assert verdict(db_check) == "none_found"
+    decide_check(
+        db_check, about=["schedule"], reason="the last post was wrong", action="external_send"
+    )
+    answer = ask(db_check, action="external_send")
+    assert answer.verdict == "require_approval"
+    [found] = answer.decisions
+    assert (found.id, found.text, found.reason, found.decided_by) == (
+        "shared-1",
+        "Do not post automatically",
+        "the last post was wrong",
+        "Ana",
+    )
+    assert found.decided_at is not None
+    assert (found.match, found.verdict, found.words) == ("about", "require_approval", ["schedule"])
+    assert "1 decision may apply: shared-1" in answer.message
+    assert "the last post was wrong" in answer.message
+    assert "advice" in answer.advisory
+    other = ask(db_check, "water the flowers", action="external_send")
+    assert (other.verdict, other.decisions) == ("none_found", [])
+    assert "allow" not in other.message
+
+
+def test_only_a_command_blocks(db_check: Path) -> None:
+    decide_check(
+        db_check, "Backups stay", about=["snapshots"], commands=["restic forget*"], effect="block"
+    )
+    answer = ask(db_check, "tidy up", command="cd /srv && sudo /usr/bin/restic forget --prune")
+    assert answer.verdict == "block"
+    assert answer.decisions[0].words == ["restic forget*"]
+    assert verdict(db_check, "delete the old snapshots") == "require_approval"
+    assert verdict(db_check, "tidy up", command="restic snapshots") == "none_found"
+
+
+def test_what_only_reads_gets_the_decision_for_information(db_check: Path) -> None:
+    decide_check(db_check)
+    for fields in ({}, {"action": "read"}, {"action": "analyze"}):
+        answer = ask(db_check, "explain how a post is written", **fields)
+        assert answer.verdict == "none_found"
+        assert [(found.id, found.verdict) for found in answer.decisions] == [("shared-1", None)]
+        assert "for information: shared-1" in answer.message
+    decide_check(db_check, "Nobody reads the post of others", action="read")
+    assert verdict(db_check, "read the post", action="read") == "require_approval"
+
+
+@pytest.mark.parametrize("effect", ["warn", "require_approval"])
+def test_the_verdict_is_the_strictest_effect(db_check: Path, effect: Any) -> None:
+    decide_check(db_check, effect=effect)
+    assert verdict(db_check) == effect
+    decide_check(db_check, "Posts are written by Ana", effect="warn")
+    answer = ask(db_check)
+    assert answer.verdict == effect
+    assert [decision.effect for decision in answer.decisions] == [effect, "warn"]
+
+
+def test_a_decision_about_another_action_does_not_count(db_check: Path) -> None:
+    decide_check(db_check, action="external_send")
+    assert verdict(db_check, action="execute") == "none_found"
+    assert verdict(db_check, action="external_send") == "require_approval"
+    assert verdict(db_check) == "require_approval", "without an action any may be meant"
+
+
+def test_only_active_decisions_count(db_check: Path) -> None:
+    decide_check(db_check, status="proposed")
+    decide_check(db_check, valid_from="2030-01-01")
+    assert verdict(db_check) == "none_found"
+    assert verdict(db_check, now=datetime(2031, 1, 1, tzinfo=UTC)) == "require_approval"
+    with Admin(db_check) as admin:
+        end_decision_check(admin.workspace, "shared-2", "Bo", "over")
+    assert verdict(db_check, now=datetime(2031, 1, 1, tzinfo=UTC)) == "none_found"
+
+
+def test_an_agent_cannot_ask_as_of_another_time(db_check: Path) -> None:
+    with pytest.raises(RolebundleError):
+        parsed(CheckRequest, {"intent": POST, "now": "2001-01-01"})
+
+
+class TestPolicy:
+    @pytest.mark.parametrize(
+        ("trust", "expected"),
+        [({}, "none_found"), ({"actions": {"execute": 4}}, "require_approval"),
+         ({"origins": {"internal": 0, "external": 0, "untrusted": 0}}, "block")],
+    )  # fmt: skip
+    def test_the_trust_table_has_a_say(
+        self, db_check: Path, trust: dict[str, Any], expected: str
+    ) -> None:
+        rule = {"scopes": [], "access_level": "internal"}
+        set_policy(db_check, {"agents": {"ada": rule}, "trust": trust})
+        answer = ask(db_check, "water the flowers", action="execute", agent="ada")
+        assert answer.verdict == expected
+        assert answer.policies[0].action == "execute"
+        assert ask(db_check, "water the flowers", agent="ada").policies == []
+
+    def test_decisions_of_other_scopes_do_not_count(self, db_check: Path) -> None:
+        decide_check(db_check, scope="hr")
+        rules = {
+            "ada": {"scopes": ["hr"], "access_level": "internal"},
+            "bob": {"scopes": ["shared"], "access_level": "internal"},
+            "pub": {"scopes": ["hr"], "access_level": "public"},
+        }
+        set_policy(db_check, rules)
+        assert [verdict(db_check, agent=agent) for agent in rules] == [
+            "require_approval",
+            "none_found",
+            "none_found",
+        ]
+        with pytest.raises(AccessDenied):
+            ask(db_check)
+
+
+class TestDocuments:
+    FRONT = "---\ndocument_type: decision\n{keys}---\n# Messages\n\n## Decision\n\n{text}\n"
+
+    def ingest(self, folder: Path, keys: str = "", text: str = "", *flags: str) -> Path:
+        (folder / "docs").mkdir()
+        path = folder / "docs" / "0007.md"
+        text = text or "We decided it in May. Do not post automatically."
+        path.write_text(self.FRONT.format(keys=keys, text=text), encoding="utf-8")
+        db = folder / "c.db"
+        outcome = invoke("ingest", folder / "docs", "--lexical-only", "--db", db, *flags)
+        assert outcome.code == 0, outcome.err
+        return db
+
+    def test_a_document_of_the_type_decision_counts_and_is_quoted(self, tmp_path: Path) -> None:
+        db = self.ingest(tmp_path, "updated_at: 2026-05-02\n")
+        answer = ask(db, "post the news automatically")
+        assert answer.verdict == "warn"
+        [found] = answer.decisions
+        assert found.text == "Do not post automatically."
+        assert found.locator is not None
+        assert found.locator.startswith("0007.md:")
+        assert found.decided_at == "2026-05-02T00:00:00Z"
+        assert verdict(db, "water the flowers") == "none_found"
+
+    @pytest.mark.sample(3)
+    @pytest.mark.parametrize(
+        ("keys", "expected"),
+        [
+            ("effect: require_approval\n", "require_approval"),
+            ("effect: block\n", "require_approval"),
+            ("status: accepted\n", "warn"),
+            ("status: superseded\n", "none_found"),
+            ("status: proposed\n", "none_found"),
+            ("valid_until: 2020-01-01\n", "none_found"),
+            ("action: external_send\n", "none_found"),
+            ("trust_tier: untrusted\n", "none_found"),
+            ("origin: untrusted\n", "none_found"),
+            ("origin: external\neffect: block\n", "warn"),
+            ("applicable_roles: [other]\n", "warn"),
+        ],
+    )
+    def test_what_it_declares(self, tmp_path: Path, keys: str, expected: str) -> None:
+        db = self.ingest(tmp_path, f"about: [post]\n{keys}")
+        assert verdict(db, action="execute") == expected
+
+    @pytest.mark.parametrize("keys", ["effect: forbid\n", "action: dance\n", "about: {a: b}\n"])
+    def test_a_bad_key_is_refused(self, tmp_path: Path, keys: str) -> None:
+        (tmp_path / "a.md").write_text(self.FRONT.format(keys=keys, text="x"), encoding="utf-8")
+        outcome = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db")
+        assert keys.partition(":")[0] in outcome.err
+
+    def test_the_keys_mean_nothing_in_other_documents(self, tmp_path: Path) -> None:
+        text = "---\neffect: block\n---\n# A\n\nDo not post automatically.\n"
+        (tmp_path / "a.md").write_text(text, encoding="utf-8")
+        assert invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db").code == 0
+        assert verdict(tmp_path / "c.db") == "none_found"
+
+    def test_a_rejected_or_flagged_document_requires_no_approval(self, tmp_path: Path) -> None:
+        text = ["Do not post automatically, whatever the plan says."]
+        fields = {
+            "document_type": "decision",
+            "retrieval_hints": ("post",),
+            "tags": ("effect:block",),
+        }
+        db = build(tmp_path, [document("d", text, **fields)])
+        assert verdict(db) == "require_approval"
+        flagged = build(tmp_path, [document("d", text, FLAGGED, **fields)])
+        assert verdict(flagged) == "warn"
+        with Admin(db) as admin:
+            put_mark(admin.workspace, "d", "rejected", "Ana", "never decided")
+        assert verdict(db) == "none_found"
+
+
+def test_only_words_are_compared_if_the_model_fails_and_the_answer_says_so(tmp_path: Path) -> None:
+    db = build(tmp_path, [document("plan", ["the plan"])], HashingProvider())
+    decide_check(db)
+    with Engine(Workspace(db, HashingProvider())) as engine:
+        assert engine.check(CheckRequest(intent=POST)).degraded is None
+    unavailable = Unavailable(EmbedderError("no_model", "the model is gone", ""))
+    with Engine(Workspace(db, unavailable)) as engine:
+        answer = engine.check(CheckRequest(intent=POST))
+    assert (answer.verdict, answer.degraded) == ("require_approval", "the model is gone")
+
+
+class TestConstraints:
+    def bundle(self, db: Path, task: str = POST, **fields: Any) -> Any:
+        with Engine(db) as engine:
+            return engine.retrieve(
+                RetrievalRequest(task=task, lexical_only=True, now=NOW_CHECK, **fields)
+            )
+
+    def test_a_bundle_has_the_decisions_about_its_task_outside_of_the_limit(
+        self, db_check: Path
+    ) -> None:
+        before = self.bundle(db_check, limit=1)
+        assert before.constraints is None
+        decide_check(db_check, valid_from="2026-01-01")
+        after = self.bundle(db_check, limit=1)
+        assert [constraint.id for constraint in after.constraints] == ["shared-1"]
+        assert [passage.chunk_id for passage in after.selected] == [
+            passage.chunk_id for passage in before.selected
+        ]
+        assert self.bundle(db_check, "water the flowers").constraints is None
+
+    def test_they_are_as_at_the_time_of_the_answer(self, db_check: Path) -> None:
+        decide_check(db_check, valid_from="2026-12-01")
+        assert self.bundle(db_check).constraints is None
+
+    def test_every_form_shows_them(self, db_check: Path) -> None:
+        decide_check(db_check, valid_from="2026-01-01", reason="it was wrong")
+        command = ("retrieve", POST, "--lexical-only", "--db", db_check)
+        for form in ("text", "prompt"):
+            out = " ".join(invoke(*command, "--format", form).out.split())
+            assert (
+                "shared-1 (require_approval): Do not post automatically (reason: it was wrong)"
+                in out
+            )
+        for detail in ("ids", "compact"):
+            answer = invoke(*command, "--format", "json", "--detail", detail).json()
+            assert answer["constraints"][0]["id"] == "shared-1"
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    db = build(tmp_path_factory.mktemp("decided"), [document("plan", ["the plan of may"])])
+    decide_check(db, "Patient records stay", about=["patient records"], commands=["rm *patients*"])
+    return db
+
+
+class TestInterfaces:
+    def test_the_servers(self, decided: Path) -> None:
+        with Engine(decided) as engine:
+            call = Operations(engine).call
+            also = {"intent": "free some space", "also": ["delete the patient records"]}
+            assert call("check", also)["verdict"] == "require_approval"
+            assert call("check", {"command": "ls /srv"})["verdict"] == "none_found"
+            with pytest.raises(RolebundleError, match="give intent or command"):
+                call("check", {"also": ["x"]})
+
+    def hook(self, db: Path, data: object, monkeypatch: pytest.MonkeyPatch, *flags: str) -> Any:
+        text = data if isinstance(data, str) else json.dumps(data)
+        stdin = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8")
+        monkeypatch.setattr("sys.stdin", stdin)
+        return invoke("check", "--hook", "--db", db, *flags)
+
+    def test_the_hook_reads_a_tool_call_and_gives_the_reason(
+        self, decided: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        call = {
+            "hook_event_name": "PreToolUse",
+            "tool_name": "mcp__db__run",
+            "tool_input": {"sql": "DELETE FROM patients", "why": "delete the patient records"},
+        }
+        outcome = self.hook(decided, call, monkeypatch)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert "Patient records stay" in outcome.err
+        harmless = {"tool_name": "Read", "tool_input": {"file_path": "/tmp/patient-records.txt"}}
+        assert self.hook(decided, harmless, monkeypatch, "--action", "execute").code == 0
+
+    @pytest.mark.parametrize(
+        ("command", "code"),
+        [
+            ("sudo rm -r /srv/patients-2020", 2),
+            ("cat /srv/patients-2020/a.txt", 0),
+            ("mv patient records", 0),
+        ],
+    )
+    def test_the_hook_matches_a_shell_command(
+        self, decided: Path, command: str, code: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        call = {"tool_name": "Bash", "tool_input": {"command": command, "description": "Tidy"}}
+        assert self.hook(decided, call, monkeypatch, "--action", "execute").code == code
+
+    @pytest.mark.parametrize("data", ["", "[]", "{}", '{"tool_name": 1', '{"intent": 3}'])
+    def test_a_hook_that_cannot_decide_stops_the_tool(
+        self, decided: Path, data: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        outcome = self.hook(decided, data, monkeypatch)
+        assert outcome.code == 2
+        assert outcome.err
+
+    def test_a_missing_corpus_stops_the_tool(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert self.hook(tmp_path / "none.db", {"intent": POST}, monkeypatch).code == 2
+
+    def test_the_command(self, decided: Path) -> None:
+        outcome = invoke("check", "--command", "rm patients", "--db", decided)
+        assert outcome.code == 1
+        assert outcome.out.startswith("require_approval: ")
+        assert "rolebundle does not see what is done" in outcome.out
+        answer = invoke("check", "water the roses", "--json", "--db", decided)
+        assert (answer.code, answer.json()["verdict"]) == (0, "none_found")
+        CheckAnswer.model_validate(answer.json())
+
+
+@pytest.fixture(scope="module")
+def two_decisions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    db = build(tmp_path_factory.mktemp("two"), [document("plan", ["the plan"])], HashingProvider())
+    decide_check(db)
+    decide_check(db, "不要自动发布", about=["schedule AND (post"])
+    return db
+
+
+@few_examples
+@given(st.text(max_size=80), st.sampled_from([None, "read", "external_send"]))
+def test_any_text_gives_an_answer_or_a_coded_error_and_always_the_same(
+    two_decisions: Path, intent: str, action: str | None
+) -> None:
+    answers = []
+    with Engine(Workspace(two_decisions, HashingProvider())) as engine:
+        for _ in range(2):
+            try:
+                fields = {"intent": intent, **({"action": action} if action else {})}
+                answers.append(engine.check(parsed(CheckRequest, fields), NOW_CHECK).model_dump())
+            except RolebundleError as error:
+                answers.append({"error": error.code})
+    assert answers[0] == answers[1]
+    assert answers[0] != {"error": "internal"}
