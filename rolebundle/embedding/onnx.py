@@ -216,23 +216,20 @@ def _read_minilm(weights: bytes) -> Network:
     Its package has no tokenizer, so the vocabulary is beside this module.
     """
     import numpy as np
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordPiece
-    from tokenizers.normalizers import BertNormalizer
-    from tokenizers.pre_tokenizers import BertPreTokenizer
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
     vocabulary = MINILM.verified(_VOCABULARY, _VOCABULARY_SHA256)
     words = vocabulary.decode().removesuffix("\n").split("\n")
     tokenizer = Tokenizer(
-        WordPiece(
+        models.WordPiece(
             {word: number for number, word in enumerate(words)},
             unk_token="[UNK]",
             max_input_chars_per_word=_MAX_WORD_CHARACTERS,
         )
     )
     # No special tokens are added: "[SEP]" in a text is three ordinary tokens (law 4).
-    tokenizer.normalizer = BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = BertPreTokenizer()
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
 
     def token_ids(text: str) -> list[int]:
         # For several texts at once, the tokenizer would start threads of its own.

@@ -103,10 +103,7 @@ def read_e5(content: bytes) -> Network:
 
 def _read_tokenizer(file: _File, header: SimpleNamespace) -> tuple[Any, dict[int, str]]:
     """The tokenizer, and the characters that are replaced first, as in the model's training."""
-    from tokenizers import Regex, Tokenizer
-    from tokenizers.models import Unigram
-    from tokenizers.normalizers import Replace
-    from tokenizers.pre_tokenizers import Metaspace
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
     (size,) = file.numbers("Q")
     ends = file.array("<u4", header.pieces + 1).tolist()
@@ -118,9 +115,11 @@ def _read_tokenizer(file: _File, header: SimpleNamespace) -> tuple[Any, dict[int
     for _ in range(count):
         character, length = file.numbers("IB")
         replaced[character] = "".join(map(chr, file.numbers(f"{length}I")))
-    tokenizer = Tokenizer(Unigram(list(zip(pieces, scores, strict=True)), header.unknown, False))
-    tokenizer.normalizer = Replace(Regex(" {2,}"), " ")
-    tokenizer.pre_tokenizer = Metaspace(prepend_scheme="always")
+    tokenizer = Tokenizer(
+        models.Unigram(list(zip(pieces, scores, strict=True)), header.unknown, False)
+    )
+    tokenizer.normalizer = normalizers.Replace(Regex(" {2,}"), " ")
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
     return tokenizer, replaced
 
 

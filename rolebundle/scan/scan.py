@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -205,18 +204,14 @@ def _score(
             everywhere.add(finding.kind)
         else:
             in_body.append((finding.start, finding.kind))
-    in_body = list(_with_pairs(sorted(in_body), hidden_kinds))
     score = _sum_of_weights(everywhere, everywhere, hidden_kinds, weights)
-    counts: Counter[str] = Counter()
-    first = 0
-    for place, kind in in_body:
-        counts[kind] += 1
-        while in_body[first][0] < place - WINDOW_CHARS:
-            counts[in_body[first][1]] -= 1
-            first += 1
-        if counts[kind] == 1:  # Otherwise this part has no new kind.
-            kinds = everywhere | {name for name, count in counts.items() if count}
+    last: dict[str, int] = {}
+    for place, kind in _with_pairs(sorted(in_body), hidden_kinds):
+        first = place - WINDOW_CHARS
+        if last.get(kind, -1) < max(0, first):  # Otherwise this part has no new kind.
+            kinds = everywhere | {kind} | {name for name, at in last.items() if at >= first}
             score = max(score, _sum_of_weights(kinds, everywhere, hidden_kinds, weights))
+        last[kind] = place
     return score
 
 
