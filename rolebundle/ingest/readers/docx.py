@@ -13,6 +13,15 @@ from typing import Any, ClassVar
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
 from rolebundle.ingest.readers.office import Action, Look, Walk, hex_color
+from rolebundle.ingest.readers.package import (
+    ON,
+    RELATION,
+    Package,
+    integer_in,
+    local_name,
+    number_in,
+    package_reader,
+)
 from rolebundle.scan.hidden_style import WHITE, color
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -39,7 +48,7 @@ def _value(element: Any, name: str) -> str:
 
 
 def _number(item: Any, name: str, default: float) -> float:
-    return office.number_in(item.get(_W + name, "").rstrip("%"), default)
+    return number_in(item.get(_W + name, "").rstrip("%"), default)
 
 
 def _is_on(item: Any) -> bool:
@@ -54,13 +63,13 @@ def _fill(item: Any) -> Look:
 
 def _text_fill(item: Any) -> Look:
     shares = (value for part in item.iter("{*}alpha") for value in part.attrib.values())
-    is_clear = any(office.number_in(share, 0) >= 95_000 for share in shares)
+    is_clear = any(number_in(share, 0) >= 95_000 for share in shares)
     return _HIDDEN if is_clear or item.find("{*}noFill") is not None else {}
 
 
 def _height(item: Any) -> Look:
     """The height of the lines of a paragraph, or of a row."""
-    is_row = office.local_name(item) == "trHeight"
+    is_row = local_name(item) == "trHeight"
     rule, height = ("hRule", "val") if is_row else ("lineRule", "line")
     if item.get(_W + rule) != "exact" or _number(item, height, 1000) > _MAX_TINY_HEIGHT:
         return {}
@@ -74,12 +83,12 @@ def _place(item: Any) -> Look:
 
 
 def _outline(item: Any) -> Look:
-    level = office.integer_in(item.get(_VAL), 9)
+    level = integer_in(item.get(_VAL), 9)
     return {"level": level + 1} if 0 <= level < 9 else {}
 
 
 def _list(item: Any) -> Look:
-    number, level = _value(item, "numId"), office.integer_in(_value(item, "ilvl"), 0)
+    number, level = _value(item, "numId"), integer_in(_value(item, "ilvl"), 0)
     return {"list_level": level, **({"list": number} if number else {})}
 
 
@@ -104,7 +113,7 @@ _PROPERTIES: Mapping[str, Callable[[Any], Look]] = {
 def _look_of(properties: Any) -> dict[str, Any]:
     look: dict[str, Any] = {}
     for item in () if properties is None else properties:
-        if read := _PROPERTIES.get(office.local_name(item)):
+        if read := _PROPERTIES.get(local_name(item)):
             look.update(read(item))
     return look
 
@@ -163,7 +172,7 @@ class _Numbering:
             shared = _value(item, "abstractNumId")
             levels = [*definitions.get(shared, ()), *item.iter(f"{_W}lvl")]
             starts = {
-                _level(override): office.integer_in(start, 1)
+                _level(override): integer_in(start, 1)
                 for override in item.iter(f"{_W}lvlOverride")
                 if (start := _value(override, "startOverride"))
             }
@@ -180,7 +189,7 @@ class _Numbering:
             counts = {**{above: counts[above] for above in counts if above < at}, at: start - 1}
         starts.clear()
         for at in range(level + 1):
-            start = office.integer_in(_value(levels[at], "start"), 1) if at in levels else 1
+            start = integer_in(_value(levels[at], "start"), 1) if at in levels else 1
             counts.setdefault(at, start - (at == level))
         counts[level] += 1
         self._counts[shared] = {at: counts[at] for at in range(level + 1)}
@@ -197,7 +206,7 @@ class _Numbering:
 
 
 def _level(element: Any) -> int:
-    return office.integer_in(element.get(f"{_W}ilvl"), 0)
+    return integer_in(element.get(f"{_W}ilvl"), 0)
 
 
 # The document
@@ -205,13 +214,13 @@ def _level(element: Any) -> int:
 
 def _is_off(part: Any) -> bool:
     """Whether a part of a drawing says that it is hidden, has no size, or is off the page."""
-    name = office.local_name(part)
+    name = local_name(part)
     if name == "docPr":
-        return part.get("hidden", "0").lower() in office.ON
+        return part.get("hidden", "0").lower() in ON
     if name == "extent":
-        return min(office.number_in(part.get(side), 1e9) for side in ("cx", "cy")) <= _EMU
+        return min(number_in(part.get(side), 1e9) for side in ("cx", "cy")) <= _EMU
     if name == "posOffset":
-        return not -720 < office.number_in(part.text, 0) / _EMU < 1600
+        return not -720 < number_in(part.text, 0) / _EMU < 1600
     return bool(_OFF.search(part.get("style", "")))
 
 
@@ -221,7 +230,7 @@ class _Docx(Walk):
     STREAMED = ("p", "tbl", "tr", "sdt", "customXml", "sectPr", "AlternateContent", "background")
     BODIES = frozenset((f"{_W}body",))
 
-    def __init__(self, package: office.Package) -> None:
+    def __init__(self, package: Package) -> None:
         super().__init__(package)
         self._main, self._properties = office.main_part(self, "word/document.xml")
         self.relations = package.relations(self._main)
@@ -229,7 +238,7 @@ class _Docx(Walk):
         root = self._part("styles")
         styles = {style.get(f"{_W}styleId"): style for style in root.iter(f"{_W}style")}
         for style in list(styles.values()):
-            if style.get(f"{_W}type") == "paragraph" and style.get(f"{_W}default") in office.ON:
+            if style.get(f"{_W}type") == "paragraph" and style.get(f"{_W}default") in ON:
                 styles[None] = style
         self._styles = office.Styles(styles, lambda style: _value(style, "basedOn"), _style_look)
         self._default_look = _look_of(root.find(f"{_W}docDefaults/{_W}rPrDefault/{_W}rPr"))
@@ -265,7 +274,7 @@ class _Docx(Walk):
 
     def look(self, element: Any, look: Look) -> Look:
         """See Walk."""
-        name = office.local_name(element)
+        name = local_name(element)
         properties = element.find(f"{_W}{name}Pr")
         own = _look_of(properties)
         if properties is None:
@@ -291,7 +300,7 @@ class _Docx(Walk):
         has_first = _is_on(section.find(f"{_W}titlePg"))
         shown = {"first": has_first, "even": self._has_even, "default": True}
         for part in section:
-            _, name = self.relations.get(part.get(f"{office.RELATION}id"), ("", ""))
+            _, name = self.relations.get(part.get(f"{RELATION}id"), ("", ""))
             if name and shown.get(part.get(f"{_W}type", "default")):
                 self._margins[name] = None
 
@@ -324,7 +333,7 @@ class _Docx(Walk):
 
     def _reference(self, element: Any, look: Look, parts: list[str]) -> None:
         """A note is added where the text refers to it for the first time."""
-        kind = office.local_name(element).removesuffix("Reference")
+        kind = local_name(element).removesuffix("Reference")
         note = self._notes_by_id.pop((kind, element.get(f"{_W}id")), None)
         if note is not None:
             self.note(note, look, parts)
@@ -336,13 +345,13 @@ class _Docx(Walk):
     def _shape(self, element: Any, look: Look, parts: list[str]) -> None:
         """A shape, also an old one (VML). Without a fill it is not known what is behind it."""
         look = {**look, "fill": office.shape_fill(element, {})[1]}
-        if office.local_name(element) != "wsp" and element.get("filled", "t") not in {
+        if local_name(element) != "wsp" and element.get("filled", "t") not in {
             "f",
             "false",
         }:
             look["fill"] = color(element.get("fillcolor", "white").partition(" ")[0].lower())
         properties = element.find("{*}cNvPr")
-        if properties is not None and properties.get("hidden") in office.ON:
+        if properties is not None and properties.get("hidden") in ON:
             look["away"] = "off_screen_element"
         self.inline(element, look, parts)
 
@@ -371,4 +380,4 @@ def _shares_word(title: str, text: str) -> bool:
     return any(word in words for word in re.findall(r"\w{3,}", title.casefold()))
 
 
-READER = office.package_reader("docx", 3, lambda package: _Docx(package).read())
+READER = package_reader("docx", 3, lambda package: _Docx(package).read())

@@ -13,7 +13,7 @@ from lxml import etree
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers.html import read_page
-from rolebundle.ingest.readers.office import (
+from rolebundle.ingest.readers.package import (
     Package,
     TextBlocks,
     joined,

@@ -35,7 +35,7 @@ from rolebundle.ingest.readers.base import (
     runs,
     unique_key,
 )
-from rolebundle.ingest.readers.html import hidden_elements, hiding_sheets
+from rolebundle.ingest.readers.html_hidden import hidden_elements, hiding_sheets
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, split_lines
 from rolebundle.text.strict_json import LineIndex, LocatedObject, NotStrictError, parse_located

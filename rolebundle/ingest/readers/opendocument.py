@@ -13,6 +13,14 @@ from typing import Any, ClassVar
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
 from rolebundle.ingest.readers.office import Action, Look, Piece, Sheet, Walk
+from rolebundle.ingest.readers.package import (
+    Package,
+    integer_in,
+    local_name,
+    number_in,
+    package_reader,
+    properties_of,
+)
 from rolebundle.scan.hidden_style import color
 
 _NAMES = "urn:oasis:names:tc:opendocument:xmlns:"
@@ -48,7 +56,7 @@ _MAX_REPEATED = 100
 def _centimetres(value: str | None) -> float | None:
     """A length in centimetres; ``None`` if it is missing or malformed."""
     match = _LENGTH.fullmatch(value or "")
-    return office.number_in(match[1], 0) * _CENTIMETRES[match[2]] if match else None
+    return number_in(match[1], 0) * _CENTIMETRES[match[2]] if match else None
 
 
 def _style_look(style: Any) -> dict[str, Any]:
@@ -57,9 +65,9 @@ def _style_look(style: Any) -> dict[str, Any]:
         values = {key.rpartition("}")[2]: value for key, value in properties.attrib.items()}
         if values.get("display") == "false" or values.get("visibility") == "hidden":
             look["hidden"] = True
-        if office.local_name(properties) == "text-properties":
+        if local_name(properties) == "text-properties":
             look |= _text_look(values)
-        if office.local_name(properties) == "paragraph-properties":
+        if local_name(properties) == "paragraph-properties":
             height = _centimetres(values.get("line-height"))
             look |= {"hidden": True} if height is not None and height < _MIN_HEIGHT else {}
         background = values.get("background-color", "transparent")
@@ -76,7 +84,7 @@ def _text_look(values: Mapping[str, str]) -> dict[str, Any]:
         look["vanish"] = values["display"] == "none"
     size = values.get("font-size", "")
     if size.endswith("%"):
-        look["size"] = _FONT_SIZE * office.number_in(size[:-1], 100) / 100
+        look["size"] = _FONT_SIZE * number_in(size[:-1], 100) / 100
     elif (length := _centimetres(size)) is not None:
         look["size"] = length / _CENTIMETRES["pt"]
     # LibreOffice writes an opacity of 0 for texts in the automatic color.
@@ -84,7 +92,7 @@ def _text_look(values: Mapping[str, str]) -> dict[str, Any]:
     if is_automatic or "color" in values:
         look["color"] = None if is_automatic else color(values["color"].lower())
     shares = [values.get("text-scale", ""), "" if is_automatic else values.get("opacity", "")]
-    if any(office.number_in(share.rstrip("%"), 100) <= _MAX_SHARE for share in shares):
+    if any(number_in(share.rstrip("%"), 100) <= _MAX_SHARE for share in shares):
         look["hidden"] = True
     return look
 
@@ -104,7 +112,7 @@ class _OpenDocument(Walk):
         _OFFICE + name for name in ("text", "spreadsheet", "presentation", "drawing")
     )
 
-    def __init__(self, package: office.Package) -> None:
+    def __init__(self, package: Package) -> None:
         super().__init__(package)
         self._root = package.parse("styles.xml")
         self._style_elements: dict[tuple[str, str], Any] = {}
@@ -128,11 +136,11 @@ class _OpenDocument(Walk):
         if not self._sheet and not self._pages:
             self.page_margins(self._headers_and_footers())
         meta = self.package.parse("meta.xml").find(f"{_OFFICE}meta")
-        return self.document(office.properties_of(() if meta is None else meta))
+        return self.document(properties_of(() if meta is None else meta))
 
     def start_part(self, element: Any) -> None:
         """See Walk: the styles of the content."""
-        if office.local_name(element) == "automatic-styles":
+        if local_name(element) == "automatic-styles":
             self._add_styles(element)
 
     def _add_styles(self, root: Any) -> None:
@@ -153,13 +161,13 @@ class _OpenDocument(Walk):
         for master in self._root.iter(f"{_STYLE}master-page"):
             if master.get(f"{_STYLE}name") in used | {"Standard", "Default"}:
                 for part in master:
-                    is_margin = office.local_name(part).startswith(("header", "footer"))
+                    is_margin = local_name(part).startswith(("header", "footer"))
                     if is_margin and part.get(f"{_STYLE}display") != "false":
                         yield part
 
     def look(self, element: Any, look: Look) -> Look:
         """See Walk."""
-        name = office.local_name(element)
+        name = local_name(element)
         if element.tag.startswith(_TABLE):
             own = dict(self._look(name, element, _TABLE))
             own["collapsed"] = own.pop("hidden", False) or _is_collapsed(element)
@@ -172,7 +180,7 @@ class _OpenDocument(Walk):
         style = self._base_style(element.get(f"{_TEXT}style-name", ""))
         own = {**self._look("paragraph", element), "style": style}
         if name == "h" or style == "heading":
-            own["level"] = office.integer_in(element.get(f"{_TEXT}outline-level"), 1)
+            own["level"] = integer_in(element.get(f"{_TEXT}outline-level"), 1)
         for part in element.iter(f"{_TEXT}hidden-paragraph"):
             own |= _HIDDEN if part.get(f"{_TEXT}is-hidden") == "true" else {}
         return {**look, **own}
@@ -195,15 +203,13 @@ class _OpenDocument(Walk):
             form for form in self._lists.get(style, ()) if form.get(f"{_TEXT}level") == str(level)
         )
         form = next(forms, element)
-        has_numbers = (
-            office.local_name(form).endswith("number") and form.get(f"{_STYLE}num-format") == "1"
-        )
+        has_numbers = local_name(form).endswith("number") and form.get(f"{_STYLE}num-format") == "1"
         suffix = form.get(f"{_STYLE}num-suffix", ".")
         indent, number = "  " * (level - 1), 0
         for item in element:
-            is_numbered = has_numbers and office.local_name(item) == "list-item"
+            is_numbered = has_numbers and local_name(item) == "list-item"
             for child in item:
-                if office.local_name(child) in office.PARAGRAPHS:
+                if local_name(child) in office.PARAGRAPHS:
                     number += is_numbered
                     mark = f"{number}{suffix}" if is_numbered else "-"
                     is_numbered = False
@@ -220,7 +226,7 @@ class _OpenDocument(Walk):
             self._sheet, self._row_number = Sheet(self, name, is_shown=not look["collapsed"]), 1
             first = 1
             for column in table.iter(f"{_TABLE}table-column"):
-                last = first + office.integer_in(column.get(office.REPEATED), 1) - 1
+                last = first + integer_in(column.get(office.REPEATED), 1) - 1
                 if _is_collapsed(column):
                     self._sheet.hide_columns(first, last)
                 first = last + 1
@@ -232,7 +238,7 @@ class _OpenDocument(Walk):
             return
         look = self.look(row, look)
         self._sheet.add(self._row_number, self.cells(row, look), is_hidden=look["collapsed"])
-        self._row_number += office.integer_in(row.get(f"{_TABLE}number-rows-repeated"), 1)
+        self._row_number += integer_in(row.get(f"{_TABLE}number-rows-repeated"), 1)
 
     def end_table(self) -> None:
         """See Walk."""
@@ -256,7 +262,7 @@ class _OpenDocument(Walk):
         shapes: list[tuple[bool, list[Piece]]] = []
         for shape in element:
             role = shape.get(f"{_PRESENTATION}class", "")
-            if office.local_name(shape) == "notes":
+            if local_name(shape) == "notes":
                 for box in shape.iter(f"{_DRAW}text-box"):
                     text = "\n".join(self.lines(self.pieces(box, {})))
                     notes += [line for line in text.split("\n") if line.strip()]
@@ -268,7 +274,7 @@ class _OpenDocument(Walk):
     # Elements inside of paragraphs
 
     def _spaces(self, element: Any, look: Look, parts: list[str]) -> None:
-        count = min(office.integer_in(element.get(f"{_TEXT}c"), 1), _MAX_REPEATED)
+        count = min(integer_in(element.get(f"{_TEXT}c"), 1), _MAX_REPEATED)
         parts.append("" if office.hides_all(look) else " " * count)
 
     def _conditional(self, element: Any, look: Look, parts: list[str]) -> None:
@@ -332,4 +338,4 @@ def _is_collapsed(element: Any) -> bool:
     return element.get(f"{_TABLE}visibility") in {"collapse", "filter"}
 
 
-READER = office.package_reader("opendocument", 3, lambda package: _OpenDocument(package).read())
+READER = package_reader("opendocument", 3, lambda package: _OpenDocument(package).read())

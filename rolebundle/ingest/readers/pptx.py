@@ -7,14 +7,10 @@ from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
-from rolebundle.ingest.readers.office import (
+from rolebundle.ingest.readers.office import Action, Look, Piece, Theme, Walk, fill_color
+from rolebundle.ingest.readers.package import (
+    ON,
     RELATION,
-    Action,
-    Look,
-    Piece,
-    Theme,
-    Walk,
-    fill_color,
     integer_in,
     local_name,
     number_in,
@@ -135,7 +131,7 @@ class _Pptx(Walk):
         """See Walk."""
         name = local_name(element)
         if name == "tc":
-            if any(element.get(key) in office.ON for key in ("hMerge", "vMerge")):
+            if any(element.get(key) in ON for key in ("hMerge", "vMerge")):
                 return {**look, "away": "invisible_element"}
             fill = element.find("{*}tcPr/{*}solidFill")
             return {**look, "fill": None if fill is None else fill_color(fill, self._theme)}
@@ -181,7 +177,7 @@ def _shapes(tree: Any, group: _Box | None = None, is_hidden: bool = False) -> It
     for element in () if tree is None else office.children(tree):
         name = local_name(element)
         properties = next(element.iter("{*}cNvPr"), None)
-        hides = is_hidden or (properties is not None and properties.get("hidden") in office.ON)
+        hides = is_hidden or (properties is not None and properties.get("hidden") in ON)
         box = group or _box(element)
         if name in {"grpSp", "AlternateContent"}:
             yield from _shapes(element, box, hides)

@@ -15,12 +15,10 @@ from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
-from rolebundle.ingest.readers.office import (
+from rolebundle.ingest.readers.office import Action, Cell, Sheet, Walk
+from rolebundle.ingest.readers.package import (
+    ON,
     RELATION,
-    Action,
-    Cell,
-    Sheet,
-    Walk,
     hidden_kind,
     integer_in,
     local_name,
@@ -63,7 +61,7 @@ class _Xlsx(Walk):
         main, properties = office.main_part(self, "xl/workbook.xml")
         root, relations = self.package.parse(main), self.package.relations(main)
         settings, parts = root.find(f"{_S}workbookPr"), dict(relations.values())
-        self._is_1904 = settings is not None and settings.get("date1904") in office.ON
+        self._is_1904 = settings is not None and settings.get("date1904") in ON
         self._theme = office.theme_of(self.package, parts.get("theme", ""))
         styles = self.package.parse(parts.get("styles", ""))
         self._formats = dict(enumerate(self._read_formats(styles)))
@@ -231,7 +229,7 @@ class _Xlsx(Walk):
 def _is_hidden(element: Any, size: str, tiny: float) -> bool:
     """Whether a row or column is hidden, or too small to be seen."""
     is_tiny = number_in(element.get(size), tiny + 1) <= tiny
-    return is_tiny or element.get("hidden", "0").lower() in office.ON
+    return is_tiny or element.get("hidden", "0").lower() in ON
 
 
 def _column(letters: str) -> int:

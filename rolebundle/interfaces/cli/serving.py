@@ -204,7 +204,7 @@ def connect(
     if undo:
         target = _named(host_file, chosen.label)
         target.undo(name)
-        click.echo(f"{target.path}: the entry was taken back", err=True)
+        click.echo(f"{target.path}: the change was undone", err=True)
         return
     corpus = call.path.absolute()
     agent_options = [] if agent is None else ["--agent", agent]

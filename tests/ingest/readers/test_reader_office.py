@@ -12,7 +12,7 @@ import pytest
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import office, reader_for
+from rolebundle.ingest.readers import package, reader_for
 from rolebundle.ingest.readers.base import is_own_title
 from support.office.ebooks import epub
 from support.office.opendocuments import opendocument
@@ -425,15 +425,15 @@ def test_an_archive_that_expands_too_much_is_refused(
         ("_MAX_TREE", 1_000_000),
     ):
         with monkeypatch.context() as patched:
-            patched.setattr(office, limit, value)
+            patched.setattr(package, limit, value)
             assert refused(data, f"a.{suffix}") == code
-    monkeypatch.setattr(office, "_MAX_MEMBERS", 0)
+    monkeypatch.setattr(package, "_MAX_MEMBERS", 0)
     assert refused(data, f"a.{suffix}") == code
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_too_much_text_is_refused(suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rolebundle.ingest.readers.office._MAX_CHARS", 20)
+    monkeypatch.setattr("rolebundle.ingest.readers.package._MAX_CHARS", 20)
     assert refused(PLAIN[suffix], f"a.{suffix}").endswith("_too_large")
 
 

@@ -1,0 +1,435 @@
+"""What is hidden in a page of HTML."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from typing import Any
+
+import re2
+from lxml import etree
+
+from rolebundle.scan.finding import HiddenPart
+from rolebundle.scan.hidden_style import (
+    BLACK,
+    COLOR_PROPERTIES,
+    INHERITED,
+    SAME_COLOR,
+    SIMILAR_COLOR,
+    WHITE,
+    Color,
+    Declarations,
+    Hiding,
+    Rule,
+    UnreadableStyleError,
+    color,
+    hiding,
+    rules_of,
+    style_layers,
+)
+
+# Most pages contain nothing of this; RE2 rules them out quickly.
+_HINT = (
+    rb"(?i)hidden(?:[\s\v][^<>]*)?[=/>]|[\s\v\"'/]style[\s\v]*="
+    rb"|bgcolor|popover|<(?:font|dialog|annotation|mphantom|datalist|canvas|audio|video)"
+)
+# Formulas carry their source beside what is shown, and media a text for browsers without them.
+_NEVER_SHOWN = ("annotation", "annotation-xml", "mphantom", "datalist", "canvas", "audio", "video")
+_CANDIDATES: Any = etree.XPath(
+    "descendant::*[@hidden or @style or @aria-hidden or @popover or @bgcolor or "
+    + " or ".join(f"self::{tag}" for tag in ("dialog", "font", *_NEVER_SHOWN))
+    + "]"
+)
+_CONTROLS: Any = etree.XPath(
+    "//@aria-controls | //@data-target | //@data-bs-target | //@popovertarget"
+)
+_LINKED: Any = etree.XPath(
+    "boolean(//link[contains(translate(@rel,'STYLEH','styleh'),'stylesheet')])"
+)
+# Texts for screen readers, such as "Skip to the content", by the usual names of their class.
+_SPOKEN = re.compile(
+    r"(?:^|\s)(?:[a-z-]*-)?(?:sr-only|visually-?hidden|screen-?readers?)(?:-[a-z]+)?(?:\s|$)",
+    re.IGNORECASE,
+)
+# Parts that people show by a click, by their role and by the usual words in their class.
+_SWITCHED_ROLES = frozenset(("tabpanel", "region"))
+_SWITCHED_CLASS = re.compile(
+    r"(?:^|[\s_-])(?:tab-?(?:panel?|content|set|item)?s?|accordion|collaps(?:e|ed|ible)|expand(?:er|able)?"
+    r"|toggle(?:able)?|spoiler|faq|details|carousel|slide)(?:$|[\s_-])",
+    re.IGNORECASE,
+)
+# Parts of the user interface. They are removed if they are hidden, and never labelled.
+_INTERFACE_ROLES = frozenset(
+    "dialog alertdialog alert menu menubar listbox tooltip status search navigation banner toolbar"
+    " progressbar combobox".split()
+)
+_INTERFACE_TAGS = frozenset(("form", "dialog", "nav", "fieldset", "label", "legend", "menu"))
+_NOTICE = re.compile(r"java\s?script|\bscripts?\b", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_MIN_LABELLED_WORDS = 4
+_MIN_SPOKEN_WORDS = 12
+_MAX_WORK = 100_000_000
+"""Elements that the selectors of a page may visit; one that needs more is labelled."""
+_MAX_BACKGROUNDS = 50
+
+
+HiddenElement = tuple[Any, HiddenPart]
+"""An element that people do not see, or perhaps do not see."""
+
+Sheets = tuple[tuple[str, str], ...]
+"""Style sheets, each with its text and its media."""
+
+
+def hiding_sheets(root: Any) -> Sheets:
+    """The style sheets of a page, unless none of them can hide anything."""
+    sheets = tuple((e.text or "", e.get("media") or "") for e in root.iter("style"))
+    try:
+        return sheets if _suspects(sheets) else ()
+    except UnreadableStyleError:
+        return sheets
+
+
+@lru_cache(maxsize=64)
+def _suspects(sheets: Sheets) -> tuple[Rule, ...]:
+    """The rules that may hide an element by themselves or together with a background."""
+    rules = [rule for sheet in sheets for rule in rules_of(*sheet) if rule.applies < 2]
+    colors = {color(rule.declared.get("background-color", "")) for rule in rules}
+    backgrounds = [WHITE, *(c for c in colors if c is not None and c.alpha > 0)]
+    is_any = len(backgrounds) > _MAX_BACKGROUNDS
+    return tuple(
+        rule
+        for rule in rules
+        if hiding(rule.declared) is not None or _is_like_any(rule.declared, backgrounds, is_any)
+    )
+
+
+def _is_like_any(declared: Declarations, backgrounds: Sequence[Color], is_any: bool) -> bool:
+    """Whether a rule gives a text the color of one of the backgrounds, or may do so."""
+    own = color(declared.get("background-color", ""))
+    own_backgrounds = [own] if own is not None and own.alpha > 0 else []
+    text_color = color(declared.get("color", "black" if own_backgrounds else ""))
+    if text_color is None or (is_any and not own_backgrounds):
+        return text_color is not None
+    return any(_distance(text_color, b) <= SIMILAR_COLOR for b in own_backgrounds or backgrounds)
+
+
+def _distance(text_color: Color, background: Color) -> float:
+    return text_color.over(background).distance(background)
+
+
+def hidden_elements(
+    root: Any, main: Any, markup: bytes, sheets: Sheets, fallbacks: Sequence[Any] = ()
+) -> list[HiddenElement]:
+    """The hidden elements in ``main``, and those that contain it; outer elements first.
+
+    Elements inside of an element whose text is removed are left out.
+
+    Args:
+        root: the root of the page.
+        main: the element whose text is read.
+        markup: the source that was parsed.
+        sheets: the style sheets of the whole page that may hide elements.
+        fallbacks: the ``<noscript>`` elements in ``main``.
+    """
+    results = [_noscript(element) for element in fallbacks]
+    if sheets or _byte_pattern(_HINT).search(markup) is not None:
+        results += _Page(root, main, sheets).hidden()
+    return results
+
+
+class _Page:
+    """One page, and the rules of its style sheets that match its elements."""
+
+    def __init__(self, root: Any, main: Any, sheets: Sheets) -> None:
+        self._root = root
+        self._main = main
+        self._around = [main, *main.iterancestors()]
+        self._rules: dict[Any, list[Rule]] = defaultdict(list)
+        self._cascaded: dict[Any, dict[str, str]] = {}
+        self._selected: dict[Any, None] = {}
+        self._is_linked = bool(_LINKED(root))
+        self._controlled = {value.lstrip("#") for value in " ".join(_CONTROLS(root)).split()}
+        self._is_cut = False
+        try:
+            self._select(sheets)
+        except UnreadableStyleError:
+            self._is_cut = True
+            self._selected.clear()
+            self._rules.clear()
+
+    def _select(self, sheets: Sheets) -> None:
+        """Find the elements of the rules that may hide, and the rules that may show them again."""
+        if not sheets:
+            return
+        suspects = _suspects(sheets)
+        inside = set(self._around).union(self._main.iterdescendants())
+        work = _Work(self._root)
+        concerned: set[str] = set()
+        for rule in suspects:
+            elements = [e for e in work.selected(rule) if e in inside]
+            if elements:
+                concerned.update(rule.declared)
+                self._selected.update(dict.fromkeys(elements))
+        if not COLOR_PROPERTIES.isdisjoint(concerned):
+            concerned |= COLOR_PROPERTIES
+        every = [rule for sheet in sheets for rule in rules_of(*sheet)]
+        # Sorting is stable: of two rules that are as specific, the later one wins.
+        for rule in sorted(every, key=lambda rule: rule.specificity):
+            if not concerned.isdisjoint(rule.declared):
+                for element in work.selected(rule):
+                    self._rules[element].append(rule)
+
+    def hidden(self) -> list[HiddenElement]:
+        """The hidden elements, outer elements first."""
+        removed: set[Any] = set()
+        results = []
+        if self._is_cut:
+            results.append((self._main, HiddenPart("invisible_element", "", is_kept=True)))
+        candidates = dict.fromkeys((*_CANDIDATES(self._main), *self._selected))
+        inside = [element for element in candidates if element not in self._around]
+        inside.sort(key=lambda element: sum(1 for _ in element.iterancestors()))
+        for element in (*reversed(self._around), *inside):
+            if removed and not removed.isdisjoint(element.iterancestors()):
+                continue
+            result = self._examined(element)
+            if result is not None:
+                results.append(result)
+                if not result[1].is_kept:
+                    removed.add(element)
+        return results
+
+    def _examined(self, element: Any) -> HiddenElement | None:
+        if element.tag in _NEVER_SHOWN:
+            return element, HiddenPart("invisible_element", "", is_labelled=False)
+        if not len(element) and not element.text:
+            return None
+        way = self._hiding(element)
+        if way is None:
+            return _decorative(element) if element.get("aria-hidden") == "true" else None
+        is_around = element in self._around
+        if way.kind == "white_text" and is_around:
+            return None  # The elements inside have colors of their own.
+        shown_inside = self._shown_inside(element, way.property)
+        inside = self._main if is_around else element
+        text = " ".join("".join(_texts(inside, shown_inside)).split())
+        count = len(_WORD.findall(text))
+        if shown_inside and not count:
+            return None
+        is_kept = (
+            bool(shown_inside) or is_around or not way.is_certain or self._is_switched(element)
+        )
+        if is_kept:
+            return element, HiddenPart(way.kind, text, is_labelled=count > 0, is_kept=True)
+        is_spoken = _SPOKEN.search(element.get("class") or "") is not None
+        least = _MIN_SPOKEN_WORDS if is_spoken else _MIN_LABELLED_WORDS
+        is_labelled = count >= least and not _is_interface(element)
+        return element, HiddenPart(way.kind, text, is_labelled=is_labelled)
+
+    def _hiding(self, element: Any) -> Hiding | None:
+        """How an element is hidden by its attributes and styles."""
+        declared, way = self._cascade(element), self._at_rest(element)
+        unsure = [rule for rule in self._rules.get(element, ()) if rule.applies]
+        if way is None:
+            changed = dict(declared)
+            for rule in unsure:
+                changed.update(rule.declared if rule.applies == 1 else {})
+            way = hiding(changed) if unsure else None
+            return way and way._replace(is_certain=False)
+        names = COLOR_PROPERTIES if way.property == "color" else {way.property}
+        # It may be shown if a rule that does not always apply says anything else.
+        others = (item for rule in unsure for item in rule.declared.items())
+        is_other = any(name in names and declared.get(name) != value for name, value in others)
+        return way._replace(is_certain=way.is_certain and not is_other)
+
+    def _at_rest(self, element: Any) -> Hiding | None:
+        declared = self._cascade(element)
+        way = hiding(declared)
+        if (way is None or not way.is_certain) and not COLOR_PROPERTIES.isdisjoint(declared):
+            return self._by_color(element, declared) or way
+        return way
+
+    def _cascade(self, element: Any) -> Declarations:
+        """The declarations that win among the attributes and the rules that always apply."""
+        if element not in self._cascaded:
+            normal, important = style_layers(element.get("style") or "")
+            rules = [rule for rule in self._rules.get(element, ()) if not rule.applies]
+            layers = [*(rule.normal for rule in rules), normal]
+            layers += [*(rule.important for rule in rules), important]
+            self._cascaded[element] = declared = _by_attributes(element)
+            for layer in layers:
+                declared.update(layer)
+        return self._cascaded[element]
+
+    def _shown_inside(self, element: Any, name: str) -> set[Any]:
+        """The descendants that have their own value of an inherited property and may be shown."""
+        if name not in INHERITED:
+            return set()
+        names = COLOR_PROPERTIES if name == "color" else {name}
+        return {
+            inside
+            for inside in element.iterdescendants("*")
+            if not names.isdisjoint(self._cascade(inside)) and self._hiding(inside) is None
+        }
+
+    def _by_color(self, element: Any, declared: Declarations) -> Hiding | None:
+        """Whether the text has the color of its background."""
+        text_color = self._text_color(element)
+        background = self._background(element)
+        if text_color is None or background is None:
+            return None
+        distance = _distance(text_color, background)
+        if distance > SIMILAR_COLOR or "text" in declared.get("background-clip", ""):
+            return None  # Such a background has the shape of the letters.
+        is_certain = distance <= SAME_COLOR and declared.get("text-shadow", "none") == "none"
+        # A style sheet that is not here may change one of the colors.
+        return Hiding("white_text", "color", is_certain and not self._is_linked)
+
+    def _text_color(self, element: Any) -> Color | None:
+        """The text color of an element; ``None`` if it is not known."""
+        for ancestor in (element, *element.iterancestors()):
+            value = self._cascade(ancestor).get("color", "inherit")
+            if value not in {"inherit", "currentcolor", "unset"}:
+                return color(value)
+            if ancestor.tag == "a":
+                return None  # Browsers color links.
+        return None if self._is_linked else BLACK
+
+    def _background(self, element: Any) -> Color | None:
+        """The color behind an element; ``None`` if it is not known."""
+        for ancestor in (element, *element.iterancestors()):
+            declared = self._cascade(ancestor)
+            if declared.get("background-image", "none") != "none":
+                return None
+            value = declared.get("background-color")
+            background = color(value) if value is not None else None
+            if value is not None and (background is None or background.alpha > 0):
+                return background.over(WHITE) if background else None
+        return WHITE
+
+    def _is_switched(self, element: Any) -> bool:
+        """Whether people can show the element by a click."""
+        if element.get("role") in _INTERFACE_ROLES:
+            return False
+        is_usual = _SWITCHED_CLASS.search(element.get("class") or "") is not None
+        is_panel = element.get("role") in _SWITCHED_ROLES
+        return is_usual or is_panel or element.get("id") in self._controlled
+
+
+class _Work:
+    """The elements that rules select on one page, within a bound of work."""
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._order = {element: place for place, element in enumerate(root.iter("*"))}
+        siblings = Counter(element.getparent() for element in self._order)
+        self._pairs = sum(count * count for count in siblings.values())
+        self._found: dict[str, list[Any]] = {}
+        self._left = _MAX_WORK
+
+    def selected(self, rule: Rule) -> list[Any]:
+        """The elements of a rule.
+
+        Raises:
+            UnreadableStyleError: this would take too long, or a name has control characters.
+        """
+        found: list[Any] = []
+        for number, (combinator, path) in enumerate(rule.steps):
+            candidates = self._elements(path)
+            found = self._related(candidates, combinator, found) if number else candidates
+        return found
+
+    def _elements(self, path: str) -> list[Any]:
+        if path not in self._found:
+            # Conditions such as :nth-child look at all siblings of each element.
+            self._count(len(self._order) + path.count("sibling::") * self._pairs)
+            try:
+                self._found[path] = _xpath(path)(self._root)
+            except etree.XPathError:
+                self._found[path] = []  # The namespace of no element.
+            except ValueError:
+                raise UnreadableStyleError from None  # XPaths have no control characters.
+        self._count(len(self._found[path]))
+        return self._found[path]
+
+    def _count(self, work: int) -> None:
+        self._left -= work
+        if self._left < 0:
+            raise UnreadableStyleError
+
+    def _related(self, candidates: list[Any], combinator: str, before: list[Any]) -> list[Any]:
+        """The candidates whose parent, sibling or ancestor, by the combinator, is in ``before``."""
+        matched = set(before)
+        if combinator == ">":
+            return [e for e in candidates if e.getparent() in matched]
+        if combinator == "+":
+            return [
+                e for e in candidates if next(e.itersiblings("*", preceding=True), 0) in matched
+            ]
+        if combinator == "~":
+            first: dict[Any, int] = {}
+            for element in before:
+                first.setdefault(element.getparent(), self._order[element])
+            last = len(self._order)
+            return [e for e in candidates if first.get(e.getparent(), last) < self._order[e]]
+        return [e for e in candidates if not matched.isdisjoint(e.iterancestors())]
+
+
+_xpath: Any = lru_cache(maxsize=1_024)(etree.XPath)
+
+
+def _by_attributes(element: Any) -> dict[str, str]:
+    """The declarations that the attributes of an element stand for."""
+    declared: dict[str, str] = {}
+    is_closed = element.tag == "dialog" and element.get("open") is None
+    if is_closed or element.get("hidden") is not None or element.get("popover") is not None:
+        declared["display"] = "none"
+    text_color = {"font": element.get("color"), "body": element.get("text")}.get(element.tag)
+    pairs = (("background-color", element.get("bgcolor")), ("color", text_color))
+    for name, value in pairs:
+        if value:  # In old pages, `#` may be missing.
+            declared[name] = re.sub("^(?=[0-9a-f]{6}$)", "#", value.strip().lower())
+    return declared
+
+
+def _is_interface(element: Any) -> bool:
+    """Whether the element is a part of the user interface, or in one."""
+    return any(
+        ancestor.tag in _INTERFACE_TAGS or ancestor.get("role") in _INTERFACE_ROLES
+        for ancestor in (element, *element.iterancestors())
+    )
+
+
+def _texts(element: Any, without: Iterable[Any] = ()) -> Iterator[str]:
+    """The texts of an element, with spaces around elements, except those of some inside."""
+    yield element.text or ""
+    for child in element:
+        if child not in without and isinstance(child.tag, str):
+            yield from _texts(child, without)
+        yield f" {child.tail or ''}" if without else child.tail or ""
+
+
+def _noscript(element: Any) -> HiddenElement:
+    """A text for readers without scripts: it stays, unless it is a request to allow scripts."""
+    found, part = _decorative(element, "invisible_element")
+    is_kept = part.is_kept and _NOTICE.search(part.text) is None
+    return found, part._replace(is_labelled=is_kept, is_kept=is_kept)
+
+
+def _decorative(element: Any, kind: str = "aria_hidden") -> HiddenElement:
+    """What screen readers leave out: a few words are decoration, a longer text stays."""
+    text = " ".join("".join(_texts(element)).split())
+    is_long = len(_WORD.findall(text)) >= _MIN_LABELLED_WORDS
+    return element, HiddenPart(kind, text, is_labelled=is_long, is_kept=is_long)
+
+
+@cache
+def _byte_pattern(expression: bytes) -> Any:
+    r"""Compile an RE2 pattern over bytes. Its ``\s`` does not match the vertical tab.
+
+    RE2 finds quickly that a pattern is absent: several times as fast as ``re`` on most pages.
+    """
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1  # One byte, one character.
+    return re2.compile(expression, options)

@@ -1,0 +1,471 @@
+"""Archives of office formats with limits, their XML, and texts with what hides them."""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from math import isfinite
+from typing import Any
+from urllib.parse import unquote
+
+from lxml import etree
+
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
+from rolebundle.ingest.readers.base import Reader, ReaderOptions, damaged, is_own_title
+from rolebundle.scan.finding import HiddenPart
+from rolebundle.scan.hidden_style import SAME_COLOR, WHITE, Color
+from rolebundle.text.decoding import clean, cleaned_note, with_newlines
+
+_MAX_MEMBERS = 20_000
+_MAX_EXPANDED = 400_000_000
+"""All that is read of one file, in bytes. XML expands to ten or twenty times its packed size."""
+_MAX_RATIO = 200
+_MIN_RATIO_BYTES = 20_000_000
+"""A member up to this size may have any ratio: a table of zeros is no bomb."""
+_MAX_TREE = 16_000_000
+"""The XML that is in memory as a tree at one time, in bytes.
+
+A tree is about eight times as large, and thirty times if its elements are empty.
+"""
+_READ_BYTES = 1 << 16
+_MAX_INTEGER = 2_000_000_000
+
+_CENTRAL_ENTRY = b"PK\x01\x02"
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
+# "Strict" documents differ from the usual ones only in the names of their namespaces.
+_STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
+_USUAL = rb"http://schemas.openxmlformats.org/\1/2006/\2"
+RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+ON = frozenset(("1", "true"))
+"""How an attribute says yes."""
+_PARSING: dict[str, Any] = {
+    **dict.fromkeys(("remove_comments", "remove_pis", "no_network"), True),
+    **dict.fromkeys(("resolve_entities", "load_dtd", "huge_tree", "collect_ids"), False),
+}
+
+
+def package_reader(
+    name: str, version: int, document: Callable[[Package], ParsedDocument]
+) -> Reader:
+    """The reader of files that are archives of XML. Each file is one document.
+
+    Args:
+        name: the name of the reader, also for the codes of errors.
+        version: see :class:`rolebundle.ingest.readers.base.Reader`.
+        document: makes the document of an archive.
+    """
+
+    def read(data: bytes, path: str, _options: ReaderOptions) -> Iterator[ParsedDocument]:
+        """The document of a file.
+
+        Raises:
+            DocumentError: ``encrypted_NAME``, ``NAME_too_large`` or ``unreadable_NAME``.
+        """
+        try:
+            yield document(Package(data, path, name))
+        except DocumentError:
+            raise
+        except Exception as error:  # broken archives and documents raise nearly any exception
+            raise damaged(f"unreadable_{name}", path, error) from error
+
+    return Reader(name, version, read)
+
+
+class Package:
+    """The members of an archive.
+
+    Args:
+        data: the bytes of the file.
+        path: the file, for messages.
+        name: the name of the reader, for the codes of errors.
+
+    Raises:
+        DocumentError: ``encrypted_NAME``, ``NAME_too_large`` or ``unreadable_NAME``.
+    """
+
+    def __init__(self, data: bytes, path: str, name: str) -> None:
+        self.path = path
+        self._name = name
+        self._expanded = 0
+        # How many bytes were read since an element was released.
+        self._kept = 0
+        if data.startswith(_OLE):
+            if _ENCRYPTED_STREAM in data:
+                raise self.encrypted()
+            raise DocumentError(
+                f"unreadable_{name}",
+                f"{path}: it is a file of an old binary format (.doc, .xls, .ppt)",
+                f"save it as {name}, or exclude it",
+            )
+        # Counted before the directory is read, which needs half a kilobyte for each member.
+        if data.count(_CENTRAL_ENTRY) > _MAX_MEMBERS:
+            raise self.too_large(f"more than {_MAX_MEMBERS:,} members")
+        self._archive = zipfile.ZipFile(io.BytesIO(data))
+        # Names are compared without regard to case, as Office does.
+        self._members = {info.filename.lower(): info for info in self._archive.infolist()}
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._members
+
+    def names(self) -> list[str]:
+        """The names of all members, in the order of the archive."""
+        return [info.filename for info in self._members.values()]
+
+    def encrypted(self) -> DocumentError:
+        """The error for a document that requires a password or a licence."""
+        return DocumentError(
+            f"encrypted_{self._name}",
+            f"{self.path}: it is encrypted and requires a password",
+            "save a copy without a password, or exclude it",
+        )
+
+    def too_large(self, reason: str) -> DocumentError:
+        """The error for a document that exceeds a limit."""
+        return DocumentError(
+            f"{self._name}_too_large", f"{self.path}: {reason}", "split it, or exclude it"
+        )
+
+    def read(self, name: str) -> bytes:
+        """The content of a member; empty if there is none with this name."""
+        return b"".join(self._chunks(name))
+
+    def parse(self, name: str, *, is_lenient: bool = False) -> Any:
+        """The root element of a member; an empty element if there is none with this name.
+
+        Args:
+            name: the name of the member.
+            is_lenient: whether mistakes, such as a prefix without a namespace, are no error.
+        """
+        data = self.read(name)
+        parser = etree.XMLParser(**_PARSING, recover=is_lenient)
+        root = etree.fromstring(data, parser) if data else None
+        return etree.Element("none") if root is None else root
+
+    def stream(self, name: str, *tags: str) -> Iterator[Any]:
+        """The elements with one of ``tags`` as they end, inner elements first.
+
+        The caller passes the elements that it has read to :meth:`release`, so that the tree stays
+        small. Only one member is streamed at a time.
+        """
+        parser = etree.XMLPullParser(("end",), tag=tags, **_PARSING)
+        for chunk in self._chunks(name):
+            parser.feed(chunk)
+            for _, element in parser.read_events():
+                yield element
+        if name in self:
+            parser.close()
+
+    def release(self, element: Any) -> None:
+        """Free an element of a stream that was read, and its siblings before it."""
+        self._kept = 0
+        element.clear()
+        parent = element.getparent()
+        if parent is not None:
+            while parent[0] is not element:
+                del parent[0]
+
+    def relations(self, name: str) -> dict[str, tuple[str, str]]:
+        """The relations of a member: id → (the last word of the type, the name of the target).
+
+        Targets outside of the archive are left out.
+        """
+        folder, file_name = posixpath.split(name)
+        return {
+            relation.get("Id", ""): (
+                relation.get("Type", "").rpartition("/")[2],
+                joined(folder, relation.get("Target", "")),
+            )
+            for relation in self.parse(posixpath.join(folder, "_rels", f"{file_name}.rels"))
+            if relation.get("TargetMode") != "External"
+        }
+
+    def _chunks(self, name: str) -> Iterator[bytes]:
+        """The content of a member in pieces; none if there is no member with this name.
+
+        Raises:
+            DocumentError: ``NAME_too_large`` or ``encrypted_NAME``.
+        """
+        self._kept = size = 0
+        info = self._members.get(name.lower())
+        if info is None:
+            return
+        if info.flag_bits & 1:
+            raise self.encrypted()
+        if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+            raise ValueError(f"{name} is compressed in a way that its format does not have")
+        with self._archive.open(info) as file:
+            while data := file.read(_READ_BYTES):
+                self._expanded += len(data)
+                self._kept += len(data)
+                if self._expanded > _MAX_EXPANDED:
+                    raise self.too_large(f"it expands to more than {_MAX_EXPANDED:,} bytes")
+                if self._kept > _MAX_TREE:
+                    raise self.too_large(f"one part of it has more than {_MAX_TREE:,} bytes")
+                yield data if size else _STRICT.sub(_USUAL, data)
+                size += len(data)
+                if size > max(_MIN_RATIO_BYTES, info.compress_size * _MAX_RATIO):
+                    raise self.too_large(f"a member expands more than {_MAX_RATIO} times")
+
+
+def joined(folder: str, target: str) -> str:
+    """The name of the member that ``target`` points to from ``folder``, without a fragment."""
+    target = unquote(target.partition("#")[0])
+    return posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+
+
+def number_in(text: str | None, default: float) -> float:
+    """The number that a text is; ``default`` if it is none, as with a unit."""
+    try:
+        number = float(text or "")
+    except ValueError:
+        return default
+    return number if isfinite(number) else default
+
+
+def integer_in(text: str | None, default: int) -> int:
+    """The whole number that a text is, up to two billion; ``default`` if it is none."""
+    return int(min(max(number_in(text, default), -_MAX_INTEGER), _MAX_INTEGER))
+
+
+def local_name(element: Any) -> str:
+    """The name of an element without its namespace; empty for an entity."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+# Core properties
+
+_TEMPLATE_DATES = frozenset(("2013-12-23T23:15:00Z", "2013-01-27T09:15:58Z"))
+"""Dates of the templates of python-docx and python-pptx, which their documents keep."""
+_LIBRARIES = frozenset(("python-docx", "openpyxl", "steve canny", "unknown", "unknown author"))
+
+
+def properties_of(root: Any) -> dict[str, Any]:
+    """Title, author, date and language from the elements below ``root``.
+
+    All formats call them ``title``, ``creator``, ``modified`` or ``date``, and ``language``.
+    """
+    texts: dict[str, list[str]] = {}
+    for element in root:
+        is_change = element.get("property") == "dcterms:modified"  # of an e-book
+        if text := " ".join((element.text or "").split()):
+            name = "modified" if is_change else local_name(element)
+            texts.setdefault(name, []).append(text)
+    creators = texts.get("initial-creator") or texts.get("creator") or ()
+    dates = (*texts.get("modified", ()), *texts.get("date", ()))
+    found = {
+        "title": next(filter(is_own_title, texts.get("title", ())), ""),
+        "authors": [author for author in creators if author.lower() not in _LIBRARIES],
+        "updated_at": next(filter(_is_own_date, dates), ""),
+        "language": next(iter(texts.get("language", ())), ""),
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _is_own_date(text: str) -> bool:
+    """Whether ``text`` is an ISO 8601 date or time that is not that of a template."""
+    try:
+        return text not in _TEMPLATE_DATES and datetime.fromisoformat(text).year >= 1970
+    except ValueError:
+        return False
+
+
+# -- extracted --
+#
+# The text of documents whose format has no lines. A locator counts the lines of this text.
+
+
+_MAX_CHARS = 20_000_000
+# What a block, or a line of one, needs in memory besides its text.
+_CHARS_OF_BLOCK = 50
+_MAX_HIDDEN_CHARS = 2_000_000
+_MAX_PART_CHARS = 20_000
+_MIN_LABELLED_WORDS = 4
+_MAX_FONT_SIZE = 1.5  # points
+_MAX_OPACITY = 0.05
+_USUAL_KINDS = frozenset(
+    ("alt_text", "comment", "field_code", "hidden_cells", "hidden_slide", "tracked_deletion")
+)
+"""Kinds of hidden text that ordinary documents have."""
+_JOINED: frozenset[BlockKind] = frozenset(("list", "table", "code"))
+
+
+class TextBlocks:
+    """Collects the blocks of a document in its order, and numbers their lines.
+
+    Adjacent lists, tables and pieces of code at the same anchor are one block each.
+
+    Args:
+        too_large: makes the error for a document with too much text.
+    """
+
+    def __init__(self, too_large: Callable[[str], DocumentError]) -> None:
+        self._too_large = too_large
+        self._blocks: list[Block] = []
+        self._lines: list[str] = []
+        self.title = ""
+        """The first heading of the highest level that can be the title; empty if there is none."""
+        self._title_level = 0
+        self._kind: BlockKind | None = None
+        self._pending: list[str] = []
+        self._anchor = self._header = ""
+        self._chars = self._replaced = self._hidden_chars = 0
+        self._hidden: dict[tuple[str, bool, bool], list[str]] = {}
+
+    def heading(self, text: str, level: int, anchor: str = "", *, is_title: bool = True) -> None:
+        """Add a heading; white space is collapsed.
+
+        Args:
+            text: the heading.
+            level: its level, from 1; 0 for a title of the document.
+            anchor: where it is in the document.
+            is_title: whether it can be the title of the document. A name of a sheet cannot.
+        """
+        words = " ".join(text.split())
+        if words:
+            self._count(len(words))
+            self.end_block()
+            if is_title and (not self.title or level < self._title_level):
+                self.title, self._title_level = words, level
+            self._store("heading", words, anchor, level=min(max(level, 1), 6))
+
+    def add(self, kind: BlockKind, text: str, anchor: str = "", header: str = "") -> None:
+        """Add a block.
+
+        Args:
+            kind: the kind of the block.
+            text: its text; nothing is added if it is blank.
+            anchor: where it is in the document, such as ``slide 4``.
+            header: the header row of a table, as it is in the text of its first block.
+        """
+        self._count(len(text))
+        text = with_newlines(text).strip("\n")
+        text = text.strip() if kind == "paragraph" else text.rstrip()
+        if not text or text.isspace():
+            return
+        if kind not in _JOINED:
+            self.end_block()
+            self._store(kind, text, anchor)
+            return
+        if (kind, anchor, header) != (self._kind, self._anchor, self._header):
+            self.end_block()
+            self._kind, self._anchor, self._header = kind, anchor, header
+        self._pending.append(text)
+
+    def end_block(self) -> None:
+        """End a list, table or piece of code: what follows is another one."""
+        if self._kind is not None:
+            kind, self._kind = self._kind, None
+            self._store(kind, "\n".join(self._pending), self._anchor, header=self._header)
+            self._pending = []
+
+    def beginning(self) -> str:
+        """The first lines of the text."""
+        return "\n".join(line[:1000] for line in self._lines[:60])
+
+    def table(self, rows: Iterable[Sequence[str]], anchor: str = "") -> None:
+        """Add a table, one line for each row. Its first row is the header row."""
+        lines = []
+        for row in rows:
+            if line := row_line(row):
+                self._count(len(line))
+                lines.append(line)
+        self.end_block()
+        self.add("table", "\n".join(lines), anchor, lines[0] if len(lines) > 1 else "")
+        self.end_block()
+
+    def hide(self, kind: str, text: str, *, is_usual: bool = False, is_kept: bool = False) -> None:
+        """Add a hidden text.
+
+        Args:
+            kind: the kind of the finding.
+            text: the text.
+            is_usual: whether ordinary documents have such parts; those of some kinds are usual.
+            is_kept: whether the text stays in the document, because people may see it.
+        """
+        words = text.split()
+        self._hidden_chars += len(text)
+        if words and self._hidden_chars <= _MAX_HIDDEN_CHARS:
+            key = kind, is_usual or kind in _USUAL_KINDS, is_kept
+            self._hidden.setdefault(key, []).append(" ".join(words))
+
+    def document(self, properties: Mapping[str, Any], notes: Iterable[str] = ()) -> ParsedDocument:
+        """The document with all blocks.
+
+        Args:
+            properties: metadata that the document stores about itself.
+            notes: what was left out, for the report.
+        """
+        self.end_block()
+        inferred = dict(properties)
+        if title := inferred.get("title") or self.title:
+            inferred["title"] = title
+        return ParsedDocument(
+            blocks=tuple(self._blocks),
+            inferred=inferred,
+            lines=self._lines,
+            notes=(*cleaned_note(self._replaced), *notes),
+            hidden=tuple(self._hidden_parts()),
+        )
+
+    def _hidden_parts(self) -> Iterator[HiddenPart]:
+        """The hidden texts of each kind as few parts, which the scan searches one by one."""
+        for (kind, is_usual, is_kept), texts in self._hidden.items():
+            joined = "\n".join(texts)
+            is_labelled = (
+                not is_usual and len(joined.split(None, _MIN_LABELLED_WORDS)) >= _MIN_LABELLED_WORDS
+            )
+            for start in range(0, len(joined), _MAX_PART_CHARS):
+                text = joined[start : start + _MAX_PART_CHARS]
+                yield HiddenPart(kind, text, is_labelled=is_labelled, is_kept=is_kept)
+
+    def _count(self, chars: int) -> None:
+        self._chars += chars + _CHARS_OF_BLOCK
+        if self._chars > _MAX_CHARS:
+            raise self._too_large(f"more than {_MAX_CHARS:,} characters of text")
+
+    def _store(
+        self, kind: BlockKind, text: str, anchor: str, level: int = 0, header: str = ""
+    ) -> None:
+        text, replaced = clean(text)
+        self._replaced += replaced
+        if self._lines:
+            self._lines.append("")
+        start = len(self._lines) + 1
+        self._lines += text.split("\n")
+        block = Block(kind, text, start, len(self._lines), level, text if level else "")
+        self._blocks.append(block._replace(anchor=anchor, header=header))
+
+
+def row_line(cells: Sequence[str]) -> str:
+    """A row of a table as one line; empty if all of its cells are."""
+    words = [" ".join(cell.split()) for cell in cells]
+    while words and not words[-1]:
+        words.pop()
+    return " | ".join(words)
+
+
+# Hidden text
+
+
+def hidden_kind(text_color: Color | None, background: Color | None, size: float | None) -> str:
+    """How a text is hidden by its look; empty if it is not.
+
+    Args:
+        text_color: the color of the text; ``None`` if it is the usual one or not known.
+        background: the color behind it; ``None`` if that is not known.
+        size: the size of the font in points; ``None`` if it is the usual one.
+    """
+    is_clear = text_color is not None and text_color.alpha <= _MAX_OPACITY
+    if is_clear or (size is not None and size <= _MAX_FONT_SIZE):
+        return "invisible_element"
+    if text_color is None or background is None:
+        return ""
+    behind = background.over(WHITE)
+    return "white_text" if text_color.over(behind).distance(behind) <= SAME_COLOR else ""
