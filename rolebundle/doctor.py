@@ -267,18 +267,18 @@ def _remedy(corpus: Corpus) -> str:
 
 def _replica(corpus: Corpus) -> Iterator[Finding]:
     """Whether a replica was renewed in time."""
-    record = load_record(corpus)
-    if record is None:
+    signed = load_record(corpus)
+    if signed is None:
         return
-    now = datetime.now(UTC)
+    manifest, now = signed.manifest, datetime.now(UTC)
     message = (
-        f"of {record.publisher}, generation {record.generation}, published "
-        f"{age(record.age_hours(now))} ago"
+        f"of {manifest.publisher}, generation {manifest.generation}, published "
+        f"{age(manifest.age_hours(now))} ago"
     )
-    if record.is_refusing(now):
-        yield _problem(f"{message}; since {record.refuses_at} it gives no answers", PULL)
-    elif record.is_expired(now):
-        yield _warning(f"{message}; to be renewed by {record.expires_at}", PULL)
+    if manifest.is_refusing(now):
+        yield _problem(f"{message}; since {manifest.refuses_at} it gives no answers", PULL)
+    elif manifest.is_expired(now):
+        yield _warning(f"{message}; to be renewed by {manifest.expires_at}", PULL)
     else:
         yield _ok(message)
 

@@ -16,6 +16,7 @@ from rolebundle.contracts.status import (
     ReplicaStatus,
     SourceStatus,
 )
+from rolebundle.contracts.upkeep import SignedManifest
 from rolebundle.embedding.registry import available_models
 from rolebundle.errors import OverlayError
 from rolebundle.ingest.authority import as_arguments
@@ -29,12 +30,7 @@ from rolebundle.storage.backup import private_copy
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.publications import (
-    ReplicaRecord,
-    load_record,
-    publications,
-    stored_manifest,
-)
+from rolebundle.storage.publications import load_record, publications, stored_manifest
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.workspace import Workspace
 
@@ -84,10 +80,14 @@ def corpus_status(corpus: Corpus, problems: Sequence[CheckProblem] | None = None
     )
 
 
-def _replica_status(record: ReplicaRecord, now: datetime) -> ReplicaStatus:
-    values = record._asdict()
-    del values["quarantined"]
-    return ReplicaStatus(**values, expired=record.is_expired(now), refusing=record.is_refusing(now))
+def _replica_status(signed: SignedManifest, now: datetime) -> ReplicaStatus:
+    manifest = signed.manifest
+    return ReplicaStatus(
+        **manifest.model_dump(include={*ReplicaStatus.model_fields}),
+        key_id=signed.key_id,
+        expired=manifest.is_expired(now),
+        refusing=manifest.is_refusing(now),
+    )
 
 
 def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexStatus:

@@ -132,7 +132,7 @@ def restrict_to_rule(corpus: Corpus, policy: Policy | None, rule: AgentRule | No
         generation=generation,
     )
     replica = load_record(corpus)
-    quarantined = replica.quarantined if replica else count_quarantined(stored, rule)
+    quarantined = replica.manifest.quarantined if replica else count_quarantined(stored, rule)
     if policy is None or rule is None:
         return AgentView(DEFAULT_TABLE, quarantined)
     return AgentView(

@@ -35,15 +35,16 @@ def corpus_state(corpus: Corpus, now: datetime, index: EmbeddingIndex | None = N
 
 
 def _replica_state(corpus: Corpus, now: datetime) -> ReplicaState | None:
-    record = load_record(corpus)
-    if record is None:
+    signed = load_record(corpus)
+    if signed is None:
         return None
+    manifest = signed.manifest
     return ReplicaState.model_construct(
-        publisher=record.publisher,
-        generation=record.generation,
-        published_at=record.published_at,
-        expires_at=record.expires_at,
-        age_hours=record.age_hours(now),
+        publisher=manifest.publisher,
+        generation=manifest.generation,
+        published_at=manifest.published_at,
+        expires_at=manifest.expires_at,
+        age_hours=manifest.age_hours(now),
     )
 
 

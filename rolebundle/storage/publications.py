@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import NamedTuple
 
+from rolebundle.contracts.upkeep import SignedManifest, moment
 from rolebundle.errors import StorageError, UsageError
 from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.decisions import DecisionKey
 from rolebundle.storage.sqlite import SqliteFile
-from rolebundle.storage.stored_values import damaged, records, typed
+from rolebundle.storage.stored_values import damaged, typed
 from rolebundle.text.words import age
 
 _HASH_SIZE = 8
@@ -151,48 +151,6 @@ PULL = "rolebundle replica pull SOURCE --key FILE.pub --db FILE"
 """The command that replaces a replica by the one that is published now."""
 
 
-class ReplicaRecord(NamedTuple):
-    """What a replica says of itself; see :class:`rolebundle.contracts.upkeep.ReplicaManifest`.
-
-    ``key_id`` is that of :class:`rolebundle.contracts.upkeep.SignedManifest`.
-    """
-
-    publisher: str
-    agent: str
-    generation: int
-    purge_generation: int
-    quarantined: int
-    published_at: str
-    expires_at: str
-    refuses_at: str
-    key_id: str
-
-    def age_hours(self, now: datetime) -> float:
-        """Hours since it was published, to a tenth; 0 before that."""
-        seconds = (now - _moment(self.published_at)).total_seconds()
-        return round(max(0.0, seconds) / 3600, 1)
-
-    def is_expired(self, now: datetime) -> bool:
-        """Whether its answers need a warning, and no `replica pull` accepts it any more."""
-        return now >= _moment(self.expires_at)
-
-    def is_refusing(self, now: datetime) -> bool:
-        """Whether it gives no answers any more."""
-        return now >= _moment(self.refuses_at)
-
-
-def _moment(text: str) -> datetime:
-    """A time of a manifest.
-
-    Raises:
-        ValueError: it is no time with a zone.
-    """
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError(f"no zone: {text}")
-    return moment
-
-
 def stored_manifest(corpus: SqliteFile) -> str:
     """The signed manifest in a replica, as JSON; empty if the corpus is not a replica."""
     rows = typed(corpus.rows("SELECT manifest FROM main.replica"), str)
@@ -204,10 +162,10 @@ def save_manifest(corpus: Corpus, manifest: str) -> None:
     corpus.run("INSERT OR REPLACE INTO replica (only_row, manifest) VALUES (1, ?)", (manifest,))
 
 
-def load_record(corpus: SqliteFile) -> ReplicaRecord | None:
+def load_record(corpus: SqliteFile) -> SignedManifest | None:
     """What a replica says of itself, or ``None`` if the corpus is not a replica.
 
-    `replica pull` has verified it. It is read without pydantic, because each answer needs it.
+    `replica pull` has verified its signature.
 
     Raises:
         CorpusCorrupt: it is damaged.
@@ -216,14 +174,13 @@ def load_record(corpus: SqliteFile) -> ReplicaRecord | None:
     if not text:
         return None
     try:
-        signed = json.loads(text)
-        values = {**signed["manifest"], "key_id": signed["key_id"]}
-        [record] = records(ReplicaRecord, [[values[name] for name in ReplicaRecord._fields]])
-        for time in (record.published_at, record.expires_at, record.refuses_at):
-            _moment(time)
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        signed = SignedManifest.model_validate_json(text)
+        manifest = signed.manifest
+        for time in (manifest.published_at, manifest.expires_at, manifest.refuses_at):
+            moment(time)
+    except ValueError as error:
         raise damaged("the manifest of the replica") from error
-    return record
+    return signed
 
 
 def refuse_expired(corpus: Corpus) -> None:
@@ -233,14 +190,15 @@ def refuse_expired(corpus: Corpus) -> None:
         StorageError: ``replica_expired``.
         CorpusCorrupt: its record is damaged.
     """
-    record = load_record(corpus)
+    signed = load_record(corpus)
     now = datetime.now(UTC)
-    if record is not None and record.is_refusing(now):
+    if signed is not None and signed.manifest.is_refusing(now):
+        manifest = signed.manifest
         raise StorageError(
             "replica_expired",
-            f"{corpus.path}: is a replica of {record.publisher} that was published "
-            f"{age(record.age_hours(now))} ago ({record.published_at}); since "
-            f"{record.refuses_at} it gives no answers",
+            f"{corpus.path}: is a replica of {manifest.publisher} that was published "
+            f"{age(manifest.age_hours(now))} ago ({manifest.published_at}); since "
+            f"{manifest.refuses_at} it gives no answers",
             f"replace it by the one that is published now: `{PULL}`",
         )
 
@@ -252,10 +210,11 @@ def refuse_changes(corpus: Corpus) -> None:
         UsageError: ``replica_is_read_only``.
         CorpusCorrupt: its record is damaged.
     """
-    record = load_record(corpus)
-    if record is not None:
+    signed = load_record(corpus)
+    if signed is not None:
         raise UsageError(
             "replica_is_read_only",
-            f"{corpus.path}: is a replica of {record.publisher}, which only `replica pull` changes",
+            f"{corpus.path}: is a replica of {signed.manifest.publisher}, "
+            "which only `replica pull` changes",
             "change the corpus that it is published from, or name another file with --db",
         )

@@ -98,7 +98,7 @@ def policy_show_command(call: Call, agent: str | None) -> None:
     with open_reader(call.path) as corpus:
         summary = report_policy(corpus, agent)
         replica = load_record(corpus)
-    copied = f"{replica.publisher}, with this replica" if replica else "standard input"
+    copied = f"{replica.manifest.publisher}, with this replica" if replica else "standard input"
     call.print(summary, _policy_lines(summary, copied), indent=2)
 
 
