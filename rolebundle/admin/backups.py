@@ -63,16 +63,6 @@ _MAX_MANIFEST_BYTES = 1 << 20
 _MOMENT = "%Y%m%d-%H%M%S"
 
 
-def create_backup(
-    workspace: Workspace, target: Path, overlay_folders: Sequence[Path] = ()
-) -> BackupReport:
-    """Copy the corpus and its audit; see :func:`back_up`."""
-    report = back_up(workspace.path, target, overlay_folders)
-    details = {"documents": report.manifest.documents}
-    workspace.recorder.note(workspace.corpus, "backup", details=details)
-    return report
-
-
 def rotate_backups(
     workspace: Workspace, folder: Path, overlay_folders: Sequence[Path] = ()
 ) -> BackupReport:
@@ -81,7 +71,7 @@ def rotate_backups(
     The newest backup is kept of each of the last ``DAILY`` days and ``WEEKLY`` weeks that have one.
 
     Raises:
-        UsageError, CorpusCorrupt, WrongFile, StorageError: as for :func:`back_up`.
+        UsageError, CorpusCorrupt, WrongFile, StorageError: as for :func:`create_backup`.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -106,26 +96,16 @@ def rotate_backups(
     return report.model_copy(update={"removed": [str(backup) for backup in removed]})
 
 
-def restore_backup(
-    workspace: Workspace,
-    source: Path,
-    overlay_folders: Sequence[Path] = (),
-    *,
-    confirmed: bool = False,
-) -> RestoreReport:
-    """Put a backup in the place of the corpus; see :func:`restore`."""
-    workspace.close()
-    return restore(source, workspace.path, overlay_folders, confirmed=confirmed)
-
-
 # -- making a backup -------------------------------------------------------------------------------
 
 
-def back_up(path: Path, target: Path, overlay_folders: Sequence[Path]) -> BackupReport:
+def create_backup(
+    workspace: Workspace, target: Path, overlay_folders: Sequence[Path] = ()
+) -> BackupReport:
     """Copy a corpus and its audit while other processes may write, and check the copy.
 
     Args:
-        path: the corpus file.
+        workspace: of the corpus.
         target: the name of the backup.
         overlay_folders: the folders of the overlays whose digests are recorded.
 
@@ -134,6 +114,7 @@ def back_up(path: Path, target: Path, overlay_folders: Sequence[Path]) -> Backup
         CorpusCorrupt: the corpus is damaged. There is no backup.
         WrongFile, StorageError: the corpus cannot be read or the backup cannot be written.
     """
+    path = workspace.path
     target = Path(os.path.abspath(target))  # noqa: PTH100 - resolve() would follow a link
     remove_stale_partials(target)
     _refuse_existing(target)
@@ -178,6 +159,8 @@ def back_up(path: Path, target: Path, overlay_folders: Sequence[Path]) -> Backup
             f"{target}: the backup could not be written ({error.strerror})",
             "choose another place, or make room there, and run the same command again",
         ) from error
+    details = {"documents": manifest.documents}
+    workspace.recorder.note(workspace.corpus, "backup", details=details)
     files = [target, audit_path(target), manifest_path(target)]
     return BackupReport(
         location=str(target),
@@ -286,14 +269,18 @@ def _retained(backups: Sequence[tuple[datetime, Path]]) -> set[Path]:
 # -- restoring -------------------------------------------------------------------------------------
 
 
-def restore(
-    backup: Path, path: Path, overlay_folders: Sequence[Path], *, confirmed: bool
+def restore_backup(
+    workspace: Workspace,
+    backup: Path,
+    overlay_folders: Sequence[Path] = (),
+    *,
+    confirmed: bool = False,
 ) -> RestoreReport:
     """Verify a backup, and put it in the place of a corpus, which is kept under another name.
 
     Args:
+        workspace: of the corpus file, which may be damaged or missing. It is closed.
         backup: a backup, or another corpus file without a manifest.
-        path: the corpus file. It may be damaged or missing.
         overlay_folders: the folders of the overlays to compare with those of the backup.
         confirmed: without it only report what would happen.
 
@@ -304,7 +291,8 @@ def restore(
         WrongFile: one of the two is not a corpus. Nothing was changed.
         StorageError: the corpus could not be replaced.
     """
-    backup, path = (Path(os.path.realpath(file)) for file in (backup, path))
+    workspace.close()
+    backup, path = (Path(os.path.realpath(file)) for file in (backup, workspace.path))
     if backup.is_dir():
         raise UsageError("backup_is_folder", f"{backup}: is a folder", "name a backup in it")
     if not backup.is_file():

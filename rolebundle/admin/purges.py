@@ -250,7 +250,7 @@ def plan_of(workspace: Workspace, selection: PurgeSelection) -> PurgePreview:
         copies = _copies(carrying(corpus, purge_storage.names_of(documents, decided)))
         return PurgePreview(
             backups=[str(backup) for backup in purge_storage.backups(workspace.path)],
-            **purge_storage.extent(corpus, [document.row for document in documents])._asdict(),
+            **purge_storage.extent(corpus, [document.row for document in documents]),
             document_ids=[document.document_id for document in documents],
             decision_ids=[f"{scope}-{number}" for scope, number in decided],
             facts=[document.document_id for document in facts],

@@ -26,7 +26,7 @@ from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, walk
 from rolebundle.policy.lint import word_counts
 from rolebundle.policy.overlays import is_shipped, load_role, locate
 from rolebundle.storage import roots as root_storage
-from rolebundle.storage.documents import kind_counts
+from rolebundle.storage.documents import document_kinds
 from rolebundle.storage.file import (
     check_path,
     overlays_path,
@@ -269,12 +269,12 @@ def _neutral_for(role_id: str, target: Target) -> str:
         refuse_expired(corpus)
         with corpus.reading():
             words = dict(word_counts(named, corpus).values())
-            counts = kind_counts(corpus)
+            kinds = document_kinds(corpus)
     named_alike: Counter[tuple[str, str, str]] = Counter()
     types: Counter[str] = Counter()
-    for kind, documents, _ in counts:
-        named_alike[kind.source_id, kind.document_type, kind.domain] += documents
-        types[kind.document_type] += documents
+    for kind in kinds:
+        named_alike[kind.source_id, kind.document_type, kind.domain] += kind.documents
+        types[kind.document_type] += kind.documents
     # A pattern is searched for in all three names.
     sources = {
         source: sum(

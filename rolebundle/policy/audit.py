@@ -170,13 +170,13 @@ class AuditLog:
                 mode = self._last_settings.mode
                 if mode == "off":
                     return Recorded()
-                appended = audit.append(log, entry, self._clock)
+                row, is_intact = audit.append(log, entry, self._clock)
             except RolebundleError as error:
                 self.close()
                 return self._failed(mode or self._mode_if_unwritable(), error)
         changed = f"{self.path}: the last rows of the audit were changed"
-        warning = "" if appended.is_intact else f"{changed}; run `rolebundle policy audit verify`"
-        return Recorded(appended.row, warning)
+        warning = "" if is_intact else f"{changed}; run `rolebundle policy audit verify`"
+        return Recorded(row, warning)
 
     def has(self, known: StoredAudit) -> bool:
         """Whether the audit has the head that the corpus remembers.

@@ -11,24 +11,14 @@ from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey as PrivateKey
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey as PublicKey
+from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from rolebundle.contracts.upkeep import ReplicaManifest, SignedManifest
 from rolebundle.errors import ConfigurationError, StorageError, UsageError
 from rolebundle.storage.file import OWNER_ONLY
 
-__all__ = [
-    "PrivateKey",
-    "PublicKey",
-    "create_key",
-    "is_signed_by",
-    "key_id",
-    "load_private_key",
-    "load_public_key",
-    "sign",
-]
-
+PrivateKey = ed25519.Ed25519PrivateKey
+PublicKey = ed25519.Ed25519PublicKey
 PUBLIC_SUFFIX = ".pub"
 _MAX_KEY_BYTES = 10_000
 

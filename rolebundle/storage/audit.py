@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic, monotonic_ns, sleep
@@ -272,19 +271,14 @@ def bounded_details(
 # -- writing --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
-    """A row that is on the disk, and whether the end of the chain before it was intact."""
-
-    row: AuditRow
-    is_intact: bool
-
-
-def append(log: SqliteFile, entry: AuditEntry, clock: Clock) -> Appended:
+def append(log: SqliteFile, entry: AuditEntry, clock: Clock) -> tuple[AuditRow, bool]:
     """Record an entry as the next row of the chain.
 
     It is chained to the head. If the rows do not fit the head, the new row is written all the same,
     and verification still finds what happened to the others.
+
+    Returns:
+        The row, which is on the disk, and whether the end of the chain before it was intact.
 
     Raises:
         CorpusBusy, StorageError, CorpusCorrupt: nothing was written.
@@ -294,7 +288,7 @@ def append(log: SqliteFile, entry: AuditEntry, clock: Clock) -> Appended:
         head = read_head(log)
         last = log.rows("SELECT seq, hash FROM entry ORDER BY seq DESC LIMIT 1")
         row = _add(log, entry, head, clock)
-    return Appended(row, last == [(head.rows, head.hash)])
+    return row, last == [(head.rows, head.hash)]
 
 
 def _add(log: SqliteFile, entry: AuditEntry, head: Head, clock: Clock) -> AuditRow:

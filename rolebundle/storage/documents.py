@@ -272,7 +272,7 @@ def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
 
 
 class DocumentKind(NamedTuple):
-    """What the rules of an overlay look at in a document."""
+    """What the rules of an overlay look at in documents, and how many of them are alike in it."""
 
     source_id: str
     document_type: str
@@ -280,26 +280,13 @@ class DocumentKind(NamedTuple):
     source_kind: str
     trust_tier: str
     path: str
+    documents: int = 1
 
 
 def document_kinds(corpus: Corpus) -> list[DocumentKind]:
-    """What the rules of overlays look at in the documents, sorted, without repeats."""
-    return [count.kind for count in kind_counts(corpus)]
-
-
-class KindCount(NamedTuple):
-    """How many documents rules cannot tell apart, and the id of the first of them."""
-
-    kind: DocumentKind
-    documents: int
-    document_id: str
-
-
-def kind_counts(corpus: Corpus) -> list[KindCount]:
-    """The kinds of :func:`document_kinds` with the number of their documents."""
+    """The kinds of the documents, sorted."""
     grouped = f"{PLACED} GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6"
-    columns = {"documents": "count(*)", "document_id": "min(document_id)"}
-    return corpus.select(KindCount, grouped, columns=columns)
+    return corpus.select(DocumentKind, grouped, columns={"documents": "count(*)"})
 
 
 class DocumentGroup(NamedTuple):

@@ -18,7 +18,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 from uuid import uuid4
 
 from rolebundle.contracts.upkeep import Obstacle, Receipt
@@ -48,22 +47,15 @@ _NAMING_KEYS = ("supersedes", "contradicts", "document_id")
 _COPY = re.compile(rf"\.schema-.*\.bak.*|{KEPT_FILE_NAME}(?:-journal|-wal|-shm)?")
 
 
-class Extent(NamedTuple):
-    """How much is purged."""
+def extent(corpus: Corpus, documents: Sequence[int]) -> dict[str, int]:
+    """How many documents, chunks and vectors are purged with these documents.
 
-    documents: int
-    chunks: int
-    vectors: int
-
-
-def extent(corpus: Corpus, documents: Sequence[int]) -> Extent:
-    """How much is purged with these documents. Vectors of all embedding indexes count."""
-    chunks = f"FROM chunk c {{}} WHERE c.document {_IN_LIST}"
-    counts = (
-        corpus.value(f"SELECT count(*) {chunks.format(joined)}", ([*documents],))
-        for joined in ("", "JOIN embedded e ON e.chunk = c.id")
-    )
-    return Extent(len(documents), *counts)
+    Vectors of all embedding indexes count.
+    """
+    of_documents = f"SELECT id FROM chunk WHERE document {_IN_LIST}"
+    chunks = corpus.column(of_documents, ([*documents],))
+    vectors = corpus.value(f"SELECT count(*) FROM embedded WHERE chunk {_IN_LIST}", (chunks,))
+    return {"documents": len(documents), "chunks": len(chunks), "vectors": vectors}
 
 
 def erase(
@@ -98,7 +90,7 @@ def erase(
     receipt = uuid4().hex
     corpus.insert(
         "purge (id, purged_at, documents, chunks, vectors, state)",
-        [(receipt, purged_at, *erased, "erased")],
+        [(receipt, purged_at, *erased.values(), "erased")],
     )
     return receipt, raised
 

@@ -4,14 +4,16 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
 import pytest
 
-from rolebundle.admin.backups import back_up
+from rolebundle.admin.backups import create_backup
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.corpora import document, file_of, put_file, scratch_folder
 from support.killing import Report, run_child
@@ -75,7 +77,8 @@ def test_a_backup_under_write_is_a_committed_state(rounds: int) -> None:
         try:
             for number in range(rounds):
                 before = state_of(db)
-                report = back_up(db, folder / f"{number}.bak", ())
+                with closing(Workspace(db)) as workspace:
+                    report = create_backup(workspace, folder / f"{number}.bak")
                 assert report.warnings == []
                 states.append(state_of(folder / f"{number}.bak"))
                 assert before <= states[-1] <= state_of(db)
