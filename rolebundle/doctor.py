@@ -143,11 +143,7 @@ def _own_files(path: Path) -> list[Path]:
     """The corpus and its companions and copies beside it, as far as they exist."""
     files = [
         Path(f"{file}{suffix}")
-        for file in (
-            path,
-            audit_path(path),
-            heartbeat_path(path),
-        )
+        for file in (path, audit_path(path), heartbeat_path(path))
         for suffix in ("", *COMPANIONS)
     ]
     files.append(published_folder(path))

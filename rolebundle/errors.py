@@ -20,6 +20,8 @@ programs; ``message`` and ``hint`` are for people.
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 FULL_ERRNOS = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -110,6 +112,15 @@ class StorageError(RolebundleError):
 
     exit_code = 6
     rpc_code = -32004
+
+
+@contextmanager
+def storage_errors(code: str, message: str, hint: str) -> Iterator[None]:
+    """A block that raises an OSError as a StorageError; the message gets the system's reason."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(code, f"{message} ({error.strerror})", hint) from error
 
 
 class CorpusCorrupt(RolebundleError):

@@ -16,13 +16,7 @@ from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.upkeep import RepairReport
 from rolebundle.doctor import root_of
 from rolebundle.embedding.provider import embedding_text, input_hash
-from rolebundle.errors import (
-    CorpusCorrupt,
-    RolebundleError,
-    StorageError,
-    UsageError,
-    WrongFile,
-)
+from rolebundle.errors import CorpusCorrupt, RolebundleError, UsageError, WrongFile, storage_errors
 from rolebundle.ingest.authority import ALL_LOST
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import AuditLog, Recorder
@@ -61,23 +55,23 @@ def repair(path: Path) -> RepairReport:
             was changed.
     """
     path = Path(os.path.realpath(path))
-    try:
-        with folder_lock(path, exclusive=True):
-            if _is_sound(path):
-                return RepairReport(location=str(path), repaired=False)
-            if salvage.is_replica(path):
-                raise UsageError(
-                    "replica_is_read_only",
-                    f"{path}: is a damaged replica; a repair would make another corpus of it",
-                    f"replace it by the one that is published now: `{PULL}`",
-                )
-            report = _repair(path)
-    except OSError as error:
-        raise StorageError(
+    with (
+        storage_errors(
             "repair_failed",
-            f"{path}: the new file cannot be written beside it ({error.strerror})",
+            f"{path}: the new file cannot be written beside it",
             "make room, or give yourself write permission to the folder",
-        ) from error
+        ),
+        folder_lock(path, exclusive=True),
+    ):
+        if _is_sound(path):
+            return RepairReport(location=str(path), repaired=False)
+        if salvage.is_replica(path):
+            raise UsageError(
+                "replica_is_read_only",
+                f"{path}: is a damaged replica; a repair would make another corpus of it",
+                f"replace it by the one that is published now: `{PULL}`",
+            )
+        report = _repair(path)
     recorder = Recorder(path)
     with open_reader(path) as corpus:
         if stored_policy.has_policy(corpus):

@@ -21,13 +21,7 @@ from pydantic import ValidationError
 
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.upkeep import BackedUpFile, BackupManifest, BackupReport, RestoreReport
-from rolebundle.errors import (
-    CorpusCorrupt,
-    RolebundleError,
-    StorageError,
-    UsageError,
-    WrongFile,
-)
+from rolebundle.errors import CorpusCorrupt, RolebundleError, UsageError, WrongFile, storage_errors
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import Recorder, verify_file
 from rolebundle.policy.overlays import overlay_digests
@@ -73,14 +67,12 @@ def rotate_backups(
     Raises:
         UsageError, CorpusCorrupt, WrongFile, StorageError: as for :func:`create_backup`.
     """
-    try:
+    with storage_errors(
+        "backup_failed",
+        f"{folder}: the folder cannot be created",
+        "choose another folder",
+    ):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            "backup_failed",
-            f"{folder}: the folder cannot be created ({error.strerror})",
-            "choose another folder",
-        ) from error
     stem = workspace.path.stem
     remove_stale_partials(folder / stem)
     target = folder / f"{stem}-{datetime.now(UTC).strftime(_MOMENT)}.db"
@@ -119,46 +111,44 @@ def create_backup(
     remove_stale_partials(target)
     _refuse_existing(target)
     warnings: list[str] = []
-    try:
-        with (
-            partial_file(target) as corpus_copy,
-            partial_file(audit_path(target)) as audit_copy,
-            partial_file(manifest_path(target)) as manifest_copy,
-        ):
-            with open_reader(path) as corpus:
-                copy_database(corpus, corpus_copy, target)
-            # After the corpus, so that it has the row of each change that the corpus has.
-            has_audit, head = _copy_audit(audit_path(path), audit_copy, target, warnings)
-            with _checked(corpus_copy) as copy:
-                policy, overlays = records.load_policy(copy), overlay_digests(overlay_folders)
-                counts = corpus_counts(copy)._asdict()
-            manifest = BackupManifest(
-                **counts,
-                created_at=iso_utc(datetime.now(UTC)),
-                schema_version=latest_version(),
-                policy_digest=policy.digest if policy else "",
-                overlays=overlays,
-                corpus=_described(corpus_copy, target),
-                audit=_described(audit_copy, audit_path(target)) if has_audit else None,
-                audit_head=head,
-            )
-            manifest_copy.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
-            sync_file(manifest_copy)
-            # Each name is on the disk before the next one, so that a power loss leaves nothing that
-            # the next backup takes for a file of the user.
-            manifest_copy.replace(manifest_path(target))
-            sync_folder(target.parent)
-            if has_audit:
-                audit_copy.replace(audit_path(target))
-                sync_folder(target.parent)
-            if not rename_if_free(corpus_copy, target):
-                raise _file_exists(target)
-    except OSError as error:
-        raise StorageError(
+    with (
+        storage_errors(
             "backup_failed",
-            f"{target}: the backup could not be written ({error.strerror})",
+            f"{target}: the backup could not be written",
             "choose another place, or make room there, and run the same command again",
-        ) from error
+        ),
+        partial_file(target) as corpus_copy,
+        partial_file(audit_path(target)) as audit_copy,
+        partial_file(manifest_path(target)) as manifest_copy,
+    ):
+        with open_reader(path) as corpus:
+            copy_database(corpus, corpus_copy, target)
+        # After the corpus, so that it has the row of each change that the corpus has.
+        has_audit, head = _copy_audit(audit_path(path), audit_copy, target, warnings)
+        with _checked(corpus_copy) as copy:
+            policy, overlays = records.load_policy(copy), overlay_digests(overlay_folders)
+            counts = corpus_counts(copy)._asdict()
+        manifest = BackupManifest(
+            **counts,
+            created_at=iso_utc(datetime.now(UTC)),
+            schema_version=latest_version(),
+            policy_digest=policy.digest if policy else "",
+            overlays=overlays,
+            corpus=_described(corpus_copy, target),
+            audit=_described(audit_copy, audit_path(target)) if has_audit else None,
+            audit_head=head,
+        )
+        manifest_copy.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        sync_file(manifest_copy)
+        # Each name is on the disk before the next one, so that a power loss leaves nothing that
+        # the next backup takes for a file of the user.
+        manifest_copy.replace(manifest_path(target))
+        sync_folder(target.parent)
+        if has_audit:
+            audit_copy.replace(audit_path(target))
+            sync_folder(target.parent)
+        if not rename_if_free(corpus_copy, target):
+            raise _file_exists(target)
     details = {"documents": manifest.documents}
     workspace.recorder.note(workspace.corpus, "backup", details=details)
     files = [target, audit_path(target), manifest_path(target)]
@@ -314,16 +304,14 @@ def restore_backup(
     if not confirmed:
         with TemporaryDirectory(prefix="rolebundle-") as folder:
             return _restore(backup, manifest, path, Path(folder), overlay_folders, False)
-    try:
+    with storage_errors(
+        "restore_failed",
+        f"{path}: the backup could not be copied here",
+        "check the permissions of the corpus's folder and the space there, and run the same "
+        "command again",
+    ):
         path.parent.mkdir(parents=True, exist_ok=True)
         return _restore(backup, manifest, path, path.parent, overlay_folders, True)
-    except OSError as error:
-        raise StorageError(
-            "restore_failed",
-            f"{path}: the backup could not be copied here ({error.strerror})",
-            "check the permissions of the corpus's folder and the space there, and run the same "
-            "command again",
-        ) from error
 
 
 def _restore(

@@ -13,7 +13,14 @@ from pathlib import Path
 
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.upkeep import PullReport, ReplicaManifest, SignedManifest
-from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError, WrongFile
+from rolebundle.errors import (
+    CorpusCorrupt,
+    RolebundleError,
+    StorageError,
+    UsageError,
+    WrongFile,
+    storage_errors,
+)
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.replication.signatures import PublicKey, is_signed_by, key_id
 from rolebundle.replication.transports import Transport
@@ -108,14 +115,12 @@ def pull(
 
 
 def _make_folder(path: Path) -> None:
-    try:
+    with storage_errors(
+        "cannot_create",
+        f"{path.parent}: the folder cannot be created",
+        "choose another file with --db",
+    ):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            "cannot_create",
-            f"{path.parent}: the folder cannot be created ({error.strerror})",
-            "choose another file with --db",
-        ) from error
 
 
 def _at_hand(path: Path) -> ReplicaManifest | None:

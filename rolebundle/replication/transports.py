@@ -45,6 +45,7 @@ from rolebundle.errors import (
     RolebundleError,
     StorageError,
     UsageError,
+    storage_errors,
 )
 from rolebundle.policy.approvals import end_process
 from rolebundle.storage.backup import sha256_of
@@ -637,16 +638,14 @@ class RsyncTransport(Transport):
         with TemporaryDirectory(prefix="rolebundle-") as name:
             folder = Path(name)
             script = folder / "ssh"
-            try:
+            with storage_errors(
+                "transfer_failed",
+                f"{folder}: cannot be written",
+                "set TMPDIR to a folder with enough room",
+            ):
                 script.write_text(_SSH % shlex.quote(self._ssh), encoding="utf-8")
                 script.chmod(0o700)
                 (folder / _LOCAL).symlink_to(local.absolute())
-            except OSError as error:
-                raise StorageError(
-                    "transfer_failed",
-                    f"{folder}: cannot be written ({error.strerror})",
-                    "set TMPDIR to a folder with enough room",
-                ) from error
             ends = (_LOCAL, self._remote) if is_push else (self._remote, _LOCAL)
             command = [program, "-v", "--ssh", str(script), *self._options, *ends]
             return run_program(self.target, command, folder=folder)

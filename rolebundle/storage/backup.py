@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 import apsw
 
-from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError, WrongFile
+from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError, WrongFile, storage_errors
 from rolebundle.storage.file import (
     COMPANIONS,
     FileFormat,
@@ -56,22 +56,22 @@ def back_up(corpus: SqliteFile, target: Path) -> None:
     Raises:
         StorageError: the copy could not be written.
     """
-    try:
-        with partial_file(target) as partial:
-            copy_database(corpus, partial, target)
-            existing = target.parent.glob(f"{glob.escape(target.name)}*")
-            is_numbered = re.compile(rf"{re.escape(target.name)}(?:\.\d+)?").fullmatch
-            same = (file for file in existing if is_numbered(file.name) and file.is_file())
-            digest = sha256_of(partial)
-            if all(sha256_of(file) != digest for file in same):
-                partial.replace(_free_name(target))
-                sync_folder(target.parent)
-    except OSError as error:
-        raise StorageError(
+    with (
+        storage_errors(
             "backup_failed",
-            f"{target}: the backup before the migration failed ({error.strerror})",
+            f"{target}: the backup before the migration failed",
             "make room beside the corpus and run the same command again",
-        ) from error
+        ),
+        partial_file(target) as partial,
+    ):
+        copy_database(corpus, partial, target)
+        existing = target.parent.glob(f"{glob.escape(target.name)}*")
+        is_numbered = re.compile(rf"{re.escape(target.name)}(?:\.\d+)?").fullmatch
+        same = (file for file in existing if is_numbered(file.name) and file.is_file())
+        digest = sha256_of(partial)
+        if all(sha256_of(file) != digest for file in same):
+            partial.replace(_free_name(target))
+            sync_folder(target.parent)
 
 
 def copy_database(file: SqliteFile, copy: Path, name: Path) -> None:
@@ -111,7 +111,11 @@ def private_copy(path: Path) -> Iterator[Path]:
     with TemporaryDirectory(prefix="rolebundle-", ignore_cleanup_errors=True) as folder:
         copy = Path(folder) / "copy.db"
         files = [Path(f"{path}{suffix}") for suffix in _CONTENT]
-        try:
+        with storage_errors(
+            "copy_failed",
+            f"{path}: it cannot be copied to {folder} for the check",
+            "give yourself read permission, or set TMPDIR to a folder with enough room",
+        ):
             for _ in range(_COPY_ATTEMPTS):
                 before = [stamp_of(file, frozen=True) for file in files]
                 _copy_files(path, copy)
@@ -120,12 +124,6 @@ def private_copy(path: Path) -> Iterator[Path]:
             else:
                 # Others write all the time. SQLite waits for a moment between two writes.
                 _copy_pages(path, copy)
-        except OSError as error:
-            raise StorageError(
-                "copy_failed",
-                f"{path}: it cannot be copied to {folder} for the check ({error.strerror})",
-                "give yourself read permission, or set TMPDIR to a folder with enough room",
-            ) from error
         yield copy
 
 
@@ -202,7 +200,11 @@ def replace_file(
         except WrongFile:
             if label != "damaged":
                 raise
-    try:
+    with storage_errors(
+        "not_replaced",
+        f"{path}: it could not be replaced",
+        "give yourself write permission to its folder and run the same command again",
+    ):
         if path.exists():
             _keep(path, kept_path)
         for suffix in COMPANIONS:
@@ -211,19 +213,13 @@ def replace_file(
         sync_folder(path.parent)
         new.replace(path)
         sync_folder(path.parent)
-    except OSError as error:
-        raise StorageError(
-            "not_replaced",
-            f"{path}: it could not be replaced ({error.strerror})",
-            "give yourself write permission to its folder and run the same command again",
-        ) from error
     kept = (os.path.lexists(f"{kept_path}{suffix}") for suffix in ("", *COMPANIONS))
     return kept_path if any(kept) else None
 
 
 def _kept_name(path: Path, label: str, moment: str) -> Path:
     """A name that is free, or that a run which was killed has already given to this file."""
-    for kept_file in kept_files(path):
+    for kept_file, _ in files_beside(path, re.compile(KEPT_FILE_NAME)):
         with suppress(OSError):
             if path.samefile(kept_file):
                 return kept_file
@@ -263,8 +259,3 @@ def _fold_log(path: Path, file_format: FileFormat) -> None:
             f"{path}: another process is reading or writing it",
             "end that process or wait for it, and run the same command again",
         )
-
-
-def kept_files(path: Path) -> list[Path]:
-    """The files that were set aside when another one took the place of ``path``, oldest first."""
-    return [file for file, _ in files_beside(path, re.compile(KEPT_FILE_NAME))]

@@ -109,18 +109,12 @@ def decisions(
         raise damaged("a decision") from error
 
 
-def next_number(corpus: Corpus, scope: str) -> int:
-    """The number of the next decision of a scope."""
-    return 1 + int(
-        corpus.value("SELECT coalesce(max(number), 0) FROM decision WHERE scope = ?", (scope,))
-    )
-
-
 def add_decision(
     corpus: Corpus, new: NewDecision, supersedes: Collection[int], recorded_at: str
 ) -> int:
     """Store a new decision of the owner, and return its number. Call it inside a transaction."""
-    number = next_number(corpus, new.scope)
+    last = "SELECT coalesce(max(number), 0) FROM decision WHERE scope = ?"
+    number = 1 + int(corpus.value(last, (new.scope,)))
     named = [str(number) for number in sorted(set(supersedes))]
     values = (
         *(new.scope, number, new.text, new.reason or "", new.status, new.effect, new.action or ""),

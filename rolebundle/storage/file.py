@@ -16,7 +16,7 @@ from uuid import uuid4
 import apsw
 from platformdirs import user_data_path
 
-from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError, WrongFile
+from rolebundle.errors import CorpusCorrupt, RolebundleError, UsageError, WrongFile, storage_errors
 from rolebundle.storage.stored_values import DAMAGE_HINT
 
 _MAGIC = b"SQLite format 3\0"
@@ -68,17 +68,15 @@ def check_path(path: Path, file_format: FileFormat) -> None:
         StorageError: there is no permission to look.
         CorpusCorrupt: the file is empty, or shorter than its header says.
     """
-    try:
+    with storage_errors(
+        "no_permission",
+        f"{path}: it cannot be read",
+        "give yourself read permission, or name another file with --db",
+    ):
         if not path.is_file():
             raise file_format.missing(path)
         size = path.stat().st_size
         was_cut_off = size > 0 and is_cut_off(path)
-    except OSError as error:
-        raise StorageError(
-            "no_permission",
-            f"{path}: it cannot be read ({error.strerror})",
-            "give yourself read permission, or name another file with --db",
-        ) from error
     if size == 0:
         empty = CorpusCorrupt(
             "corpus_empty_file",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import apsw
 
-from rolebundle.errors import StorageError, UsageError, WrongFile
+from rolebundle.errors import UsageError, WrongFile, storage_errors
 from rolebundle.resources import data_folder
 from rolebundle.storage import digests, partition, seal, vector_index
 from rolebundle.storage.backup import back_up
@@ -110,17 +110,15 @@ def open_writer(
 
 def _create_empty(path: Path) -> None:
     """Create a file that only its owner can read. SQLite would let others read it, too."""
-    try:
+    with (
+        storage_errors(
+            "cannot_create", f"{path}: it cannot be created", "choose another file with --db"
+        ),
+        # A process that was killed in its first moment leaves an empty file. It is filled.
+        suppress(FileExistsError),
+    ):
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
-    except FileExistsError:
-        pass  # A process that was killed in its first moment leaves an empty file. It is filled.
-    except OSError as error:
-        raise StorageError(
-            "cannot_create",
-            f"{path}: it cannot be created ({error.strerror})",
-            "choose another file with --db",
-        ) from error
 
 
 def _open_writer(path: Path, verify: bool, replica: bool) -> Corpus:
@@ -265,14 +263,19 @@ def apply_migrations(corpus: Corpus) -> None:
             for entry in migrations()[version:]:
                 db.execute(entry.read_text(encoding="utf-8"))
         # After all steps, because it reads and writes the newest schema.
+        indexes = vector_index.all_indexes(corpus)
+        if indexes:
+            corpus.load_vectors()
         if version < _COMPARTMENTS:
-            _fill_compartments(corpus)
+            for index in indexes:
+                corpus.run(f"DROP TABLE IF EXISTS vectors_{index.id}")
+            partition.assign_compartments(corpus, partition.no_denied_patterns)
         if version < _DIGESTS:
             vector_index.rehash(corpus)
             vector_index.rebuild(corpus)
             digests.write_all(corpus)
         elif version < _FACTS_APART:
-            _separate_facts(corpus)
+            partition.separate_facts(corpus)
         if version < latest:
             seal.write(corpus)
         db.pragma("user_version", latest)
@@ -325,20 +328,3 @@ def _statements(database: bytes) -> str:
     db.deserialize("main", database)
     statements = db.execute("SELECT sql FROM sqlite_schema WHERE sql NOT NULL ORDER BY rowid")
     return ";\n".join(str(sql) for (sql,) in statements)
-
-
-def _fill_compartments(corpus: Corpus) -> None:
-    """Assign every document to a compartment, and build the indexes of each compartment."""
-    indexes = vector_index.all_indexes(corpus)
-    if indexes:
-        corpus.load_vectors()
-    for index in indexes:
-        corpus.run(f"DROP TABLE IF EXISTS vectors_{index.id}")
-    partition.assign_compartments(corpus, partition.no_denied_patterns)
-
-
-def _separate_facts(corpus: Corpus) -> None:
-    """Give remembered facts compartments of their own."""
-    if vector_index.all_indexes(corpus):
-        corpus.load_vectors()
-    partition.separate_facts(corpus)

@@ -21,7 +21,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from rolebundle.contracts.upkeep import Obstacle, Receipt
-from rolebundle.errors import CorpusBusy, StorageError
+from rolebundle.errors import CorpusBusy, StorageError, storage_errors
 from rolebundle.storage import (
     compartments,
     decisions,
@@ -240,12 +240,10 @@ def delete_backups(path: Path) -> int:
     """
     entries = backups(path)
     for entry in entries:
-        try:
+        with storage_errors(
+            "backup_stays",
+            f"{entry}: this backup of the corpus could not be deleted",
+            "delete it yourself; what was purged from the corpus is still in it",
+        ):
             entry.unlink(missing_ok=True)
-        except OSError as error:
-            raise StorageError(
-                "backup_stays",
-                f"{entry}: this backup of the corpus could not be deleted ({error.strerror})",
-                "delete it yourself; what was purged from the corpus is still in it",
-            ) from error
     return len(entries)

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rolebundle.errors import CorpusBusy, StorageError
+from rolebundle.errors import CorpusBusy, StorageError, storage_errors
 from rolebundle.storage import (
     compartments,
     decisions,
@@ -127,14 +127,12 @@ def make_private_folder(folder: Path) -> None:
     Raises:
         StorageError: it cannot be created.
     """
-    try:
+    with storage_errors(
+        "staging_unwritable",
+        f"{folder}: the folder of the staged replicas cannot be created",
+        "let the owner of the corpus write in its folder",
+    ):
         folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            "staging_unwritable",
-            f"{folder}: the folder of the staged replicas cannot be created ({error.strerror})",
-            "let the owner of the corpus write in its folder",
-        ) from error
 
 
 def erase_outdated(corpus: Corpus, patience_ms: int | None) -> None:

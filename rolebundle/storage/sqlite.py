@@ -23,6 +23,7 @@ from rolebundle.errors import (
     Interrupted,
     RolebundleError,
     StorageError,
+    storage_errors,
 )
 from rolebundle.storage.file import (
     OWNER_ONLY,
@@ -483,25 +484,25 @@ def create_file(path: Path, file_format: FileFormat, fill: Callable[[SqliteFile]
     Raises:
         StorageError: it cannot be created here.
     """
-    try:
-        with partial_file(path) as partial:
-            with (
-                MappedErrors(path, file_format),
-                SqliteFile(path, apsw.Connection(str(partial)), True, file_format) as file,
-            ):
-                file.db.pragma("synchronous", "extra")
-                with file.writing():
-                    file.db.pragma("application_id", file_format.application_id)
-                    file.db.pragma("user_version", file_format.newest)
-                    fill(file)
-                file.db.pragma("journal_mode", "wal")
-            return rename_if_free(partial, path)
-    except OSError as error:
-        raise StorageError(
+    with (
+        storage_errors(
             "cannot_create",
-            f"{path}: the file cannot be created ({error.strerror})",
+            f"{path}: the file cannot be created",
             "give yourself write permission in the corpus's folder",
-        ) from error
+        ),
+        partial_file(path) as partial,
+    ):
+        with (
+            MappedErrors(path, file_format),
+            SqliteFile(path, apsw.Connection(str(partial)), True, file_format) as file,
+        ):
+            file.db.pragma("synchronous", "extra")
+            with file.writing():
+                file.db.pragma("application_id", file_format.application_id)
+                file.db.pragma("user_version", file_format.newest)
+                fill(file)
+            file.db.pragma("journal_mode", "wal")
+        return rename_if_free(partial, path)
 
 
 def sqlite_version() -> str:
