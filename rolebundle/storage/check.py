@@ -17,7 +17,7 @@ from rolebundle.storage.compartments import (
 )
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import documents_of
-from rolebundle.storage.partition import DeniedPatterns, labels_of
+from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns, placements
 from rolebundle.storage.sqlite import Row
 from rolebundle.storage.stored_values import DAMAGE_HINT
 from rolebundle.storage.vector_index import EmbeddingIndex, IndexPart
@@ -26,13 +26,14 @@ Found = Iterable[tuple[str, str]]
 """Problems, each a stable code and a message."""
 
 
-def find_problems(corpus: Corpus, denied: DeniedPatterns | None = None) -> list[CheckProblem]:
+def find_problems(
+    corpus: Corpus, denied: DeniedPatterns = no_denied_patterns
+) -> list[CheckProblem]:
     """Compare everything in the file that can be compared.
 
     Args:
         corpus: a corpus open for writing, because FTS5's check is a write statement.
-        denied: the deny patterns of the policy that match a file; ``None`` if they are not known,
-            and not compared.
+        denied: the deny patterns of the policy that match a file.
     """
     checks: Sequence[Callable[[Corpus], Found]] = (
         _file_problems,
@@ -103,21 +104,11 @@ def _row_problems(corpus: Corpus) -> Found:
         yield "row_damaged", f"row {number} of document is a fact without its record"
 
 
-def _placement_problems(corpus: Corpus, denied: DeniedPatterns | None) -> Found:
+def _placement_problems(corpus: Corpus, denied: DeniedPatterns) -> Found:
     """Documents that are not in the compartment that decides who may see them."""
     compartments = {compartment.id: compartment for compartment in visible_compartments(corpus)}
-    for document_id, scope, sensitivity, number, path, location, verdict in corpus.iterate(
-        "SELECT d.document_id, d.scope, d.sensitivity, d.compartment, f.path, f.location, "
-        "s.verdict FROM document d JOIN file f ON f.id = d.file "
-        "LEFT JOIN scanned s ON s.document = d.id"
-    ):
-        compartment = compartments.get(number)
-        if (
-            compartment is None
-            or (compartment.scope, compartment.sensitivity) != (scope, sensitivity)
-            or compartment.quarantined != (verdict == "quarantine")
-            or (denied is not None and compartment.denied != labels_of(denied, path, location))
-        ):
+    for _, document_id, number, kind in placements(corpus, denied):
+        if number not in compartments or compartments[number].kind != kind:
             message = f"the document {document_id} is not in the compartment it belongs to"
             yield "misplaced", message
 

@@ -19,6 +19,10 @@ FACTS = f"{REMEMBERED}**"
 """The pattern that matches all facts. It always counts as one of the deny patterns."""
 
 
+Kind = tuple[str, str, tuple[str, ...], bool]
+"""What distinguishes compartments: scope, sensitivity, deny patterns, and whether quarantined."""
+
+
 class Compartment(NamedTuple):
     """One compartment. ``denied`` are the deny patterns that match its documents."""
 
@@ -29,6 +33,11 @@ class Compartment(NamedTuple):
     quarantined: bool
     documents: int
     chunks: int
+
+    @property
+    def kind(self) -> Kind:
+        """What distinguishes it from others."""
+        return self[1:5]
 
     @property
     def has_facts(self) -> bool:

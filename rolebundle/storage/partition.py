@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rolebundle.storage import compartments, digests, lexical_index, vector_index
+from rolebundle.storage.compartments import Kind
 from rolebundle.storage.corpus import Corpus
 
 _DOCUMENTS_PER_STEP = 1_000
@@ -25,6 +26,17 @@ def labels_of(denied: DeniedPatterns, path: str, location: str) -> tuple[str, ..
     return tuple(sorted((*patterns, compartments.FACTS))) if is_fact else patterns
 
 
+def placements(corpus: Corpus, denied: DeniedPatterns) -> Iterator[tuple[int, str, int, Kind]]:
+    """Each document's row and id, its compartment, and the kind of compartment it belongs to."""
+    for row, name, current, scope, sensitivity, path, location, verdict in corpus.iterate(
+        "SELECT d.id, document_id, compartment, scope, sensitivity, path, location, verdict "
+        "FROM document d JOIN file f ON f.id = d.file "
+        "LEFT JOIN scanned s ON s.document = d.id ORDER BY d.id"
+    ):
+        labels = labels_of(denied, path, location)
+        yield row, name, current, (scope, sensitivity, labels, verdict == "quarantine")
+
+
 def assign_compartments(corpus: Corpus, denied: DeniedPatterns) -> int:
     """Put every document into the compartment that it belongs to now.
 
@@ -34,18 +46,8 @@ def assign_compartments(corpus: Corpus, denied: DeniedPatterns) -> int:
         How many documents moved.
     """
     moves: dict[tuple[int, int], list[int]] = {}
-    for row, scope, sensitivity, path, location, current, verdict in corpus.rows(
-        "SELECT d.id, d.scope, d.sensitivity, f.path, f.location, d.compartment, s.verdict "
-        "FROM document d JOIN file f ON f.id = d.file "
-        "LEFT JOIN scanned s ON s.document = d.id ORDER BY d.id"
-    ):
-        target = find_or_create(
-            corpus,
-            scope,
-            sensitivity,
-            labels_of(denied, path, location),
-            verdict == "quarantine",
-        )
+    for row, _, current, kind in [*placements(corpus, denied)]:
+        target = find_or_create(corpus, *kind)
         if target != current:
             moves.setdefault((current, target), []).append(row)
     for (source, target), rows in moves.items():

@@ -119,7 +119,7 @@ class _Batch:
     def __init__(self, corpus: Corpus, files: Files, denied: DeniedPatterns) -> None:
         self.corpus = corpus
         self.denied = denied
-        self.compartments: dict[tuple[str, str, tuple[str, ...], bool], int] = {}
+        self.compartments: dict[compartments.Kind, int] = {}
         self.file_rows: dict[str, int] = dict(
             _among(
                 corpus, "location", "location, id FROM file", (file.location for file, _ in files)
