@@ -53,7 +53,6 @@ from rolebundle.storage.file import PUBLISHED_MANIFEST, partial_file, sync_file,
 from rolebundle.storage.sqlite import (
     is_same_generation,
     keeping_log,
-    make_private_rollback_file,
     sqlite3_rsync,
 )
 
@@ -827,7 +826,6 @@ class LitestreamTransport(Transport):
             plan = self._json(copy, "restore", "-dry-run", "-json", "-o", str(copy.absolute()))
             # It writes to a file beside and renames it.
             self._run_or_fail(copy, "restore", "-force", "-o", str(copy.absolute()))
-            make_private_rollback_file(copy)
         except OSError as error:
             raise failed(self.target, f"{copy}: {error.strerror}") from error
         return sum(int(link["size"]) for link in plan["files"])

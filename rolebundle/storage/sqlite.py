@@ -26,7 +26,6 @@ from rolebundle.errors import (
     storage_errors,
 )
 from rolebundle.storage.file import (
-    OWNER_ONLY,
     FileFormat,
     check_identity,
     check_path,
@@ -589,10 +588,6 @@ def harden(db: apsw.Connection) -> None:
     db.pragma("cell_size_check", True)
 
 
-_FORMAT_OFFSET = 18
-_ROLLBACK = b"\x01\x01"
-
-
 def sqlite3_rsync() -> str | None:
     """The path of the program: the one on PATH, else the one in apsw's wheel, if it has it."""
     import apsw.sqlite_extra
@@ -648,15 +643,3 @@ def _connection(path: Path) -> Iterator[apsw.Connection]:
             db.close()
     except apsw.Error as error:
         raise own_error(error, path) from error
-
-
-def make_private_rollback_file(path: Path) -> None:
-    """Take a closed file without a log out of write-ahead mode, for its owner alone.
-
-    Raises:
-        OSError: it could not be written.
-    """
-    with path.open("r+b") as stream:
-        stream.seek(_FORMAT_OFFSET)
-        stream.write(_ROLLBACK)
-    path.chmod(OWNER_ONLY)
