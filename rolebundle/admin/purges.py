@@ -5,7 +5,7 @@ How bytes are erased, and how a purge survives a crash, is in :mod:`rolebundle.s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.contracts.documents import iso_utc
-from rolebundle.contracts.upkeep import Obstacle, PublishedCopy, PurgePreview, Receipt
+from rolebundle.contracts.upkeep import PublishedCopy, PurgePreview, Receipt
 from rolebundle.errors import UsageError
 from rolebundle.policy.access import publish_command
 from rolebundle.storage import decisions
@@ -69,7 +69,9 @@ def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
     Raises:
         UsageError: a name is unknown or ambiguous, or the glob matches nothing. Nothing was erased.
     """
-    return _finish(corpus, _erase(corpus, selection))
+    pending = _erase(corpus, selection)
+    [receipt] = _finish(corpus, {pending.id}, pending.publications)
+    return receipt
 
 
 def _erase(corpus: Corpus, selection: PurgeSelection) -> Receipt:
@@ -78,30 +80,39 @@ def _erase(corpus: Corpus, selection: PurgeSelection) -> Receipt:
         documents, _ = _with_facts(corpus, selection)
         decided = _select_decisions(corpus, selection)
         purged_at = iso_utc(datetime.now(UTC))
-        purge_id, raised = purge_storage.erase(corpus, documents, purged_at, decided)
-        return _completed(_receipt(corpus, purge_id), "", _copies(raised))
+        receipt, raised = purge_storage.erase(corpus, documents, purged_at, decided)
+        return receipt.model_copy(update={"publications": _copies(raised)})
 
 
-def _finish(corpus: Corpus, pending: Receipt) -> Receipt:
-    """Complete this purge and all others."""
-    obstacle = purge_storage.finish(corpus)
-    return _completed(_receipt(corpus, pending.id), obstacle, pending.publications)
+def _finish(
+    corpus: Corpus,
+    pending: Collection[str],
+    copies: Sequence[PublishedCopy],
+    patience_ms: int | None = None,
+) -> list[Receipt]:
+    """Complete every purge, and return the receipts with these ids."""
+    obstacle = purge_storage.finish(corpus, patience_ms)
+    return [
+        receipt.model_copy(
+            update={
+                "waiting_for": "" if receipt.state == "done" else obstacle,
+                "publications": list(copies),
+            }
+        )
+        for receipt in purge_storage.receipts(corpus)
+        if receipt.id in pending
+    ]
 
 
-def _receipt(corpus: Corpus, purge_id: str) -> Receipt:
-    [receipt] = (receipt for receipt in purge_storage.receipts(corpus) if receipt.id == purge_id)
-    return receipt
-
-
-def _copies(affected: Sequence[Publication]) -> tuple[PublishedCopy, ...]:
+def _copies(affected: Iterable[Publication]) -> list[PublishedCopy]:
     shown = ("target", "agent", "generation", "published_at", "refuses_at")
-    return tuple(
+    return [
         PublishedCopy(
             **{name: getattr(publication, name) for name in shown},
             next_step=publish_command(publication),
         )
         for publication in affected
-    )
+    ]
 
 
 def _with_facts(
@@ -125,20 +136,8 @@ def finish_purges(corpus: Corpus, patience_ms: int | None = None) -> list[Receip
     pending = {receipt.id for receipt in purge_storage.unfinished(corpus)}
     if not pending:
         return []
-    obstacle = purge_storage.finish(corpus, patience_ms)
-    copies = _copies(
-        [publication for publication in publications(corpus) if publication.is_outdated]
-    )
-    return [
-        _completed(receipt, obstacle, copies)
-        for receipt in purge_storage.receipts(corpus)
-        if receipt.id in pending
-    ]
-
-
-def _completed(receipt: Receipt, obstacle: Obstacle, copies: Sequence[PublishedCopy]) -> Receipt:
-    waiting_for = "" if receipt.state == "done" else obstacle
-    return receipt.model_copy(update={"waiting_for": waiting_for, "publications": list(copies)})
+    outdated = (publication for publication in publications(corpus) if publication.is_outdated)
+    return _finish(corpus, pending, _copies(outdated), patience_ms)
 
 
 def _with_part(corpus: Corpus, selection: PurgeSelection, name: str) -> set[str]:
@@ -256,7 +255,7 @@ def plan_of(workspace: Workspace, selection: PurgeSelection) -> PurgePreview:
             facts=[document.document_id for document in facts],
             # A fact has no file, and no absolute location.
             returning=sorted(str(path) for path in files if path.is_absolute() and path.exists()),
-            publications=[*copies],
+            publications=copies,
         )
 
 
@@ -266,7 +265,7 @@ def purge_documents(workspace: Workspace, selection: PurgeSelection) -> Receipt:
         with workspace.recorder.change(corpus, "purge") as details:
             pending = _erase(corpus, selection)
             details.update(_details(pending))
-        receipt = _finish(corpus, pending)
+        [receipt] = _finish(corpus, {pending.id}, pending.publications)
         if receipt.state == "done":
             workspace.recorder.note(corpus, "purge", details=_details(receipt))
         return receipt

@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from rolebundle.contracts.upkeep import Obstacle, Receipt
@@ -47,7 +48,7 @@ _NAMING_KEYS = ("supersedes", "contradicts", "document_id")
 _COPY = re.compile(rf"\.schema-.*\.bak.*|{KEPT_FILE_NAME}(?:-journal|-wal|-shm)?")
 
 
-def extent(corpus: Corpus, documents: Sequence[int]) -> dict[str, int]:
+def extent(corpus: Corpus, documents: Sequence[int]) -> dict[str, Any]:
     """How many documents, chunks and vectors are purged with these documents.
 
     Vectors of all embedding indexes count.
@@ -63,13 +64,13 @@ def erase(
     documents: Sequence[DocumentName],
     purged_at: str,
     decided: Sequence[DecisionKey] = (),
-) -> tuple[str, list[Publication]]:
+) -> tuple[Receipt, list[Publication]]:
     """Delete documents with all that derives from them, and the words of decisions.
 
     Call it inside a write transaction, and :func:`finish` after it.
 
     Returns:
-        The id of the receipt, and the publications that ever held something of what was erased.
+        The receipt, and the publications that ever held something of what was erased.
     """
     rows = [document.row for document in documents]
     erased = extent(corpus, rows)
@@ -87,10 +88,10 @@ def erase(
         lexical_index.rebuild(corpus, compartment.id)
     increment_generation(corpus)
     raised = raise_purge_generations(corpus, names_of(documents, decided))
-    receipt = uuid4().hex
+    receipt = Receipt(id=uuid4().hex, purged_at=purged_at, **erased, state="pending")
     corpus.insert(
         "purge (id, purged_at, documents, chunks, vectors, state)",
-        [(receipt, purged_at, *erased.values(), "erased")],
+        [(receipt.id, purged_at, *erased.values(), "erased")],
     )
     return receipt, raised
 
