@@ -18,7 +18,7 @@ from rolebundle.storage.compartments import (
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import documents_of
 from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns, placements
-from rolebundle.storage.sqlite import Row
+from rolebundle.storage.sqlite import AMONG, Row
 from rolebundle.storage.stored_values import DAMAGE_HINT
 from rolebundle.storage.vector_index import EmbeddingIndex, IndexPart
 
@@ -172,7 +172,7 @@ def _intact_vectors(
         for rowid, *row in corpus.rows(
             "SELECT r.rowid, r.id, r.chunk_id, r.chunk_offset, e.vector, e.input_hash, "
             f"e.vector_hash FROM {part.table}_rowids r JOIN embedded e ON e.index_id = ? "
-            "AND e.chunk = r.rowid WHERE r.rowid IN (SELECT value FROM json_each(?))",
+            f"AND e.chunk = r.rowid WHERE r.rowid {AMONG}",
             (part.index_id, [*numbers]),
         )
     }

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.sqlite import AMONG
 
 REMEMBERED = "remembered:"
 """How the location of a remembered fact begins. No file of a machine has such an absolute path."""
@@ -87,7 +88,7 @@ def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, li
     """Compartment → those of these chunks that are in it, ordered by rowid."""
     places = (
         "SELECT c.id, d.compartment FROM chunk c JOIN document d ON d.id = c.document "
-        "WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id"
+        f"WHERE c.id {AMONG} ORDER BY c.id"
     )
     by_compartment: dict[int, list[int]] = {}
     for rowid, compartment in corpus.rows(places, ([*rowids],)):

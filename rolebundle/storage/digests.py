@@ -16,7 +16,7 @@ from typing import NamedTuple
 from rolebundle.contracts.documents import LATER_FIELDS, DocumentMetadata
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.seal import row_digest
-from rolebundle.storage.sqlite import Row
+from rolebundle.storage.sqlite import AMONG, Row
 from rolebundle.storage.stored_values import values_of
 
 INDEXED_COLUMNS = "title, headings, content, tags, hints"
@@ -168,7 +168,7 @@ def checked(corpus: Corpus, table: str, rowids: Sequence[int] | None = None) -> 
     select = f"SELECT {key}, {name}, {digest}, {columns} FROM {tables}"
     chosen: tuple[list[int], ...] = ()
     if rowids is not None:
-        select += f" WHERE {key} IN (SELECT value FROM json_each(?))"
+        select += f" WHERE {key} {AMONG}"
         chosen = ([*rowids],)
     for rowid, label, stored, *row in corpus.iterate(select, chosen):
         try:

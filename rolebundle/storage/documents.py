@@ -19,7 +19,7 @@ from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TRUSTED_TIERS, Cont
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.publications import PUBLISHED
 from rolebundle.storage.quarantine import Scanned
-from rolebundle.storage.sqlite import Row
+from rolebundle.storage.sqlite import AMONG, Row
 from rolebundle.storage.stored_values import columns_of, damaged, records, typed
 
 FileIdentity = tuple[str, str, str]
@@ -95,7 +95,7 @@ def superseders(
         "JOIN file old_file ON old_file.id = old.file "
         "JOIN supersession claim ON claim.superseded IN (old.document_id, old_file.path) "
         "JOIN document new ON new.id = claim.newer "
-        "WHERE old.id IN (SELECT value FROM json_each(?)) AND new.id <> old.id "
+        f"WHERE old.id {AMONG} AND new.id <> old.id "
         "AND NOT EXISTS (WITH RECURSIVE above (id) AS (SELECT new.id UNION SELECT further.newer "
         "FROM above JOIN document below ON below.id = above.id "
         "JOIN file below_file ON below_file.id = below.file JOIN supersession further "
@@ -172,10 +172,7 @@ _TYPES = {"path": str, **columns_of(DocumentMetadata)}
 
 def documents_of(corpus: Corpus, rowids: Sequence[int]) -> list[int]:
     """The rowids of the documents of these chunks."""
-    return corpus.column(
-        "SELECT DISTINCT document FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
-        ([*rowids],),
-    )
+    return corpus.column(f"SELECT DISTINCT document FROM chunk WHERE id {AMONG}", ([*rowids],))
 
 
 class DocumentName(NamedTuple):
@@ -213,7 +210,7 @@ def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list
     absolute locations, else of the files with this path; ordered by id.
     """  # noqa: D205
     for column, names in (("document_id", [name]), ("location", locations), ("path", [name])):
-        named = f"{column} IN (SELECT value FROM json_each(?)) ORDER BY document_id"
+        named = f"{column} {AMONG} ORDER BY document_id"
         found = corpus.select(DocumentName, f"{PLACED} WHERE {named}", ([*names],), _NAME)
         if found:
             return found
@@ -239,7 +236,7 @@ def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> list[SourceFile]:
     files = corpus.select(
         SourceFile,
         "chunk c JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file "
-        "WHERE chunk_id IN (SELECT value FROM json_each(?)) "
+        f"WHERE chunk_id {AMONG} "
         "AND d.id NOT IN (SELECT document FROM remembered) ORDER BY chunk_id",
         ([*chunk_ids],),
         {"content_hash": "f.content_hash"},
@@ -257,7 +254,7 @@ class ListedDocument(NamedTuple):
 
 def listed_documents(corpus: Corpus, rowids: Sequence[int]) -> list[ListedDocument]:
     """Names, metadata and number of chunks of these documents, ordered by id."""
-    chosen = "d.id IN (SELECT value FROM json_each(?)) ORDER BY document_id"
+    chosen = f"d.id {AMONG} ORDER BY document_id"
     chunks = "(SELECT count(*) FROM chunk c WHERE c.document = d.id)"
     columns = {**METADATA, **_NAME, "chunks": chunks}
     listed = corpus.select(ListedDocument, f"{PLACED} WHERE {chosen}", ([*rowids],), columns)

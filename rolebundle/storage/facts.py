@@ -16,7 +16,7 @@ from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.documents import StoredDocument, StoredFile
 from rolebundle.storage.partition import DeniedPatterns
 from rolebundle.storage.seal import row_digest
-from rolebundle.storage.sqlite import Binding
+from rolebundle.storage.sqlite import AMONG, Binding
 from rolebundle.storage.stored_values import typed
 
 _FACTS = (
@@ -191,7 +191,7 @@ def forget(corpus: Corpus, fact: Fact) -> None:
 
 def citing(corpus: Corpus, document_ids: Sequence[str]) -> set[int]:
     """The rows of the facts whose source is one of these documents."""
-    chosen = "source_document IN (SELECT value FROM json_each(?)) AND source_document <> ''"
+    chosen = f"source_document {AMONG} AND source_document <> ''"
     return set(corpus.column(f"SELECT document FROM remembered WHERE {chosen}", ([*document_ids],)))
 
 

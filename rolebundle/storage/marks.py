@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from rolebundle.contracts.documents import Mark
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.sqlite import AMONG
 
 MarkKind = Literal["chunk", "document"]
 
@@ -107,6 +108,6 @@ def marks_for(corpus: Corpus, passages: Iterable[tuple[str, str, str]]) -> dict[
 
 
 def _marks_of(corpus: Corpus, kind: MarkKind, targets: Sequence[str]) -> dict[str, StoredMark]:
-    chosen = "mark WHERE kind = ? AND target IN (SELECT value FROM json_each(?))"
+    chosen = f"mark WHERE kind = ? AND target {AMONG}"
     found = corpus.select(StoredMark, chosen, (kind, [*targets]))
     return {marked.target: marked for marked in found}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from rolebundle.storage import compartments, digests, lexical_index, vector_index
 from rolebundle.storage.compartments import Kind
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.sqlite import AMONG
 
 _DOCUMENTS_PER_STEP = 1_000
 DeniedPatterns = Callable[[str, str], tuple[str, ...]]
@@ -105,14 +106,13 @@ def find_or_create(
 
 def move_documents(corpus: Corpus, rows: Sequence[int], source: int, target: int) -> None:
     """Move documents with their chunks and vectors; compartment 0 has no indexes."""
-    among = "IN (SELECT value FROM json_each(?))"
     with digests.renewing(corpus, rows):
-        of_documents = f"SELECT id FROM chunk WHERE document {among} ORDER BY id"
+        of_documents = f"SELECT id FROM chunk WHERE document {AMONG} ORDER BY id"
         chunks = corpus.column(of_documents, ([*rows],))
         if source:
             lexical_index.remove_chunks(corpus, source, chunks)
             compartments.add_to_counts(corpus, source, documents=-len(rows), chunks=-len(chunks))
-        moved = f"UPDATE document SET compartment = ? WHERE id {among}"
+        moved = f"UPDATE document SET compartment = ? WHERE id {AMONG}"
         corpus.run(moved, (target, [*rows]))
         lexical_index.add_chunks(corpus, target, chunks)
         compartments.add_to_counts(corpus, target, documents=len(rows), chunks=len(chunks))

@@ -10,7 +10,7 @@ from rolebundle.storage import compartments, lexical_index, marks, vector_index
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import INDEXED_COLUMNS, UNINDEXED_COLUMNS, chunk_digest
 from rolebundle.storage.documents import METADATA, PLACED, StoredChunk, metadata_of, superseders
-from rolebundle.storage.sqlite import Binding, Row
+from rolebundle.storage.sqlite import AMONG, Binding, Row
 from rolebundle.storage.stored_values import json_array, typed
 
 _EMBEDDED = 4  # vectors are computed from title, headings, content and tags
@@ -127,10 +127,7 @@ def remove_chunks(corpus: Corpus, rowids: Sequence[int]) -> None:
         lexical_index.remove_chunks(corpus, compartment, chunks)
         compartments.add_to_counts(corpus, compartment, chunks=-len(chunks))
     _remove_vectors(corpus, rowids)
-    corpus.run(
-        "DELETE FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
-        ([*rowids],),
-    )
+    corpus.run(f"DELETE FROM chunk WHERE id {AMONG}", ([*rowids],))
     corpus.run("UPDATE corpus_state SET chunks = chunks - ?", (len(rowids),))
 
 
@@ -153,7 +150,6 @@ _CHUNK = {name: f"c.{name}" for name in _TYPES} | {
     "flags": _FINDINGS,
 }
 _ROW = {"rowid": "id"}  # A view has no rowid.
-_AMONG = "IN (SELECT value FROM json_each(?))"
 
 
 def passages_sql(condition: str) -> str:
@@ -195,7 +191,7 @@ def _passages(corpus: Corpus, condition: str, *bindings: Binding) -> list[Passag
 
 def passages_by_rowid(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:
     """The chunks with these rowids, by rowid."""
-    return {passage.rowid: passage for passage in _passages(corpus, f"c.id {_AMONG}", [*rowids])}
+    return {passage.rowid: passage for passage in _passages(corpus, f"c.id {AMONG}", [*rowids])}
 
 
 def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
@@ -205,7 +201,7 @@ def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
 
 def passages_by_id(corpus: Corpus, chunk_ids: Sequence[str]) -> list[Passage]:
     """The chunks with these ids, by document and place; only those that the corpus has."""
-    return _passages(corpus, f"c.chunk_id {_AMONG}", [*chunk_ids])
+    return _passages(corpus, f"c.chunk_id {AMONG}", [*chunk_ids])
 
 
 def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
@@ -234,7 +230,7 @@ def passages_of_documents(
     corpus: Corpus, rowids: Sequence[int], start_line: int = 0, end_line: int = 1 << 62
 ) -> list[Passage]:
     """The chunks of these documents that share a line with the range, by document and in order."""
-    lines = f"d.id {_AMONG} AND c.start_line <= ? AND c.end_line >= ?"
+    lines = f"d.id {AMONG} AND c.start_line <= ? AND c.end_line >= ?"
     return _passages(corpus, lines, [*rowids], end_line, start_line)
 
 
@@ -243,13 +239,13 @@ def passages_of_documents(
 
 def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
     """Chunk id → hash of its text, for those of the ids that the corpus has."""
-    chosen = f"SELECT chunk_id, content_hash FROM chunk WHERE chunk_id {_AMONG} ORDER BY chunk_id"
+    chosen = f"SELECT chunk_id, content_hash FROM chunk WHERE chunk_id {AMONG} ORDER BY chunk_id"
     return dict(typed(corpus.rows(chosen, ([*chunk_ids],)), str, str))
 
 
 def search_hints(corpus: Corpus, rowids: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """Rowid → the words under which a chunk is found besides its text; they are not shown."""
-    rows = corpus.rows(f"SELECT id, hints FROM chunk WHERE id {_AMONG}", ([*rowids],))
+    rows = corpus.rows(f"SELECT id, hints FROM chunk WHERE id {AMONG}", ([*rowids],))
     return dict(typed(rows, int, tuple[str, ...]))
 
 
@@ -265,7 +261,7 @@ class ChunkText(NamedTuple):
 
 def chunk_texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
     """What is embedded of these chunks, ordered by rowid."""
-    return corpus.select(ChunkText, f"chunk WHERE id {_AMONG} ORDER BY id", ([*rowids],), _ROW)
+    return corpus.select(ChunkText, f"chunk WHERE id {AMONG} ORDER BY id", ([*rowids],), _ROW)
 
 
 def sampled_texts(corpus: Corpus, count: int) -> list[ChunkText]:
@@ -289,7 +285,7 @@ class PlacedText(NamedTuple):
 
 def placed_texts(corpus: Corpus, documents: Sequence[int]) -> dict[int, list[PlacedText]]:
     """Rowid of a document → the texts of its chunks, in order."""
-    chosen = f"chunk WHERE document {_AMONG} ORDER BY document, ordinal"
+    chosen = f"chunk WHERE document {AMONG} ORDER BY document, ordinal"
     texts: dict[int, list[PlacedText]] = {}
     for text in corpus.select(PlacedText, chosen, ([*documents],), _ROW):
         texts.setdefault(text.document, []).append(text)

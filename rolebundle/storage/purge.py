@@ -40,9 +40,9 @@ from rolebundle.storage.decisions import DecisionKey
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.file import files_beside
 from rolebundle.storage.publications import Publication, decision_name, raise_purge_generations
+from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.stored_values import json_array
 
-_IN_LIST = "IN (SELECT value FROM json_each(?))"
 _CLAIMS = ("supersedes", "contradicts", "refused_claims")
 _NAMING_KEYS = ("supersedes", "contradicts", "document_id")
 _COPY = re.compile(rf"\.schema-.*\.bak.*|{KEPT_FILE_NAME}(?:-journal|-wal|-shm)?")
@@ -53,9 +53,9 @@ def extent(corpus: Corpus, documents: Sequence[int]) -> dict[str, Any]:
 
     Vectors of all embedding indexes count.
     """
-    of_documents = f"SELECT id FROM chunk WHERE document {_IN_LIST}"
+    of_documents = f"SELECT id FROM chunk WHERE document {AMONG}"
     chunks = corpus.column(of_documents, ([*documents],))
-    vectors = corpus.value(f"SELECT count(*) FROM embedded WHERE chunk {_IN_LIST}", (chunks,))
+    vectors = corpus.value(f"SELECT count(*) FROM embedded WHERE chunk {AMONG}", (chunks,))
     return {"documents": len(documents), "chunks": len(chunks), "vectors": vectors}
 
 
@@ -104,7 +104,7 @@ def names_of(documents: Sequence[DocumentName], decided: Sequence[DecisionKey]) 
 def _forget_files(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
     chosen = sorted({document.location for document in documents})
     unused = "id NOT IN (SELECT file FROM document)"
-    corpus.run(f"DELETE FROM file WHERE location {_IN_LIST} AND {unused}", (chosen,))
+    corpus.run(f"DELETE FROM file WHERE location {AMONG} AND {unused}", (chosen,))
     # The location of a root may be that of a purged file.
     roots.forget_empty(corpus, chosen)
 
@@ -118,12 +118,12 @@ def _forget_claims(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
     names |= {f"{key}: {name}" for key in _NAMING_KEYS for name in names}
     chosen = (sorted(names),)
     have_claims = " OR ".join(
-        f"EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {_IN_LIST})"
+        f"EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {AMONG})"
         for column in _CLAIMS
     )
     claiming = corpus.rows(
         f"SELECT id FROM document WHERE {have_claims} "
-        f"UNION SELECT newer FROM supersession WHERE superseded {_IN_LIST}",
+        f"UNION SELECT newer FROM supersession WHERE superseded {AMONG}",
         chosen * (len(_CLAIMS) + 1),
     )
     with digests.renewing(corpus, [row for (row,) in claiming]):
@@ -134,12 +134,12 @@ def _delete_claims(corpus: Corpus, names: set[str], chosen: tuple[list[str]]) ->
     for column in _CLAIMS:
         for row, claimed in corpus.rows(
             f"SELECT id, {column} FROM document WHERE {column} <> '[]' "
-            f"AND EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {_IN_LIST})",
+            f"AND EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {AMONG})",
             chosen,
         ):
             remaining = json_array(tuple(name for name in json.loads(claimed) if name not in names))
             corpus.run(f"UPDATE document SET {column} = ? WHERE id = ?", (remaining, row))
-    corpus.run(f"DELETE FROM supersession WHERE superseded {_IN_LIST}", chosen)
+    corpus.run(f"DELETE FROM supersession WHERE superseded {AMONG}", chosen)
 
 
 def unfinished(corpus: Corpus) -> list[Receipt]:
@@ -207,12 +207,12 @@ def _finish(corpus: Corpus, patience_ms: int | None) -> Obstacle:
 
 
 def _in_state(corpus: Corpus, *states: str) -> list[str]:
-    return corpus.column(f"SELECT id FROM purge WHERE state {_IN_LIST}", ([*states],))
+    return corpus.column(f"SELECT id FROM purge WHERE state {AMONG}", ([*states],))
 
 
 def _advance(corpus: Corpus, purges: Sequence[str], state: str) -> None:
     with corpus.writing():
-        corpus.run(f"UPDATE purge SET state = ? WHERE id {_IN_LIST}", (state, [*purges]))
+        corpus.run(f"UPDATE purge SET state = ? WHERE id {AMONG}", (state, [*purges]))
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from rolebundle.storage.lock import folder_lock
 from rolebundle.storage.passages import insert_chunks
 from rolebundle.storage.publications import PUBLISHED, publications
 from rolebundle.storage.seal import digest_rows, row_digest
-from rolebundle.storage.sqlite import Row, SqliteFile
+from rolebundle.storage.sqlite import AMONG, Row, SqliteFile
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 _NOT_COVERED = ("replica", "seal", "corpus_state")
@@ -199,7 +199,6 @@ _REMEMBERED_COLUMNS = (
 )
 _MARK_COLUMNS = "kind, target, text_hash, state, marked_by, authority, reason, marked_at"
 _CHUNK_COLUMNS = f"chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}"
-_IN_LIST = "IN (SELECT value FROM json_each(?))"
 _DOCUMENTS = (
     "SELECT d.id, d.document_id, s.source_id, f.path, f.location, k.scope, k.sensitivity, "
     f"k.denied, d.{OWN_COLUMNS.replace(', ', ', d.')}, "
@@ -208,7 +207,7 @@ _DOCUMENTS = (
     f"(SELECT json_array({_SCANNED_COLUMNS}) FROM scanned WHERE document = d.id), "
     f"(SELECT json_array({_REMEMBERED_COLUMNS}) FROM remembered WHERE document = d.id) "
     "FROM document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file "
-    f"JOIN compartment k ON k.id = d.compartment WHERE d.id {_IN_LIST} ORDER BY d.document_id"
+    f"JOIN compartment k ON k.id = d.compartment WHERE d.id {AMONG} ORDER BY d.document_id"
 )
 _DOCUMENTS_PER_STEP = 500
 _VECTORS_PER_STEP = 5_000
@@ -270,7 +269,7 @@ def _copy_documents(
     listed = ([*rows],)
     chunks: dict[int, list[Row]] = {}
     for document, *columns in source.iterate(
-        f"SELECT document, {_CHUNK_COLUMNS} FROM chunk WHERE document {_IN_LIST} "
+        f"SELECT document, {_CHUNK_COLUMNS} FROM chunk WHERE document {AMONG} "
         "ORDER BY document, ordinal, chunk_id",
         listed,
     ):

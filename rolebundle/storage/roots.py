@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from rolebundle.contracts.documents import Root
 from rolebundle.storage import digests
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.sqlite import Binding
+from rolebundle.storage.sqlite import AMONG, Binding
 from rolebundle.storage.stored_values import damaged
 
 _COLUMNS = "location, prefix, source_id, options, documents, synced_at"
@@ -77,8 +77,7 @@ def count_documents(corpus: Corpus, location: str) -> int:
 
 def count_documents_of(corpus: Corpus, locations: Sequence[str]) -> int:
     """How many documents come from these files."""
-    among = "f.location IN (SELECT value FROM json_each(?))"
-    return _count_documents(corpus, among, ([*locations],))
+    return _count_documents(corpus, f"f.location {AMONG}", ([*locations],))
 
 
 def _count_documents(corpus: Corpus, condition: str, bindings: Sequence[Binding]) -> int:
@@ -89,8 +88,7 @@ def _count_documents(corpus: Corpus, condition: str, bindings: Sequence[Binding]
 def sizes_and_times(corpus: Corpus, locations: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Location → size and time of the last change of these files, as they were ingested."""
     rows = corpus.rows(
-        "SELECT location, size, modified_ns FROM file "
-        "WHERE location IN (SELECT value FROM json_each(?))",
+        f"SELECT location, size, modified_ns FROM file WHERE location {AMONG}",
         ([*locations],),
     )
     return {location: (size, modified_ns) for location, size, modified_ns in rows}
@@ -121,11 +119,8 @@ def move_files(corpus: Corpus, moves: Mapping[str, str]) -> None:
 
     Call it inside a write transaction. No file has one of the new locations.
     """
-    moved = "f.location IN (SELECT value FROM json_each(?))"
-    files = corpus.column(f"SELECT f.id FROM file f WHERE {moved}", (sorted(moves),))
-    documents = corpus.column(
-        "SELECT id FROM document WHERE file IN (SELECT value FROM json_each(?))", (files,)
-    )
+    files = corpus.column(f"SELECT id FROM file WHERE location {AMONG}", (sorted(moves),))
+    documents = corpus.column(f"SELECT id FROM document WHERE file {AMONG}", (files,))
     with digests.renewing(corpus, documents, file=files):
         renamed = ((new, old) for old, new in moves.items())
         corpus.run_many("UPDATE file SET location = ? WHERE location = ?", renamed)

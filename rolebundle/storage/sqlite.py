@@ -191,7 +191,9 @@ _READER_CACHE_KIB = 16_384
 
 Row = tuple[Any, ...]
 Binding = str | int | float | bytes | list[Any] | None
-"""A list is bound as a JSON array, for ``IN (SELECT value FROM json_each(?))``."""
+"""A list is bound as a JSON array, for :data:`AMONG`."""
+AMONG = "IN (SELECT value FROM json_each(?))"
+"""The condition that a value is in a list that is bound."""
 
 _NO_SHARED_MEMORY = (
     apsw.SQLITE_IOERR_SHMOPEN,

@@ -28,7 +28,7 @@ from rolebundle.storage.passages import (
     update_chunks,
 )
 from rolebundle.storage.seal import row_digest
-from rolebundle.storage.sqlite import Row
+from rolebundle.storage.sqlite import AMONG, Row
 from rolebundle.storage.stored_values import typed, values_of
 
 Files = Sequence[tuple[StoredFile, Sequence[StoredDocument]]]
@@ -286,7 +286,7 @@ class _Batch:
 
 def _among(corpus: Corpus, column: str, select: str, names: Iterable[str]) -> list[Row]:
     """The selected rows whose column has one of the names."""
-    chosen = f"SELECT {select} WHERE {column} IN (SELECT value FROM json_each(?))"
+    chosen = f"SELECT {select} WHERE {column} {AMONG}"
     return corpus.rows(chosen, ([*names],))
 
 
@@ -320,12 +320,11 @@ def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
     if not document_rows:
         return
     chosen = ([*document_rows],)
-    among = "IN (SELECT value FROM json_each(?))"
-    remove_chunks(corpus, corpus.column(f"SELECT id FROM chunk WHERE document {among}", chosen))
-    counts = f"SELECT compartment, count(*) FROM document WHERE id {among} GROUP BY compartment"
+    remove_chunks(corpus, corpus.column(f"SELECT id FROM chunk WHERE document {AMONG}", chosen))
+    counts = f"SELECT compartment, count(*) FROM document WHERE id {AMONG} GROUP BY compartment"
     for compartment, count in corpus.rows(counts, chosen):
         compartments.add_to_counts(corpus, compartment, documents=-count)
-    corpus.run(f"DELETE FROM document WHERE id {among}", chosen)
+    corpus.run(f"DELETE FROM document WHERE id {AMONG}", chosen)
     corpus.run("UPDATE corpus_state SET documents = documents - ?", (len(document_rows),))
 
 
