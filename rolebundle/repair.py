@@ -26,7 +26,7 @@ from rolebundle.storage import salvage, store, vector_index
 from rolebundle.storage.backup import private_copy, replace_file
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus, corpus_counts
-from rolebundle.storage.file import check_path, partial_file, sync_file
+from rolebundle.storage.file import check_path, partial_file
 from rolebundle.storage.lock import folder_lock
 from rolebundle.storage.opening import (
     corpus_format,
@@ -136,7 +136,6 @@ def _repair(path: Path) -> RepairReport:
             roots = sorted(
                 {str(root_of(place, name)) for place, (name, *_) in store.known_files(new).items()}
             )
-        sync_file(partial)
         moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         replaced = replace_file(partial, path, corpus_format(), "damaged", moment)
     return RepairReport(

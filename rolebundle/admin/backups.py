@@ -36,6 +36,7 @@ from rolebundle.storage.file import (
     partial_file,
     remove_stale_partials,
     rename_if_free,
+    rename_synced,
     sync_file,
     sync_folder,
 )
@@ -139,14 +140,11 @@ def create_backup(
             audit_head=head,
         )
         manifest_copy.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        sync_file(manifest_copy)
         # Each name is on the disk before the next one, so that a power loss leaves nothing that
         # the next backup takes for a file of the user.
-        manifest_copy.replace(manifest_path(target))
-        sync_folder(target.parent)
+        rename_synced(manifest_copy, manifest_path(target))
         if has_audit:
-            audit_copy.replace(audit_path(target))
-            sync_folder(target.parent)
+            rename_synced(audit_copy, audit_path(target))
         if not rename_if_free(corpus_copy, target):
             raise _file_exists(target)
     details = {"documents": manifest.documents}
@@ -392,7 +390,6 @@ def _copy_verified(source: Path, target: Path, sha256: str, backup: Path) -> Non
         shutil.copyfile(source, target)
     except FileNotFoundError:
         raise _unsound(backup, f"{source.name} is missing") from None
-    sync_file(target)
     if sha256_of(target) != sha256:
         raise _unsound(backup, f"{source.name} is not what its manifest says")
 

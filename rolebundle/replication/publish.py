@@ -38,7 +38,7 @@ from rolebundle.storage import publications as replicas
 from rolebundle.storage import records
 from rolebundle.storage import replicas as replica_file
 from rolebundle.storage.corpus import Corpus, corpus_counts
-from rolebundle.storage.file import partial_file, staged_replica, sync_file, sync_folder
+from rolebundle.storage.file import partial_file, rename_synced, staged_replica
 from rolebundle.storage.opening import latest_version, open_reader, open_writer
 from rolebundle.storage.publications import (
     Publication,
@@ -244,7 +244,6 @@ def _stage(
                 with replica.writing():
                     replica_file.set_identity(replica, corpus_id, signed.manifest.generation)
                     replicas.save_manifest(replica, signed.model_dump_json())
-            sync_file(partial)
             lacks_something = last.generation > 0 and (
                 # Also if older states were still to be removed when a publish was killed.
                 last.is_outdated
@@ -257,8 +256,7 @@ def _stage(
             )
             if recorded is None:
                 return None
-            partial.replace(staged_path)
-            sync_folder(staged_path.parent)
+            rename_synced(partial, staged_path)
     return signed, recorded, lacks_something
 
 

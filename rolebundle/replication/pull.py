@@ -33,7 +33,7 @@ from rolebundle.storage.file import (
     COMPANIONS,
     expected_manifest,
     partial_file,
-    sync_file,
+    rename_synced,
     sync_folder,
 )
 from rolebundle.storage.lock import folder_lock
@@ -252,8 +252,7 @@ def _erase_purged(path: Path, manifest: bytes) -> None:
     expected = expected_manifest(path)
     with partial_file(expected) as partial:
         partial.write_bytes(manifest)
-        sync_file(partial)
-        partial.replace(expected)
+        rename_synced(partial, expected)
     for suffix in ("", *COMPANIONS):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     sync_folder(path.parent)
@@ -263,12 +262,10 @@ def _replace(copy: Path, path: Path) -> None:
     """Let the fetched file take the place of the one at hand. It has no log, nor had that one."""
     with Corpus.open_for_writing(copy, corpus_format()) as file:
         replica_file.prepare_for_readers(file)
-    sync_file(copy)
     for suffix in COMPANIONS:
         Path(f"{copy}{suffix}").unlink(missing_ok=True)
         Path(f"{path}{suffix}").unlink(missing_ok=True)
-    copy.replace(path)
-    sync_folder(path.parent)
+    rename_synced(copy, path)
 
 
 # -- what a manifest proves ------------------------------------------------------------------------

@@ -49,7 +49,7 @@ from rolebundle.errors import (
 )
 from rolebundle.policy.approvals import end_process
 from rolebundle.storage.backup import sha256_of
-from rolebundle.storage.file import PUBLISHED_MANIFEST, partial_file, sync_file, sync_folder
+from rolebundle.storage.file import PUBLISHED_MANIFEST, partial_file, rename_synced
 from rolebundle.storage.sqlite import (
     is_same_generation,
     keeping_log,
@@ -388,11 +388,9 @@ class FolderTransport(_FileTransport):
         return {"packed_digest": digest, "unpacked_bytes": replica.stat().st_size}
 
     def _give_name(self, partial: Path, name: str) -> None:
-        sync_file(partial)
         with suppress(FileNotFoundError):
             shutil.copymode(self._folder / PUBLISHED_MANIFEST, partial)
-        partial.replace(self._folder / name)
-        sync_folder(self._folder)
+        rename_synced(partial, self._folder / name)
 
     @contextmanager
     def _open(self, name: str, size: int) -> Iterator[Iterator[bytes]]:

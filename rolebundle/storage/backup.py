@@ -26,6 +26,7 @@ from rolebundle.storage.file import (
     FileFormat,
     files_beside,
     partial_file,
+    rename_synced,
     sync_file,
     sync_folder,
 )
@@ -70,8 +71,7 @@ def back_up(corpus: SqliteFile, target: Path) -> None:
         same = (file for file in existing if is_numbered(file.name) and file.is_file())
         digest = sha256_of(partial)
         if all(sha256_of(file) != digest for file in same):
-            partial.replace(_free_name(target))
-            sync_folder(target.parent)
+            rename_synced(partial, _free_name(target))
 
 
 def copy_database(file: SqliteFile, copy: Path, name: Path) -> None:
@@ -173,7 +173,7 @@ def sha256_of(path: Path) -> str:
 def replace_file(
     new: Path, path: Path, file_format: FileFormat, label: str, moment: str
 ) -> Path | None:
-    """Give a complete, synced file the name of another one, which is kept under a new name.
+    """Give a complete file the name of another one, which is kept under a new name.
 
     Call it with the exclusive lock of the folder.
 
@@ -211,8 +211,7 @@ def replace_file(
             with suppress(FileNotFoundError):
                 Path(f"{path}{suffix}").replace(f"{kept_path}{suffix}")
         sync_folder(path.parent)
-        new.replace(path)
-        sync_folder(path.parent)
+        rename_synced(new, path)
     kept = (os.path.lexists(f"{kept_path}{suffix}") for suffix in ("", *COMPANIONS))
     return kept_path if any(kept) else None
 

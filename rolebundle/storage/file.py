@@ -296,6 +296,17 @@ def rename_if_free(partial: Path, path: Path) -> bool:
     return True
 
 
+def rename_synced(partial: Path, path: Path) -> None:
+    """Give a complete file its name, also if another file has it. Both are on the disk then.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    sync_file(partial)
+    partial.replace(path)
+    sync_folder(path.parent)
+
+
 def sync_file(path: Path) -> None:
     """Wait until the file's content is on the disk.
 

@@ -21,7 +21,6 @@ import pytest
 
 from rolebundle.admin.purges import PurgeSelection, purge
 from rolebundle.errors import RolebundleError, StorageError, UsageError
-from rolebundle.replication import publish as publishing
 from rolebundle.replication.pull import pull, verify_replica
 from rolebundle.replication.signatures import sign
 from rolebundle.replication.transports import FolderTransport
@@ -218,7 +217,7 @@ def test_a_killed_publish_is_found_by_a_purge(tmp_path: Path) -> None:
     site.publish()
     site.write(count=3)
     with (
-        patch.object(publishing, "sync_folder", side_effect=KeyboardInterrupt),
+        patch.object(FolderTransport, "push", side_effect=KeyboardInterrupt),
         pytest.raises(KeyboardInterrupt),
     ):
         site.publish()
