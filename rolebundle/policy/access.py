@@ -20,6 +20,7 @@ from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
 from rolebundle.storage import compartments, records
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.corpus import Corpus, increment_generation, true_generation
+from rolebundle.storage.digests import content_hash
 from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
 from rolebundle.storage.publications import Publication, find_publication, load_record
 from rolebundle.storage.records import StoredPolicy
@@ -75,7 +76,7 @@ def active_policy(corpus: Corpus) -> Policy | None:
 
 def policy_problem(stored: StoredPolicy) -> str:
     """Why a stored policy denies everyone, or an empty text if it is intact."""
-    if records.policy_digest(stored.content) != stored.digest:
+    if content_hash(stored.content) != stored.digest:
         return "the policy in the corpus was changed"
     if not stored.location:
         return ""
@@ -83,7 +84,7 @@ def policy_problem(stored: StoredPolicy) -> str:
         content = read_policy_file(Path(stored.location))
     except ConfigurationError as error:
         return error.message
-    if records.policy_digest(content) != stored.digest:
+    if content_hash(content) != stored.digest:
         return f"{stored.location}: was changed since it was set"
     return ""
 

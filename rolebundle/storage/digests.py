@@ -52,9 +52,9 @@ Claim = tuple[str, str]
 
 
 def content_hash(content: str) -> str:
-    """The stored hash of a chunk's text: BLAKE2b, 16 bytes, hexadecimal.
+    """The stored hash of a text: BLAKE2b, 16 bytes, hexadecimal.
 
-    Chunk ids contain its first 10 digits.
+    The ids of chunks contain the first 10 digits of that of their text.
     """
     return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
 from typing import Literal, NamedTuple
 
 from rolebundle.contracts.documents import Mark
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.digests import content_hash
 from rolebundle.storage.sqlite import AMONG
 
 MarkKind = Literal["chunk", "document"]
@@ -62,17 +62,14 @@ def text_hash(corpus: Corpus, kind: MarkKind, target: str) -> str | None:
     That of a document is the hash of those of its passages, in order.
     """
     if kind == "chunk":
-        rows = corpus.rows("SELECT content_hash FROM chunk WHERE chunk_id = ?", (target,))
-        return str(rows[0][0]) if rows else None
-    rows = corpus.rows(
+        found = corpus.value("SELECT content_hash FROM chunk WHERE chunk_id = ?", (target,))
+        return None if found is None else str(found)
+    hashes = corpus.column(
         "SELECT c.content_hash FROM document d JOIN chunk c ON c.document = d.id "
         "WHERE d.document_id = ? ORDER BY c.ordinal",
         (target,),
     )
-    if not rows:
-        return None
-    joined = "\n".join(str(digest) for (digest,) in rows)
-    return blake2b(joined.encode("ascii", "replace"), digest_size=16).hexdigest()
+    return content_hash("\n".join(map(str, hashes))) if hashes else None
 
 
 def marks_for(corpus: Corpus, passages: Iterable[tuple[str, str, str]]) -> dict[str, Mark]:
@@ -97,9 +94,9 @@ def marks_for(corpus: Corpus, passages: Iterable[tuple[str, str, str]]) -> dict[
         if marked.text_hash == text_hash(corpus, "document", target)
     }
     counting: dict[str, Mark] = {}
-    for chunk_id, content_hash, document_id in passages:
+    for chunk_id, digest, document_id in passages:
         own = chunks.get(chunk_id)
-        candidates = [own.mark] if own is not None and own.text_hash == content_hash else []
+        candidates = [own.mark] if own is not None and own.text_hash == digest else []
         if document_id in documents:
             candidates.append(documents[document_id].mark)
         if candidates:

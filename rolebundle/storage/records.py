@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.digests import content_hash
 from rolebundle.storage.stored_values import damaged, typed
 
 
@@ -147,10 +147,5 @@ def load_policy(corpus: Corpus) -> StoredPolicy | None:
 
 def save_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: str) -> None:
     """Replace the stored policy. Call it inside a write transaction."""
-    policy = StoredPolicy(content, kind, location, policy_digest(content), set_at)
+    policy = StoredPolicy(content, kind, location, content_hash(content), set_at)
     corpus.put("policy", policy, only_row=1)
-
-
-def policy_digest(content: str) -> str:
-    """The digest of a policy's text."""
-    return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
