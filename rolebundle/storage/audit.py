@@ -18,7 +18,7 @@ from rolebundle.contracts.audit import AuditEntry, AuditRow, AuditSettings
 from rolebundle.contracts.base import writable
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, UsageError, WrongFile
 from rolebundle.storage.file import FileFormat, is_there
-from rolebundle.storage.sqlite import SqliteFile, busy_timeout, create_file
+from rolebundle.storage.sqlite import SqliteFile, busy_timeout, closed_on_error, create_file
 from rolebundle.storage.stored_values import typed
 
 VERSION = 1
@@ -101,13 +101,10 @@ def open_audit_writer(path: Path) -> SqliteFile:
     """
     wait = _busy_handler(min(busy_timeout(), MAX_WAIT_MS))
     log = SqliteFile.open_for_writing(path, AUDIT_FORMAT, wait=wait)
-    try:
+    with closed_on_error(log):
         log.run("PRAGMA journal_mode = wal")
         # FULL: a row that was acknowledged survives a power loss.
         log.run("PRAGMA synchronous = full")
-    except BaseException:
-        log.close()
-        raise
     return log
 
 

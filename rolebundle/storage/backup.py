@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from hashlib import file_digest
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -142,15 +142,13 @@ def _copy_pages(path: Path, copy: Path) -> None:
     for suffix in _CONTENT:
         Path(f"{copy}{suffix}").unlink(missing_ok=True)
     try:
-        source = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        target = apsw.Connection(str(copy))
-        try:
+        with (
+            closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as source,
+            closing(apsw.Connection(str(copy))) as target,
+        ):
             source.set_busy_timeout(busy_timeout())
             with target.backup("main", source, "main") as pages:
                 pages.step()
-        finally:
-            source.close()
-            target.close()
     except apsw.Error as error:
         raise own_error(error, path) from error
 

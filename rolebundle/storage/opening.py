@@ -25,7 +25,13 @@ from rolebundle.storage.file import OWNER_ONLY, FileFormat, remove_stale_partial
 from rolebundle.storage.lexical_index import content_view
 from rolebundle.storage.lock import folder_lock
 from rolebundle.storage.publications import refuse_changes
-from rolebundle.storage.sqlite import MappedErrors, SqliteFile, busy_timeout, is_missing_or_empty
+from rolebundle.storage.sqlite import (
+    MappedErrors,
+    SqliteFile,
+    busy_timeout,
+    closed_on_error,
+    is_missing_or_empty,
+)
 
 APPLICATION_ID = 0x52424E44
 """``RBND`` in the file's header."""
@@ -59,7 +65,7 @@ def open_reader(path: Path, *, verify: bool = True) -> Corpus:
         WrongFile, CorpusCorrupt, StorageError: it is not a corpus that this version reads.
     """
     corpus = Corpus.open_read_only(path, corpus_format())
-    try:
+    with closed_on_error(corpus):
         version = schema_version(corpus)
         if version < latest_version():
             raise WrongFile(
@@ -71,9 +77,6 @@ def open_reader(path: Path, *, verify: bool = True) -> Corpus:
         if verify:
             with corpus.reading():
                 seal.verify(corpus)
-    except BaseException:
-        corpus.close()
-        raise
     return corpus
 
 
@@ -131,21 +134,17 @@ def _open_writer(path: Path, verify: bool, replica: bool) -> Corpus:
                     seal.verify(corpus)
     corpus = Corpus.open_for_writing(path, corpus_format(), create=True)
     db = corpus.db
-    try:
-        with MappedErrors(path, corpus.file_format):
-            _retry_while_busy(lambda: _use_write_ahead_log(db))
-            # FULL: what was acknowledged survives a power loss, not only a crash.
-            db.pragma("synchronous", "full")
-            # Pages that many batches change, such as the lexical index's, are copied once.
-            db.pragma("wal_autocheckpoint", LOG_PAGES)
-            db.pragma("cache_size", -CACHE_KIB)
-            db.pragma("foreign_keys", True)
-            db.pragma("secure_delete", True)
-            apply_migrations(corpus)
-            _drop_approximate_indexes(corpus)
-    except BaseException:
-        db.close()
-        raise
+    with closed_on_error(db), MappedErrors(path, corpus.file_format):
+        _retry_while_busy(lambda: _use_write_ahead_log(db))
+        # FULL: what was acknowledged survives a power loss, not only a crash.
+        db.pragma("synchronous", "full")
+        # Pages that many batches change, such as the lexical index's, are copied once.
+        db.pragma("wal_autocheckpoint", LOG_PAGES)
+        db.pragma("cache_size", -CACHE_KIB)
+        db.pragma("foreign_keys", True)
+        db.pragma("secure_delete", True)
+        apply_migrations(corpus)
+        _drop_approximate_indexes(corpus)
     return corpus
 
 

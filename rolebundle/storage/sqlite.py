@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import disk_usage, which
@@ -236,16 +236,13 @@ class SqliteFile:
             # The stamp is taken first: a change during opening is noticed the next time.
             identity, content = stamp_of(path), stamp_of(path, frozen=True)
             db, is_frozen = _connect_read_only(path)
-            try:
+            with closed_on_error(db):
                 harden(db)
                 # Temporary tables of this connection are never written to a file.
                 db.pragma("temp_store", "memory")
                 db.pragma("cache_size", -_READER_CACHE_KIB)  # Negative: KiB, not pages.
                 db.pragma("query_only", True)
                 check_identity(db, path, file_format)
-            except BaseException:
-                db.close()
-                raise
         return cls(path, db, False, file_format, content if is_frozen else identity)
 
     @classmethod
@@ -276,7 +273,7 @@ class SqliteFile:
             identity = stamp_of(path)
             flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
             db = apsw.Connection(str(path), flags=flags)
-            try:
+            with closed_on_error(db):
                 # Closing must not fold the log of a file that is of another application.
                 db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 if callable(wait):
@@ -295,9 +292,6 @@ class SqliteFile:
                 if not create:
                     check_identity(db, path, file_format)
                 db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-            except BaseException:
-                db.close()
-                raise
         return cls(path, db, True, file_format, identity)
 
     def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
@@ -569,16 +563,23 @@ def _connect_frozen(path: Path) -> apsw.Connection:
 
 def _connect(name: str, *, exclusive: bool = False) -> apsw.Connection:
     db = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-    try:
+    with closed_on_error(db):
         if exclusive:
             db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             db.pragma("locking_mode", "exclusive")
         db.set_busy_timeout(busy_timeout())
         db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-    except BaseException:
-        db.close()
-        raise
     return db
+
+
+@contextmanager
+def closed_on_error(file: apsw.Connection | SqliteFile) -> Iterator[None]:
+    """A block that sets a file up. If it fails, the file is closed."""
+    try:
+        yield
+    except BaseException:
+        file.close()
+        raise
 
 
 def harden(db: apsw.Connection) -> None:
@@ -636,12 +637,9 @@ def is_same_generation(replica: Path, working: Path) -> bool:
 @contextmanager
 def _connection(path: Path) -> Iterator[apsw.Connection]:
     try:
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-        try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
             db.set_busy_timeout(busy_timeout())
             db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             yield db
-        finally:
-            db.close()
     except apsw.Error as error:
         raise own_error(error, path) from error
