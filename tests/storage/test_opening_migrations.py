@@ -42,13 +42,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     opening.migrations.cache_clear()
 
 
-def test_a_gap_in_the_numbers_is_found(folder: Path) -> None:
-    for name in ("0001_a.sql", "0003_b.sql"):
-        (folder / name).touch()
-    with pytest.raises(AssertionError, match="0003_b"):
-        opening.migrations()
-
-
 def test_other_files_in_the_folder_are_ignored(folder: Path) -> None:
     for name in ("0001_a.sql", "README.md", "0002_B.sql", "2_b.sql", "0002_b.sql~"):
         (folder / name).touch()
