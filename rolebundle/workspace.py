@@ -179,14 +179,16 @@ class Workspace:
     def interrupt(self) -> None:
         """End the query that runs now with :class:`Interrupted`. Any thread may call this."""
         with self._closing:
-            for reader in (self._reader, self._restricted_reader):
-                if reader is not None:
-                    reader.interrupt()
+            for reader in self._open_readers():
+                reader.interrupt()
+
+    def _open_readers(self) -> list[Corpus]:
+        readers = (self._reader, self._restricted_reader)
+        return [reader for reader in readers if reader is not None]
 
     def refresh(self) -> None:
         """Close the readers if the file at the path was replaced since they were opened."""
-        readers = (self._reader, self._restricted_reader)
-        if any(reader is not None and not reader.is_current() for reader in readers):
+        if not all(reader.is_current() for reader in self._open_readers()):
             self.close()
 
     def close(self) -> None:
@@ -194,11 +196,10 @@ class Workspace:
         # An interrupt from another thread must not meet a connection that is being closed.
         with self._closing:
             self.recorder.close()
-            readers = (self._reader, self._restricted_reader)
+            readers = self._open_readers()
             self._reader = self._restricted_reader = None
             for reader in readers:
-                if reader is not None:
-                    reader.close()
+                reader.close()
 
 
 def _local_first(indexes: Sequence[EmbeddingIndex]) -> list[EmbeddingIndex]:

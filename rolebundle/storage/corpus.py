@@ -236,18 +236,14 @@ class Corpus(SqliteFile):
 
         if self._has_vectors:
             return
-        with self._mapped_errors(), self._extensions_enabled():
-            self.db.load_extension(sqlite_vec.loadable_path())
+        with self._mapped_errors():
+            # While it is enabled, SQL can load any library of this machine.
+            self.db.enable_load_extension(True)
+            try:
+                self.db.load_extension(sqlite_vec.loadable_path())
+            finally:
+                self.db.enable_load_extension(False)
         self._has_vectors = True
-
-    @contextmanager
-    def _extensions_enabled(self) -> Iterator[None]:
-        # While it is enabled, SQL can load any library of this machine.
-        self.db.enable_load_extension(True)
-        try:
-            yield
-        finally:
-            self.db.enable_load_extension(False)
 
     def register_occurrences(self, column_weights: Sequence[float]) -> None:
         """Make the function ``occurrences`` available to full-text queries on this connection.

@@ -117,29 +117,20 @@ def _forget_claims(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
     # A refused claim has its key before its value.
     names |= {f"{key}: {name}" for key in _NAMING_KEYS for name in names}
     chosen = (sorted(names),)
-    have_claims = " OR ".join(
-        f"EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {AMONG})"
-        for column in _CLAIMS
-    )
-    claiming = corpus.rows(
-        f"SELECT id FROM document WHERE {have_claims} "
-        f"UNION SELECT newer FROM supersession WHERE superseded {AMONG}",
-        chosen * (len(_CLAIMS) + 1),
-    )
-    with digests.renewing(corpus, [row for (row,) in claiming]):
-        _delete_claims(corpus, names, chosen)
-
-
-def _delete_claims(corpus: Corpus, names: set[str], chosen: tuple[list[str]]) -> None:
+    changes: list[tuple[str, str, int]] = []
     for column in _CLAIMS:
-        for row, claimed in corpus.rows(
-            f"SELECT id, {column} FROM document WHERE {column} <> '[]' "
-            f"AND EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {AMONG})",
-            chosen,
-        ):
-            remaining = json_array(tuple(name for name in json.loads(claimed) if name not in names))
-            corpus.run(f"UPDATE document SET {column} = ? WHERE id = ?", (remaining, row))
-    corpus.run(f"DELETE FROM supersession WHERE superseded {AMONG}", chosen)
+        claiming = (
+            f"SELECT id, {column} FROM document WHERE "
+            f"EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {AMONG})"
+        )
+        for row, claimed in corpus.rows(claiming, chosen):
+            remaining = tuple(name for name in json.loads(claimed) if name not in names)
+            changes.append((column, json_array(remaining), row))
+    newer = corpus.column(f"SELECT newer FROM supersession WHERE superseded {AMONG}", chosen)
+    with digests.renewing(corpus, sorted({*newer, *(row for *_, row in changes)})):
+        for column, claims, row in changes:
+            corpus.run(f"UPDATE document SET {column} = ? WHERE id = ?", (claims, row))
+        corpus.run(f"DELETE FROM supersession WHERE superseded {AMONG}", chosen)
 
 
 def unfinished(corpus: Corpus) -> list[Receipt]:
