@@ -125,9 +125,10 @@ _DOCUMENTS = (
     "document d LEFT JOIN source s ON s.id = d.source LEFT JOIN file f ON f.id = d.file "
     "LEFT JOIN scanned ON scanned.document = d.id"
 )
-_REMEMBERED_ROW = (
-    "document, fact_hash, source_document, remembered_by, count, first_at, last_at, promoted_by"
+REMEMBERED_COLUMNS = (
+    "fact_hash, source_document, remembered_by, count, first_at, last_at, promoted_by"
 )
+_REMEMBERED_ROW = f"document, {REMEMBERED_COLUMNS}"
 _DOCUMENT_COLUMNS = f"d.{_DOCUMENT_ROW.replace(', ', ', d.')}, {_BELONGING}"
 _TABLES: dict[str, tuple[str, str, Callable[[Row], bytes], str, str]] = {
     "file": ("id", FILE_ROW, file_digest, "file", "''"),

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from struct import unpack
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 from uuid import uuid4
 
 import apsw
@@ -167,7 +167,8 @@ def _misses_pages(path: Path) -> bool:
         # The number of pages counts only if the last writer also wrote it.
         if changed != counted or os.fstat(file.fileno()).st_size >= pages * page_size:
             return False
-        if _has_content(Path(f"{path}-journal")):
+        journal = Path(f"{path}-journal")
+        if journal.exists() and journal.stat().st_size > 0:
             return False
         logged = _pages_of_log(Path(f"{path}-wal"), page_size)
         complete_pages = os.fstat(file.fileno()).st_size // page_size
@@ -177,34 +178,23 @@ def _misses_pages(path: Path) -> bool:
         return is_same and not logged.issuperset(range(complete_pages + 1, pages + 1))
 
 
-def _has_content(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0
-
-
 def _pages_of_log(path: Path, page_size: int) -> set[int]:
     """The numbers of the pages that the log has of committed transactions."""
-    try:
-        with path.open("rb") as log:
-            return _committed_pages(log, page_size)
-    except FileNotFoundError:
-        return set()
-
-
-def _committed_pages(log: BinaryIO, page_size: int) -> set[int]:
-    header = log.read(_LOG_HEADER_BYTES)
     committed: set[int] = set()
     pending: set[int] = set()
     frame_size = _FRAME_HEADER_BYTES + page_size
-    size = os.fstat(log.fileno()).st_size
-    for start in range(_LOG_HEADER_BYTES, size - frame_size + 1, frame_size):
-        log.seek(start)
-        number, total, salt = unpack(">II8s", log.read(16))
-        if salt != header[16:24]:
-            break  # What follows is of an earlier use of the log.
-        pending.add(number)
-        if total:  # Only the last frame of a transaction says how many pages the file has.
-            committed |= pending
-            pending = set()
+    with suppress(FileNotFoundError), path.open("rb") as log:
+        header = log.read(_LOG_HEADER_BYTES)
+        size = os.fstat(log.fileno()).st_size
+        for start in range(_LOG_HEADER_BYTES, size - frame_size + 1, frame_size):
+            log.seek(start)
+            number, total, salt = unpack(">II8s", log.read(16))
+            if salt != header[16:24]:
+                break  # What follows is of an earlier use of the log.
+            pending.add(number)
+            if total:  # Only the last frame of a transaction says how many pages the file has.
+                committed |= pending
+                pending = set()
     return committed
 
 

@@ -30,14 +30,8 @@ def try_lock(path: Path) -> Iterator[bool]:
     Args:
         path: the file of the lock; it is created if it is missing, and stays.
     """
-    descriptor = -1
-    with suppress(OSError):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        yield descriptor < 0 or _is_locked(descriptor, exclusive=True)
-    finally:
-        if descriptor >= 0:
-            os.close(descriptor)
+    with _opened(path, os.O_RDWR | os.O_CREAT) as descriptor:
+        yield _is_locked(descriptor, exclusive=True)
 
 
 @contextmanager
@@ -55,13 +49,9 @@ def folder_lock(corpus: Path, *, exclusive: bool, patience_ms: int | None = None
     Raises:
         CorpusBusy: another process kept it for that time.
     """
-    descriptor = -1
-    if sys.platform != "win32":  # An open file cannot be replaced there.
-        with suppress(OSError):
-            descriptor = os.open(Path(os.path.realpath(corpus)).parent, os.O_RDONLY)
     deadline = monotonic() + (busy_timeout() if patience_ms is None else patience_ms) / 1000
-    try:
-        while descriptor >= 0 and not _is_locked(descriptor, exclusive=exclusive):
+    with _opened(Path(os.path.realpath(corpus)).parent, os.O_RDONLY) as descriptor:
+        while not _is_locked(descriptor, exclusive=exclusive):
             if monotonic() >= deadline:
                 raise CorpusBusy(
                     "corpus_busy",
@@ -71,6 +61,16 @@ def folder_lock(corpus: Path, *, exclusive: bool, patience_ms: int | None = None
                 )
             sleep(_PAUSE_SECONDS)
         yield
+
+
+@contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    """The descriptor of a file or folder during the block; -1 if it cannot be opened."""
+    descriptor = -1
+    with suppress(OSError):
+        descriptor = os.open(path, flags, 0o600)
+    try:
+        yield descriptor
     finally:
         if descriptor >= 0:
             os.close(descriptor)
@@ -78,7 +78,8 @@ def folder_lock(corpus: Path, *, exclusive: bool, patience_ms: int | None = None
 
 def _is_locked(descriptor: int, *, exclusive: bool) -> bool:
     """Try to lock an open file. True also if there are no locks here."""
-    if sys.platform == "win32":
+    # Windows lets nobody replace an open file.
+    if descriptor < 0 or sys.platform == "win32":
         return True
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)

@@ -23,7 +23,12 @@ from rolebundle.storage import (
 )
 from rolebundle.storage.compartments import FACTS
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.digests import INDEXED_COLUMNS, OWN_COLUMNS, UNINDEXED_COLUMNS
+from rolebundle.storage.digests import (
+    INDEXED_COLUMNS,
+    OWN_COLUMNS,
+    REMEMBERED_COLUMNS,
+    UNINDEXED_COLUMNS,
+)
 from rolebundle.storage.file import REPLICA, partials, published_folder, staged_replica, sync_folder
 from rolebundle.storage.lock import folder_lock
 from rolebundle.storage.passages import insert_chunks
@@ -194,9 +199,6 @@ Pseudonym = Callable[[str], str]
 # What agents are shown. The other columns have the text that the scan took out of a document: as a
 # whole, in notes, and as a hash, against which guesses of a secret could be tested.
 _SCANNED_COLUMNS = "verdict, kinds"
-_REMEMBERED_COLUMNS = (
-    "fact_hash, source_document, remembered_by, count, first_at, last_at, promoted_by"
-)
 _MARK_COLUMNS = "kind, target, text_hash, state, marked_by, authority, reason, marked_at"
 _CHUNK_COLUMNS = f"chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}"
 _DOCUMENTS = (
@@ -205,7 +207,7 @@ _DOCUMENTS = (
     "(SELECT json_group_array(json_array(superseded, reach)) FROM "
     "(SELECT superseded, reach FROM supersession WHERE newer = d.id ORDER BY superseded)), "
     f"(SELECT json_array({_SCANNED_COLUMNS}) FROM scanned WHERE document = d.id), "
-    f"(SELECT json_array({_REMEMBERED_COLUMNS}) FROM remembered WHERE document = d.id) "
+    f"(SELECT json_array({REMEMBERED_COLUMNS}) FROM remembered WHERE document = d.id) "
     "FROM document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file "
     f"JOIN compartment k ON k.id = d.compartment WHERE d.id {AMONG} ORDER BY d.document_id"
 )
@@ -310,7 +312,7 @@ def _copy_document(replica: Corpus, pseudonym: Pseudonym, values: Sequence[Any])
         columns = f"document, {_SCANNED_COLUMNS}, content_hash, findings, original"
         replica.insert(f"scanned ({columns})", [(row, *json.loads(scanned), "", "[]", "")])
     if remembered:
-        columns = f"document, {_REMEMBERED_COLUMNS}, digest"
+        columns = f"document, {REMEMBERED_COLUMNS}, digest"
         replica.insert(f"remembered ({columns})", [(row, *json.loads(remembered), b"")])
     return row
 

@@ -248,7 +248,7 @@ class _Batch:
         claims = [(old, metadata.reach) for old in dict.fromkeys(metadata.supersedes)]
         findings = _with_digest((row, *scanned)) if scanned else None
         source_row = self._source_row(metadata.source_id)
-        own = _document_columns(file_row, source_row, compartment, metadata)
+        own = (file_row, source_row, *values_of(metadata)[2:-1], compartment)
         values = (row, metadata.document_id, *own)
         place = (file.location, file.path)
         digest = document_digest(values, metadata.source_id, place, findings, claims, len(chunks))
@@ -307,12 +307,6 @@ def _file_row(row: int, file: StoredFile) -> Row:
 
 def _with_digest(row: Row) -> Row:
     return (*row, row_digest(row))
-
-
-def _document_columns(
-    file_row: int, source_row: int, compartment: int, metadata: DocumentMetadata
-) -> Row:
-    return (file_row, source_row, *values_of(metadata)[2:-1], compartment)
 
 
 def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
