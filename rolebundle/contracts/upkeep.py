@@ -405,28 +405,16 @@ class ReplicaManifest(Contract):
 
     def age_hours(self, now: datetime) -> float:
         """Hours since it was published, to a tenth; 0 before that."""
-        seconds = (now - moment(self.published_at)).total_seconds()
+        seconds = (now - datetime.fromisoformat(self.published_at)).total_seconds()
         return round(max(0.0, seconds) / 3600, 1)
 
     def is_expired(self, now: datetime) -> bool:
         """Whether its answers need a warning, and no `replica pull` accepts it any more."""
-        return now >= moment(self.expires_at)
+        return now >= datetime.fromisoformat(self.expires_at)
 
     def is_refusing(self, now: datetime) -> bool:
         """Whether it gives no answers any more."""
-        return now >= moment(self.refuses_at)
-
-
-def moment(text: str) -> datetime:
-    """A time of a manifest.
-
-    Raises:
-        ValueError: it is no time with a zone.
-    """
-    time = datetime.fromisoformat(text)
-    if time.tzinfo is None:
-        raise ValueError(f"no zone: {text}")
-    return time
+        return now >= datetime.fromisoformat(self.refuses_at)
 
 
 class SignedManifest(Contract):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from rolebundle.contracts.documents import (
@@ -20,7 +19,7 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.publications import PUBLISHED
 from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.sqlite import AMONG, Row
-from rolebundle.storage.stored_values import columns_of, damaged, records, typed
+from rolebundle.storage.stored_values import columns_of, damaged, is_moment, records, typed
 
 FileIdentity = tuple[str, str, str]
 """(path, content hash, recipe): a file with the same identity need not be read again."""
@@ -436,15 +435,8 @@ def check_moments(documents: Iterable[DocumentMetadata]) -> None:
     """
     for document in documents:
         moments = [getattr(document, name) for name in _MOMENTS]
-        if not all(moment is None or _is_moment(moment) for moment in moments):
+        if not all(moment is None or is_moment(moment) for moment in moments):
             raise damaged(f"the document {document.document_id!r}")
-
-
-def _is_moment(text: str) -> bool:
-    try:
-        return datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
 
 
 def source_sizes(corpus: Corpus) -> list[tuple[str, str, int, int]]:

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import NamedTuple
 
-from rolebundle.contracts.upkeep import SignedManifest, moment
+from rolebundle.contracts.upkeep import SignedManifest
 from rolebundle.errors import StorageError, UsageError
 from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.decisions import DecisionKey
 from rolebundle.storage.sqlite import SqliteFile
-from rolebundle.storage.stored_values import damaged, typed
+from rolebundle.storage.stored_values import damaged, is_moment, typed
 from rolebundle.text.words import age
 
 _HASH_SIZE = 8
@@ -175,11 +175,11 @@ def load_record(corpus: SqliteFile) -> SignedManifest | None:
         return None
     try:
         signed = SignedManifest.model_validate_json(text)
-        manifest = signed.manifest
-        for time in (manifest.published_at, manifest.expires_at, manifest.refuses_at):
-            moment(time)
     except ValueError as error:
         raise damaged("the manifest of the replica") from error
+    manifest = signed.manifest
+    if not all(map(is_moment, (manifest.published_at, manifest.expires_at, manifest.refuses_at))):
+        raise damaged("the manifest of the replica")
     return signed
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import cache, lru_cache
 from json.encoder import encode_basestring
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -18,6 +19,15 @@ DAMAGE_HINT = (
     "run `rolebundle corpus doctor`, then `rolebundle corpus doctor --repair` or "
     "`rolebundle corpus restore BACKUP`"
 )
+
+
+def is_moment(text: str) -> bool:
+    """Whether a text is a time with a zone, ISO 8601."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
 
 R = TypeVar("R", bound=tuple[Any, ...])
 
