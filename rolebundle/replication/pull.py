@@ -75,7 +75,12 @@ def pull(
     file = path
     with suppress(OSError, RuntimeError):  # A loop of links is reported when it is opened.
         file = path.resolve()
-    _make_folder(file)
+    with storage_errors(
+        "cannot_create",
+        f"{file.parent}: the folder cannot be created",
+        "choose another file with --db",
+    ):
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with folder_lock(file, exclusive=True):
         at_hand = _at_hand(file)
         accepted = at_hand or _expected(file, key)
@@ -112,15 +117,6 @@ def pull(
         ),
         overlays_missing=sorted(manifest.overlays.keys() - present.keys()),
     )
-
-
-def _make_folder(path: Path) -> None:
-    with storage_errors(
-        "cannot_create",
-        f"{path.parent}: the folder cannot be created",
-        "choose another file with --db",
-    ):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def _at_hand(path: Path) -> ReplicaManifest | None:
