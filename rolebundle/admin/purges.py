@@ -59,10 +59,6 @@ class PurgeSelection:
 def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
     """Erase documents, and complete earlier purges.
 
-    Args:
-        corpus: a corpus open for writing.
-        selection: what to erase.
-
     Returns:
         The receipt. If it is pending, bytes may be left, and :func:`finish_purges` must be called.
 

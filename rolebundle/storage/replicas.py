@@ -96,8 +96,8 @@ _OF_A_TARGET = re.compile(r"[0-9a-f]{16}")
 
 
 @contextmanager
-def staging(corpus: Path, patience_ms: int | None = None) -> Iterator[Path]:
-    """The folder of the staged replicas, which no other process changes during the block.
+def staging(corpus: Path, patience_ms: int | None = None) -> Iterator[None]:
+    """A block in which no other process changes the folder of the staged replicas.
 
     Begin it before the corpus is read for a replica. Then no purge erases a staged replica while it
     is written or sent.
@@ -123,7 +123,7 @@ def staging(corpus: Path, patience_ms: int | None = None) -> Iterator[Path]:
                 f"{corpus}: another process publishes it",
                 "wait for it to end and run the same command again",
             ) from error
-        yield folder
+        yield
 
 
 def make_private_folder(folder: Path) -> None:

@@ -41,7 +41,7 @@ _SCHEMA = (
     "ORDER BY type, name"
 )
 _VIRTUAL = re.compile(r"CREATE VIRTUAL TABLE (\w+) USING (fts5|vec0)\b")
-_RECORDS = {"fts5": ("config",), "vec0": ("info",)}
+_RECORDS = {"fts5": "config", "vec0": "info"}
 
 
 _encode = json.JSONEncoder(
@@ -143,7 +143,7 @@ def _indexes(file: SqliteFile) -> dict[str, bytes]:
     schema = file.rows(_SCHEMA)
     digests = {"sqlite_schema": row_digest(schema)}
     for _, name, _, sql in schema:
-        match = _VIRTUAL.match(str(sql))
-        for record in _RECORDS[match[2]] if match else ():
-            digests[f"{name}_{record}"] = row_digest(_rows(file, f"{name}_{record}"))
+        if match := _VIRTUAL.match(str(sql)):
+            record = f"{name}_{_RECORDS[match[2]]}"
+            digests[record] = row_digest(_rows(file, record))
     return digests
