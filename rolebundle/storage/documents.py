@@ -261,12 +261,6 @@ def listed_documents(corpus: Corpus, rowids: Sequence[int]) -> list[ListedDocume
     return listed
 
 
-def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
-    """(rowid, metadata) of every document."""
-    listed = listed_documents(corpus, corpus.column("SELECT id FROM document"))
-    return sorted((row.name.row, row.document) for row in listed)
-
-
 class DocumentKind(NamedTuple):
     """What the rules of an overlay look at in documents, and how many of them are alike in it."""
 

@@ -31,10 +31,10 @@ from rolebundle.ingest.authority import (
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage import records, roots
-from rolebundle.storage.documents import all_documents
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
 from support.commands import invoke
+from support.corpora import all_documents
 from support.sound import assert_sound
 from support.source_tree import BODY, OWNER, Tree, codes, front
 

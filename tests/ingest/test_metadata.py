@@ -14,10 +14,10 @@ from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.front_matter import read_front_matter
 from rolebundle.ingest.manifests import parse_manifest, read_manifest
 from rolebundle.ingest.metadata import METADATA_KEYS, flattened, resolve, validated
-from rolebundle.storage.documents import all_documents
 from rolebundle.storage.opening import open_reader
 from support.amounts import linear_time
 from support.commands import invoke
+from support.corpora import all_documents
 
 # -- Precedence of metadata: front matter, manifest, flags, inferred values ------------------------
 

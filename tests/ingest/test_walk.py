@@ -18,9 +18,9 @@ from rolebundle.ingest import dates
 from rolebundle.ingest.dates import inferred_at, last_commits
 from rolebundle.ingest.manifests import FileDefaults, read_manifest
 from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes, walk
-from rolebundle.storage.documents import all_documents
 from rolebundle.storage.opening import open_reader
 from support.commands import invoke
+from support.corpora import all_documents
 from support.sound import paths_in
 from support.source_tree import Tree
 

@@ -18,7 +18,6 @@ from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
 from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.upkeep import Receipt
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError
-from rolebundle.storage import documents as stored
 from rolebundle.storage import marks, vector_index
 from rolebundle.storage import vector_index as vector_cache
 from rolebundle.storage.check import find_problems
@@ -39,7 +38,16 @@ from rolebundle.storage.publications import (
 from rolebundle.storage.replicas import staging
 from support.amounts import rounds
 from support.canaries import Canary, files_of, found_in, make_canary, vector_traces
-from support.corpora import build, document, embed, file_of, fill, put_file, scratch_folder
+from support.corpora import (
+    all_documents,
+    build,
+    document,
+    embed,
+    file_of,
+    fill,
+    put_file,
+    scratch_folder,
+)
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.publications import publication_of, stage
 from support.sound import assert_sound
@@ -168,7 +176,7 @@ def test_no_byte_of_a_canary_is_left(rounds: int) -> None:
         assert found_in(files, planted.kept_traces) == planted.kept_traces
         assert_sound(planted.db)
         with open_reader(planted.db) as corpus:
-            assert {metadata.document_id for _, metadata in stored.all_documents(corpus)} == set(
+            assert {metadata.document_id for _, metadata in all_documents(corpus)} == set(
                 names(planted.to_stay)
             )
             assert vector_cache.cache_size(corpus) == (0, 0)
@@ -204,7 +212,7 @@ def test_everything_derived_from_it_is_deleted(tmp_path: Path) -> None:
         assert corpus.rows("SELECT source_id FROM source ORDER BY 1") == [("wiki",)]
         assert corpus.rows("SELECT path FROM file ORDER BY 1") == [("b.md",), ("c.md",)]
         assert corpus.rows("SELECT superseded FROM supersession") == [("b",)]
-        claimed = stored.all_documents(corpus)[-1][1]
+        claimed = all_documents(corpus)[-1][1]
         assert claimed.supersedes == claimed.contradicts == ("b",)
         assert claimed.refused_claims == ("supersedes: b",)
         assert corpus.rows("SELECT documents, chunks FROM corpus_state") == [(2, 2)]

@@ -29,7 +29,7 @@ from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import store, vector_index
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.digests import content_hash
-from rolebundle.storage.documents import StoredChunk, StoredDocument, StoredFile
+from rolebundle.storage.documents import StoredChunk, StoredDocument, StoredFile, listed_documents
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.passages import passages_by_rowid
 from rolebundle.storage.quarantine import Scanned
@@ -262,3 +262,9 @@ def resolved(
     request = request_from({"task": "token rotation"} | fields)
     now = request.now or request.as_of or NOW
     return resolve_request(request, now, role, "digest" if role else "", view)
+
+
+def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
+    """(rowid, metadata) of every document."""
+    listed = listed_documents(corpus, corpus.column("SELECT id FROM document"))
+    return sorted((row.name.row, row.document) for row in listed)

@@ -25,6 +25,7 @@ from rolebundle.storage.passages import (
 from support.compartments import assert_compartments_are_separate, lexical_data, search_everywhere
 from support.corpora import (
     FLAGGED,
+    all_documents,
     build,
     chunk,
     document,
@@ -257,7 +258,7 @@ def test_documents_with_the_same_policy_attributes_are_one_group(corpus: Corpus)
     )
 
     def kinds(*, dated: bool) -> list[set[str]]:
-        names = {row: metadata.document_id for row, metadata in stored.all_documents(corpus)}
+        names = {row: metadata.document_id for row, metadata in all_documents(corpus)}
         groups = stored.document_groups(corpus, dated=dated)
         assert all(group.document.document_id in "abcdefgh" for group in groups)
         return [{names[row] for row in group.rowids} for group in groups]
