@@ -19,7 +19,7 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import documents_of
 from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns, placements
 from rolebundle.storage.sqlite import AMONG, Row
-from rolebundle.storage.stored_values import DAMAGE_HINT
+from rolebundle.storage.stored_values import damaged
 from rolebundle.storage.vector_index import EmbeddingIndex, IndexPart
 
 Found = Iterable[tuple[str, str]]
@@ -218,7 +218,7 @@ def verify_documents(corpus: Corpus, rowids: Collection[int]) -> None:
 def _verify(corpus: Corpus, table: str, word: str, rowids: Collection[int]) -> None:
     for row in digests.checked(corpus, table, sorted(rowids)):
         if not row.is_intact:
-            raise _damaged(corpus, "damaged_passage", f"the {word} {row.name}")
+            raise damaged(f"the {word} {row.name}", "damaged_passage", corpus.path)
 
 
 def verify_lexical_indexes(corpus: Corpus) -> None:
@@ -236,7 +236,7 @@ def verify_lexical_indexes(corpus: Corpus) -> None:
             continue
         indexed = lexical_index.extent(corpus, compartment.id).chunks
         if indexed != compartment.chunks or not _finds_first_chunk(corpus, compartment):
-            raise _damaged(corpus, "damaged_index", "the lexical index")
+            raise damaged("the lexical index", "damaged_index", corpus.path)
         verified.add(name)
 
 
@@ -280,11 +280,3 @@ def _has_all_vectors(corpus: Corpus, part: IndexPart) -> bool:
     except (CorpusCorrupt, TypeError):
         return False
     return stored == part.vectors and bool(has_records)
-
-
-def _damaged(corpus: Corpus, code: str, subject: str) -> CorpusCorrupt:
-    return CorpusCorrupt(
-        code,
-        f"{corpus.path}: the corpus is damaged: {subject} is not what was stored",
-        DAMAGE_HINT,
-    )

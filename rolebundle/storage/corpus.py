@@ -110,9 +110,9 @@ class Corpus(SqliteFile):
             yield
             return
         with SqliteFile.writing(self):
-            damaged = seal.broken(self)
+            broken_before = seal.broken(self)
             yield
-            seal.write(self, damaged)
+            seal.write(self, broken_before)
 
     # -- interruption --------------------------------------------------------------------------
 

@@ -11,9 +11,8 @@ import re
 from collections.abc import Collection, Sequence
 from hashlib import blake2b
 
-from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage.sqlite import Row, SqliteFile
-from rolebundle.storage.stored_values import DAMAGE_HINT
+from rolebundle.storage.stored_values import damaged
 
 TABLES = (
     "corpus_state",
@@ -88,13 +87,9 @@ def verify(file: SqliteFile) -> None:
     Raises:
         CorpusCorrupt: they are not what was stored.
     """
-    damaged = sorted(_differences(_stored(file), _tables(file)) & {*TABLES})
-    if damaged:
-        raise CorpusCorrupt(
-            "seal_broken",
-            f"{file.path}: the corpus is damaged: {', '.join(damaged)} is not what was stored",
-            DAMAGE_HINT,
-        )
+    different = sorted(_differences(_stored(file), _tables(file)) & {*TABLES})
+    if different:
+        raise damaged(", ".join(different), "seal_broken", file.path)
 
 
 def is_intact(file: SqliteFile, table: str) -> bool:
@@ -103,16 +98,16 @@ def is_intact(file: SqliteFile, table: str) -> bool:
     return _stored(file).get(table) == (row_digest(rows) if rows else None)
 
 
-def write(file: SqliteFile, damaged: Collection[str] = ()) -> None:
+def write(file: SqliteFile, broken_before: Collection[str] = ()) -> None:
     """Seal what is stored now. Call it at the end of a write transaction.
 
     Args:
         file: the corpus.
-        damaged: what was broken when the transaction began. It keeps its seal, so that the damage
-            is still found.
+        broken_before: what was broken when the transaction began. It keeps its seal, so that the
+            damage is still found.
     """
     actual = _tables(file) | _indexes(file)
-    for name in _differences(_stored(file), actual).difference(damaged):
+    for name in _differences(_stored(file), actual).difference(broken_before):
         if name in actual:
             file.run("REPLACE INTO seal (name, digest) VALUES (?, ?)", (name, actual[name]))
         else:

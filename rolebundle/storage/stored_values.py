@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from json.encoder import encode_basestring
+from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from rolebundle.contracts.documents import Attributes
@@ -32,13 +33,10 @@ def is_moment(text: str) -> bool:
 R = TypeVar("R", bound=tuple[Any, ...])
 
 
-def damaged(subject: str) -> CorpusCorrupt:
+def damaged(subject: str, code: str = "corpus_corrupt", path: Path | None = None) -> CorpusCorrupt:
     """The error for something that was read and cannot be what was stored."""
-    return CorpusCorrupt(
-        "corpus_corrupt",
-        f"the corpus is damaged: {subject} is not what was stored",
-        DAMAGE_HINT,
-    )
+    message = f"the corpus is damaged: {subject} is not what was stored"
+    return CorpusCorrupt(code, f"{path}: {message}" if path else message, DAMAGE_HINT)
 
 
 def records(kind: type[R], rows: Iterable[Sequence[object]]) -> list[R]:
