@@ -53,10 +53,10 @@ class _Unreadable(Exception):
         self.detail = detail
 
 
-def read_front_matter(
+def front_matter(
     lines: Sequence[str], path: str, start: int = 0, stop: int | None = None
-) -> FrontMatter | None:
-    """The front matter that begins at index ``start`` of ``lines``, or None.
+) -> FrontMatter:
+    """The front matter at the beginning of ``lines[start:stop]``; an empty one if there is none.
 
     An opening fence without a closing one is a thematic break. So are two fences around a text that
     does not begin with a key.
@@ -64,14 +64,15 @@ def read_front_matter(
     Raises:
         DocumentError: ``bad_front_matter``, with the path, the line and the reason.
     """
+    without = FrontMatter({}, start + 1, start)
     stop = len(lines) if stop is None else stop
     opening = lines[start].rstrip() if start < stop else ""
     if opening not in _FENCES:
-        return None
+        return without
     closing = _FENCES[opening]
     end = next((i for i in range(start + 1, stop) if lines[i].rstrip() in closing), None)
     if end is None:
-        return None
+        return without
     own = lines[start + 1 : end]
     text = "\n".join(own) + "\n"
     first_line = start + 2
@@ -91,24 +92,13 @@ def read_front_matter(
             reason = f"{problem}, and it may declare {governing}"
             raise _malformed(path, line, reason, problem.detail) from problem
         if not _begins_with_key(own):
-            return None
+            return without
         values = dict(_line_by_line(own)) if is_yaml and len(text) <= _MAX_BYTES else {}
         result = "so it was read line by line" if values else "so it was ignored"
         note = f"{path}:{line}: front matter: {problem}, {result}"
         notes = (with_detail(note, problem.detail),)
     declared = {_clean_text(key): _normalize(value) for key, value in values.items()}
     return FrontMatter(declared, first_line, end + 1, notes)
-
-
-def front_matter(
-    lines: Sequence[str], path: str, start: int = 0, stop: int | None = None
-) -> FrontMatter:
-    """The front matter at the beginning of ``lines[start:stop]``; an empty one if there is none.
-
-    Raises:
-        DocumentError: ``bad_front_matter``.
-    """
-    return read_front_matter(lines, path, start, stop) or FrontMatter({}, start + 1, start)
 
 
 def _malformed(path: str, line: int, reason: str, detail: str = "") -> DocumentError:

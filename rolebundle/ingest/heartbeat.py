@@ -66,13 +66,10 @@ def first_heartbeat(corpus: Path, *, polling: bool) -> Heartbeat:
             "end that one first, or let it go on",
         )
     at = iso_utc(now)
-    process = os.getpid()
-    return Heartbeat(
-        corpus,
-        WatchStatus(
-            state="starting", process=process, polling=polling, started_at=at, heartbeat_at=at
-        ),
+    status = WatchStatus(
+        state="starting", process=os.getpid(), polling=polling, started_at=at, heartbeat_at=at
     )
+    return Heartbeat(corpus, status)
 
 
 class Heartbeat:

@@ -62,11 +62,6 @@ class Manifest:
     sources: frozenset[str]
     """All source ids that it assigns, casefolded."""
 
-    @property
-    def path(self) -> Path:
-        """The path of the file."""
-        return self.folder / MANIFEST_NAME
-
     def globs(self) -> list[tuple[str, str]]:
         """Its globs, each with its place in the file: ``ignore`` or the number of a rule."""
         rules = [

@@ -123,6 +123,13 @@ def is_below(location: str, folder: str) -> bool:
     return location == folder or location.startswith(folder.rstrip(os.sep) + os.sep)
 
 
+def moved_path(location: str, old: str, new: str) -> str:
+    """A path after ``old`` became ``new``; unchanged if it is not at or below ``old``."""
+    if not is_below(location, old):
+        return location
+    return new.rstrip(os.sep) + location[len(old.rstrip(os.sep)) :]
+
+
 def real_location(path: Path) -> str:
     """Where a path really is, so that a link above it does not hide it. It itself may be a link."""
     return str(Path(os.path.realpath(path.parent)) / path.name)
@@ -137,7 +144,7 @@ def absolute(path: Path, roots: Iterable[Root]) -> Path:
     manifests.check_path(start)
     location = real_location(start)
     spelled = [
-        root.location.rstrip(os.sep) + location[len(real.rstrip(os.sep)) :]
+        moved_path(location, real, root.location)
         for root in roots
         if is_below(location, real := real_location(Path(root.location)))
     ]
@@ -376,16 +383,6 @@ def with_options(options: RootOptions, new_options: Options) -> RootOptions:
 def source_name(folder: Path) -> str:
     """The name of a folder as the id of a source."""
     return re.sub(r"[^\w.-]+", "-", folder.name).strip("-") or "files"
-
-
-# -- moved roots --------------------------------------------------------------------------------
-
-
-def moved_path(location: str, old: str, new: str) -> str:
-    """A path after ``old`` became ``new``; unchanged if it is not at or below ``old``."""
-    if not is_below(location, old):
-        return location
-    return new.rstrip(os.sep) + location[len(old.rstrip(os.sep)) :]
 
 
 # -- root changes --
@@ -656,10 +653,9 @@ def _is_at(entry: walk.FileEntry, location: str) -> bool:
 
 def flags_of(corpus: Corpus, location: str) -> dict[str, Any]:
     """The metadata that the flags of earlier runs give to the file at an absolute path."""
-    above = [root for root in root_storage.load(corpus) if is_below(location, root.location)]
-    nearest = max(above, key=lambda root: len(root.location), default=None)
+    root = holder_of(root_storage.load(corpus), location)
     governing = flags_at(records.load_path_flags(corpus), location)
-    return {**(nearest.options.meta if nearest else {}), **governing}
+    return {**(root.options.meta if root else {}), **governing}
 
 
 @dataclass(frozen=True, slots=True)

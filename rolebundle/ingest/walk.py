@@ -156,7 +156,7 @@ class _Walk:
         """The path of the manifest in reports: relative to the root if it lies there."""
         assert isinstance(self.manifest, Manifest)
         is_at_root = self.manifest.folder == self.root
-        return MANIFEST_NAME if is_at_root else str(self.manifest.path)
+        return MANIFEST_NAME if is_at_root else str(self.manifest.folder / MANIFEST_NAME)
 
     def inner_path(self, location: str) -> str:
         """The path of a file relative to the folder of the manifest."""

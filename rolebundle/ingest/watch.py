@@ -173,7 +173,7 @@ class Watcher:
         seconds = monotonic() - started
         self._print_report(report, seconds)
         # If anything was stored, another pass finds out whether files or corpus changed meanwhile.
-        is_stable = not (report.added or report.updated or report.removed or report.embedded)
+        is_stable = not (any(report.changes) or report.embedded)
         if is_stable:
             self._known_generation = self.generation()
         self._has_passed = True
@@ -215,7 +215,7 @@ class Watcher:
         self.heartbeat.update(state="waiting" if is_busy else "failing", problem=error.code)
 
     def _print_report(self, report: IngestReport, seconds: float) -> None:
-        if report.added or report.updated or report.removed:
+        if any(report.changes):
             self.print_line(
                 f"{report.added} added, {report.updated} updated, {report.removed} removed in "
                 f"{seconds:.1f} s; {report.documents} documents"

@@ -337,7 +337,7 @@ def _receive(requests: SimpleQueue[Request]) -> None:
     while True:
         try:
             requests.put(pickle.load(sys.stdin.buffer))
-        except (EOFError, OSError, pickle.UnpicklingError):
+        except _ENDED:
             os._exit(1)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rolebundle.contracts.documents import DocumentMetadata, utc_text
 from rolebundle.errors import ConfigurationError, DocumentError
 from rolebundle.ingest.authority import Authority
-from rolebundle.ingest.front_matter import read_front_matter
+from rolebundle.ingest.front_matter import FrontMatter, front_matter
 from rolebundle.ingest.manifests import parse_manifest, read_manifest
 from rolebundle.ingest.metadata import METADATA_KEYS, flattened, resolve, validated
 from rolebundle.storage.opening import open_reader
@@ -413,7 +413,7 @@ def test_no_manifest(tmp_path: Path) -> None:
 
 
 def read(text):
-    return read_front_matter(text.split("\n"), "docs/a.md")
+    return front_matter(text.split("\n"), "docs/a.md")
 
 
 def refused(text):
@@ -467,7 +467,7 @@ def test_toml_scalars_are_texts():
     "text", ["", "text", "---\nno end\n\ntext", "----\na: b\n----", " ---\n---"]
 )
 def test_text_without_fences_is_not_front_matter(text):
-    assert read(text) is None
+    assert read(text) == FrontMatter({}, 1, 0)
 
 
 def test_empty_front_matter_declares_nothing():
@@ -533,7 +533,7 @@ def test_what_may_hide_a_governing_key_refuses_the_document(text, line):
     "text", ["---\njust words\n---", "---\n- a\n- b\n---", "---\n# Title\n\nWords.\n---\nmore"]
 )
 def test_two_thematic_breaks_are_not_front_matter(text):
-    assert read(text) is None
+    assert read(text) == FrontMatter({}, 1, 0)
 
 
 def test_an_alias_bomb_does_not_expand():

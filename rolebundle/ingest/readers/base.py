@@ -43,22 +43,14 @@ class Reader:
     read: Read
 
 
-@dataclass(frozen=True, slots=True)
-class TextFile:
-    """The lines of a file, and notes on what was changed to decode them."""
-
-    lines: list[str]
-    notes: tuple[str, ...]
-
-
-def open_text(data: bytes, path: str) -> TextFile:
-    """Decode the file at ``path`` and split it into lines.
+def open_text(data: bytes, path: str) -> tuple[list[str], tuple[str, ...]]:
+    """The lines of the file at ``path``, and notes on what was changed to decode them.
 
     Raises:
         DocumentError: ``undecodable``.
     """
     text, notes = decode(data, path)
-    return TextFile(split_lines(text), notes)
+    return split_lines(text), notes
 
 
 def damaged(

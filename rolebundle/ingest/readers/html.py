@@ -348,14 +348,14 @@ class _Walk:
             self._run.pop()
         piece, place, element = self._run[0]
         leading = piece[: len(piece) - len(piece.lstrip())].count("\n")
-        first = (end_line if place == "tail" else start_line)(element) + (
-            0 if place == "all" and len(element) else leading
-        )
+        first = end_line(element) if place == "tail" else start_line(element)
+        if not (place == "all" and len(element)):
+            first += leading
         piece, place, element = self._run[-1]
         if place == "all":
             last = end_line(element, is_visible=True)
         else:
-            last = (end_line if place == "tail" else start_line)(element)
+            last = end_line(element) if place == "tail" else start_line(element)
             last += piece.rstrip().count("\n")
         self._run.clear()
         self._add("paragraph", text, first, last)

@@ -493,9 +493,9 @@ def read_text(data: bytes, path: str, options: base.ReaderOptions) -> Iterable[P
 def _read(
     data: bytes, path: str, _options: base.ReaderOptions, form: Format
 ) -> Iterable[ParsedDocument]:
-    file = base.open_text(data, path)
-    front = front_matter(file.lines if form is not _RST else (), path)
-    scanner = Scanner(file.lines, front.body_index, form)
+    lines, notes = base.open_text(data, path)
+    front = front_matter(lines if form is not _RST else (), path)
+    scanner = Scanner(lines, front.body_index, form)
     if form is _ORG and b"@@comment:" in data:
         for at, line in enumerate(scanner.lines):
             for match in _INLINE_COMMENT.finditer(line):
@@ -503,7 +503,7 @@ def _read(
             scanner.lines[at] = _INLINE_COMMENT.sub("", line)
     blocks = tuple(scanner.blocks())
     inferred = dict(_org_metadata(scanner, blocks)) if form is _ORG else {}
-    title = _preamble_title(file.lines) if form is _RST else ""
+    title = _preamble_title(lines) if form is _RST else ""
     headings = (block.heading for block in blocks if 1 <= block.level <= form.title_levels)
     if title := title or next(headings, ""):
         inferred.setdefault("title", title)
@@ -513,7 +513,7 @@ def _read(
         declared=front.declared,
         declared_at=front.declared_at,
         lines=scanner.lines,
-        notes=(*file.notes, *front.notes),
+        notes=(*notes, *front.notes),
         hidden=tuple(scanner.hidden),
     )
 
@@ -547,18 +547,18 @@ def _read_subtitles(
     Raises:
         DocumentError: ``undecodable``.
     """
-    file = base.open_text(data, path)
+    lines, notes = base.open_text(data, path)
     hidden: list[HiddenPart] = []
-    blocks = tuple(_paragraphs(_speech(file.lines, hidden)))
+    blocks = tuple(_paragraphs(_speech(lines, hidden)))
     # The text after WEBVTT is a title if there is any.
-    head = file.lines[0].lstrip("\ufeff") if file.lines else ""
+    head = lines[0].lstrip("\ufeff") if lines else ""
     is_titled = head.startswith("WEBVTT")
     title = head.removeprefix("WEBVTT").strip(" \t-–—:") if is_titled else ""
     yield ParsedDocument(
         blocks=blocks,
         inferred={"title": title} if title else {},
         line_exact=False,
-        notes=file.notes,
+        notes=notes,
         hidden=tuple(hidden),
     )
 
@@ -685,15 +685,15 @@ def _read_man(data: bytes, path: str, options: base.ReaderOptions) -> Iterable[P
     Raises:
         DocumentError: ``undecodable``.
     """
-    file = base.open_text(data, path)
-    first = next((line for line in file.lines if line.strip()), "")
+    lines, notes = base.open_text(data, path)
+    first = next((line for line in lines if line.strip()), "")
     if not first.startswith((".", "'")):
         yield from read_text(data, path, options)
         return
     page = _Page()
-    page.read(file.lines)
+    page.read(lines)
     yield ParsedDocument(
-        blocks=tuple(page.blocks), inferred=page.metadata(), line_exact=False, notes=file.notes
+        blocks=tuple(page.blocks), inferred=page.metadata(), line_exact=False, notes=notes
     )
 
 

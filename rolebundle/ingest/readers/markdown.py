@@ -28,7 +28,6 @@ from rolebundle.ingest.readers.base import (
     MAX_TITLE_CHARS,
     Reader,
     ReaderOptions,
-    TextFile,
     block_of,
     is_blank,
     open_text,
@@ -56,17 +55,18 @@ def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDoc
     Raises:
         DocumentError: ``undecodable``, ``bad_front_matter``.
     """
-    file = open_text(data, path)
-    yield markdown_document(file, path, 0, len(file.lines))
+    lines, notes = open_text(data, path)
+    yield _document(lines, notes, path, 0, len(lines))
 
 
-def markdown_document(
-    file: TextFile, path: str, start: int, end: int, *, key: str = ""
+def _document(
+    lines: Sequence[str], notes: tuple[str, ...], path: str, start: int, end: int, key: str = ""
 ) -> ParsedDocument:
-    """The document of ``file.lines[start:end]``; it may begin with front matter.
+    """The document of ``lines[start:end]``; it may begin with front matter.
 
     Args:
-        file: the file.
+        lines: all lines of the file.
+        notes: what was changed to decode them.
         path: its path, for messages.
         start: the index of the first line.
         end: the index after the last line.
@@ -75,8 +75,8 @@ def markdown_document(
     Raises:
         DocumentError: ``bad_front_matter``.
     """
-    front = front_matter(file.lines, path, start, end)
-    lines, hidden, blocks = read_markdown(file.lines, front.body_index, end)
+    front = front_matter(lines, path, start, end)
+    shown, hidden, blocks = read_markdown(lines, front.body_index, end)
     title = next((block.heading for block in blocks if block.level == 1), "")
     return ParsedDocument(
         blocks=blocks,
@@ -84,8 +84,8 @@ def markdown_document(
         declared_at=front.declared_at,
         inferred={"title": title} if title else {},
         key=key,
-        lines=lines,
-        notes=(*file.notes, *front.notes),
+        lines=shown,
+        notes=(*notes, *front.notes),
         hidden=hidden,
     )
 
@@ -454,14 +454,14 @@ def _read_separated(
             f"{path}: the reader `separated` requires a separator",
             "set `separator` in rolebundle.toml",
         )
-    file = open_text(data, path)
+    lines, notes = open_text(data, path)
     keys: set[str] = set()
-    parts = _boxed(list(_parts(file.lines, options.separator)))
-    for title, ordinal, start, lines in _with_titles(parts):
+    parts = _boxed(list(_parts(lines, options.separator)))
+    for title, ordinal, start, part in _with_titles(parts):
         slug = _NOT_WORD.sub("-", title.lower()).strip("-") or str(ordinal)
         key = unique_key(slug, keys)
         try:
-            document = markdown_document(file, path, start, start + len(lines), key=key)
+            document = _document(lines, notes, path, start, start + len(part), key)
             yield _titled(document, title)
         except DocumentError as error:
             yield error
@@ -544,15 +544,15 @@ def _read_notebook(data: bytes, path: str, _options: ReaderOptions) -> Iterable[
     Raises:
         DocumentError: ``unreadable_notebook``, ``undecodable``.
     """
-    file = open_text(data, path)
-    text = "\n".join(file.lines)
+    lines, notes = open_text(data, path)
+    text = "\n".join(lines)
     notebook = _parsed(text, path)
     blocks: list[Block] = []
     hidden: list[HiddenPart] = []
     index = LineIndex(text)
     for number, cell in enumerate(_list(notebook, "cells"), 1):
         if isinstance(cell, dict):
-            blocks += _cell(cell, number, index, max(1, len(file.lines)), hidden)
+            blocks += _cell(cell, number, index, max(1, len(lines)), hidden)
     metadata = _object(notebook, "metadata")
     heading = next((block.heading for block in blocks if block.heading), "")
     kernel, language = _object(metadata, "kernelspec"), _object(metadata, "language_info")
@@ -564,7 +564,7 @@ def _read_notebook(data: bytes, path: str, _options: ReaderOptions) -> Iterable[
         blocks=tuple(blocks),
         inferred={key: value for key, value in inferred.items() if value},
         line_exact=False,
-        notes=file.notes,
+        notes=notes,
         hidden=tuple(hidden),
     )
 

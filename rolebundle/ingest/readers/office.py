@@ -59,7 +59,7 @@ _MAX_CELLS = 1_000_000
 _MAX_REPEATED, _MAX_BLANK = 100, 5
 _GROUP_CHARS = 1_000
 _MAX_HEADER_ROW = 10
-_MAX_COLUMNS = 16_384
+MAX_COLUMNS = 16_384
 _MAX_EMPTY_CELLS = 100
 
 
@@ -353,7 +353,7 @@ class Sheet:
 
     def hide_columns(self, first: int, last: int) -> None:
         """Hide some columns, before the first row is added."""
-        self._hidden_columns.update(range(max(first, 1), min(last, _MAX_COLUMNS) + 1))
+        self._hidden_columns.update(range(max(first, 1), min(last, MAX_COLUMNS) + 1))
 
     def add(self, number: int, cells: Sequence[Cell], *, is_hidden: bool) -> None:
         """Add a row.

@@ -64,8 +64,8 @@ def _read_json(data: bytes, path: str, _options: ReaderOptions) -> Iterable[Pars
     Raises:
         DocumentError: ``bad_json``, with the line; ``undecodable``.
     """
-    file = open_text(data, path)
-    text = "\n".join(file.lines)
+    lines, notes = open_text(data, path)
+    text = "\n".join(lines)
     try:
         value = strict_json.parse_located(text)
     except strict_json.NotStrictError as error:
@@ -76,11 +76,11 @@ def _read_json(data: bytes, path: str, _options: ReaderOptions) -> Iterable[Pars
         isinstance(document, strict_json.LocatedObject) and isinstance(document.get("chunks"), list)
         for document in documents
     ):
-        yield from _Corpus(text, path, file.notes).documents(documents)
+        yield from _Corpus(text, path, notes).documents(documents)
         return
-    filled = [i for i, line in enumerate(file.lines) if not is_blank(line)]
-    blocks = (block_of(file.lines, "code", filled[0], filled[-1] + 1),) if filled else ()
-    yield ParsedDocument(blocks=blocks, lines=file.lines, notes=file.notes)
+    filled = [i for i, line in enumerate(lines) if not is_blank(line)]
+    blocks = (block_of(lines, "code", filled[0], filled[-1] + 1),) if filled else ()
+    yield ParsedDocument(blocks=blocks, lines=lines, notes=notes)
 
 
 def _bad_json(path: str, line: int, reason: str, detail: str = "") -> DocumentError:
@@ -181,7 +181,7 @@ def _lines(data: bytes, path: str) -> Sequence[str]:
     if looks_binary(data) and not has_record:
         raise DocumentError("binary", f"{path}: binary data, not text", "exclude the file")
     try:
-        return open_text(data, path).lines
+        return open_text(data, path)[0]
     except DocumentError:
         if not has_record:
             raise

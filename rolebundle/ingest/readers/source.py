@@ -150,11 +150,11 @@ def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDoc
     Raises:
         DocumentError: ``undecodable``.
     """
-    file = open_text(data, path)
+    lines, notes = open_text(data, path)
     name = path.rpartition("/")[2].lower()
     suffix = name[name.rfind(".") :] if "." in name else name
-    blocks = tuple(_blocks(file.lines, list(_Outline(file.lines, suffix).units())))
-    yield ParsedDocument(blocks=blocks, lines=file.lines, notes=file.notes)
+    blocks = tuple(_blocks(lines, list(_Outline(lines, suffix).units())))
+    yield ParsedDocument(blocks=blocks, lines=lines, notes=notes)
 
 
 def _blocks(lines: Sequence[str], units: Sequence[_Unit]) -> Iterator[Block]:

@@ -38,7 +38,6 @@ _PALETTE = {0: BLACK, 1: WHITE, 8: BLACK, 9: WHITE, 64: BLACK, 65: WHITE}
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _REFERENCE = re.compile(r"([A-Z]{1,3})\d{1,7}")
 _MERGED = re.compile(r"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})")
-_MAX_COLUMNS = 16_384
 _MAX_MERGED = 20_000
 _MAX_STRINGS = 1_500_000
 _MAX_STRING_CHARS = 50_000_000
@@ -176,7 +175,7 @@ class _Xlsx(Walk):
             is_kept = kind == "white_text" and not has_fill and has_other_formats
             if kind:
                 self.blocks.hide(kind, text, is_kept=is_kept)
-            if text and (not kind or is_kept) and column <= _MAX_COLUMNS:
+            if text and (not kind or is_kept) and column <= office.MAX_COLUMNS:
                 yield Cell(column, text, is_text)
 
     def _value(self, cell: Any, code: str) -> tuple[str, bool]:
