@@ -233,8 +233,6 @@ def _wrong_kind(suffix: str, reader: str, data: bytes, text: str | None) -> str:
         return "is no text" if reader or suffix in _TABLES else ""
     if _PAGE.match(text) and suffix not in _MARKUP:
         return "is a web page"
-    if suffix in _TAGGED and "<" not in text:
-        return f"is no {suffix.upper()} file"
     # Settings may have comments, and a comma at the end.
     if suffix in _JSON and not re.search(r"^[ \t]*//|/\*|,\s*[}\]]", text, re.MULTILINE):
         try:

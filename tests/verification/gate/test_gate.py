@@ -723,6 +723,12 @@ def test_every_content_is_judged(name: str, data: bytes) -> None:
     assert len(content.wrong_kind) < 200
 
 
+@pytest.mark.parametrize("name", ["a.html", "a.xml", "a.svg"])
+def test_a_text_without_tags_may_have_the_name_of_a_page(name: str) -> None:
+    content = content_of(name, b"The export ran at noon and wrote 12 rows.\n")
+    assert not content.wrong_kind
+
+
 def _archive(members: dict[str, str]) -> bytes:
     data = BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
