@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
 from rolebundle.admin.records import approve_contract, revoke_contract, start_gate
-from rolebundle.admin.records import set_policy as set_policy_hooks
 from rolebundle.contracts.gate import GateReport
 from rolebundle.contracts.schema import SCHEMAS
 from rolebundle.engine import Engine
@@ -495,15 +494,10 @@ def test_a_schema_that_a_glob_names_is_still_no_work(db: Path, contract: Path) -
 
 
 @pytest.fixture
-def contract_hooks(tmp_path: Path, db: Path) -> Path:
+def begun(db: Path, contract: Path) -> Path:
     """A contract whose gate was started, and whose work is not done."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    path = folder / "work.gate.toml"
-    path.write_text(CHANGED_REPORT, encoding="utf-8")
-    with Admin(db) as admin:
-        start_gate(admin.workspace, path)
-    return path
+    start(db, contract)
+    return contract
 
 
 def hook(form: str, *arguments: str | Path, stdin: bytes = b"") -> Outcome:
@@ -527,68 +521,57 @@ def stop(*, active: bool = False, **fields: Any) -> bytes:
     return event("Stop", stop_hook_active=active, **fields)
 
 
-def test_a_stop_is_blocked_with_the_reason_on_standard_error(
-    db: Path, contract_hooks: Path
-) -> None:
-    outcome = hook("claude-code", contract_hooks, "--db", db, stdin=stop())
+def test_a_stop_is_blocked_with_the_reason_on_standard_error(db: Path, begun: Path) -> None:
+    outcome = hook("claude-code", begun, "--db", db, stdin=stop())
     assert (outcome.code, outcome.out) == (2, "")
     assert "report.md: does not exist" in outcome.err
-    write(contract_hooks.parent, {"report.md": REPORT})
-    stopped = hook("claude-code", contract_hooks, "--db", db, stdin=stop())
+    write(begun.parent, {"report.md": REPORT})
+    stopped = hook("claude-code", begun, "--db", db, stdin=stop())
     assert (stopped.code, stopped.out, stopped.err) == (0, "", "")
 
 
-def test_stop_hook_active_allows_the_stop_and_claims_nothing(
-    db: Path, contract_hooks: Path
-) -> None:
-    outcome = hook("claude-code", contract_hooks, "--db", db, stdin=stop(active=True))
+def test_stop_hook_active_allows_the_stop_and_claims_nothing(db: Path, begun: Path) -> None:
+    outcome = hook("claude-code", begun, "--db", db, stdin=stop(active=True))
     assert outcome.code == 0
     assert "NO success" in json.loads(outcome.out)["systemMessage"]
-    insisting = hook(
-        "claude-code", contract_hooks, "--retries", "3", "--db", db, stdin=stop(active=True)
-    )
+    insisting = hook("claude-code", begun, "--retries", "3", "--db", db, stdin=stop(active=True))
     assert insisting.code == 2
 
 
 @pytest.mark.parametrize("active", [False, True])
 def test_a_hook_allows_the_stop_after_its_retries_and_a_prompt_begins_again(
-    db: Path, contract_hooks: Path, active: bool
+    db: Path, begun: Path, active: bool
 ) -> None:
     def ask() -> Outcome:
         options = ("--retries", "2", "--db", db)
-        return hook("claude-code", contract_hooks, *options, stdin=stop(active=active))
+        return hook("claude-code", begun, *options, stdin=stop(active=active))
 
     assert [ask().code for _ in range(4)] == [2, 2, 0, 0]
     assert "blocked 2 times" in json.loads(ask().out)["systemMessage"]
-    prompt = hook(
-        "claude-code", contract_hooks, "--db", db, stdin=event("UserPromptSubmit", prompt="x")
-    )
+    prompt = hook("claude-code", begun, "--db", db, stdin=event("UserPromptSubmit", prompt="x"))
     assert prompt.code == 0
     assert prompt.out.startswith("work.gate.toml: failed; 0 of 1 must criteria are met\n")
     assert [ask().code for _ in range(3)] == [2, 2, 0]
-    with Admin(db) as admin:
-        start_gate(admin.workspace, contract_hooks, restart=True)
+    start(db, begun, restart=True)
     assert ask().code == 2
 
 
-def test_the_exit_code_form_allows_the_stop_without_claiming_success(
-    db: Path, contract_hooks: Path
-) -> None:
-    outcome = hook("exit-code", contract_hooks, "--retries", "0", "--db", db)
+def test_the_exit_code_form_allows_the_stop_without_claiming_success(db: Path, begun: Path) -> None:
+    outcome = hook("exit-code", begun, "--retries", "0", "--db", db)
     assert outcome.code == 1
     assert "NO success" in outcome.err
 
 
 @pytest.mark.parametrize("name", ["SessionStart", "UserPromptSubmit"])
-def test_facts_are_context(db: Path, contract_hooks: Path, name: str) -> None:
-    outcome = hook("claude-code", contract_hooks, "--db", db, stdin=event(name))
+def test_facts_are_context(db: Path, begun: Path, name: str) -> None:
+    outcome = hook("claude-code", begun, "--db", db, stdin=event(name))
     assert outcome.code == 0
     assert "report.md: does not exist" in outcome.out
 
 
 @pytest.mark.parametrize("name", ["PreToolUse", "Notification", "", None, 3])
-def test_other_events_are_left_alone(db: Path, contract_hooks: Path, name: Any) -> None:
-    outcome = hook("claude-code", contract_hooks, "--db", db, stdin=event(name))
+def test_other_events_are_left_alone(db: Path, begun: Path, name: Any) -> None:
+    outcome = hook("claude-code", begun, "--db", db, stdin=event(name))
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
 
 
@@ -608,18 +591,17 @@ def test_other_events_are_left_alone(db: Path, contract_hooks: Path, name: Any) 
     ],
 )
 def test_a_broken_setup_never_blocks_and_never_claims_success(
-    db: Path, contract_hooks: Path, arguments: tuple[str, ...], tmp_path: Path
+    db: Path, begun: Path, arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
-    broken = contract_hooks.with_name("broken.toml")
+    broken = begun.with_name("broken.toml")
     broken.write_text("criteria = 3", encoding="utf-8")
-    other_contract = contract_hooks.with_name("other.toml")
+    other_contract = begun.with_name("other.toml")
     other_contract.write_text(CHANGED_REPORT, encoding="utf-8")
     policed = tmp_path / "policed.db"
-    with Admin(policed) as admin:
-        start_gate(admin.workspace, contract_hooks)
-        set_policy_hooks(admin.workspace, "{}", "json")
+    start(policed, begun)
+    set_policy(policed, {})
     places = {
-        "CONTRACT": contract_hooks, "BROKEN": broken, "FOLDER": tmp_path, "OTHER": other_contract,
+        "CONTRACT": begun, "BROKEN": broken, "FOLDER": tmp_path, "OTHER": other_contract,
         "POLICED": policed,
     }  # fmt: skip
     words = [str(places.get(word, word)) for word in arguments]
@@ -630,16 +612,16 @@ def test_a_broken_setup_never_blocks_and_never_claims_success(
 
 
 @pytest.mark.parametrize("data", [b"", b"nothing", b"[]", b'{"a": 1, "a": 2}', b"\xff"])
-def test_an_event_that_is_none_never_blocks(db: Path, contract_hooks: Path, data: bytes) -> None:
-    outcome = hook("claude-code", contract_hooks, "--db", db, stdin=data)
+def test_an_event_that_is_none_never_blocks(db: Path, begun: Path, data: bytes) -> None:
+    outcome = hook("claude-code", begun, "--db", db, stdin=data)
     assert outcome.code == 1
     assert "NO success" in outcome.err
 
 
-def test_an_edited_baseline_cannot_keep_an_agent_in_a_loop(db: Path, contract_hooks: Path) -> None:
+def test_an_edited_baseline_cannot_keep_an_agent_in_a_loop(db: Path, begun: Path) -> None:
     with apsw.Connection(str(db)) as database:
         database.execute("UPDATE gate_baseline SET baseline = '{}'")
-    outcome = hook("exit-code", contract_hooks, "--db", db)
+    outcome = hook("exit-code", begun, "--db", db)
     assert outcome.code == 1
     assert "NO success" in outcome.err
 
@@ -684,10 +666,10 @@ def test_every_answer_ends_within_the_retries(
         assert (answer.exit_code == 0) == (form == "claude-code")
 
 
-def test_what_cannot_be_counted_does_not_block(db: Path, contract_hooks: Path) -> None:
+def test_what_cannot_be_counted_does_not_block(db: Path, begun: Path) -> None:
     full = StorageError("storage_full", "the disk is full", "free some space")
     with patch("rolebundle.interfaces.cli.checks.count_blocks", side_effect=full):
-        assert hook("exit-code", contract_hooks, "--db", db).code == 1
+        assert hook("exit-code", begun, "--db", db).code == 1
 
 
 # -- What is substance, what is empty, and what is no result ---------------------------------------
