@@ -47,8 +47,8 @@ from support.gate_scenarios import (
     criteria,
     exists,
     should,
-    write,
 )
+from support.source_tree import write_files
 
 # -- The contract, the baseline, the criteria and the facts of a gate ------------------------------
 
@@ -151,7 +151,7 @@ def test_a_wrong_contract_is_refused_with_its_key_and_the_reason(
 def test_a_gate_does_not_start_with_a_schema_that_is_none(
     db: Path, contract: Path, files: dict[str, str], expected: str
 ) -> None:
-    write(contract.parent, files)
+    write_files(contract.parent, files)
     text = criteria('check = "schema"\nfile = "a.json"\nschema_file = "s.json"')
     with pytest.raises(ConfigurationError, match="bad_contract") as error:
         start(db, contract, text)
@@ -163,7 +163,7 @@ def test_a_schema_reaches_nothing_outside_and_takes_linear_time(
 ) -> None:
     requests: list[object] = []
     monkeypatch.setattr("urllib.request.urlopen", lambda *words, **_: requests.append(words))
-    write(contract.parent, {
+    write_files(contract.parent, {
         "remote.json": '{"$ref": "http://127.0.0.1:9/schema.json"}',
         "slow.json": '{"type": "string", "pattern": "^(a+)+$"}',
         "ahead.json": '{"pattern": "(?=a)"}',
@@ -172,7 +172,7 @@ def test_a_schema_reaches_nothing_outside_and_takes_linear_time(
     schemas = [f'check = "schema"\nfile = "a.json"\nschema_file = "{name}.json"'
                for name in ("remote", "slow", "ahead", "keys")]  # fmt: skip
     start(db, contract, criteria(*schemas))
-    write(contract.parent, {"a.json": json.dumps("a" * 5000 + "!")})
+    write_files(contract.parent, {"a.json": json.dumps("a" * 5000 + "!")})
     report = check(db, contract)
     assert [r.result for r in report.criteria] == ["unknown", "not_met", "unknown", "unknown"]
     assert not requests
@@ -191,7 +191,7 @@ def test_a_second_start_needs_restart_and_is_in_the_audit(db: Path, contract: Pa
     assert invoke("policy", "audit", "set", "on", "--db", db).code == 0
     with pytest.raises(UsageError, match="gate_started"):
         start(db, contract)
-    write(contract.parent, {"report.md": REPORT})
+    write_files(contract.parent, {"report.md": REPORT})
     start(db, contract, restart=True)
     report = check(db, contract)
     assert (report.restarts, report.verdict) == (1, "failed")
@@ -211,9 +211,9 @@ def test_a_second_start_needs_restart_and_is_in_the_audit(db: Path, contract: Pa
     ],
 )
 def test_an_edited_baseline_is_no_success(db: Path, contract: Path, statement: str) -> None:
-    write(contract.parent, {"report.md": "# Draft\n\nThe draft of the report.\n"})
+    write_files(contract.parent, {"report.md": "# Draft\n\nThe draft of the report.\n"})
     start(db, contract)
-    write(contract.parent, {"report.md": REPORT})
+    write_files(contract.parent, {"report.md": REPORT})
     assert check(db, contract).verdict == "success"
     with apsw.Connection(str(db)) as database:
         database.execute(statement)
@@ -236,19 +236,19 @@ def test_the_gate_and_the_corpus_are_no_work(contract: Path) -> None:
     folder = contract.parent
     db = folder / "notes"
     text = criteria(exists("report.md"), watch='["**"]')
-    write(folder, {"report.md": REPORT})
+    write_files(folder, {"report.md": REPORT})
     start(db, contract, text)
     approve(db, contract)
     assert invoke("policy", "audit", "set", "on", "--db", db).code == 0
-    write(folder, {"notes.published/0123456789abcdef/manifest.json": "{}"})
+    write_files(folder, {"notes.published/0123456789abcdef/manifest.json": "{}"})
     assert codes(check(db, contract)) == ["no_work"]
-    write(folder, {"notes.md": "A file whose name begins like the corpus's is work."})
+    write_files(folder, {"notes.md": "A file whose name begins like the corpus's is work."})
     assert check(db, contract).verdict == "success"
 
 
 def test_a_contract_cannot_name_itself_as_work(db: Path, contract: Path) -> None:
     start(db, contract, criteria(exists("work.gate.toml"), exists("c.db"), watch='["*.md"]'))
-    write(contract.parent, {"report.md": REPORT})
+    write_files(contract.parent, {"report.md": REPORT})
     report = check(db, contract)
     assert report.criteria[0].result == "not_met"
     assert "belongs to the gate" in report.criteria[0].reason
@@ -268,7 +268,7 @@ def test_white_space_and_repetition_are_no_size(
     db: Path, contract: Path, content: bytes, is_met: bool
 ) -> None:
     start(db, contract, criteria(at_least("a.bin", 100)))
-    write(contract.parent, {"a.bin": content})
+    write_files(contract.parent, {"a.bin": content})
     assert (check(db, contract).criteria[0].result == "met") == is_met
 
 
@@ -276,7 +276,7 @@ def test_a_contract_that_names_too_many_files_does_not_start(
     db: Path, contract: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rolebundle.verification.gate_files.MAX_MATCHES", 2)
-    write(contract.parent, {f"{n}.md": "text" for n in range(3)})
+    write_files(contract.parent, {f"{n}.md": "text" for n in range(3)})
     with pytest.raises(ConfigurationError, match="too many files"):
         start(db, contract, criteria(exists("*.md")))
 
@@ -299,13 +299,13 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
 
 @on_posix
 def test_a_script_that_judges_must_not_change(db: Path, contract: Path) -> None:
-    write(contract.parent, {"check.sh": "exit 1\n"})
+    write_files(contract.parent, {"check.sh": "exit 1\n"})
     start(db, contract, criteria(changed("report.md"), command("sh", "./check.sh")))
     approve(db, contract)
-    write(contract.parent, {"report.md": REPORT})
+    write_files(contract.parent, {"report.md": REPORT})
     report = check(db, contract)
     assert (report.verdict, codes(report)) == ("failed", [])
-    write(contract.parent, {"check.sh": "exit 0\n"})
+    write_files(contract.parent, {"check.sh": "exit 0\n"})
     report = check(db, contract)
     assert (report.verdict, codes(report)) == ("unknown", ["edited_input"])
 
@@ -320,7 +320,7 @@ def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
     folder = contract.parent
     text = criteria(changed("report.md"), command("touch", "ran"))
     start(db, contract, text)
-    write(folder, {"report.md": REPORT})
+    write_files(folder, {"report.md": REPORT})
     report = check(db, contract)
     assert (report.verdict, report.criteria[1].result) == ("unknown", "unknown")
     assert not (folder / "ran").exists()
@@ -366,7 +366,7 @@ def test_a_command_s_exit_code_decides(
 ) -> None:
     start(db, contract, criteria(changed("report.md"), command(*words, more=more)))
     approve(db, contract)
-    write(contract.parent, {"report.md": REPORT})
+    write_files(contract.parent, {"report.md": REPORT})
     report = check(db, contract)
     assert report.criteria[1].result == result, report.criteria[1]
     assert expected in report.criteria[1].reason
@@ -411,15 +411,15 @@ def test_facts_and_no_server_run_commands(db: Path, contract: Path) -> None:
 
 def test_a_should_criterion_does_not_decide(db: Path, contract: Path) -> None:
     start(db, contract, criteria(changed("report.md"), should(command("true"))))
-    write(contract.parent, {"report.md": REPORT})
+    write_files(contract.parent, {"report.md": REPORT})
     report = check(db, contract)
     assert (report.verdict, report.criteria[1].result) == ("success", "unknown")
 
 
 def test_facts_are_short_and_to_the_point(db: Path, contract: Path) -> None:
-    write(contract.parent, {"report.md": ""})
+    write_files(contract.parent, {"report.md": ""})
     start(db, contract, criteria(changed("report.md"), exists("b.md"), should(exists("c.md"))))
-    write(contract.parent, {"b.md": REPORT})
+    write_files(contract.parent, {"b.md": REPORT})
     assert invoke("gate", "facts", contract, "--db", db).out == (
         "work.gate.toml: failed; 1 of 2 must criteria are met\n"
         "c1: not met: report.md: not changed since the start\n"
@@ -456,7 +456,7 @@ def policed(tmp_path: Path) -> Path:
 
 def test_the_corpus_is_asked_in_the_name_of_the_agent(policed: Path, contract: Path) -> None:
     start(policed, contract, criteria(changed("report.md"), POSTURE.format("strong")))
-    write(contract.parent, {"report.md": REPORT})
+    write_files(contract.parent, {"report.md": REPORT})
     assert check(policed, contract, "ada").verdict == "success"
     assert check(policed, contract, "bob").verdict == "failed"
     with pytest.raises(AccessDenied):
@@ -471,7 +471,7 @@ def test_a_draft_must_pass_verify(policed: Path, contract: Path) -> None:
     start(policed, contract, criteria(changed("report.md"), verify))
 
     def verdict_of(text: str, agent: str) -> str:
-        write(contract.parent, {"report.md": text})
+        write_files(contract.parent, {"report.md": text})
         return check(policed, contract, agent).verdict
 
     quote = 'The owner says: "the token plan of the note" (note.md:1-1).\n'
@@ -483,10 +483,10 @@ def test_a_draft_must_pass_verify(policed: Path, contract: Path) -> None:
 
 
 def test_a_schema_that_a_glob_names_is_still_no_work(db: Path, contract: Path) -> None:
-    write(contract.parent, {"s.json": SCHEMA})
+    write_files(contract.parent, {"s.json": SCHEMA})
     schema = 'check = "schema"\nfile = "f.json"\nschema_file = "s.json"'
     start(db, contract, criteria(changed("*.json"), schema))
-    write(contract.parent, {"s.json": "{}", "f.json": '{"x": 1}'})
+    write_files(contract.parent, {"s.json": "{}", "f.json": '{"x": 1}'})
     assert "edited_input" in codes(check(db, contract))
 
 
@@ -525,7 +525,7 @@ def test_a_stop_is_blocked_with_the_reason_on_standard_error(db: Path, begun: Pa
     outcome = hook("claude-code", begun, "--db", db, stdin=stop())
     assert (outcome.code, outcome.out) == (2, "")
     assert "report.md: does not exist" in outcome.err
-    write(begun.parent, {"report.md": REPORT})
+    write_files(begun.parent, {"report.md": REPORT})
     stopped = hook("claude-code", begun, "--db", db, stdin=stop())
     assert (stopped.code, stopped.out, stopped.err) == (0, "", "")
 
@@ -762,7 +762,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 def attempt(workspace: Workspace, folder: Path, scenario: Scenario) -> GateReport:
     contract = folder / CONTRACT
     contract.write_text(scenario.contract, encoding="utf-8")
-    write(folder, scenario.before)
+    write_files(folder, scenario.before)
     if scenario.started:
         start_gate(workspace, contract)
     scenario.perform(folder)
