@@ -22,8 +22,8 @@ from rolebundle.storage.file import PUBLISHED_MANIFEST
 from rolebundle.storage.opening import open_writer
 from support.commands import Outcome, invoke
 from support.corpora import document, fill
+from support.local_server import static_host
 from support.replication_site import OPTIONS, Site, editions_in, names_in, published_file
-from support.static_host import static_host
 from support.transports import PLACES, Place
 
 # -- What holds for every transport. To add one, add its place to ``support.transports`` -----------
@@ -128,8 +128,8 @@ def test_no_more_is_unpacked_than_the_manifest_says(site: Site, surplus: int) ->
 
 def test_a_host_that_fails(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.publish()
-    with static_host(site.share) as host:
-        transport = open_transport(host.url)
+    with static_host(site.share) as address:
+        transport = open_transport(address)
         assert site.pull(transport).state == "updated"
         (site.share / PUBLISHED_MANIFEST).write_bytes(b"x" * (2 << 20))
         for seconds in (60.0, -1.0):
