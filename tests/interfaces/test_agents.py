@@ -81,16 +81,11 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def governed(folder: Path, *, policy: Any = POLICY) -> Path:
-    db = build(folder, DOCUMENTS, name="team.db")
-    if policy is not None:
-        set_policy(db, policy)
-    return db
-
-
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return governed(tmp_path_factory.mktemp("agents"))
+    db = build(tmp_path_factory.mktemp("agents"), DOCUMENTS, name="team.db")
+    set_policy(db, POLICY)
+    return db
 
 
 @pytest.fixture(scope="module")

@@ -262,8 +262,8 @@ CORPUS = {
 }
 
 
-def read_json(text, path="a.json"):
-    return read_all(text, path)
+def read_json(text):
+    return read_all(text, "a.json")
 
 
 @pytest.mark.parametrize("indent", [None, 1, 4])
