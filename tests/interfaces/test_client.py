@@ -103,9 +103,8 @@ def test_one_that_dies_before_it_answers(db: Path) -> None:
 
 
 def test_a_command_that_is_not_there(db: Path) -> None:
-    with pytest.raises(SidecarError) as caught:
+    with pytest.raises(SidecarError, match=r"\[sidecar_not_started\]"):
         Sidecar(db, command=["/no/such/program"]).start()
-    assert caught.value.code == "sidecar_not_started"
 
 
 def test_importing_it_takes_nothing_else_of_the_project() -> None:
