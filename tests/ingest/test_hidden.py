@@ -427,7 +427,7 @@ HIDDEN: dict[str, tuple[str, bytes]] = {
 
 
 def scanned(data: bytes, path: str) -> tuple[str, str, ParsedDocument]:
-    """The text that is indexed, the strictest verdict, and the last document as it was read."""
+    """The text that is indexed, the strictest verdict, and the last document after the scan."""
     documents = [one for one in read_all(data, path) if isinstance(one, ParsedDocument)]
     metadata = DocumentMetadata("d", "s", "Title", "u")
     results = scan_documents([(document, metadata) for document in documents], ScanSettings())
@@ -435,7 +435,7 @@ def scanned(data: bytes, path: str) -> tuple[str, str, ParsedDocument]:
     verdicts = [record.verdict if record else "clean" for _, _, record in results]
     verdict = max(verdicts, key=("clean", "label", "quarantine").index)
     text = "\n".join(f"{block.heading} {block.text}" for block in blocks)
-    return text, verdict, documents[-1]
+    return text, verdict, results[-1][0]
 
 
 @pytest.mark.parametrize("name", HIDDEN)
@@ -490,10 +490,10 @@ LABELLED_ROWS = {("docx", "hidden-row"), ("docx", "flat-row")}
 @pytest.mark.parametrize("suffix", HIDDEN_OFFICE)
 def test_hidden_facts_are_removed(suffix: str) -> None:
     for name, data in HIDDEN_OFFICE[suffix].items():
-        text, verdict, document = scanned(data, f"a.{suffix}")
+        text, verdict, _ = scanned(data, f"a.{suffix}")
         assert "zebra47" not in text, name
         assert "opens at dawn" in text, name
-        assert "zebra47" not in str(dict(document.inferred)), name
+        assert "zebra47" not in str(dict(read_document(data, f"a.{suffix}").inferred)), name
         is_usual = name in NOT_LABELLED_OFFICE and (suffix, name) not in LABELLED_ROWS
         assert verdict == ("clean" if is_usual else "label"), name
 
