@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.commands import invoke
+from support.source_tree import write_files
 
 FILES = {
     "README.md": "# Notes of the boat club\n\nWhat the club has written down: boats, races, money.\n",
@@ -32,23 +33,15 @@ FILES = {
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Path:
-    folder = tmp_path / "notes"
-    for name, text in FILES.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return folder
+    return write_files(tmp_path / "notes", FILES)
 
 
 @pytest.fixture(scope="session")
 def _ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("authoring")
-    for name, text in FILES.items():
-        path = place / "notes" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    notes = write_files(place / "notes", FILES)
     db = place / "c.db"
-    assert invoke("ingest", place / "notes", "--workers", "1", "--db", db).code == 0
+    assert invoke("ingest", notes, "--workers", "1", "--db", db).code == 0
     return db
 
 

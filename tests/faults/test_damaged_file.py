@@ -144,6 +144,5 @@ def test_a_log_without_the_last_commit_is_not_enough(tmp_path: Path) -> None:
     short, log, complete = before_and_after_a_checkpoint(db)
     db.write_bytes(complete[:PAGE] + short[PAGE:])
     Path(f"{db}-wal").write_bytes(log[: -PAGE // 2])
-    with pytest.raises(CorpusCorrupt) as caught:
+    with pytest.raises(CorpusCorrupt, match=r"\[corpus_cut_off\]"):
         open_reader(db)
-    assert caught.value.code == "corpus_cut_off"

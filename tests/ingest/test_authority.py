@@ -36,7 +36,7 @@ from support.amounts import rounds
 from support.commands import invoke
 from support.corpora import all_documents
 from support.sound import assert_sound
-from support.source_tree import BODY, OWNER, Tree, codes, front
+from support.source_tree import BODY, OWNER, Tree, codes, front, write_files
 
 # -- The order of authority: flags > the owner's manifest > the document ---------------------------
 
@@ -391,11 +391,11 @@ class World:
         self.root, self.db = folder / "all", folder / "c.db"
         self.downloads = self.root / "dl"
         front = "".join(f"{key}: {json.dumps(value)}\n" for key, value in CLAIMS.items())
-        for name in ("dl/a.md", "dl/deep/b.md"):
-            path = self.root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"---\n{front}---\nThe text of {name}.\n")
-        (self.root / "ours.md").write_text("---\ntrust_tier: preferred\n---\nOur text.\n")
+        texts = {
+            name: f"---\n{front}---\nThe text of {name}.\n" for name in ("dl/a.md", "dl/deep/b.md")
+        }
+        texts["ours.md"] = "---\ntrust_tier: preferred\n---\nOur text.\n"
+        write_files(self.root, texts)
 
     def ingest(self, *paths: Path, **options: Any) -> list[str]:
         """Ingest paths, and return the codes of the notes."""

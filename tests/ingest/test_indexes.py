@@ -148,9 +148,8 @@ def test_a_failing_text_is_reported_and_the_others_are_embedded(db: Path) -> Non
 def test_use_and_drop(db: Path) -> None:
     build(db, Watched(NEW))
     admin = Admin(db)
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError, match=r"\[index_in_use\]"):
         drop_index(admin.workspace, "fake:newer")
-    assert refused.value.code == "index_in_use"
     use_index(admin.workspace, "fake:hashed-words")
     assert active(db).identity.model == IDENTITY
     drop_index(admin.workspace, "2")
@@ -166,9 +165,8 @@ def test_use_and_drop(db: Path) -> None:
 def test_an_ambiguous_name(db: Path) -> None:
     build(db, Watched(NEW._replace(digest="3333")))
     build(db, Watched(NEW))
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError, match=r"\[ambiguous_index\]"):
         use_index(Workspace(db), "newer")
-    assert refused.value.code == "ambiguous_index"
     use_index(Workspace(db), "2")
     assert active(db).identity.model.digest == "3333"
 
@@ -413,9 +411,8 @@ class TestReach:
         spec = spec_from_json(connection, IDENTITY)
         assert spec.allow_host == ""
         assert spec.key_variable == ProviderSpec("openai").key_variable
-        with pytest.raises(EmbedderError) as refused:
+        with pytest.raises(EmbedderError, match=r"\[host_not_local\]"):
             provider_for(spec)
-        assert refused.value.code == "host_not_local"
 
     def test_the_users_server_takes_precedence(self) -> None:
         spec = spec_from_json(spec_to_json(self.SPEC), IDENTITY, url="http://127.0.0.1:9")

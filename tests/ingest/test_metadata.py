@@ -18,6 +18,7 @@ from rolebundle.storage.opening import open_reader
 from support.amounts import linear_time
 from support.commands import invoke
 from support.corpora import all_documents
+from support.source_tree import write_files
 
 # -- Precedence of metadata: front matter, manifest, flags, inferred values ------------------------
 
@@ -36,11 +37,7 @@ OTHER_KEYS = {"keywords": "tags", "authors": "retrieval_hints", "author": "retri
 
 
 def ingested(folder: Path, files: dict[str, str], *flags: str) -> dict[str, DocumentMetadata]:
-    tree = folder / "notes"
-    for name, text in files.items():
-        path = tree / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    tree = write_files(folder / "notes", files)
     meta = [part for flag in flags for part in ("--meta", flag)]
     outcome = invoke("ingest", tree, "--lexical-only", *meta, "--db", folder / "c.db")
     assert outcome.code == 0, outcome.err

@@ -31,6 +31,7 @@ from support.commands import invoke
 from support.corpora import scratch_folder
 from support.fake_embedder import CountingProvider
 from support.sound import assert_sound, contents
+from support.source_tree import write_files
 
 # -- Roots: what was ingested and how is remembered, and no name, move or order changes an id ------
 
@@ -43,10 +44,8 @@ class World:
         self.folder.mkdir()
 
     def write(self, name: str, text: str = "") -> Path:
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text or f"# {name}\n\nA note on {name}.\n", encoding="utf-8")
-        return path
+        text = text or f"# {name}\n\nA note on {name}.\n"
+        return write_files(self.folder, {name: text}) / name
 
     def ingest(self, *names: str, **options: Any) -> IngestReport:
         paths = [self.folder / name for name in names]

@@ -24,6 +24,7 @@ from support.compartments import search_everywhere
 from support.corpora import NOW, ask
 from support.fake_embedder import CountingProvider, HashingProvider
 from support.sound import assert_sound, contents, paths_in
+from support.source_tree import write_files
 
 
 class World:
@@ -35,10 +36,7 @@ class World:
         self.provider = CountingProvider()
 
     def write(self, name: str, text: str) -> Path:
-        path = self.tree / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        return path
+        return write_files(self.tree, {name: text}) / name
 
     def ingest(
         self, *paths: Path, on_reading: OnReading = no_reading, **options: Any

@@ -22,18 +22,16 @@ from rolebundle.storage.opening import open_reader
 from support.commands import invoke
 from support.corpora import all_documents
 from support.sound import paths_in
-from support.source_tree import Tree
+from support.source_tree import Tree, write_files
 
 # -- Listing files: order, hidden and generated folders, manifests; reading a file safely ----------
 
 NO_DEFAULTS = FileDefaults()
 
 
-def write(folder: Path, *names: str) -> None:
-    for name in names:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(name, encoding="utf-8")
+def write(folder: Path, *names: str, **contents: str) -> None:
+    """Files whose text is their name, and files with these contents."""
+    write_files(folder, {name: name for name in names} | contents)
 
 
 def walked(root: Path, start: Path | None = None) -> tuple[list[str], dict[str, str]]:
@@ -174,13 +172,6 @@ def test_a_glob_with_a_file_is_not_named(tmp_path: Path) -> None:
 # -- What a walk leaves out: ignore files as git reads them, and what tools have generated ---------
 
 
-def write_ignored(root: Path, *names: str, **contents: str) -> None:
-    for name in (*names, *contents):
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(contents.get(name, "Text.\n"), encoding="utf-8")
-
-
 def walked_ignored(
     root: Path, start: Path | None = None, *, ignore: bool = True
 ) -> tuple[list[str], dict[str, str]]:
@@ -196,7 +187,7 @@ def walked_ignored(
 
 def test_what_a_checkout_takes_over(tmp_path: Path) -> None:
     """Not the `.gitignore` of the checkout around it; but its own exclude file."""
-    write_ignored(
+    write(
         tmp_path, "a.log", "lib/a.log", "lib/b.tmp", "lib/c.bak", "lib/d.md",
         **{
             ".gitignore": "*.log\n", ".ignore": "*.bak\n",
@@ -207,7 +198,7 @@ def test_what_a_checkout_takes_over(tmp_path: Path) -> None:
 
 
 def test_the_exclude_file_of_a_linked_work_tree(tmp_path: Path) -> None:
-    write_ignored(
+    write(
         tmp_path, "work/a.tmp", "work/b.md",
         **{
             "main/.git/info/exclude": "*.tmp\n", "main/.git/worktrees/w/commondir": "../..\n",
@@ -219,7 +210,7 @@ def test_the_exclude_file_of_a_linked_work_tree(tmp_path: Path) -> None:
 
 def test_a_part_of_a_checkout(tmp_path: Path) -> None:
     """The files above it count, unless they leave out what was named."""
-    write_ignored(
+    write(
         tmp_path, "docs/a.md", "docs/a.log", "made/a.md", "made/a.log",
         **{".gitignore": "*.log\nmade/\n", ".git/HEAD": ""},
     )  # fmt: skip
@@ -234,7 +225,7 @@ def test_a_part_of_a_checkout(tmp_path: Path) -> None:
     ["\x00\x01", "[", "!", "/", "*a" * 9000, "a\\", "(" * 2000, "{a,b}*\n" * 2_000, "\ufeff*.log"],
 )
 def test_malformed_ignore_files(tmp_path: Path, content: str) -> None:
-    write_ignored(tmp_path, "a.md", "b.log", **{".gitignore": content})
+    write(tmp_path, "a.md", "b.log", **{".gitignore": content})
     assert "a.md" in walked_ignored(tmp_path)[0]
 
 
@@ -261,7 +252,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("git") is None:
         pytest.skip("needs git")
     root = tmp_path_factory.mktemp("checkout")
-    write_ignored(root, *TREE)
+    write(root, *TREE)
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     return root
 
@@ -285,7 +276,7 @@ def test_the_same_files_as_git(checkout: Path, outer: Sequence[str], inner: Sequ
 
 
 def test_generated_folders_and_lock_files(tmp_path: Path) -> None:
-    write_ignored(
+    write(
         tmp_path, "app/package.json", "app/node_modules/x/README.md", "app/dist/a.js",
         "app/build/a.js", "app/package-lock.json", "app/README.md", "rs/Cargo.toml",
         "rs/target/doc/a.html", "rs/Cargo.lock", "py/env/pyvenv.cfg", "py/env/lib/a.py",
@@ -311,8 +302,8 @@ def test_generated_folders_and_lock_files(tmp_path: Path) -> None:
 
 def test_folders_that_belong_to_a_corpus(tmp_path: Path) -> None:
     for name in ("overlays", "published"):
-        write_ignored(tmp_path, f"team.db.{name}/ab/manifest.json", f"other.{name}/a.md")
-    write_ignored(tmp_path, "team.db")
+        write(tmp_path, f"team.db.{name}/ab/manifest.json", f"other.{name}/a.md")
+    write(tmp_path, "team.db")
     paths, reasons = walked_ignored(tmp_path)
     assert paths == ["other.overlays/a.md", "other.published/a.md", "team.db"]
     assert reasons == {
@@ -322,7 +313,7 @@ def test_folders_that_belong_to_a_corpus(tmp_path: Path) -> None:
 
 
 def test_documents_in_a_folder_called_build(tmp_path: Path) -> None:
-    write_ignored(
+    write(
         tmp_path, "docs/build/install.md", "docs/target/audience.md", "docs/dist/notes.md",
         "docs/index.md", "cache/CACHEDIR.TAG", "cache/a.md",
     )  # fmt: skip
@@ -341,13 +332,13 @@ def paths_of(tree: Tree) -> set[str]:
 
 @pytest.fixture
 def world(tree: Tree) -> Tree:
-    write_ignored(tree.root, "a.md", "notes/b.md", "notes/c.md", "dist/d.md")
+    write(tree.root, "a.md", "notes/b.md", "notes/c.md", "dist/d.md")
     return tree
 
 
 def test_new_rules_take_documents_out_and_say_so(world: Tree) -> None:
     world.ingest()
-    write_ignored(world.root, **{".gitignore": "notes/\n", "package.json": "{}"})
+    write(world.root, **{".gitignore": "notes/\n", "package.json": "{}"})
     report = world.ingest()
     assert report.removed == 3
     assert sorted(note.message for note in report.notes) == [
@@ -377,7 +368,7 @@ def test_a_folder_that_became_a_link_out_of_the_root_says_what_left_and_the_next
 
 
 def test_no_ignore_is_remembered(world: Tree) -> None:
-    write_ignored(world.root, **{".gitignore": "*\n"})
+    write(world.root, **{".gitignore": "*\n"})
     world.ingest(ignore=False)
     assert world.ingest().unchanged == 4
     assert world.ingest(ignore=True).removed == 4
@@ -385,7 +376,7 @@ def test_no_ignore_is_remembered(world: Tree) -> None:
 
 def test_what_was_named_stays(world: Tree) -> None:
     """A later ingest of the folder above must not take it out again."""
-    write_ignored(world.root, **{".gitignore": "notes/\n", "package.json": "{}"})
+    write(world.root, **{".gitignore": "notes/\n", "package.json": "{}"})
     world.ingest()
     world.ingest(world.root / "notes", world.root / "dist")
     named = {"a.md", "dist/d.md", "notes/b.md", "package.json"}
@@ -425,8 +416,7 @@ def sign_last_commit(folder: Path) -> None:
 
 
 def write_dates(path: Path, text: str = "# A\n\nText.\n", at: int = 0) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    write_files(path.parent, {path.name: text})
     if at:
         os.utime(path, (at, at))
     return str(path)

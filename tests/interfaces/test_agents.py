@@ -14,6 +14,7 @@ from rolebundle.interfaces.servers import operations as tools
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import demo_overlays
+from support.bundles import without_timings
 from support.commands import CHECKOUT, invoke
 from support.corpora import build, document, set_policy
 from support.mcp import error_of, needs_mcp, run_session, server_of, stdio_session, text_of
@@ -80,16 +81,11 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def governed(folder: Path, *, policy: Any = POLICY) -> Path:
-    db = build(folder, DOCUMENTS, name="team.db")
-    if policy is not None:
-        set_policy(db, policy)
-    return db
-
-
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return governed(tmp_path_factory.mktemp("agents"))
+    db = build(tmp_path_factory.mktemp("agents"), DOCUMENTS, name="team.db")
+    set_policy(db, POLICY)
+    return db
 
 
 @pytest.fixture(scope="module")
@@ -107,18 +103,10 @@ def fields_of(error: RolebundleError) -> dict[str, Any]:
     }
 
 
-def untimed(answer: Any) -> Any:
-    plain = json.loads(json.dumps(answer))
-    for name in ("latency_ms", "lexical_ms", "semantic_ms"):
-        if isinstance(plain, dict):
-            plain.get("diagnostics", {}).pop(name, None)
-    return plain
-
-
 def by_python(db: Path, method: str, fields: dict[str, Any], **pinned: str) -> Any:
     with Engine(db, FOLDERS, **pinned) as engine:
         try:
-            return untimed(Operations(engine).call(method, fields))
+            return without_timings(Operations(engine).call(method, fields))
         except RolebundleError as error:
             return fields_of(error)
 
@@ -133,7 +121,7 @@ def text_by_python(db: Path, method: str, fields: dict[str, Any]) -> Any:
 
 def by_serve(server: Served, method: str, fields: dict[str, Any]) -> Any:
     answer = server.ask(method, **fields)
-    return untimed(answer["result"]) if "result" in answer else answer["error"]["data"]
+    return without_timings(answer["result"]) if "result" in answer else answer["error"]["data"]
 
 
 TOOLS = {tool.method: tool.name for tool in tools.TOOLS}

@@ -13,10 +13,8 @@ import pytest
 from rolebundle.interfaces.client import Sidecar, SidecarError
 from support.commands import forked_program
 from support.corpora import build, document
-from support.program_server import forked_python
+from support.program_server import MAIN, forked_python
 from support.served import SLOW
-
-_START = "from rolebundle.interfaces.cli.main import main; main()"
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +65,7 @@ def test_calls_from_many_threads(sidecar: Sidecar) -> None:
 
 
 def test_a_call_that_takes_too_long(db: Path) -> None:
-    command = (*forked_python(), SLOW.format(seconds=0.3) + _START)
+    command = (*forked_python(), SLOW.format(seconds=0.3) + MAIN)
     with Sidecar(db, timeout=0.1, command=command) as slow:
         slow._timeout = 30
         assert slow.retrieve("token", lexical_only=True)
@@ -103,9 +101,8 @@ def test_one_that_dies_before_it_answers(db: Path) -> None:
 
 
 def test_a_command_that_is_not_there(db: Path) -> None:
-    with pytest.raises(SidecarError) as caught:
+    with pytest.raises(SidecarError, match=r"\[sidecar_not_started\]"):
         Sidecar(db, command=["/no/such/program"]).start()
-    assert caught.value.code == "sidecar_not_started"
 
 
 def test_importing_it_takes_nothing_else_of_the_project() -> None:

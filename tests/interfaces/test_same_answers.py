@@ -14,6 +14,7 @@ from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.overlays import overlay_folders
+from support.bundles import without_timings
 from support.commands import forked_program, run
 from support.mcp import needs_mcp, run_session, server_of, stdio_session, text_of
 
@@ -74,7 +75,7 @@ def answers_of_python(db: Path, step: int) -> list[dict[str, Any]]:
     with Engine(db, overlay_folders()) as engine:
         requests = [request_from(fields) for fields in REQUESTS[::step]]
         return [
-            untimed(
+            without_timings(
                 shaped_bundle(engine.retrieve(asked), asked.detail or "compact", asked.max_chars)
             )
             for asked in requests
@@ -85,17 +86,12 @@ steps = pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.s
 """Every thirteenth request; all of them if slow tests run."""
 
 
-def untimed(answer: dict[str, Any]) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(json.dumps(answer))
-    for name in ("latency_ms", "lexical_ms", "semantic_ms"):
-        plain.get("diagnostics", {}).pop(name, None)
-    return plain
-
-
 @steps
 def test_serve_answers_as_python_does(db: Path, step: int) -> None:
     with Sidecar(db=db, command=forked_program()) as sidecar:
-        served = [untimed(sidecar.call("retrieve", **fields)) for fields in REQUESTS[::step]]
+        served = [
+            without_timings(sidecar.call("retrieve", **fields)) for fields in REQUESTS[::step]
+        ]
     assert served == answers_of_python(db, step)
 
 
@@ -106,7 +102,7 @@ def test_one_shot_answers_as_python_does(db: Path, step: int) -> None:
         request = json.dumps(fields).encode()
         outcome = run("retrieve", "--request", "-", "--db", db, stdin=request)
         assert outcome.code == 0, outcome.err
-        answers.append(untimed(json.loads(outcome.out)))
+        answers.append(without_timings(json.loads(outcome.out)))
     assert answers == answers_of_python(db, step)
 
 

@@ -89,6 +89,22 @@ def governed(draw: st.DrawFn) -> Overlay:
     return overlay(**drawn, source_policy=policy)
 
 
+DISTANT = [document("d0", ["one sentence on the rotation of keys, quite far down"])]
+NO_FLOOR = overlay(retrieval_policy={"min_score": 0.0})
+
+
+def behind(kind: str, limit: int, role: Overlay = NO_FLOOR, **fields: Any) -> Any:
+    """An example of one short passage that ranks below a crowd."""
+    return example(
+        kind=kind,
+        documents=DISTANT,
+        role=role,
+        limit=limit,
+        fields={"task": "token rotation", "lexical_only": True} | fields,
+        task_matches_crowd=True,
+    )
+
+
 @few_examples
 @given(
     kind=st.sampled_from([*CROWDS]),
@@ -98,83 +114,36 @@ def governed(draw: st.DrawFn) -> Overlay:
     fields=requests(token_budget=None, limit=None, evidence=None),
     task_matches_crowd=st.booleans(),
 )
-@example(
-    kind="alike",
-    documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
-    role=overlay(retrieval_policy={"min_score": 0.0}),
-    limit=2,
-    fields={"task": "token rotation", "lexical_only": True},
-    task_matches_crowd=True,
-)
+@behind("alike", 2)
 @example(
     kind="alike",
     documents=[document("d0", [f"{LONG} token still"], title="token " * 5)],
-    role=overlay(retrieval_policy={"min_score": 0.0}),
+    role=NO_FLOOR,
     limit=2,
     fields={"task": "token " * 5, "lexical_only": False},
     task_matches_crowd=False,
 )
-@example(
-    kind="copies",
-    documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
-    role=overlay(retrieval_policy={"min_score": 0.0}),
-    limit=2,
-    fields={"task": "token rotation", "lexical_only": True},
-    task_matches_crowd=True,
+@behind("copies", 2)
+@behind("external", 3, lexical_only=False, action="execute")
+@behind("flagged", 3, action="execute")
+@behind(
+    "of others",
+    3,
+    overlay(retrieval_policy={"min_score": 0.0, "role_mismatch_penalty": 1.0}),
 )
-@example(
-    kind="external",
-    documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
-    role=overlay(retrieval_policy={"min_score": 0.0}),
-    limit=3,
-    fields={"task": "token rotation", "lexical_only": False, "action": "execute"},
-    task_matches_crowd=True,
+@behind("allowed", 5, seen=[f"crowd#{n}" for n in range(CROWD)])
+@behind(
+    "forbidden",
+    5,
+    overlay(source_policy={"forbidden_sources": [FORBIDS_THE_CROWD]}),
+    lexical_only=False,
 )
-@example(
-    kind="flagged",
-    documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
-    role=overlay(retrieval_policy={"min_score": 0.0}),
-    limit=3,
-    fields={"task": "token rotation", "lexical_only": True, "action": "execute"},
-    task_matches_crowd=True,
-)
-@example(
-    kind="of others",
-    documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
-    role=overlay(retrieval_policy={"min_score": 0.0, "role_mismatch_penalty": 1.0}),
-    limit=3,
-    fields={"task": "token rotation", "lexical_only": True},
-    task_matches_crowd=True,
-)
-@example(
-    kind="allowed",
-    documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
-    role=overlay(retrieval_policy={"min_score": 0.0}),
-    limit=5,
-    fields={
-        "task": "token rotation",
-        "lexical_only": True,
-        "seen": [f"crowd#{n}" for n in range(CROWD)],
-    },
-    task_matches_crowd=True,
-)
-@example(
-    kind="forbidden",
-    documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
-    role=overlay(source_policy={"forbidden_sources": [FORBIDS_THE_CROWD]}),
-    limit=5,
-    fields={"task": "token rotation", "lexical_only": False},
-    task_matches_crowd=True,
-)
-@example(
-    kind="allowed",
-    documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
-    role=overlay(
+@behind(
+    "allowed",
+    5,
+    overlay(
         source_policy={"allowed_sources": [{"path": "d0.*"}]}, retrieval_policy={"min_score": 0.0}
     ),
-    limit=5,
-    fields={"task": "token rotation", "lexical_only": True},
-    task_matches_crowd=True,
 )
 def test_what_policy_rejects_takes_no_place(
     folder: Path,

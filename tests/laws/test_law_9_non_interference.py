@@ -54,6 +54,7 @@ from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.verification.decisions import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import FEW_EXAMPLES
+from support.bundles import without_timings
 from support.corpora import NOW, build, chunk, embed, scratch_folder
 from support.corpora import document as plain_document
 from support.corpora import remove as remove_corpus
@@ -155,17 +156,6 @@ def may_see_decisions(rule: dict[str, Any] | None, scope: str) -> bool:
         and LEVELS.index(rule["access_level"]) >= LEVELS.index("internal")
         and (not rule["scopes"] or scope in rule["scopes"])
     )
-
-
-def without_timings(value: Any) -> Any:
-    """The same values without the timings."""
-    if isinstance(value, dict):
-        return {
-            key: without_timings(item)
-            for key, item in value.items()
-            if key not in {"latency_ms", "lexical_ms", "semantic_ms", "rerank_ms"}
-        }
-    return [without_timings(item) for item in value] if isinstance(value, list) else value
 
 
 def outcome(ask: Callable[[], Any]) -> Any:

@@ -23,6 +23,7 @@ from rolebundle.policy.policy_file import parse_policy, read_policy_file
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.opening import open_reader, open_writer
 from support.corpora import build, document
+from support.source_tree import write_files
 
 ADA = {"scopes": ["engineering"], "access_level": "internal"}
 ALL = {"scopes": [], "access_level": "confidential"}
@@ -265,10 +266,8 @@ def test_a_policy_changed_in_the_corpus_denies_everyone(db: Path, change: str) -
 
 def test_the_policy_applies_to_documents_ingested_later(db: Path, tmp_path: Path) -> None:
     put(db, {"ada": {"scopes": [], "access_level": "internal", "deny_patterns": ["hr/**"]}})
-    tree = tmp_path / "tree"
-    for name in ("hr/pay.md", "ops/run.md"):
-        (tree / name).parent.mkdir(parents=True)
-        (tree / name).write_text("# A token\n\nthe token\n", encoding="utf-8")
+    text = "# A token\n\nthe token\n"
+    tree = write_files(tmp_path / "tree", {"hr/pay.md": text, "ops/run.md": text})
     with Admin(db) as admin:
         admin.ingest([tree], IngestOptions(lexical_only=True))
     assert visible_documents(db, "ada") == ["plan", "tree/ops/run.md"]

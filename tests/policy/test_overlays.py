@@ -93,16 +93,14 @@ def test_a_role_id_never_leaves_the_folder(tmp_path: Path, role_id: str) -> None
     folder.mkdir()
     write(tmp_path, "secret")
     for find in (load_role, locate):
-        with pytest.raises(OverlayError) as caught:
+        with pytest.raises(OverlayError, match=r"\[bad_role_id\]"):
             find(role_id, [folder])
-        assert caught.value.code == "bad_role_id"
 
 
 def test_a_role_has_to_be_called_like_its_file(tmp_path: Path) -> None:
     write(tmp_path, "b", name="a")
-    with pytest.raises(OverlayError) as caught:
+    with pytest.raises(OverlayError, match=r"\[overlay_name_mismatch\]"):
         load_role("a", [tmp_path])
-    assert caught.value.code == "overlay_name_mismatch"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
@@ -207,9 +205,8 @@ def test_a_chain_has_a_limit(tmp_path: Path) -> None:
     longest = load_role(f"r{MAX_PARENTS}", [tmp_path])
     assert longest.overlay.label == "root"
     assert [path.stem for path in longest.ancestors] == [f"r{n}" for n in range(7, -1, -1)]
-    with pytest.raises(OverlayError) as caught:
+    with pytest.raises(OverlayError, match=r"\[overlay_chain_too_long\]"):
         load_role(f"r{MAX_PARENTS + 1}", [tmp_path])
-    assert caught.value.code == "overlay_chain_too_long"
 
 
 # Folders and the list
@@ -274,9 +271,8 @@ def test_a_folder_that_is_named_has_to_be_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for missing in (tmp_path / "none", write(tmp_path, "a"), Path("~nobody-of-this-name/x")):
-        with pytest.raises(OverlayError) as caught:
+        with pytest.raises(OverlayError, match=r"\[overlay_folder_missing\]"):
             overlay_folders([missing])
-        assert caught.value.code == "overlay_folder_missing"
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "none"))
     with pytest.raises(OverlayError, match=ENVIRONMENT):
         overlay_folders()

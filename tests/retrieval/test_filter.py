@@ -49,8 +49,8 @@ def rejection(
     return row.code or "", row.note
 
 
-def forbids(pattern: str, reason: str = "") -> Overlay:
-    return overlay(source_policy={"forbidden_sources": [{"pattern": pattern, "reason": reason}]})
+def forbids(pattern: str) -> Overlay:
+    return overlay(source_policy={"forbidden_sources": [{"pattern": pattern}]})
 
 
 OTHERS, OURS = ("writer",), ("writer", "reviewer")

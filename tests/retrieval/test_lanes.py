@@ -296,11 +296,9 @@ def by_id(corpus: Corpus, hits: dict[int, tuple[float, float]]) -> dict[str, tup
     return {names[rowid].chunk_id: (task > 0, role > 0) for rowid, (task, role) in hits.items()}
 
 
-def searched(
-    corpus: Corpus, searched_query: Query, depth: int, within: list[int] | None = None
-) -> dict[int, tuple[float, float]]:
+def searched(corpus: Corpus, searched_query: Query, depth: int) -> dict[int, tuple[float, float]]:
     """The hits of the lane, with their true scores."""
-    found = lexical.propose(corpus, searched_query, depth, within)
+    found = lexical.propose(corpus, searched_query, depth)
     return lexical.score(
         corpus, searched_query, found, sorted(found.task.keys() | found.role.keys())
     )

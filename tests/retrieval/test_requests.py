@@ -596,10 +596,6 @@ FORBIDS = overlay(
 )
 
 
-def ids_pipeline(bundle: object) -> list[str]:
-    return [passage.chunk_id for passage in bundle.selected]  # type: ignore[attr-defined]
-
-
 class TestLanes:
     DOCUMENTS = (
         document("both", ["token rotation plan"]),
@@ -611,7 +607,7 @@ class TestLanes:
         role = overlay(retrieval_policy={"min_score": 0.0})
         with built(tmp_path, self.DOCUMENTS, PROVIDER) as corpus:
             bundle = ask(corpus, role, PROVIDER, task="token")
-        assert {*ids_pipeline(bundle)} == {"both#0", "meaning#0", "neither#0"}
+        assert {*ids(bundle)} == {"both#0", "meaning#0", "neither#0"}
         raw = {chunk.chunk_id: chunk.raw for chunk in bundle.selected}
         assert all(
             raw_score is not None and raw_score.cosine is not None for raw_score in raw.values()
@@ -628,7 +624,7 @@ class TestRefills:
     def test_the_refill_searches_only_allowed_documents(self, tmp_path: Path) -> None:
         with built(tmp_path, self.crowd(source_id="blog")) as corpus:
             bundle = ask(corpus, FORBIDS, task="token", limit=3)
-        assert ids_pipeline(bundle) == ["wanted#0"]
+        assert ids(bundle) == ["wanted#0"]
         assert bundle.diagnostics.refills == 1
         assert bundle.diagnostics.dropped_forbidden_count == POOL_DEPTH
         assert bundle.rejected[0].notes == "blog: hearsay"
@@ -640,8 +636,8 @@ class TestRefills:
         wanted = document("wanted", [f"{'filler ' * 90} token y{n}" for n in (1, 2)])
         with built(tmp_path, [copies, wanted]) as corpus:
             bundle = ask(corpus, FORBIDS, task="token", limit=4)
-        assert ids_pipeline(bundle)[1:] == ["wanted#0", "wanted#1"]
-        assert ids_pipeline(bundle)[0].startswith("copies")
+        assert ids(bundle)[1:] == ["wanted#0", "wanted#1"]
+        assert ids(bundle)[0].startswith("copies")
 
     def test_what_a_hard_limit_leaves_out_takes_no_place(self, tmp_path: Path) -> None:
         role = overlay(retrieval_policy={"diversity": "hard", "max_chunks_per_source": 2})

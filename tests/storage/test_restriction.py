@@ -309,8 +309,7 @@ def test_a_view_that_is_not_ours_is_refused(db: Path, case: str) -> None:
 def assert_foreign(db: Path) -> None:
     before = db.read_bytes()
     for opened in (open_reader, open_writer):
-        with pytest.raises(CorpusCorrupt) as refused:
+        with pytest.raises(CorpusCorrupt, match=r"\[foreign_schema\]"):
             opened(db)
-        assert refused.value.code == "foreign_schema"
     assert invoke("retrieve", "token", "--lexical-only", "--db", db).code == 7
     assert db.read_bytes() == before

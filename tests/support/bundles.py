@@ -14,3 +14,14 @@ def without_semantic_state(bundle: RetrievalBundle) -> dict[str, Any]:
     for name in ("action", "message", "verdict"):
         plain["fallback"].pop(name, None)
     return plain
+
+
+def without_timings(value: Any) -> Any:
+    """The same values without the timings."""
+    if isinstance(value, dict):
+        return {
+            key: without_timings(item)
+            for key, item in value.items()
+            if key not in {"latency_ms", "lexical_ms", "semantic_ms", "rerank_ms"}
+        }
+    return [without_timings(item) for item in value] if isinstance(value, list) else value

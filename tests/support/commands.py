@@ -17,13 +17,13 @@ import click
 
 from rolebundle.interfaces.cli.main import main
 from support.forked_child import in_a_child
-from support.program_server import forked_python
+from support.program_server import MAIN, forked_python
 
 CHECKOUT = Path(__file__).parent.parent.parent
 SAMPLE = CHECKOUT / "sample_corpus"
 AUDIT = "security/token-lifecycle-audit.md"
 """A document of the sample corpus."""
-PROGRAM = (sys.executable, "-c", "from rolebundle.interfaces.cli.main import main; main()")
+PROGRAM = (sys.executable, "-c", MAIN)
 """A real process of the command line. Most tests use ``forked_program()``, which costs less."""
 
 
@@ -45,7 +45,7 @@ CODED = {0, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 
 def forked_program() -> tuple[str, ...]:
     """The command line in a forked process (see ``program_server``)."""
-    return (*forked_python(), PROGRAM[-1])
+    return (*forked_python(), MAIN)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from support.source_tree import write_files
+
 Files = Mapping[str, str | bytes]
 Act = Callable[[Path], object]
 
@@ -34,14 +36,7 @@ class Scenario:
         if callable(self.act):
             self.act(folder)
         else:
-            write(folder, self.act)
-
-
-def write(folder: Path, files: Files) -> None:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
+            write_files(folder, self.act)
 
 
 def criteria(*checks: str, watch: str = "") -> str:
@@ -99,7 +94,7 @@ def then(*acts: Act | Files) -> Act:
             if callable(step):
                 step(folder)
             else:
-                write(folder, step)
+                write_files(folder, step)
 
     return act
 

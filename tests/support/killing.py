@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from support.faulty_file_system import Operation, shimmed_disk
 
@@ -86,20 +85,3 @@ def killed_at_operation(folder: Path, operation: int, report: Report) -> Iterato
         yield
         disk.fail = None
     report(f"operations {operations}")
-
-
-def killing_at(moment: int) -> Callable[[Callable[..., Any]], Any]:
-    """What wraps functions so that, of all their calls, the one of this number kills the process."""
-    calls = 0
-
-    def killing(function: Callable[..., Any]) -> Any:
-        def call(*args: Any, **options: Any) -> Any:
-            nonlocal calls
-            calls += 1
-            if calls == moment:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return function(*args, **options)
-
-        return call
-
-    return killing

@@ -2,9 +2,11 @@
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 
@@ -22,7 +24,7 @@ class LocalServer(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(handler: type[BaseHTTPRequestHandler], port: int = 0) -> Iterator[LocalServer]:
+def serving(handler: Callable[..., BaseHTTPRequestHandler], port: int = 0) -> Iterator[LocalServer]:
     """Run a server on ``port``, or on a free port if it is 0."""
     with LocalServer(("127.0.0.1", port), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.002,))
@@ -32,3 +34,15 @@ def serving(handler: type[BaseHTTPRequestHandler], port: int = 0) -> Iterator[Lo
         finally:
             server.shutdown()
             thread.join()
+
+
+class _FileHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@contextmanager
+def static_host(folder: Path) -> Iterator[str]:
+    """Serve the files of a folder on a free port, and give the address."""
+    with serving(partial(_FileHandler, directory=str(folder))) as server:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"

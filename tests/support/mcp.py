@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from rolebundle.resources import demo_overlays
-from support.program_server import forked_python
+from support.program_server import MAIN, forked_python
 
 # Only tests that run import the SDK, which takes a second: every worker collects all tests.
 needs_mcp = pytest.mark.skipif(
@@ -41,7 +41,6 @@ CALL: dict[str, Any] = {
     "method": "tools/call",
     "params": {"name": "retrieve", "arguments": {"task": TASK, "lexical_only": True}},
 }
-SERVE = "from rolebundle.interfaces.cli.main import main; main()"
 SLOW = """
 import sys, time
 from rolebundle.engine import Engine
@@ -64,7 +63,7 @@ Engine.interrupt = lambda self: stopped.append(1)
 def command(db: Path, *more: str, before: str = "") -> list[str]:
     """The command of a forked server, which runs the code ``before`` first."""
     options = ["mcp", "--db", str(db), "--overlay-dir", str(OVERLAYS), *more]
-    return [*forked_python(), f"{before}\n{SERVE}", *options]
+    return [*forked_python(), f"{before}\n{MAIN}", *options]
 
 
 def server_of(db: Path, *more: str) -> Any:

@@ -24,16 +24,14 @@ def build_schema_1(
     provider: EmbeddingProvider | None = None,
     *,
     waiting: int = 0,
-    base: bytes = b"",
-    name: str = "old.db",
 ) -> tuple[Path, Path]:
     """Make a corpus of schema 1, and one of the newest schema with the same rows.
 
     Its tables are made by the first migration alone, and its indexes are filled as they were then:
     one FTS5 table, and one vec0 table an embedding index.
     """
-    new = build(folder, documents, provider, waiting=waiting, base=base, name=f"new-{name}")
-    old = folder / name
+    new = build(folder, documents, provider, waiting=waiting, name="new-old.db")
+    old = folder / "old.db"
     db = apsw.Connection(str(old))
     db.enable_load_extension(True)
     db.load_extension(sqlite_vec.loadable_path())

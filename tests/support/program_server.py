@@ -61,6 +61,8 @@ os._exit(code)
 """
 
 
+MAIN = "from rolebundle.interfaces.cli.main import main; main()"
+"""Code that runs the command line."""
 _SHARED = "ROLEBUNDLE_TEST_PROGRAM_SERVER"
 """The variable with the folder of a server that several processes of pytest use."""
 SAMPLE_WITH_VECTORS, SAMPLE_WITHOUT_VECTORS = "with-vectors.db", "without-vectors.db"

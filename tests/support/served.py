@@ -13,9 +13,7 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import Any
 
-from support.program_server import forked_python
-
-_START = "from rolebundle.interfaces.cli.main import main; main()"
+from support.program_server import MAIN, forked_python
 
 
 class Served:
@@ -34,7 +32,7 @@ class Served:
     ) -> None:
         self._encoding = "ascii" if protocol == "serve" else "utf-8"
         python = (sys.executable, "-c") if real else forked_python()
-        command = [*python, f"{before}\n{_START}", protocol, *map(str, options)]
+        command = [*python, f"{before}\n{MAIN}", protocol, *map(str, options)]
         self.start(command, env={**os.environ, **env})
 
     def start(self, command: Sequence[str], **options: Any) -> None:

@@ -1,6 +1,7 @@
 """A folder of documents and manifests beside a corpus, and front matter for documents."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,15 @@ OWNER = (
 )
 
 
+def write_files(folder: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Write files with these contents, by their paths in the folder, and return the folder."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
+
+
 class Tree:
     """A folder, and a corpus beside it."""
 
@@ -25,10 +35,7 @@ class Tree:
         self.root.mkdir(parents=True)
 
     def write(self, name: str, text: str) -> Path:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        return path
+        return write_files(self.root, {name: text}) / name
 
     def ingest(self, *paths: Path, **options: Any) -> IngestReport:
         with open_writer(self.db) as corpus:

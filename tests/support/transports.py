@@ -9,8 +9,8 @@ import pytest
 
 from rolebundle.replication.transports import RsyncTransport, Transport, litestream, open_transport
 from rolebundle.storage.sqlite import sqlite3_rsync
+from support.local_server import static_host
 from support.ssh_server import shared_ssh_server
-from support.static_host import static_host
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ def _folder(scratch: Path) -> Iterator[Place]:
 
 @contextmanager
 def _http(scratch: Path) -> Iterator[Place]:
-    with static_host(scratch / "share") as host:
-        yield Place(open_transport(str(scratch / "share")), open_transport(host.url))
+    with static_host(scratch / "share") as address:
+        yield Place(open_transport(str(scratch / "share")), open_transport(address))
 
 
 @contextmanager

@@ -156,15 +156,14 @@ def retrieval(
 def answer_passage(
     tier: Any = "authoritative",
     status: Any = "fresh",
-    source: str = "",
     hits: Sequence[str] = (),
     updated_at: str | None = None,
 ) -> SelectedChunk:
-    """A passage of an answer with this trust tier, freshness, source, overlay hits and date."""
+    """A passage of an answer with this trust tier, freshness, overlay hits and date."""
     return SelectedChunk(
         chunk_id="c",
         document_id="d",
-        source_id=source or f"{tier}-{status}",
+        source_id=f"{tier}-{status}",
         source_type="internal-document",
         content="text",
         content_type="paragraph",

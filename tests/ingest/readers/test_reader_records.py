@@ -143,9 +143,8 @@ def test_mail_is_foreign_and_declares_nothing():
 
 
 def test_an_encrypted_message_is_refused():
-    with pytest.raises(DocumentError) as caught:
+    with pytest.raises(DocumentError, match=r"\[encrypted_mail\]"):
         read(b"Content-Type: multipart/encrypted; boundary=b\n\n--b\n\nx\n--b--\n")
-    assert caught.value.code == "encrypted_mail"
 
 
 MAILBOX = (
@@ -188,9 +187,8 @@ def test_a_bad_message_does_not_affect_the_others():
 
 
 def test_a_file_without_messages_is_no_mailbox():
-    with pytest.raises(DocumentError) as caught:
+    with pytest.raises(DocumentError, match=r"\[unreadable_mailbox\]"):
         read_all(b"just text", "a.mbox")
-    assert caught.value.code == "unreadable_mailbox"
 
 
 @pytest.mark.parametrize(
@@ -222,9 +220,8 @@ def test_all_of_a_message_in_html_is_its_text():
 def test_html_that_cannot_be_read_does_not_matter_beside_plain_text():
     nested = "<div>" * 10_000
     assert texts(alternative("The gate is shut.\n", nested))[0] == "The gate is shut."
-    with pytest.raises(DocumentError) as caught:
+    with pytest.raises(DocumentError, match=r"\[unreadable_html\]"):
         alternative("", f"{nested}text")
-    assert caught.value.code == "unreadable_html"
 
 
 def test_a_message_without_text_has_its_subject():
@@ -262,8 +259,8 @@ CORPUS = {
 }
 
 
-def read_json(text, path="a.json"):
-    return read_all(text, path)
+def read_json(text):
+    return read_all(text, "a.json")
 
 
 @pytest.mark.parametrize("indent", [None, 1, 4])
@@ -556,9 +553,8 @@ def test_numbers_that_are_not_json_are_accepted_in_outputs():
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"cells": ', "[" * 100_000])
 def test_what_is_no_notebook_is_refused(text: str):
-    with pytest.raises(DocumentError) as caught:
+    with pytest.raises(DocumentError, match=r"\[unreadable_notebook\]"):
         read_ipynb(text)
-    assert caught.value.code == "unreadable_notebook"
 
 
 # -- separated -------------------------------------------------------------------------------------
@@ -633,9 +629,8 @@ def test_a_record_of_one_line_is_no_title():
 
 
 def test_no_separator_is_an_error():
-    with pytest.raises(DocumentError) as caught:
+    with pytest.raises(DocumentError, match=r"\[no_separator\]"):
         read_separated("x", "")
-    assert caught.value.code == "no_separator"
 
 
 def test_bad_front_matter_in_one_part_does_not_affect_the_others():

@@ -15,6 +15,7 @@ from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.opening import latest_version
 from rolebundle.storage.sqlite import sqlite_version
 from support.commands import invoke, run
+from support.source_tree import write_files
 
 
 def completed(*words: str) -> list[str]:
@@ -61,9 +62,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "c.md",
         "with,comma.md",
     ):
-        file = folder / "notes" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("A token.", encoding="utf-8")
+        write_files(folder / "notes", {name: "A token."})
     assert invoke("ingest", folder / "notes", "--lexical-only", "--db", folder / "c.db").code == 0
     return folder / "c.db"
 

@@ -10,6 +10,8 @@ import pytest
 
 from support.commands import PROGRAM, forked_program, invoke
 
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
+
 
 def shell(script: str, real: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
     program = shlex.join(PROGRAM if real else forked_program())
@@ -23,7 +25,6 @@ def shell(script: str, real: bool = False, **environment: str) -> subprocess.Com
     )
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
 def test_a_reader_that_leaves_early_ends_it_quietly(sample_db: Path) -> None:
     retrieve = (
         f"rolebundle retrieve token --lexical-only --format json --limit 1000 --db {sample_db}"
@@ -35,7 +36,6 @@ def test_a_reader_that_leaves_early_ends_it_quietly(sample_db: Path) -> None:
     assert shell(f"{demo} | true; echo ${{PIPESTATUS[0]}} >&2").stderr.strip() == "0"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
 def test_a_reader_that_leaves_early_changes_no_exit_code(sample_db: Path, tmp_path: Path) -> None:
     (tmp_path / "draft.md").write_text('It says: "the token lives for ninety-nine whole days".\n')
     contract = tmp_path / "work.gate.toml"
@@ -56,13 +56,11 @@ def test_a_reader_that_leaves_early_changes_no_exit_code(sample_db: Path, tmp_pa
             assert "Traceback" not in result.stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
 def test_a_closed_input_is_an_empty_one(sample_db: Path) -> None:
     result = shell(f"rolebundle retrieve --request - --db {sample_db} <&-", real=True)
     assert result.returncode == 2 and "[not_json]" in result.stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
 def test_a_terminal_that_is_no_utf8(sample_db: Path) -> None:
     plain = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     result = shell(f"rolebundle retrieve token --lexical-only --db {sample_db}", real=True, **plain)

@@ -19,11 +19,10 @@ class FakeOperations:
 
     def __init__(self) -> None:
         self.calls: list[str] = []
-        self.interrupted = Event()
         self.engine = SimpleNamespace(close=lambda: self.calls.append("close"))
 
     def interrupt(self) -> None:
-        self.interrupted.set()
+        self.calls.append("interrupt")
 
     def warm_up(self) -> None:
         self.calls.append("warm up")
@@ -39,17 +38,6 @@ class Started:
 
     def quick(self, key: object, size: int = 0) -> Job:
         return Job(lambda _: key, self.delivered.append, lambda: f"refused {key}", key, size)
-
-    def blocking(self, key: object) -> tuple[Job, Event]:
-        """A job that runs until it is interrupted, and the event of its start."""
-        begun = Event()
-
-        def run(_: Job) -> object:
-            begun.set()
-            self.operations.interrupted.wait(SECONDS)
-            return key
-
-        return Job(run, self.delivered.append, lambda: f"refused {key}", key), begun
 
     def submit(self, *jobs: Job) -> None:
         for job in jobs:

@@ -205,7 +205,6 @@ def codes(
     role: Overlay | None = None,
     passages: Sequence[Passage] = (),
     task: str = "token rotation",
-    candidate_sources: Sequence[str] = ("w", "v"),
     **fields: Any,
 ) -> dict[str, str]:
     """Code → message of each warning about an answer with these passages.
@@ -216,7 +215,6 @@ def codes(
         role: the overlay.
         passages: those of the answer, as they are in the corpus.
         task: of the request.
-        candidate_sources: the sources of all candidates.
         fields: of the retrieval.
     """
     request = resolved(role, task=task)
@@ -228,7 +226,7 @@ def codes(
             [*map(ranked, passages)],
             evidence=evidence({passage.rowid: {0, 1} for passage in passages}),
             candidates=[
-                *(candidate(passage(source_id=source)) for source in candidate_sources),
+                *(candidate(passage(source_id=source)) for source in ("w", "v")),
                 *(rejected(code) for code, count in (counts or {}).items() for _ in range(count)),
             ],
             **fields,

@@ -131,10 +131,8 @@ class TestMoving:
         assert kinds(corpus) == {"d": OPEN, "e": OPEN}
 
 
-def flagged(
-    stored: StoredDocument, verdict: str = "quarantine", found: str = "h"
-) -> StoredDocument:
-    return replace(stored, scanned=Scanned(verdict, found, '["hidden"]', "[]", ""))
+def flagged(stored: StoredDocument, found: str = "h") -> StoredDocument:
+    return replace(stored, scanned=Scanned("quarantine", found, '["hidden"]', "[]", ""))
 
 
 class TestQuarantine:

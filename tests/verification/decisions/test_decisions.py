@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
 from rolebundle.admin.purges import PurgeSelection, plan_of, purge_documents
-from rolebundle.admin.records import end_decision as end_decision_check
 from rolebundle.admin.records import put_mark, set_audit
-from rolebundle.admin.records import record_decision as record_decision_check
 from rolebundle.contracts.memory import CheckAnswer, CheckRequest, DecisionRecord, NewDecision
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.provider import Unavailable
@@ -50,7 +48,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
-    return build(tmp_path, [document("plan", ["the plan of may"])])
+    return build(tmp_path, [document("plan", ["the plan of may", "a post about the plan"])])
 
 
 def decide(
@@ -297,15 +295,10 @@ class TestAgents:
 POST = "schedule a post about 3.0"
 
 
-@pytest.fixture
-def db_check(tmp_path: Path) -> Path:
-    return build(tmp_path, [document("plan", ["the plan of may", "a post about the plan"])])
-
-
 def decide_check(db: Path, text: str = "Do not post automatically", **fields: Any) -> str:
     fields = {"about": ["post"], "effect": "require_approval"} | fields
     with Admin(db) as admin:
-        return record_decision_check(
+        return owner.record_decision(
             admin.workspace, NewDecision(text=text, decided_by="Ana", **fields)
         ).id
 
@@ -320,12 +313,10 @@ def verdict(db: Path, intent: str = POST, **fields: Any) -> str:
     return ask(db, intent, **fields).verdict
 
 
-def test_a_decision_is_quoted_to_the_next_matching_intent(db_check: Path) -> None:
-    assert verdict(db_check) == "none_found"
-    decide_check(
-        db_check, about=["schedule"], reason="the last post was wrong", action="external_send"
-    )
-    answer = ask(db_check, action="external_send")
+def test_a_decision_is_quoted_to_the_next_matching_intent(db: Path) -> None:
+    assert verdict(db) == "none_found"
+    decide_check(db, about=["schedule"], reason="the last post was wrong", action="external_send")
+    answer = ask(db, action="external_send")
     assert answer.verdict == "require_approval"
     [found] = answer.decisions
     assert (found.id, found.text, found.reason, found.decided_by) == (
@@ -339,61 +330,61 @@ def test_a_decision_is_quoted_to_the_next_matching_intent(db_check: Path) -> Non
     assert "1 decision may apply: shared-1" in answer.message
     assert "the last post was wrong" in answer.message
     assert "advice" in answer.advisory
-    other = ask(db_check, "water the flowers", action="external_send")
+    other = ask(db, "water the flowers", action="external_send")
     assert (other.verdict, other.decisions) == ("none_found", [])
     assert "allow" not in other.message
 
 
-def test_only_a_command_blocks(db_check: Path) -> None:
+def test_only_a_command_blocks(db: Path) -> None:
     decide_check(
-        db_check, "Backups stay", about=["snapshots"], commands=["restic forget*"], effect="block"
+        db, "Backups stay", about=["snapshots"], commands=["restic forget*"], effect="block"
     )
-    answer = ask(db_check, "tidy up", command="cd /srv && sudo /usr/bin/restic forget --prune")
+    answer = ask(db, "tidy up", command="cd /srv && sudo /usr/bin/restic forget --prune")
     assert answer.verdict == "block"
     assert answer.decisions[0].words == ["restic forget*"]
-    assert verdict(db_check, "delete the old snapshots") == "require_approval"
-    assert verdict(db_check, "tidy up", command="restic snapshots") == "none_found"
+    assert verdict(db, "delete the old snapshots") == "require_approval"
+    assert verdict(db, "tidy up", command="restic snapshots") == "none_found"
 
 
-def test_what_only_reads_gets_the_decision_for_information(db_check: Path) -> None:
-    decide_check(db_check)
+def test_what_only_reads_gets_the_decision_for_information(db: Path) -> None:
+    decide_check(db)
     for fields in ({}, {"action": "read"}, {"action": "analyze"}):
-        answer = ask(db_check, "explain how a post is written", **fields)
+        answer = ask(db, "explain how a post is written", **fields)
         assert answer.verdict == "none_found"
         assert [(found.id, found.verdict) for found in answer.decisions] == [("shared-1", None)]
         assert "for information: shared-1" in answer.message
-    decide_check(db_check, "Nobody reads the post of others", action="read")
-    assert verdict(db_check, "read the post", action="read") == "require_approval"
+    decide_check(db, "Nobody reads the post of others", action="read")
+    assert verdict(db, "read the post", action="read") == "require_approval"
 
 
 @pytest.mark.parametrize("effect", ["warn", "require_approval"])
-def test_the_verdict_is_the_strictest_effect(db_check: Path, effect: Any) -> None:
-    decide_check(db_check, effect=effect)
-    assert verdict(db_check) == effect
-    decide_check(db_check, "Posts are written by Ana", effect="warn")
-    answer = ask(db_check)
+def test_the_verdict_is_the_strictest_effect(db: Path, effect: Any) -> None:
+    decide_check(db, effect=effect)
+    assert verdict(db) == effect
+    decide_check(db, "Posts are written by Ana", effect="warn")
+    answer = ask(db)
     assert answer.verdict == effect
     assert [decision.effect for decision in answer.decisions] == [effect, "warn"]
 
 
-def test_a_decision_about_another_action_does_not_count(db_check: Path) -> None:
-    decide_check(db_check, action="external_send")
-    assert verdict(db_check, action="execute") == "none_found"
-    assert verdict(db_check, action="external_send") == "require_approval"
-    assert verdict(db_check) == "require_approval", "without an action any may be meant"
+def test_a_decision_about_another_action_does_not_count(db: Path) -> None:
+    decide_check(db, action="external_send")
+    assert verdict(db, action="execute") == "none_found"
+    assert verdict(db, action="external_send") == "require_approval"
+    assert verdict(db) == "require_approval", "without an action any may be meant"
 
 
-def test_only_active_decisions_count(db_check: Path) -> None:
-    decide_check(db_check, status="proposed")
-    decide_check(db_check, valid_from="2030-01-01")
-    assert verdict(db_check) == "none_found"
-    assert verdict(db_check, now=datetime(2031, 1, 1, tzinfo=UTC)) == "require_approval"
-    with Admin(db_check) as admin:
-        end_decision_check(admin.workspace, "shared-2", "Bo", "over")
-    assert verdict(db_check, now=datetime(2031, 1, 1, tzinfo=UTC)) == "none_found"
+def test_only_active_decisions_count(db: Path) -> None:
+    decide_check(db, status="proposed")
+    decide_check(db, valid_from="2030-01-01")
+    assert verdict(db) == "none_found"
+    assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "require_approval"
+    with Admin(db) as admin:
+        owner.end_decision(admin.workspace, "shared-2", "Bo", "over")
+    assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "none_found"
 
 
-def test_an_agent_cannot_ask_as_of_another_time(db_check: Path) -> None:
+def test_an_agent_cannot_ask_as_of_another_time(db: Path) -> None:
     with pytest.raises(RolebundleError):
         parsed(CheckRequest, {"intent": POST, "now": "2001-01-01"})
 
@@ -405,30 +396,30 @@ class TestPolicy:
          ({"origins": {"internal": 0, "external": 0, "untrusted": 0}}, "block")],
     )  # fmt: skip
     def test_the_trust_table_has_a_say(
-        self, db_check: Path, trust: dict[str, Any], expected: str
+        self, db: Path, trust: dict[str, Any], expected: str
     ) -> None:
         rule = {"scopes": [], "access_level": "internal"}
-        set_policy(db_check, {"agents": {"ada": rule}, "trust": trust})
-        answer = ask(db_check, "water the flowers", action="execute", agent="ada")
+        set_policy(db, {"agents": {"ada": rule}, "trust": trust})
+        answer = ask(db, "water the flowers", action="execute", agent="ada")
         assert answer.verdict == expected
         assert answer.policies[0].action == "execute"
-        assert ask(db_check, "water the flowers", agent="ada").policies == []
+        assert ask(db, "water the flowers", agent="ada").policies == []
 
-    def test_decisions_of_other_scopes_do_not_count(self, db_check: Path) -> None:
-        decide_check(db_check, scope="hr")
+    def test_decisions_of_other_scopes_do_not_count(self, db: Path) -> None:
+        decide_check(db, scope="hr")
         rules = {
             "ada": {"scopes": ["hr"], "access_level": "internal"},
             "bob": {"scopes": ["shared"], "access_level": "internal"},
             "pub": {"scopes": ["hr"], "access_level": "public"},
         }
-        set_policy(db_check, rules)
-        assert [verdict(db_check, agent=agent) for agent in rules] == [
+        set_policy(db, rules)
+        assert [verdict(db, agent=agent) for agent in rules] == [
             "require_approval",
             "none_found",
             "none_found",
         ]
         with pytest.raises(AccessDenied):
-            ask(db_check)
+            ask(db)
 
 
 class TestDocuments:
@@ -522,26 +513,24 @@ class TestConstraints:
                 RetrievalRequest(task=task, lexical_only=True, now=NOW_CHECK, **fields)
             )
 
-    def test_a_bundle_has_the_decisions_about_its_task_outside_of_the_limit(
-        self, db_check: Path
-    ) -> None:
-        before = self.bundle(db_check, limit=1)
+    def test_a_bundle_has_the_decisions_about_its_task_outside_of_the_limit(self, db: Path) -> None:
+        before = self.bundle(db, limit=1)
         assert before.constraints is None
-        decide_check(db_check, valid_from="2026-01-01")
-        after = self.bundle(db_check, limit=1)
+        decide_check(db, valid_from="2026-01-01")
+        after = self.bundle(db, limit=1)
         assert [constraint.id for constraint in after.constraints] == ["shared-1"]
         assert [passage.chunk_id for passage in after.selected] == [
             passage.chunk_id for passage in before.selected
         ]
-        assert self.bundle(db_check, "water the flowers").constraints is None
+        assert self.bundle(db, "water the flowers").constraints is None
 
-    def test_they_are_as_at_the_time_of_the_answer(self, db_check: Path) -> None:
-        decide_check(db_check, valid_from="2026-12-01")
-        assert self.bundle(db_check).constraints is None
+    def test_they_are_as_at_the_time_of_the_answer(self, db: Path) -> None:
+        decide_check(db, valid_from="2026-12-01")
+        assert self.bundle(db).constraints is None
 
-    def test_every_form_shows_them(self, db_check: Path) -> None:
-        decide_check(db_check, valid_from="2026-01-01", reason="it was wrong")
-        command = ("retrieve", POST, "--lexical-only", "--db", db_check)
+    def test_every_form_shows_them(self, db: Path) -> None:
+        decide_check(db, valid_from="2026-01-01", reason="it was wrong")
+        command = ("retrieve", POST, "--lexical-only", "--db", db)
         for form in ("text", "prompt"):
             out = " ".join(invoke(*command, "--format", form).out.split())
             assert (

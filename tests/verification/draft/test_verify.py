@@ -223,9 +223,8 @@ def test_any_draft_gives_the_same_answer_twice(
 
 @pytest.mark.parametrize("draft", ["\ud800", f"{LIFETIME} \udfff"])
 def test_text_that_is_not_unicode_is_refused(engine: Engine, draft: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=r"\[draft_not_text\]"):
         Operations(engine).call("verify", {"draft": draft})
-    assert caught.value.code == "draft_not_text"
 
 
 def test_a_draft_over_the_bound_is_refused(engine: Engine) -> None:

@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
 from rolebundle.admin.records import approve_contract, revoke_contract, start_gate
-from rolebundle.admin.records import set_policy as set_policy_hooks
 from rolebundle.contracts.gate import GateReport
 from rolebundle.contracts.schema import SCHEMAS
 from rolebundle.engine import Engine
@@ -48,8 +47,8 @@ from support.gate_scenarios import (
     criteria,
     exists,
     should,
-    write,
 )
+from support.source_tree import write_files
 
 # -- The contract, the baseline, the criteria and the facts of a gate ------------------------------
 
@@ -152,7 +151,7 @@ def test_a_wrong_contract_is_refused_with_its_key_and_the_reason(
 def test_a_gate_does_not_start_with_a_schema_that_is_none(
     db: Path, contract: Path, files: dict[str, str], expected: str
 ) -> None:
-    write(contract.parent, files)
+    write_files(contract.parent, files)
     text = criteria('check = "schema"\nfile = "a.json"\nschema_file = "s.json"')
     with pytest.raises(ConfigurationError, match="bad_contract") as error:
         start(db, contract, text)
@@ -164,7 +163,7 @@ def test_a_schema_reaches_nothing_outside_and_takes_linear_time(
 ) -> None:
     requests: list[object] = []
     monkeypatch.setattr("urllib.request.urlopen", lambda *words, **_: requests.append(words))
-    write(contract.parent, {
+    write_files(contract.parent, {
         "remote.json": '{"$ref": "http://127.0.0.1:9/schema.json"}',
         "slow.json": '{"type": "string", "pattern": "^(a+)+$"}',
         "ahead.json": '{"pattern": "(?=a)"}',
@@ -173,7 +172,7 @@ def test_a_schema_reaches_nothing_outside_and_takes_linear_time(
     schemas = [f'check = "schema"\nfile = "a.json"\nschema_file = "{name}.json"'
                for name in ("remote", "slow", "ahead", "keys")]  # fmt: skip
     start(db, contract, criteria(*schemas))
-    write(contract.parent, {"a.json": json.dumps("a" * 5000 + "!")})
+    write_files(contract.parent, {"a.json": json.dumps("a" * 5000 + "!")})
     report = check(db, contract)
     assert [r.result for r in report.criteria] == ["unknown", "not_met", "unknown", "unknown"]
     assert not requests
@@ -192,7 +191,7 @@ def test_a_second_start_needs_restart_and_is_in_the_audit(db: Path, contract: Pa
     assert invoke("policy", "audit", "set", "on", "--db", db).code == 0
     with pytest.raises(UsageError, match="gate_started"):
         start(db, contract)
-    write(contract.parent, {"report.md": REPORT})
+    write_files(contract.parent, {"report.md": REPORT})
     start(db, contract, restart=True)
     report = check(db, contract)
     assert (report.restarts, report.verdict) == (1, "failed")
@@ -212,9 +211,9 @@ def test_a_second_start_needs_restart_and_is_in_the_audit(db: Path, contract: Pa
     ],
 )
 def test_an_edited_baseline_is_no_success(db: Path, contract: Path, statement: str) -> None:
-    write(contract.parent, {"report.md": "# Draft\n\nThe draft of the report.\n"})
+    write_files(contract.parent, {"report.md": "# Draft\n\nThe draft of the report.\n"})
     start(db, contract)
-    write(contract.parent, {"report.md": REPORT})
+    write_files(contract.parent, {"report.md": REPORT})
     assert check(db, contract).verdict == "success"
     with apsw.Connection(str(db)) as database:
         database.execute(statement)
@@ -237,19 +236,19 @@ def test_the_gate_and_the_corpus_are_no_work(contract: Path) -> None:
     folder = contract.parent
     db = folder / "notes"
     text = criteria(exists("report.md"), watch='["**"]')
-    write(folder, {"report.md": REPORT})
+    write_files(folder, {"report.md": REPORT})
     start(db, contract, text)
     approve(db, contract)
     assert invoke("policy", "audit", "set", "on", "--db", db).code == 0
-    write(folder, {"notes.published/0123456789abcdef/manifest.json": "{}"})
+    write_files(folder, {"notes.published/0123456789abcdef/manifest.json": "{}"})
     assert codes(check(db, contract)) == ["no_work"]
-    write(folder, {"notes.md": "A file whose name begins like the corpus's is work."})
+    write_files(folder, {"notes.md": "A file whose name begins like the corpus's is work."})
     assert check(db, contract).verdict == "success"
 
 
 def test_a_contract_cannot_name_itself_as_work(db: Path, contract: Path) -> None:
     start(db, contract, criteria(exists("work.gate.toml"), exists("c.db"), watch='["*.md"]'))
-    write(contract.parent, {"report.md": REPORT})
+    write_files(contract.parent, {"report.md": REPORT})
     report = check(db, contract)
     assert report.criteria[0].result == "not_met"
     assert "belongs to the gate" in report.criteria[0].reason
@@ -269,7 +268,7 @@ def test_white_space_and_repetition_are_no_size(
     db: Path, contract: Path, content: bytes, is_met: bool
 ) -> None:
     start(db, contract, criteria(at_least("a.bin", 100)))
-    write(contract.parent, {"a.bin": content})
+    write_files(contract.parent, {"a.bin": content})
     assert (check(db, contract).criteria[0].result == "met") == is_met
 
 
@@ -277,7 +276,7 @@ def test_a_contract_that_names_too_many_files_does_not_start(
     db: Path, contract: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rolebundle.verification.gate_files.MAX_MATCHES", 2)
-    write(contract.parent, {f"{n}.md": "text" for n in range(3)})
+    write_files(contract.parent, {f"{n}.md": "text" for n in range(3)})
     with pytest.raises(ConfigurationError, match="too many files"):
         start(db, contract, criteria(exists("*.md")))
 
@@ -300,13 +299,13 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
 
 @on_posix
 def test_a_script_that_judges_must_not_change(db: Path, contract: Path) -> None:
-    write(contract.parent, {"check.sh": "exit 1\n"})
+    write_files(contract.parent, {"check.sh": "exit 1\n"})
     start(db, contract, criteria(changed("report.md"), command("sh", "./check.sh")))
     approve(db, contract)
-    write(contract.parent, {"report.md": REPORT})
+    write_files(contract.parent, {"report.md": REPORT})
     report = check(db, contract)
     assert (report.verdict, codes(report)) == ("failed", [])
-    write(contract.parent, {"check.sh": "exit 0\n"})
+    write_files(contract.parent, {"check.sh": "exit 0\n"})
     report = check(db, contract)
     assert (report.verdict, codes(report)) == ("unknown", ["edited_input"])
 
@@ -321,7 +320,7 @@ def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
     folder = contract.parent
     text = criteria(changed("report.md"), command("touch", "ran"))
     start(db, contract, text)
-    write(folder, {"report.md": REPORT})
+    write_files(folder, {"report.md": REPORT})
     report = check(db, contract)
     assert (report.verdict, report.criteria[1].result) == ("unknown", "unknown")
     assert not (folder / "ran").exists()
@@ -367,7 +366,7 @@ def test_a_command_s_exit_code_decides(
 ) -> None:
     start(db, contract, criteria(changed("report.md"), command(*words, more=more)))
     approve(db, contract)
-    write(contract.parent, {"report.md": REPORT})
+    write_files(contract.parent, {"report.md": REPORT})
     report = check(db, contract)
     assert report.criteria[1].result == result, report.criteria[1]
     assert expected in report.criteria[1].reason
@@ -412,15 +411,15 @@ def test_facts_and_no_server_run_commands(db: Path, contract: Path) -> None:
 
 def test_a_should_criterion_does_not_decide(db: Path, contract: Path) -> None:
     start(db, contract, criteria(changed("report.md"), should(command("true"))))
-    write(contract.parent, {"report.md": REPORT})
+    write_files(contract.parent, {"report.md": REPORT})
     report = check(db, contract)
     assert (report.verdict, report.criteria[1].result) == ("success", "unknown")
 
 
 def test_facts_are_short_and_to_the_point(db: Path, contract: Path) -> None:
-    write(contract.parent, {"report.md": ""})
+    write_files(contract.parent, {"report.md": ""})
     start(db, contract, criteria(changed("report.md"), exists("b.md"), should(exists("c.md"))))
-    write(contract.parent, {"b.md": REPORT})
+    write_files(contract.parent, {"b.md": REPORT})
     assert invoke("gate", "facts", contract, "--db", db).out == (
         "work.gate.toml: failed; 1 of 2 must criteria are met\n"
         "c1: not met: report.md: not changed since the start\n"
@@ -457,7 +456,7 @@ def policed(tmp_path: Path) -> Path:
 
 def test_the_corpus_is_asked_in_the_name_of_the_agent(policed: Path, contract: Path) -> None:
     start(policed, contract, criteria(changed("report.md"), POSTURE.format("strong")))
-    write(contract.parent, {"report.md": REPORT})
+    write_files(contract.parent, {"report.md": REPORT})
     assert check(policed, contract, "ada").verdict == "success"
     assert check(policed, contract, "bob").verdict == "failed"
     with pytest.raises(AccessDenied):
@@ -472,7 +471,7 @@ def test_a_draft_must_pass_verify(policed: Path, contract: Path) -> None:
     start(policed, contract, criteria(changed("report.md"), verify))
 
     def verdict_of(text: str, agent: str) -> str:
-        write(contract.parent, {"report.md": text})
+        write_files(contract.parent, {"report.md": text})
         return check(policed, contract, agent).verdict
 
     quote = 'The owner says: "the token plan of the note" (note.md:1-1).\n'
@@ -484,10 +483,10 @@ def test_a_draft_must_pass_verify(policed: Path, contract: Path) -> None:
 
 
 def test_a_schema_that_a_glob_names_is_still_no_work(db: Path, contract: Path) -> None:
-    write(contract.parent, {"s.json": SCHEMA})
+    write_files(contract.parent, {"s.json": SCHEMA})
     schema = 'check = "schema"\nfile = "f.json"\nschema_file = "s.json"'
     start(db, contract, criteria(changed("*.json"), schema))
-    write(contract.parent, {"s.json": "{}", "f.json": '{"x": 1}'})
+    write_files(contract.parent, {"s.json": "{}", "f.json": '{"x": 1}'})
     assert "edited_input" in codes(check(db, contract))
 
 
@@ -495,15 +494,10 @@ def test_a_schema_that_a_glob_names_is_still_no_work(db: Path, contract: Path) -
 
 
 @pytest.fixture
-def contract_hooks(tmp_path: Path, db: Path) -> Path:
+def begun(db: Path, contract: Path) -> Path:
     """A contract whose gate was started, and whose work is not done."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    path = folder / "work.gate.toml"
-    path.write_text(CHANGED_REPORT, encoding="utf-8")
-    with Admin(db) as admin:
-        start_gate(admin.workspace, path)
-    return path
+    start(db, contract)
+    return contract
 
 
 def hook(form: str, *arguments: str | Path, stdin: bytes = b"") -> Outcome:
@@ -527,68 +521,57 @@ def stop(*, active: bool = False, **fields: Any) -> bytes:
     return event("Stop", stop_hook_active=active, **fields)
 
 
-def test_a_stop_is_blocked_with_the_reason_on_standard_error(
-    db: Path, contract_hooks: Path
-) -> None:
-    outcome = hook("claude-code", contract_hooks, "--db", db, stdin=stop())
+def test_a_stop_is_blocked_with_the_reason_on_standard_error(db: Path, begun: Path) -> None:
+    outcome = hook("claude-code", begun, "--db", db, stdin=stop())
     assert (outcome.code, outcome.out) == (2, "")
     assert "report.md: does not exist" in outcome.err
-    write(contract_hooks.parent, {"report.md": REPORT})
-    stopped = hook("claude-code", contract_hooks, "--db", db, stdin=stop())
+    write_files(begun.parent, {"report.md": REPORT})
+    stopped = hook("claude-code", begun, "--db", db, stdin=stop())
     assert (stopped.code, stopped.out, stopped.err) == (0, "", "")
 
 
-def test_stop_hook_active_allows_the_stop_and_claims_nothing(
-    db: Path, contract_hooks: Path
-) -> None:
-    outcome = hook("claude-code", contract_hooks, "--db", db, stdin=stop(active=True))
+def test_stop_hook_active_allows_the_stop_and_claims_nothing(db: Path, begun: Path) -> None:
+    outcome = hook("claude-code", begun, "--db", db, stdin=stop(active=True))
     assert outcome.code == 0
     assert "NO success" in json.loads(outcome.out)["systemMessage"]
-    insisting = hook(
-        "claude-code", contract_hooks, "--retries", "3", "--db", db, stdin=stop(active=True)
-    )
+    insisting = hook("claude-code", begun, "--retries", "3", "--db", db, stdin=stop(active=True))
     assert insisting.code == 2
 
 
 @pytest.mark.parametrize("active", [False, True])
 def test_a_hook_allows_the_stop_after_its_retries_and_a_prompt_begins_again(
-    db: Path, contract_hooks: Path, active: bool
+    db: Path, begun: Path, active: bool
 ) -> None:
     def ask() -> Outcome:
         options = ("--retries", "2", "--db", db)
-        return hook("claude-code", contract_hooks, *options, stdin=stop(active=active))
+        return hook("claude-code", begun, *options, stdin=stop(active=active))
 
     assert [ask().code for _ in range(4)] == [2, 2, 0, 0]
     assert "blocked 2 times" in json.loads(ask().out)["systemMessage"]
-    prompt = hook(
-        "claude-code", contract_hooks, "--db", db, stdin=event("UserPromptSubmit", prompt="x")
-    )
+    prompt = hook("claude-code", begun, "--db", db, stdin=event("UserPromptSubmit", prompt="x"))
     assert prompt.code == 0
     assert prompt.out.startswith("work.gate.toml: failed; 0 of 1 must criteria are met\n")
     assert [ask().code for _ in range(3)] == [2, 2, 0]
-    with Admin(db) as admin:
-        start_gate(admin.workspace, contract_hooks, restart=True)
+    start(db, begun, restart=True)
     assert ask().code == 2
 
 
-def test_the_exit_code_form_allows_the_stop_without_claiming_success(
-    db: Path, contract_hooks: Path
-) -> None:
-    outcome = hook("exit-code", contract_hooks, "--retries", "0", "--db", db)
+def test_the_exit_code_form_allows_the_stop_without_claiming_success(db: Path, begun: Path) -> None:
+    outcome = hook("exit-code", begun, "--retries", "0", "--db", db)
     assert outcome.code == 1
     assert "NO success" in outcome.err
 
 
 @pytest.mark.parametrize("name", ["SessionStart", "UserPromptSubmit"])
-def test_facts_are_context(db: Path, contract_hooks: Path, name: str) -> None:
-    outcome = hook("claude-code", contract_hooks, "--db", db, stdin=event(name))
+def test_facts_are_context(db: Path, begun: Path, name: str) -> None:
+    outcome = hook("claude-code", begun, "--db", db, stdin=event(name))
     assert outcome.code == 0
     assert "report.md: does not exist" in outcome.out
 
 
 @pytest.mark.parametrize("name", ["PreToolUse", "Notification", "", None, 3])
-def test_other_events_are_left_alone(db: Path, contract_hooks: Path, name: Any) -> None:
-    outcome = hook("claude-code", contract_hooks, "--db", db, stdin=event(name))
+def test_other_events_are_left_alone(db: Path, begun: Path, name: Any) -> None:
+    outcome = hook("claude-code", begun, "--db", db, stdin=event(name))
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
 
 
@@ -608,18 +591,17 @@ def test_other_events_are_left_alone(db: Path, contract_hooks: Path, name: Any) 
     ],
 )
 def test_a_broken_setup_never_blocks_and_never_claims_success(
-    db: Path, contract_hooks: Path, arguments: tuple[str, ...], tmp_path: Path
+    db: Path, begun: Path, arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
-    broken = contract_hooks.with_name("broken.toml")
+    broken = begun.with_name("broken.toml")
     broken.write_text("criteria = 3", encoding="utf-8")
-    other_contract = contract_hooks.with_name("other.toml")
+    other_contract = begun.with_name("other.toml")
     other_contract.write_text(CHANGED_REPORT, encoding="utf-8")
     policed = tmp_path / "policed.db"
-    with Admin(policed) as admin:
-        start_gate(admin.workspace, contract_hooks)
-        set_policy_hooks(admin.workspace, "{}", "json")
+    start(policed, begun)
+    set_policy(policed, {})
     places = {
-        "CONTRACT": contract_hooks, "BROKEN": broken, "FOLDER": tmp_path, "OTHER": other_contract,
+        "CONTRACT": begun, "BROKEN": broken, "FOLDER": tmp_path, "OTHER": other_contract,
         "POLICED": policed,
     }  # fmt: skip
     words = [str(places.get(word, word)) for word in arguments]
@@ -630,16 +612,16 @@ def test_a_broken_setup_never_blocks_and_never_claims_success(
 
 
 @pytest.mark.parametrize("data", [b"", b"nothing", b"[]", b'{"a": 1, "a": 2}', b"\xff"])
-def test_an_event_that_is_none_never_blocks(db: Path, contract_hooks: Path, data: bytes) -> None:
-    outcome = hook("claude-code", contract_hooks, "--db", db, stdin=data)
+def test_an_event_that_is_none_never_blocks(db: Path, begun: Path, data: bytes) -> None:
+    outcome = hook("claude-code", begun, "--db", db, stdin=data)
     assert outcome.code == 1
     assert "NO success" in outcome.err
 
 
-def test_an_edited_baseline_cannot_keep_an_agent_in_a_loop(db: Path, contract_hooks: Path) -> None:
+def test_an_edited_baseline_cannot_keep_an_agent_in_a_loop(db: Path, begun: Path) -> None:
     with apsw.Connection(str(db)) as database:
         database.execute("UPDATE gate_baseline SET baseline = '{}'")
-    outcome = hook("exit-code", contract_hooks, "--db", db)
+    outcome = hook("exit-code", begun, "--db", db)
     assert outcome.code == 1
     assert "NO success" in outcome.err
 
@@ -684,10 +666,10 @@ def test_every_answer_ends_within_the_retries(
         assert (answer.exit_code == 0) == (form == "claude-code")
 
 
-def test_what_cannot_be_counted_does_not_block(db: Path, contract_hooks: Path) -> None:
+def test_what_cannot_be_counted_does_not_block(db: Path, begun: Path) -> None:
     full = StorageError("storage_full", "the disk is full", "free some space")
     with patch("rolebundle.interfaces.cli.checks.count_blocks", side_effect=full):
-        assert hook("exit-code", contract_hooks, "--db", db).code == 1
+        assert hook("exit-code", begun, "--db", db).code == 1
 
 
 # -- What is substance, what is empty, and what is no result ---------------------------------------
@@ -786,7 +768,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 def attempt(workspace: Workspace, folder: Path, scenario: Scenario) -> GateReport:
     contract = folder / CONTRACT
     contract.write_text(scenario.contract, encoding="utf-8")
-    write(folder, scenario.before)
+    write_files(folder, scenario.before)
     if scenario.started:
         start_gate(workspace, contract)
     scenario.perform(folder)
