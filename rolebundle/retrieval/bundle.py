@@ -34,6 +34,8 @@ from rolebundle.contracts.terms import REJECTION_CODES, TRUST_TIERS, RejectionCo
 from rolebundle.retrieval.candidate import Candidate, Retrieval, Weights, code_order
 from rolebundle.retrieval.evidence import IS_CLOSE, Support
 from rolebundle.retrieval.filter import is_for_other_roles, labels_of
+from rolebundle.retrieval.passage_text import packet
+from rolebundle.retrieval.rank import CHARACTERS_PER_TOKEN
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.warnings import (
     decide_fallback,
@@ -49,9 +51,9 @@ _SHORT = 3
 """Words of so many letters have no plural here: ``gas`` and ``bus`` end in s."""
 
 
-def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> RetrievalBundle:
-    """The bundle of a retrieval that took so many seconds."""
-    parts = [retrieval, retrieval.facts] if retrieval.facts is not None else [retrieval]
+def assemble(retrieval: Retrieval) -> RetrievalBundle:
+    """The bundle of a retrieval."""
+    request, parts = retrieval.request, retrieval.parts
     rows = [(part, row) for part in parts for row in part.selected]
     selected = [
         selected_chunk(
@@ -60,12 +62,13 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
             request,
             part.evidence.support(row.passage.rowid),
             [one.passage.path for one in part.ranked if one.duplicate_of == row.chunk_id],
+            retrieval.paths.get(row.chunk_id),
         )
         for rank, (part, row) in enumerate(rows, start=1)
     ]
     # What agents filed changes no verdict about documents: these come first.
     documents = selected[: len(retrieval.selected)]
-    warnings = warnings_for(documents, request, retrieval)
+    warnings = warnings_for(documents, retrieval)
     rejected = sorted((row for part in parts for row in part.rejected), key=code_order)
     codes = Counter(row.code for row in rejected if row.code)
     # Quarantined documents are no candidates: they are counted, but not listed in `rejected`.
@@ -76,15 +79,15 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
         for chunk, (_, row) in zip(documents, rows, strict=False)
         if evidence.support(row.passage.rowid).is_for_task
     ]
-    return RetrievalBundle.model_construct(
+    bundle = RetrievalBundle.model_construct(
         version="1.0",
         role_id=request.role_id,
-        query=_query_trace(request, retrieval),
+        query=_query_trace(retrieval),
         summary=_summary(selected, codes, request, parts),
         selected=selected,
         rejected=[_rejection(row) for row in rejected],
         rejected_summary={code: counts[code] for code in REJECTION_CODES if counts[code]},
-        approvals=_approvals([row for _, row in rows], request),
+        approvals=_approvals(retrieval),
         provenance=Provenance.model_construct(
             source_ids=list(dict.fromkeys(chunk.source_id for chunk in selected)),
             document_ids=list(dict.fromkeys(chunk.document_id for chunk in selected)),
@@ -92,7 +95,9 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
             freshness_posture=freshness_posture(documents),
         ),
         warnings=warnings,
-        fallback=decide_fallback(documents, warnings, request, retrieval),
+        fallback=decide_fallback(documents, warnings, retrieval),
+        constraints=[*retrieval.constraints] or None,
+        kept_back=[*retrieval.kept_back] or None,
         request=request.echo,
         overlay=overlay_ref(request),
         corpus=retrieval.corpus,
@@ -106,8 +111,14 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
         weights=score_weights(weights),
         fusion=request.fusion,
         rerank=retrieval.rerank.state if retrieval.rerank else None,
-        diagnostics=_diagnostics(codes, parts, seconds),
+        diagnostics=_diagnostics(codes, parts),
     )
+    if not request.echo.packet:
+        return bundle
+    # The packet is made of everything else.
+    budgets = [request.max_chars, (request.token_budget or 0) * CHARACTERS_PER_TOKEN]
+    max_chars = min(filter(None, budgets), default=None)
+    return bundle.model_copy(update={"packet": packet(bundle, request.overlay, max_chars)})
 
 
 def overlay_ref(request: ResolvedRequest) -> OverlayRef | None:
@@ -130,7 +141,7 @@ def _rejection(row: Candidate) -> Rejection:
     )
 
 
-def _query_trace(request: ResolvedRequest, retrieval: Retrieval) -> QueryTrace:
+def _query_trace(retrieval: Retrieval) -> QueryTrace:
     query = retrieval.query
     return QueryTrace.model_construct(
         task_text=query.task_text,
@@ -139,7 +150,7 @@ def _query_trace(request: ResolvedRequest, retrieval: Retrieval) -> QueryTrace:
         semantic_query=list(query.semantic_texts),
         applied_overlay_rules=[*query.applied_rules, *retrieval.semantic.applied_rules],
         applied_filters=list(query.applied_filters),
-        generated_at=iso_utc(request.now),
+        generated_at=iso_utc(retrieval.request.now),
     )
 
 
@@ -167,11 +178,9 @@ def _summary(
     )
 
 
-def _approvals(selected: Sequence[Candidate], request: ResolvedRequest) -> list[Approval] | None:
-    purpose = request.purpose
-    chunk_ids = [
-        row.chunk_id for row in selected if purpose.is_allowed_by_approval(labels_of(row.passage))
-    ]
+def _approvals(retrieval: Retrieval) -> list[Approval] | None:
+    purpose = retrieval.request.purpose
+    chunk_ids = [row.chunk_id for row in retrieval.released]
     if not chunk_ids:
         return None
     return [
@@ -181,12 +190,10 @@ def _approvals(selected: Sequence[Candidate], request: ResolvedRequest) -> list[
     ]
 
 
-def _diagnostics(
-    codes: Counter[RejectionCode], found: Sequence[Retrieval], seconds: float
-) -> Diagnostics:
+def _diagnostics(codes: Counter[RejectionCode], found: Sequence[Retrieval]) -> Diagnostics:
     pool, rerank = found[0].pool, found[0].rerank
     return Diagnostics.model_construct(
-        latency_ms=round(seconds * 1000, 3),
+        latency_ms=round(found[0].seconds * 1000, 3),
         # Counted before any step could lose one, so that law 1 can be checked from the bundle.
         candidate_pool_size=sum(len(part.candidates) for part in found),
         deduped_count=codes["duplicate"],
@@ -208,8 +215,18 @@ def selected_chunk(
     request: ResolvedRequest,
     support: Support,
     copies: Sequence[str] = (),
+    absolute_path: str | None = None,
 ) -> SelectedChunk:
-    """The selected passage of this rank, with what it has of the task, and its copies' paths."""
+    """The selected passage of this rank.
+
+    Args:
+        rank: from 1.
+        row: its row of the score sheet.
+        request: the resolved request.
+        support: what it has of the task.
+        copies: the paths of its copies.
+        absolute_path: of its file; ``None`` if it is not shown.
+    """
     passage, document = row.passage, row.passage.document
     overlay = request.overlay
     kinds = overlay.synthesis_policy.required_evidence_kinds if overlay else ()
@@ -254,6 +271,7 @@ def selected_chunk(
             reference=f"{document.title} [{document.source_id}]{anchor}",
             locator=passage.locator,
             anchor=passage.anchor or None,
+            absolute_path=absolute_path,
         ),
         allowed_actions=request.purpose.allowed_actions(labels_of(passage)),
     )

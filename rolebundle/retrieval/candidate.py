@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from rolebundle.contracts.bundle import AppliedFilter, CorpusState, RerankState
+from rolebundle.contracts.bundle import (
+    AppliedFilter,
+    BundleWarning,
+    Constraint,
+    CorpusState,
+    KeptBack,
+    RerankState,
+)
 from rolebundle.contracts.codes import REJECTIONS
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
@@ -23,7 +30,9 @@ from rolebundle.contracts.terms import (
     RejectionCode,
     WarningCode,
 )
+from rolebundle.policy.trust import Labels
 from rolebundle.retrieval.evidence import Evidence
+from rolebundle.retrieval.request import ResolvedRequest
 
 # -- the query and the hits of the lanes ---------------------------------------------------------
 
@@ -326,9 +335,10 @@ class RerankReport(NamedTuple):
 
 
 class Retrieval(NamedTuple):
-    """The score sheet of one request, and what the steps know besides it.
+    """The score sheet of one request, and everything else that its bundle says.
 
     Attributes:
+        request: what was asked.
         query: the built query.
         evidence: what the visible corpus has of the task, and the selected passages.
         weights: of the terms of the final score.
@@ -346,8 +356,15 @@ class Retrieval(NamedTuple):
         forbidden_hits: the rejected candidates that would be selected if they were not forbidden.
         has_trusted: whether a visible document is preferred or authoritative.
         facts: the same for remembered facts; ``None`` if there are none.
+        seconds: how long the search took.
+        constraints: the active decisions about the task.
+        refusal: why an approval was refused; empty if none was.
+        paths: chunk id → the absolute path of its file, for those who may see it.
+        source_warnings: about files that have changed since the ingest.
+        kept_back: the quarantined documents that have the task's words, for the owner.
     """
 
+    request: ResolvedRequest
     query: Query
     evidence: Evidence
     weights: Weights
@@ -365,6 +382,38 @@ class Retrieval(NamedTuple):
     forbidden_hits: Sequence[Candidate] = ()
     has_trusted: bool = True
     facts: "Retrieval | None" = None
+    seconds: float = 0.0
+    constraints: Sequence[Constraint] = ()
+    refusal: str = ""
+    paths: Mapping[str, str | None] = MappingProxyType({})
+    source_warnings: Sequence[BundleWarning] = ()
+    kept_back: Sequence[KeptBack] = ()
+
+    @property
+    def parts(self) -> "list[Retrieval]":
+        """That of the documents and that of the remembered facts, if there are any."""
+        return [self] if self.facts is None else [self, self.facts]
+
+    @property
+    def all_selected(self) -> list[Candidate]:
+        """The passages of the answer in their order; remembered facts come last."""
+        return [row for part in self.parts for row in part.selected]
+
+    @property
+    def waits_for_approval(self) -> bool:
+        """Whether an approval would allow further candidates."""
+        rows = (row for part in self.parts for row in part.candidates)
+        return any(row.code == "requires_approval" for row in rows)
+
+    @property
+    def released(self) -> list[Candidate]:
+        """The selected candidates that only an approval allows."""
+        purpose = self.request.purpose
+        return [
+            row
+            for row in self.all_selected
+            if purpose.is_allowed_by_approval(Labels.of(row.passage.document, row.passage.flags))
+        ]
 
     @property
     def selected(self) -> list[Candidate]:

@@ -16,10 +16,8 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 
-from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights, role_share
 from rolebundle.retrieval.corpus_state import corpus_state
 from rolebundle.retrieval.evidence import JUDGED, Evidence
@@ -43,13 +41,13 @@ FACTS_DEPTH = 20
 """How many facts each lane proposes at first."""
 
 
-def retrieve(
+def search(
     corpus: Corpus,
     request: ResolvedRequest,
     provider: EmbeddingProvider | None = None,
     reranker: Reranker | None = None,
-) -> RetrievalBundle:
-    """Answer a request from the corpus, governed by its overlay.
+) -> Retrieval:
+    """Search the corpus for a request, governed by its overlay.
 
     Args:
         corpus: an open corpus; it is only read.
@@ -64,7 +62,7 @@ def retrieve(
     with corpus.reading():
         query = build_query(request.task, request.overlay, request.also)
         retrieval = run(open_lanes(corpus, query, provider), request, reranker)
-    return assemble(request, retrieval, perf_counter() - started)
+    return retrieval._replace(seconds=perf_counter() - started)
 
 
 def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None) -> Retrieval:
@@ -143,6 +141,7 @@ def _search(
         ranked = _about_first(lanes, ranked, evidence)
     select(ranked, request, withheld)
     return Retrieval(
+        request=request,
         query=lanes.query,
         evidence=evidence,
         weights=weights,

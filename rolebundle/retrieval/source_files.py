@@ -14,7 +14,7 @@ from hashlib import sha256
 from threading import Thread
 from typing import Literal
 
-from rolebundle.contracts.bundle import BundleWarning, SelectedChunk
+from rolebundle.contracts.bundle import BundleWarning
 from rolebundle.contracts.terms import WarningCode
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.storage.documents import SourceFile
@@ -113,22 +113,6 @@ def shown_path(location: str, path: str) -> str | None:
     if _MAY_HAVE_SECRET.search(folder):
         return location if without_secrets(folder) == folder else None
     return location
-
-
-def with_paths(
-    selected: Sequence[SelectedChunk], files: Sequence[SourceFile]
-) -> list[SelectedChunk]:
-    """The passages, in whose citations are the absolute paths of their files."""
-    places = {file.chunk_id: shown_path(file.location, file.path) for file in files}
-    return [
-        _with_path(chunk, places[chunk.chunk_id]) if chunk.chunk_id in places else chunk
-        for chunk in selected
-    ]
-
-
-def _with_path(chunk: SelectedChunk, path: str | None) -> SelectedChunk:
-    citation = chunk.citation.model_copy(update={"absolute_path": path})
-    return chunk.model_copy(update={"citation": citation})
 
 
 def source_warnings(

@@ -62,25 +62,23 @@ def freshness_posture(selected: Sequence[SelectedChunk]) -> FreshnessPosture:
     return "stale" if "stale" in statuses and "fresh" not in statuses else "mixed"
 
 
-def warnings_for(
-    selected: Sequence[SelectedChunk], request: ResolvedRequest, retrieval: Retrieval
-) -> list[BundleWarning]:
+def warnings_for(selected: Sequence[SelectedChunk], retrieval: Retrieval) -> list[BundleWarning]:
     """What the reader of the bundle should know, in a fixed order.
 
     Args:
         selected: the passages of the answer.
-        request: what was asked.
         retrieval: how it was searched.
     """
-    overlay, semantic = request.overlay, retrieval.semantic
+    request, semantic = retrieval.request, retrieval.semantic
+    overlay = request.overlay
     codes = Counter(row.code for row in retrieval.rejected if row.code)
     found: list[tuple[WarningCode, str]] = [
-        ("WEAK_EVIDENCE", _weak_evidence(retrieval, request)),
+        ("WEAK_EVIDENCE", _weak_evidence(retrieval)),
         ("NO_HIGH_TRUST_MATCH", _no_high_trust_match(selected, retrieval)),
         ("ONLY_SHARED_CORPUS", _only_shared_corpus(selected, overlay)),
         ("STALE_DOMINANT", _stale_dominant(selected, codes, request, retrieval.query)),
         ("FORBIDDEN_SOURCE_HIT", _forbidden_source_hit(retrieval.forbidden_hits)),
-        ("ACTION_RESTRICTED", _action_restricted(codes)),
+        ("ACTION_RESTRICTED", "" if retrieval.refusal else _action_restricted(codes)),
         ("LOW_DIVERSITY", _low_diversity(selected, request, retrieval.candidates)),
         (
             "CONFLICTING_EVIDENCE",
@@ -95,6 +93,8 @@ def warnings_for(
         ("REPLICA_STALE", _replica_stale(retrieval.corpus.replica, request.now)),
         ("SEEN_UNKNOWN", "" if retrieval.seen else _seen_unknown(len(request.seen))),
         *(retrieval.rerank.warnings if retrieval.rerank else ()),
+        *((warning.code, warning.message or "") for warning in retrieval.source_warnings),
+        ("APPROVAL_REFUSED", _approval_refused(retrieval.refusal, codes)),
     ]
     return [
         BundleWarning.model_construct(code=code, message=message)
@@ -112,7 +112,7 @@ def narrowed_by(where: Where | None) -> str:
     return f"; `where` narrowed the search{undated}: ask without it, too"
 
 
-def _weak_evidence(retrieval: Retrieval, request: ResolvedRequest) -> str:
+def _weak_evidence(retrieval: Retrieval) -> str:
     """What of the task the first passages have, if it is little. An empty answer has its reason."""
     evidence = retrieval.evidence
     if not retrieval.selected or evidence.task == "supported":
@@ -121,7 +121,7 @@ def _weak_evidence(retrieval: Retrieval, request: ResolvedRequest) -> str:
     lacking = _named(retrieval, evidence.missing(retrieval.judged))
     found = f"the best passage has {words_found(best.matched, best.words)}"
     without = f", and none of the first mentions: {lacking}" if lacking else ""
-    return f"thin evidence: {found}{without}{narrowed_by(request.where)}"
+    return f"thin evidence: {found}{without}{narrowed_by(retrieval.request.where)}"
 
 
 def _no_high_trust_match(selected: Sequence[SelectedChunk], retrieval: Retrieval) -> str:
@@ -190,6 +190,14 @@ def _action_restricted(codes: Mapping[RejectionCode, int]) -> str:
     if waiting:
         parts.append(f"usable for the action only with an approval: {waiting}")
     return "; ".join(parts)
+
+
+def _approval_refused(refusal: str, codes: Mapping[RejectionCode, int]) -> str:
+    """Why the approval was refused, and what is restricted because of that."""
+    if not refusal:
+        return ""
+    reasons = [f"the action is not approved: {refusal}", _action_restricted(codes)]
+    return "; ".join(filter(None, reasons))
 
 
 def _low_diversity(
@@ -311,7 +319,6 @@ _EVIDENCE_OF_AGE: dict[FreshnessPosture, str] = {
 def decide_fallback(
     selected: Sequence[SelectedChunk],
     warnings: Sequence[BundleWarning],
-    request: ResolvedRequest,
     retrieval: Retrieval,
 ) -> Fallback:
     """What the caller should do with the answer and, if nothing was selected, the reason.
@@ -319,13 +326,12 @@ def decide_fallback(
     Args:
         selected: the passages of the answer.
         warnings: the bundle's.
-        request: what was asked.
         retrieval: how it was searched.
     """
     messages = {warning.code: warning.message for warning in warnings}
     meanings = [row.limitation for code, row in WARNINGS.items() if code in messages]
     limitations = [limitation for limitation in meanings if limitation]
-    if request.overlay is None:
+    if retrieval.request.overlay is None:
         limitations.append(Limitation("no_overlay", "continue"))
     if retrieval.semantic.degraded:
         limitations.append(Limitation(None, "degrade", "the semantic lane did not run"))
@@ -338,7 +344,7 @@ def decide_fallback(
     verdict = empty_verdict(rejected, retrieval)
     # The reason is enough: the other sentences are about the passages of an answer.
     limitations = [
-        Limitation("no_strong_match", "block", _why_empty(verdict, rejected, request, retrieval)),
+        Limitation("no_strong_match", "block", _why_empty(verdict, rejected, retrieval)),
         *(limitation._replace(sentence="") for limitation in limitations),
     ]
     return fallback_of(limitations, verdict)
@@ -511,11 +517,10 @@ def _relevant(rejected: Sequence[Candidate]) -> list[Candidate]:
 def _why_empty(
     verdict: EmptyReason,
     rejected: Sequence[Candidate],
-    request: ResolvedRequest,
     retrieval: Retrieval,
 ) -> str:
     """The verdict in words: what happened, the counts of the codes, and the next step."""
-    semantic = retrieval.semantic
+    request, semantic = retrieval.request, retrieval.semantic
     codes = Counter(row.code for row in rejected)
     reasons = ", ".join(f"{codes[code]} {code}" for code in REJECTION_CODES if codes[code])
     counts = f"candidates rejected: {reasons}" if reasons else "no candidates"

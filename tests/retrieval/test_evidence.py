@@ -185,7 +185,7 @@ def bundle_of(
     of_evidence: Evidence = SUPPORTED,
 ) -> RetrievalBundle:
     request = resolved(role, task="token token rotation", fusion=fusion)
-    return assemble(request, retrieval(request, selection, before, evidence=of_evidence), 0.001)
+    return assemble(retrieval(request, selection, before, evidence=of_evidence))
 
 
 class TestBundle:

@@ -142,6 +142,7 @@ def retrieval(
 ) -> Retrieval:
     """What the steps return for a request; ``filtered`` are the candidates that filter rejected."""
     settings: dict[str, Any] = {
+        "request": request,
         "query": query(request.task, request.overlay),
         "evidence": SUPPORTED,
         "weights": weights(request.overlay, request.fusion),

@@ -69,7 +69,6 @@ def decided(
     return decide_fallback(
         [answer_passage()] if selected is None else selected,
         [BundleWarning(code=code, message="m") for code in warned],
-        request,
         retrieval(
             request,
             filtered=not_selected or [],
@@ -222,7 +221,6 @@ def codes(
     request = resolved(role, task=task)
     found = warnings_for(
         selected,
-        request,
         retrieval(
             request,
             [*map(ranked, passages)],
@@ -336,12 +334,12 @@ class TestWeakEvidence:
             [ranked(passage(rowid=1, trust_tier="authoritative"))],
             evidence=of_evidence,
         )
-        warnings = warnings_for([answer_passage()], request, answer)
+        warnings = warnings_for([answer_passage()], answer)
         if "WEAK_EVIDENCE" not in {warning.code for warning in warnings}:
             return ""
         assert warnings[0].code == "WEAK_EVIDENCE"
         message = warnings[0].message or ""
-        fallback = decide_fallback([answer_passage()], warnings, request, answer)
+        fallback = decide_fallback([answer_passage()], warnings, answer)
         assert message in fallback.message
         assert fallback.action == "warn"
         return message
