@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -89,7 +90,7 @@ class Answering:
             decision = ask_program(self.approvals.command, question)
             if decision.approved_by:
                 approved = inputs.request.approved_by(decision.approved_by)
-                found, files = supposed._replace(request=approved), its_files
+                found, files = replace(supposed, request=approved), its_files
         if decision.refusal:
             self._workspace.recorder.note(
                 self._workspace.corpus,
@@ -100,13 +101,14 @@ class Answering:
                 details={"claim": claim or "", "refused": decision.refusal},
             )
         paths = {file.chunk_id: shown_path(file.location, file.path) for file in files}
-        found = found._replace(
+        found = replace(
+            found,
             refusal=decision.refusal,
             paths=paths if inputs.view.show_paths else {},
             source_warnings=source_warnings(files),
         )
         if inputs.request.quarantined and self.access.is_owner(request.agent):
-            found = found._replace(kept_back=kept_back(self._workspace.corpus, request.task))
+            found = replace(found, kept_back=kept_back(self._workspace.corpus, request.task))
         return assemble(found)
 
     @contextmanager
@@ -169,7 +171,7 @@ def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, list[S
         from rolebundle.verification.decisions import constraints_on
 
         constraints = constraints_on(corpus, request, inputs.view, provider)
-        found = found._replace(constraints=constraints)
+        found = replace(found, constraints=constraints)
     return found, source_files(corpus, [row.chunk_id for row in found.all_selected])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -32,7 +31,7 @@ from rolebundle.contracts.documents import REMEMBERED_KIND, DocumentMetadata, Pa
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import REJECTION_CODES, TRUST_TIERS, RejectionCode
 from rolebundle.retrieval.candidate import Candidate, Retrieval, Weights, code_order
-from rolebundle.retrieval.evidence import IS_CLOSE, Support
+from rolebundle.retrieval.evidence import IS_CLOSE, Support, shown_kinds
 from rolebundle.retrieval.filter import is_for_other_roles, labels_of
 from rolebundle.retrieval.passage_text import packet
 from rolebundle.retrieval.rank import CHARACTERS_PER_TOKEN
@@ -44,11 +43,6 @@ from rolebundle.retrieval.warnings import (
     warnings_for,
 )
 from rolebundle.text.words import words_found
-
-_KIND_ATTRIBUTE = "evidence_kind"
-_WORD = re.compile(r"[^\W_]+")
-_SHORT = 3
-"""Words of so many letters have no plural here: ``gas`` and ``bus`` end in s."""
 
 
 def assemble(retrieval: Retrieval) -> RetrievalBundle:
@@ -66,19 +60,15 @@ def assemble(retrieval: Retrieval) -> RetrievalBundle:
         )
         for rank, (part, row) in enumerate(rows, start=1)
     ]
-    # What agents filed changes no verdict about documents: these come first.
-    documents = selected[: len(retrieval.selected)]
-    warnings = warnings_for(documents, retrieval)
+    # What agents filed changes no verdict about documents.
+    documents = retrieval.selected
+    warnings = warnings_for(retrieval)
     rejected = sorted((row for part in parts for row in part.rejected), key=code_order)
-    codes = Counter(row.code for row in rejected if row.code)
+    codes = sum((part.counts for part in parts), Counter[RejectionCode]())
     # Quarantined documents are no candidates: they are counted, but not listed in `rejected`.
     counts = codes + Counter[RejectionCode]({"quarantined": request.quarantined})
     evidence, weights = retrieval.evidence, retrieval.weights
-    for_task = [
-        chunk
-        for chunk, (_, row) in zip(documents, rows, strict=False)
-        if evidence.support(row.passage.rowid).is_for_task
-    ]
+    for_task = [row for row in documents if evidence.support(row.passage.rowid).is_for_task]
     bundle = RetrievalBundle.model_construct(
         version="1.0",
         role_id=request.role_id,
@@ -95,7 +85,7 @@ def assemble(retrieval: Retrieval) -> RetrievalBundle:
             freshness_posture=freshness_posture(documents),
         ),
         warnings=warnings,
-        fallback=decide_fallback(documents, warnings, retrieval),
+        fallback=decide_fallback(warnings, retrieval),
         constraints=[*retrieval.constraints] or None,
         kept_back=[*retrieval.kept_back] or None,
         request=request.echo,
@@ -110,7 +100,7 @@ def assemble(retrieval: Retrieval) -> RetrievalBundle:
         ),
         weights=score_weights(weights),
         fusion=request.fusion,
-        rerank=retrieval.rerank.state if retrieval.rerank else None,
+        rerank=retrieval.rerank,
         diagnostics=_diagnostics(codes, parts),
     )
     if not request.echo.packet:
@@ -142,15 +132,18 @@ def _rejection(row: Candidate) -> Rejection:
 
 
 def _query_trace(retrieval: Retrieval) -> QueryTrace:
-    query = retrieval.query
+    query, request = retrieval.query, retrieval.request
+    rules, confidence = [*query.applied_rules], retrieval.pool.confidence
+    if confidence < 1 and request.fusion == "weighted":
+        rules.append(f"semantic:confidence({confidence:.2f})")
     return QueryTrace.model_construct(
         task_text=query.task_text,
         lexical_query=[term.label for term in query.task_terms for _ in range(term.weight)],
         expansion_query=[term.label for term in query.expansion_terms],
         semantic_query=list(query.semantic_texts),
-        applied_overlay_rules=[*query.applied_rules, *retrieval.semantic.applied_rules],
+        applied_overlay_rules=rules,
         applied_filters=list(query.applied_filters),
-        generated_at=iso_utc(retrieval.request.now),
+        generated_at=iso_utc(request.now),
     )
 
 
@@ -160,13 +153,12 @@ def _summary(
     request: ResolvedRequest,
     found: Sequence[Retrieval],
 ) -> Summary:
-    rerank = found[0].rerank
     tiers = Counter(chunk.metadata.trust_tier for chunk in selected)
     sources = Counter(chunk.source_id for chunk in selected)
     stale = sum(chunk.metadata.freshness.status == "stale" for chunk in selected)
     strategy = "overlay-weighted" if request.overlay else "default-weighted"
     strategy += "-rrf" if request.fusion == "rrf" else ""
-    strategy += "-contextual" if rerank and rerank.state else ""
+    strategy += "-contextual" if found[0].rerank else ""
     return Summary.model_construct(
         total_candidates=sum(len(part.candidates) for part in found),
         selected_count=len(selected),
@@ -191,7 +183,7 @@ def _approvals(retrieval: Retrieval) -> list[Approval] | None:
 
 
 def _diagnostics(codes: Counter[RejectionCode], found: Sequence[Retrieval]) -> Diagnostics:
-    pool, rerank = found[0].pool, found[0].rerank
+    pool = found[0].pool
     return Diagnostics.model_construct(
         latency_ms=round(found[0].seconds * 1000, 3),
         # Counted before any step could lose one, so that law 1 can be checked from the bundle.
@@ -202,7 +194,7 @@ def _diagnostics(codes: Counter[RejectionCode], found: Sequence[Retrieval]) -> D
         lexical_ms=round(pool.lexical_seconds * 1000, 3),
         semantic_ms=round(pool.semantic_seconds * 1000, 3),
         refills=pool.refills,
-        rerank_ms=rerank.milliseconds if rerank else None,
+        rerank_ms=found[0].rerank_ms,
     )
 
 
@@ -358,41 +350,3 @@ def rounded(score: float) -> float:
 def rounded_if_any(score: float | None) -> float | None:
     """:func:`rounded`, or ``None`` if there is no score."""
     return None if score is None else rounded(score)
-
-
-# -- evidence kinds ------------------------------------------------------------------------------
-
-
-def shown_kinds(kinds: Sequence[str], passage: Passage) -> list[str]:
-    """Those of the evidence kinds that a passage shows, in their order.
-
-    A passage shows a kind if the kind's words stand together, in their order, in its document type,
-    in one of its tags, in a value of its document's attribute ``evidence_kind``, or in one of the
-    headings above it. Case and punctuation do not count, and an English plural counts as its
-    singular. So ``decision-record`` is shown by the document type ``decision-record``, the tag
-    ``Decision Record`` and the heading "Decision records in force".
-    """
-    texts = [_normalized(text) for text in _kind_texts(passage)]
-    return [
-        kind for kind in dict.fromkeys(kinds) if any(_normalized(kind) in text for text in texts)
-    ]
-
-
-def _kind_texts(passage: Passage) -> Iterator[str]:
-    yield passage.document.document_type
-    yield from passage.tags
-    yield from passage.headings
-    for key, values in passage.document.attributes:
-        if key == _KIND_ATTRIBUTE:
-            yield from values
-
-
-def _normalized(text: str) -> str:
-    """The words with a space before and after each, so that a part of a word is not found."""
-    return f" {' '.join(map(_singular, _WORD.findall(text.casefold())))} "
-
-
-def _singular(word: str) -> str:
-    if len(word) <= _SHORT or not word.endswith("s") or word.endswith("ss"):
-        return word
-    return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]

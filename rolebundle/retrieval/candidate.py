@@ -6,14 +6,15 @@ Named tuples without postponed annotations, because each request makes thousands
 tuple is made quickly, and it compiles each annotation that is a text.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
 from rolebundle.contracts.bundle import (
     AppliedFilter,
-    BundleWarning,
     Constraint,
     CorpusState,
     KeptBack,
@@ -310,31 +311,8 @@ class Candidate:
 # -- what all steps return -----------------------------------------------------------------------
 
 
-class SemanticReport(NamedTuple):
-    """How the semantic lane ran.
-
-    Attributes:
-        degraded: why it could not run; empty if it ran or was not requested.
-        substitute: which index answered instead of the active one, and why; empty if it did not.
-        waiting: how many chunks have no vector yet.
-        applied_rules: the lane's rules for the query trace.
-    """
-
-    degraded: str = ""
-    substitute: str = ""
-    waiting: int = 0
-    applied_rules: tuple[str, ...] = ()
-
-
-class RerankReport(NamedTuple):
-    """How the reranking model ran; the fields are those of the bundle's diagnostics."""
-
-    state: RerankState | None
-    warnings: Sequence[tuple[WarningCode, str]]
-    milliseconds: float
-
-
-class Retrieval(NamedTuple):
+@dataclass(frozen=True)
+class Retrieval:
     """The score sheet of one request, and everything else that its bundle says.
 
     Attributes:
@@ -348,8 +326,12 @@ class Retrieval(NamedTuple):
         ranked: those that the filter allowed, in the order of the ranking.
         withheld: why nothing was selected although there are candidates; empty if something was.
         judged: the rowids of the first passages, which decide about the evidence.
-        semantic: how the semantic lane ran.
-        rerank: how the reranking model ran; ``None`` if it was not requested.
+        degraded: why the semantic lane could not run; empty if it ran or was not requested.
+        substitute: which index answered instead of the active one, and why; empty if it did not.
+        waiting: how many chunks have no vector yet.
+        rerank: the model that reranked; ``None`` if none did.
+        rerank_problem: why it did not, or which passages it could not read; empty if all is well.
+        rerank_ms: how long that took; ``None`` if it was not requested.
         absent_exact: the exact words and phrases of the task that no visible passage has.
         unmatched: the keys of ``where`` that exclude every document; empty if one matches.
         seen: the hashes of the texts that the agent has, and the ids of its passages.
@@ -360,7 +342,7 @@ class Retrieval(NamedTuple):
         constraints: the active decisions about the task.
         refusal: why an approval was refused; empty if none was.
         paths: chunk id → the absolute path of its file, for those who may see it.
-        source_warnings: about files that have changed since the ingest.
+        source_warnings: the messages about files that have changed since the ingest.
         kept_back: the quarantined documents that have the task's words, for the owner.
     """
 
@@ -374,19 +356,23 @@ class Retrieval(NamedTuple):
     ranked: Sequence[Candidate]
     withheld: str = ""
     judged: Sequence[int] = ()
-    semantic: SemanticReport = SemanticReport()
-    rerank: RerankReport | None = None
+    degraded: str = ""
+    substitute: str = ""
+    waiting: int = 0
+    rerank: RerankState | None = None
+    rerank_problem: str = ""
+    rerank_ms: float | None = None
     absent_exact: Sequence[str] = ()
     unmatched: str = ""
-    seen: Mapping[str, Sequence[str]] = MappingProxyType({})
+    seen: Mapping[str, Sequence[str]] = field(default_factory=dict)
     forbidden_hits: Sequence[Candidate] = ()
     has_trusted: bool = True
     facts: "Retrieval | None" = None
     seconds: float = 0.0
     constraints: Sequence[Constraint] = ()
     refusal: str = ""
-    paths: Mapping[str, str | None] = MappingProxyType({})
-    source_warnings: Sequence[BundleWarning] = ()
+    paths: Mapping[str, str | None] = field(default_factory=dict)
+    source_warnings: Mapping[WarningCode, str] = field(default_factory=dict)
     kept_back: Sequence[KeptBack] = ()
 
     @property
@@ -402,8 +388,7 @@ class Retrieval(NamedTuple):
     @property
     def waits_for_approval(self) -> bool:
         """Whether an approval would allow further candidates."""
-        rows = (row for part in self.parts for row in part.candidates)
-        return any(row.code == "requires_approval" for row in rows)
+        return any(part.counts["requires_approval"] for part in self.parts)
 
     @property
     def released(self) -> list[Candidate]:
@@ -415,23 +400,28 @@ class Retrieval(NamedTuple):
             if purpose.is_allowed_by_approval(Labels.of(row.passage.document, row.passage.flags))
         ]
 
-    @property
+    @cached_property
     def selected(self) -> list[Candidate]:
         """The candidates without a code, in the order of the ranking."""
         return [row for row in self.ranked if row.code is None]
 
-    @property
+    @cached_property
     def filtered(self) -> list[Candidate]:
         """What the filter rejected, by chunk id."""
         return [
             row for row in self.candidates if row.code and REJECTIONS[row.code].step == "filter"
         ]
 
-    @property
+    @cached_property
     def rejected(self) -> list[Candidate]:
         """By code. Within a code in the order of the step that rejected: the nearest miss first."""
         rejected = [*self.filtered, *(row for row in self.ranked if row.code)]
         return sorted(rejected, key=code_order)
+
+    @cached_property
+    def counts(self) -> Counter[RejectionCode]:
+        """How many candidates each code rejected."""
+        return Counter(row.code for row in self.rejected if row.code)
 
     @property
     def declares_trust(self) -> bool:

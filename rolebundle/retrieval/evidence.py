@@ -14,10 +14,12 @@ guessed wording alone is thin.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import TaskSupport
 from rolebundle.contracts.upkeep import Noise
 
@@ -31,6 +33,10 @@ HAS_WORDS, IS_CLOSE = 0.25, 0.5
 """A passage with this coverage or this closeness is evidence for the task."""
 COMPARED = 12
 """So many of the best by BM25 are compared to see how specific the task is."""
+_KIND_ATTRIBUTE = "evidence_kind"
+_WORD = re.compile(r"[^\W_]+")
+_SHORT = 3
+"""Words of so many letters have no plural here: ``gas`` and ``bus`` end in s."""
 
 
 class TaskWords(NamedTuple):
@@ -178,3 +184,41 @@ def weigh_evidence(
     # Rounding may make the mean of equal masses larger than each of them.
     specificity = max(0.0, max(masses, default=0.0) - math.fsum(masses) / COMPARED)
     return Evidence(words, noise, cosines, specificity)
+
+
+# -- evidence kinds ------------------------------------------------------------------------------
+
+
+def shown_kinds(kinds: Sequence[str], passage: Passage) -> list[str]:
+    """Those of the evidence kinds that a passage shows, in their order.
+
+    A passage shows a kind if the kind's words stand together, in their order, in its document type,
+    in one of its tags, in a value of its document's attribute ``evidence_kind``, or in one of the
+    headings above it. Case and punctuation do not count, and an English plural counts as its
+    singular. So ``decision-record`` is shown by the document type ``decision-record``, the tag
+    ``Decision Record`` and the heading "Decision records in force".
+    """
+    texts = [_normalized(text) for text in _kind_texts(passage)]
+    return [
+        kind for kind in dict.fromkeys(kinds) if any(_normalized(kind) in text for text in texts)
+    ]
+
+
+def _kind_texts(passage: Passage) -> Iterator[str]:
+    yield passage.document.document_type
+    yield from passage.tags
+    yield from passage.headings
+    for key, values in passage.document.attributes:
+        if key == _KIND_ATTRIBUTE:
+            yield from values
+
+
+def _normalized(text: str) -> str:
+    """The words with a space before and after each, so that a part of a word is not found."""
+    return f" {' '.join(map(_singular, _WORD.findall(text.casefold())))} "
+
+
+def _singular(word: str) -> str:
+    if len(word) <= _SHORT or not word.endswith("s") or word.endswith("ss"):
+        return word
+    return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]

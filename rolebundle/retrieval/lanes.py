@@ -21,7 +21,7 @@ from rolebundle.embedding.provider import (
 )
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
-from rolebundle.retrieval.candidate import Hit, Pool, Query, SemanticReport
+from rolebundle.retrieval.candidate import Hit, Pool, Query
 from rolebundle.retrieval.evidence import Evidence, best_by_words, weigh_evidence
 from rolebundle.retrieval.filter import (
     first_rejection,
@@ -55,8 +55,8 @@ class Lanes:
         vector: the query's unit vector, float32.
         confidence: how well the model reads the query, in (0, 1]; its scores are multiplied with
             this.
-        degraded: why the semantic lane cannot run; empty if it runs or was not requested. If
-            ``index`` is not the active one, why that one cannot be used.
+        degraded: why the semantic lane cannot run; empty if it runs or was not requested.
+        substitute: which index answers instead of the active one, and why; empty if it does not.
         noise: what the model's cosines mean; ``None`` if the semantic lane does not run.
         exact: the exact words and phrases of the task that some visible chunks have, and few.
         absent_exact: those that none has.
@@ -69,6 +69,7 @@ class Lanes:
     vector: bytes = b""
     confidence: float = 1.0
     degraded: str = ""
+    substitute: str = ""
     noise: Noise | None = None
     exact: Sequence[str] = ()
     absent_exact: Sequence[str] = ()
@@ -92,13 +93,13 @@ class Lanes:
         semantic_seconds = perf_counter() - started
 
         started = perf_counter()
-        proposals = lexical.propose(
+        by_task, by_role = lexical.propose(
             self.corpus, self.query, depth, within, self.exact, facts=self.facts
         )
-        proposed = proposals.task.keys() | proposals.role.keys()
+        proposed = by_task.keys() | by_role.keys()
         # What an earlier search found keeps its hit, so that it keeps its score.
         new = sorted((proposed | nearest.keys()) - pool.hits.keys())
-        scores = lexical.score(self.corpus, self.query, proposals, new, facts=self.facts)
+        scores = lexical.score(self.corpus, self.query, new, by_task, by_role, facts=self.facts)
         lexical_seconds = perf_counter() - started
 
         started = perf_counter()
@@ -127,11 +128,11 @@ class Lanes:
         }
         return Pool(
             hits={**pool.hits, **hits},
-            by_task={**pool.by_task, **proposals.task},
-            by_role={**pool.by_role, **proposals.role},
+            by_task={**pool.by_task, **by_task},
+            by_role={**pool.by_role, **by_role},
             confidence=self.confidence,
             depth=depth,
-            yielded=max(len(proposals.task), len(proposals.role), len(nearest)),
+            yielded=max(len(by_task), len(by_role), len(nearest)),
             refills=refills,
             lexical_seconds=pool.lexical_seconds + lexical_seconds,
             semantic_seconds=pool.semantic_seconds + semantic_seconds,
@@ -140,8 +141,7 @@ class Lanes:
     def measure(self, passages: Sequence[Passage]) -> dict[int, Hit]:
         """Rowid → the hit of a passage that no lane proposed, as if all lanes that know it had."""
         rowids = [passage.rowid for passage in passages]
-        nothing = lexical.LexicalProposals()
-        scores = lexical.score(self.corpus, self.query, nothing, rowids, facts=self.facts)
+        scores = lexical.score(self.corpus, self.query, rowids, facts=self.facts)
         cosines = self._cosines(rowids)
         return {
             passage.rowid: Hit(
@@ -226,20 +226,11 @@ class Lanes:
         }
         return sorted(allowed if within is None else allowed.intersection(within))
 
-    def semantic_report(self, request: ResolvedRequest) -> SemanticReport:
-        """How the semantic lane ran."""
+    def waiting(self) -> int:
+        """How many chunks the semantic lane cannot find, because they have no vector yet."""
         if self.index is None:
-            return SemanticReport(degraded=self.degraded)
-        rules: tuple[str, ...] = ()
-        if self.confidence < 1 and request.fusion == "weighted":
-            rules = (f"semantic:confidence({self.confidence:.2f})",)
-        model = self.index.identity.model
-        name = f"{model.provider}:{model.model}"
-        return SemanticReport(
-            substitute=f"the index of {name} answers: {self.degraded}" if self.degraded else "",
-            waiting=_waiting(self.corpus, self.index, facts=self.facts),
-            applied_rules=rules,
-        )
+            return 0
+        return _waiting(self.corpus, self.index, facts=self.facts)
 
     def _cosines(self, rowids: Sequence[int]) -> dict[int, float]:
         if self.index is None or not rowids:
@@ -273,7 +264,9 @@ def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None)
         except EmbedderError:
             continue
         if lanes is not None and lanes.index is not None:
-            return replace(lanes, degraded=degraded)
+            model = substitute.identity
+            name = f"{model.provider}:{model.model}"
+            return replace(lanes, substitute=f"the index of {name} answers: {degraded}")
     return replace(words_only, degraded=degraded)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from rolebundle.contracts.bundle import BundleWarning
 from rolebundle.contracts.documents import FoundDocument, Passage
 from rolebundle.contracts.lookup import FoundPassage, Heading, Lookup, LookupKind
 from rolebundle.contracts.why import Whereabouts
@@ -122,7 +123,11 @@ def look_up(
     verify_passages(corpus, [passage.rowid for passage in passages])
     lookup = _lookup(corpus, reference, named._replace(passages=passages))
     files = source_files(corpus, [passage.chunk_id for passage in passages])
-    update: dict[str, object] = {"warnings": source_warnings(files) or None}
+    warnings = [
+        BundleWarning.model_construct(code=code, message=message)
+        for code, message in source_warnings(files).items()
+    ]
+    update: dict[str, object] = {"warnings": warnings or None}
     if headings is not None:
         update |= {"outline": headings, "passages": []}
     return lookup.model_copy(update=update)

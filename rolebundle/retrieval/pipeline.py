@@ -62,7 +62,7 @@ def search(
     with corpus.reading():
         query = build_query(request.task, request.overlay, request.also)
         retrieval = run(open_lanes(corpus, query, provider), request, reranker)
-    return retrieval._replace(seconds=perf_counter() - started)
+    return replace(retrieval, seconds=perf_counter() - started)
 
 
 def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None) -> Retrieval:
@@ -71,7 +71,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
     if not has_facts(lanes.corpus):
         return found
     facts = _run(replace(lanes, facts=True), of_facts(request, found), None, FACTS_DEPTH)
-    return found._replace(facts=facts)
+    return replace(found, facts=facts)
 
 
 def of_facts(request: ResolvedRequest, documents: Retrieval) -> ResolvedRequest:
@@ -110,10 +110,15 @@ def _run(
     hits: Sequence[Candidate] = ()
     if not found.withheld:
         hits = forbidden_hits(found.filtered, selected, request, found.weights, seen)
-    return found._replace(
+    return replace(
+        found,
         evidence=lanes.with_support(found.evidence, passages),
-        semantic=lanes.semantic_report(request),
-        rerank=reranker.report(found.ranked) if reranker else None,
+        degraded=lanes.degraded,
+        substitute=lanes.substitute,
+        waiting=lanes.waiting(),
+        rerank=reranker.state(found.ranked) if reranker else None,
+        rerank_problem=reranker.problem if reranker else "",
+        rerank_ms=reranker.milliseconds if reranker else None,
         absent_exact=lanes.absent_exact,
         unmatched=unmatched,
         forbidden_hits=hits,

@@ -4,14 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from rolebundle.contracts.bundle import (
-    ChunkMetadata,
-    Citation,
-    CorpusState,
-    Freshness,
-    Scores,
-    SelectedChunk,
-)
+from rolebundle.contracts.bundle import CorpusState
 from rolebundle.contracts.documents import DocumentMetadata, Passage
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.terms import Fusion, RejectionCode
@@ -160,20 +153,7 @@ def answer_passage(
     source: str = "",
     hits: Sequence[str] = (),
     updated_at: str | None = None,
-) -> SelectedChunk:
-    """A passage of an answer with this trust tier, freshness, source, overlay hits and date."""
-    return SelectedChunk(
-        chunk_id="c",
-        document_id="d",
-        source_id=source or f"{tier}-{status}",
-        source_type="internal-document",
-        content="text",
-        content_type="paragraph",
-        scores=Scores(lexical=0, semantic=0, metadata=0, rerank=0, final=0),
-        reasons_selected=[],
-        overlay_hits=[*hits],
-        metadata=ChunkMetadata(
-            trust_tier=tier, freshness=Freshness(status=status, updated_at=updated_at), tags=[]
-        ),
-        citation=Citation(reference="r"),
-    )
+) -> Candidate:
+    """A selected passage with this trust tier, freshness, source, metadata hits and date."""
+    of = passage(trust_tier=tier, source_id=source or f"{tier}-{status}", updated_at=updated_at)
+    return ranked(of, freshness=status, metadata_hits=tuple(hits))
