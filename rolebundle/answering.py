@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from rolebundle.access_control import AccessControl
-from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.bundle import KeptBack, RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, parse_rerank_spec
@@ -101,15 +101,18 @@ class Answering:
                 details={"claim": claim or "", "refused": decision.refusal},
             )
         paths = {file.chunk_id: shown_path(file.location, file.path) for file in files}
-        found = replace(
-            found,
-            refusal=decision.refusal,
-            paths=paths if inputs.view.show_paths else {},
-            source_warnings=source_warnings(files),
-        )
+        kept: list[KeptBack] = []
         if inputs.request.quarantined and self.access.is_owner(request.agent):
-            found = replace(found, kept_back=kept_back(self._workspace.corpus, request.task))
-        return assemble(found)
+            kept = kept_back(self._workspace.corpus, found.query.task.terms)
+        return assemble(
+            replace(
+                found,
+                refusal=decision.refusal,
+                paths=paths if inputs.view.show_paths else {},
+                source_warnings=source_warnings(files),
+                kept_back=kept,
+            )
+        )
 
     @contextmanager
     def inputs(

@@ -137,10 +137,10 @@ def _query_trace(retrieval: Retrieval) -> QueryTrace:
     if confidence < 1 and request.fusion == "weighted":
         rules.append(f"semantic:confidence({confidence:.2f})")
     return QueryTrace.model_construct(
-        task_text=query.task_text,
+        task_text=query.task.text,
         lexical_query=[term.label for term in query.task_terms for _ in range(term.weight)],
         expansion_query=[term.label for term in query.expansion_terms],
-        semantic_query=list(query.semantic_texts),
+        semantic_query=[task.text for task in query.tasks],
         applied_overlay_rules=rules,
         applied_filters=list(query.applied_filters),
         generated_at=iso_utc(request.now),

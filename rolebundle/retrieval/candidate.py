@@ -58,41 +58,67 @@ class Term(NamedTuple):
         return f"~{self.text}" if self.form else self.text
 
 
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a text asks for: everything that is read from it.
+
+    Attributes:
+        text: the text.
+        languages: those other than English that it may be in.
+        words: all words, casefolded, in their order.
+        terms: the lexical terms, each once.
+        content_words: the words without stop words, each as the terms of which a text with the word
+            has at least one: the word itself, which comes first, its stems, and its other
+            spellings.
+        names: the words that look like the name of one thing: letters with digits (EL1), or a
+            capital within a sentence (Larkfield).
+        exact: quoted phrases, numbers and identifiers.
+        years: those that it asks about.
+        as_written: its words in small letters → as it has them.
+        rules: for the trace of the query.
+    """
+
+    text: str
+    languages: tuple[str, ...]
+    words: list[str]
+    terms: tuple[Term, ...]
+    content_words: tuple[tuple[Term, ...], ...]
+    names: frozenset[str]
+    exact: tuple[str, ...]
+    years: tuple[str, ...]
+    as_written: Mapping[str, str]
+    rules: tuple[str, ...]
+
+
 class Query(NamedTuple):
     """A task, expanded by a role. The task's own terms and the role's are kept apart.
 
     Attributes:
-        task_text: the task.
-        task_terms: the lexical terms of the task and its other wordings.
-        content_words: the words of all wordings without stop words, each once, as the terms of
-            which a text with the word has at least one: the word itself, which comes first, its
-            stems, and its other spellings.
+        tasks: the task and its other wordings; the mean of their meanings is searched.
+        task_terms: the lexical terms of all wordings.
+        content_words: those of all wordings, each once.
         wordings: the positions of the words of each wording; the task's own comes first.
-        names: the positions of the words that look like the name of one thing: letters with digits
-            (EL1), or a capital within a sentence (Larkfield).
-        exact: quoted phrases, numbers and identifiers.
+        names: the positions of the words that look like names in the task.
         expansion_terms: the lexical terms of the role.
-        semantic_texts: the task and its other wordings; their mean is searched by meaning.
         applied_rules: for the trace of the query.
         applied_filters: for the trace of the query.
-        years: those that the task asks about.
-        as_written: words of the task in small letters → as the task has them.
         corrected: words that no visible chunk has → the words that are searched as well.
     """
 
-    task_text: str
+    tasks: tuple[Task, ...]
     task_terms: tuple[Term, ...]
     content_words: tuple[tuple[Term, ...], ...]
     wordings: tuple[frozenset[int], ...]
     names: frozenset[int]
-    exact: tuple[str, ...]
     expansion_terms: tuple[Term, ...]
-    semantic_texts: tuple[str, ...]
     applied_rules: tuple[str, ...]
     applied_filters: tuple[AppliedFilter, ...]
-    years: tuple[str, ...] = ()
-    as_written: Mapping[str, str] = MappingProxyType({})
     corrected: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def task(self) -> Task:
+        """The task in its own wording."""
+        return self.tasks[0]
 
 
 class Hit(NamedTuple):

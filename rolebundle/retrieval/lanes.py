@@ -364,7 +364,7 @@ def query_vector(query: Query, provider: EmbeddingProvider) -> bytes:
     Raises:
         EmbedderError: the model could not embed the query.
     """
-    texts = query.semantic_texts
+    texts = [task.text for task in query.tasks]
     vectors = unit_vectors(provider.embed_queries(texts), len(texts), provider.identity.dimensions)
     if len(texts) > 1:
         vectors = unit_vectors(vectors.mean(axis=0)[None], 1, provider.identity.dimensions)
@@ -378,4 +378,4 @@ def query_confidence(query: Query, provider: EmbeddingProvider) -> float:
         EmbedderError: the model cannot be used.
     """
     fluency = getattr(provider, "fluency", None)  # Only some models can tell.
-    return float(fluency(query.task_text)) if fluency else 1.0
+    return float(fluency(query.task.text)) if fluency else 1.0

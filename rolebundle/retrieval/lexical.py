@@ -90,8 +90,8 @@ def propose(
 
 def exact_words(corpus: Corpus, query: Query) -> tuple[list[str], list[str]]:
     """The exact words and phrases of a task that are rare, and those that occur nowhere."""
-    counts = _index(corpus).frequencies([_literal(Term(words)) for words in query.exact])
-    counted = list(zip(query.exact, counts, strict=True))
+    counts = _index(corpus).frequencies([_literal(Term(words)) for words in query.task.exact])
+    counted = list(zip(query.task.exact, counts, strict=True))
     return (
         [words for words, count in counted if 0 < count <= RARE],
         [words for words, count in counted if not count],

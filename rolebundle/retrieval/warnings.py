@@ -109,7 +109,7 @@ def _stale_dominant(retrieval: Retrieval) -> str:
     The date of a file counts only if the role sets a maximum age: a copied or unpacked folder has
     old files, and that alone says nothing about what they say.
     """
-    request, years = retrieval.request, retrieval.query.years
+    request, years = retrieval.request, retrieval.query.task.years
     is_past = all(int(year) < request.now.year for year in years)
     past_year = min(years, default="") if is_past else ""
     counts_files = request.policy.freshness_max_age_days is not None
@@ -254,7 +254,7 @@ def _named(retrieval: Retrieval, positions: Sequence[int]) -> str:
     ]
     parts = {part for exact in absent for part in words_of(exact)}
     named = [*absent, *(label for label in labels if label not in parts)]
-    named = [query.as_written.get(label.lower(), label) for label in named]
+    named = [query.task.as_written.get(label.lower(), label) for label in named]
     return first_of([*dict.fromkeys(named)], MAX_MISSING_WORDS)
 
 

@@ -42,13 +42,13 @@ from rolebundle.retrieval.bundle import (
     score_weights,
     scores_of,
 )
-from rolebundle.retrieval.candidate import Candidate, Retrieval
+from rolebundle.retrieval.candidate import Candidate, Retrieval, Term
 from rolebundle.retrieval.filter import as_valid, first_rejection, freshness_of, seen_rejection
 from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.lexical import match_expression, matching_words
 from rolebundle.retrieval.lookup import ReferenceScope, resolve_reference
 from rolebundle.retrieval.pipeline import of_facts, run, score_sheet
-from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.query import build_query, read_task
 from rolebundle.retrieval.rank import mark_factor, ranking_order, select
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
@@ -471,7 +471,7 @@ def hidden_candidates(corpus: Corpus, agent: str | None, task: str) -> dict[str,
     counts: Counter[str] = Counter()
     with corpus.reading():
         rule, _ = rule_of(corpus, agent or "")
-        terms = build_query(task, None).task_terms
+        terms = read_task(task).terms
         if rule is None or not terms:
             return {}
         for compartment in compartments.stored_compartments(corpus):
@@ -488,12 +488,12 @@ def hidden_candidates(corpus: Corpus, agent: str | None, task: str) -> dict[str,
 # -- the quarantine ------------------------------------------------------------------------------
 
 
-def kept_back(corpus: Corpus, task: str) -> list[KeptBack]:
+def kept_back(corpus: Corpus, terms: Sequence[Term]) -> list[KeptBack]:
     """The quarantined documents that have the task's words, best first; ties by id.
 
     Args:
         corpus: the whole corpus, with its quarantine.
-        task: the task of the request.
+        terms: those of the task.
     """
     scores: dict[int, float] = {}
     with corpus.reading():
@@ -502,8 +502,7 @@ def kept_back(corpus: Corpus, task: str) -> list[KeptBack]:
             for compartment in compartments.visible_compartments(corpus)
             if compartment.quarantined and compartment.chunks
         ]
-        terms = build_query(task, None).task_terms if quarantined else ()
-        if not terms:
+        if not quarantined or not terms:
             return []
         match = match_expression(terms)
         for compartment in quarantined:

@@ -301,9 +301,7 @@ def searched(
 ) -> dict[int, tuple[float, float]]:
     """The hits of the lane, with their true scores."""
     found = lexical.propose(corpus, searched_query, depth, within)
-    return lexical.score(
-        corpus, searched_query, sorted(found[0].keys() | found[1].keys()), *found
-    )
+    return lexical.score(corpus, searched_query, sorted(found[0].keys() | found[1].keys()), *found)
 
 
 @pytest.mark.parametrize(
