@@ -32,7 +32,7 @@ from rolebundle.contracts.terms import (
     WarningCode,
 )
 from rolebundle.policy.trust import Labels
-from rolebundle.retrieval.evidence import Evidence
+from rolebundle.retrieval.evidence import JUDGED, Evidence
 from rolebundle.retrieval.request import ResolvedRequest
 
 # -- the query and the hits of the lanes ---------------------------------------------------------
@@ -351,7 +351,6 @@ class Retrieval:
         candidates: a row for each hit, ordered by chunk id.
         ranked: those that the filter allowed, in the order of the ranking.
         withheld: why nothing was selected although there are candidates; empty if something was.
-        judged: the rowids of the first passages, which decide about the evidence.
         degraded: why the semantic lane could not run; empty if it ran or was not requested.
         substitute: which index answered instead of the active one, and why; empty if it did not.
         waiting: how many chunks have no vector yet.
@@ -360,7 +359,6 @@ class Retrieval:
         rerank_ms: how long that took; ``None`` if it was not requested.
         absent_exact: the exact words and phrases of the task that no visible passage has.
         unmatched: the keys of ``where`` that exclude every document; empty if one matches.
-        seen: the hashes of the texts that the agent has, and the ids of its passages.
         forbidden_hits: the rejected candidates that would be selected if they were not forbidden.
         has_trusted: whether a visible document is preferred or authoritative.
         facts: the same for remembered facts; ``None`` if there are none.
@@ -378,10 +376,9 @@ class Retrieval:
     weights: Weights
     corpus: CorpusState
     pool: Pool
-    candidates: Sequence[Candidate]
-    ranked: Sequence[Candidate]
+    candidates: Sequence[Candidate] = ()
+    ranked: Sequence[Candidate] = ()
     withheld: str = ""
-    judged: Sequence[int] = ()
     degraded: str = ""
     substitute: str = ""
     waiting: int = 0
@@ -390,7 +387,6 @@ class Retrieval:
     rerank_ms: float | None = None
     absent_exact: Sequence[str] = ()
     unmatched: str = ""
-    seen: Mapping[str, Sequence[str]] = field(default_factory=dict)
     forbidden_hits: Sequence[Candidate] = ()
     has_trusted: bool = True
     facts: "Retrieval | None" = None
@@ -425,6 +421,11 @@ class Retrieval:
             for row in self.all_selected
             if purpose.is_allowed_by_approval(Labels.of(row.passage.document, row.passage.flags))
         ]
+
+    @property
+    def judged(self) -> list[Passage]:
+        """The first passages of the ranking, which decide about the evidence."""
+        return [row.passage for row in self.ranked if row.takes_place][:JUDGED]
 
     @cached_property
     def selected(self) -> list[Candidate]:

@@ -12,7 +12,7 @@ in the answer, and take no place from them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from time import perf_counter
 
@@ -20,7 +20,7 @@ from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights, role_share
 from rolebundle.retrieval.corpus_state import corpus_state
-from rolebundle.retrieval.evidence import JUDGED, Evidence
+from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.lanes import MAX_DEPTH, Lanes, first_depth, open_lanes
 from rolebundle.retrieval.merge import merge
@@ -67,31 +67,44 @@ def search(
 
 def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None) -> Retrieval:
     """The steps from the lanes to the selection, inside the caller's ``corpus.reading()``."""
-    found = _run(lanes, request, reranker, first_depth(len(request.seen)))
+    request = request._replace(seen_texts=lanes.seen_texts(request.seen))
+    documents = _run(lanes, request, reranker, first_depth(len(request.seen)))
     if not has_facts(lanes.corpus):
-        return found
-    facts = _run(replace(lanes, facts=True), of_facts(request, found), None, FACTS_DEPTH)
-    return replace(found, facts=facts)
+        return documents
+    facts = _run(replace(lanes, facts=True), _of_facts(documents), None, FACTS_DEPTH)
+    return replace(documents, facts=facts)
 
 
-def of_facts(request: ResolvedRequest, documents: Retrieval) -> ResolvedRequest:
+def _of_facts(documents: Retrieval) -> ResolvedRequest:
     """The request for remembered facts, which has what the documents leave of the budget."""
-    budget = request.token_budget
+    budget = documents.request.token_budget
     if budget is not None:
         budget -= sum(estimated_tokens(row.passage.content) for row in documents.selected)
-    return request._replace(limit=MAX_FACTS, token_budget=budget)
+    return documents.request._replace(limit=MAX_FACTS, token_budget=budget)
 
 
 def _run(
     lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None, depth: int
 ) -> Retrieval:
     within, unmatched = lanes.matching_documents(request.where)
-    searched, seen = within, lanes.seen_texts(request.seen)
-    is_limited_to_allowed = False
+    searched, is_limited_to_allowed = within, False
     pool = lanes.propose(Pool(), depth, within)
-    weighed = lanes.weigh_evidence(pool)
-    found = _search(lanes, request, reranker, pool, weighed, seen)
-    while _distinct(found, request) < request.limit and pool.yielded >= depth:
+    evidence = lanes.weigh_evidence(pool)
+    opened = Retrieval(
+        request=request,
+        query=lanes.query,
+        evidence=evidence,
+        weights=weights_for(request, evidence, has_semantic=bool(lanes.index or reranker)),
+        corpus=corpus_state(lanes.corpus, request.now, lanes.index),
+        pool=pool,
+        degraded=lanes.degraded,
+        substitute=lanes.substitute,
+        waiting=lanes.waiting(),
+        absent_exact=lanes.absent_exact,
+        unmatched=unmatched,
+    )
+    found = _ranked(lanes, opened, pool, reranker)
+    while _distinct(found) < request.limit and pool.yielded >= depth:
         # The first search reads everything, so that the bundle can report what policy rejects.
         # If policy rejects something, the next ones are limited to the documents that it allows.
         # Each after that is deeper than the last.
@@ -103,61 +116,34 @@ def _run(
         else:
             break
         pool = lanes.propose(pool, depth, within)
-        found = _search(lanes, request, reranker, pool, weighed, seen)
-    selected = found.selected
-    passages = [row.passage for row in selected]
+        found = _ranked(lanes, opened, pool, reranker)
+    passages = [row.passage for row in found.selected]
     verify_passages(lanes.corpus, [passage.rowid for passage in passages])
-    hits: Sequence[Candidate] = ()
-    if not found.withheld:
-        hits = forbidden_hits(found.filtered, selected, request, found.weights, seen)
     return replace(
         found,
         evidence=lanes.with_support(found.evidence, passages),
-        degraded=lanes.degraded,
-        substitute=lanes.substitute,
-        waiting=lanes.waiting(),
         rerank=reranker.state(found.ranked) if reranker else None,
         rerank_problem=reranker.problem if reranker else "",
         rerank_ms=reranker.milliseconds if reranker else None,
-        absent_exact=lanes.absent_exact,
-        unmatched=unmatched,
-        forbidden_hits=hits,
+        forbidden_hits=() if found.withheld else forbidden_hits(found),
         has_trusted=_has_trusted(lanes.corpus, found),
     )
 
 
-def _search(
-    lanes: Lanes,
-    request: ResolvedRequest,
-    reranker: Reranker | None,
-    pool: Pool,
-    weighed: Evidence,
-    seen: Mapping[str, Sequence[str]],
-) -> Retrieval:
+def _ranked(lanes: Lanes, opened: Retrieval, pool: Pool, reranker: Reranker | None) -> Retrieval:
     """The steps after the lanes' proposals, once."""
-    weights = weights_for(request, weighed, has_semantic=bool(lanes.index or reranker))
+    request = opened.request
     scores = reranker.scores if reranker else None
-    candidates, ranked = score_sheet(lanes, request, pool, weights, seen, scores)
-    judged = [row.passage for row in ranked if row.takes_place][:JUDGED]
-    evidence = lanes.with_support(weighed, judged)
-    evidence = evidence.judged_by(rowids := [passage.rowid for passage in judged])
+    candidates, ranked = score_sheet(lanes, request, pool, opened.weights, scores)
+    found = replace(opened, pool=pool, candidates=candidates, ranked=ranked)
+    judged = found.judged
+    evidence = lanes.with_support(opened.evidence, judged)
+    evidence = evidence.judged_by([passage.rowid for passage in judged])
     withheld = withheld_because(evidence, request)
     if lanes.facts and not withheld:
         ranked = _about_first(lanes, ranked, evidence)
     select(ranked, request, withheld)
-    return Retrieval(
-        request=request,
-        query=lanes.query,
-        evidence=evidence,
-        weights=weights,
-        corpus=corpus_state(lanes.corpus, request.now, lanes.index),
-        pool=pool,
-        candidates=candidates,
-        ranked=ranked,
-        withheld=withheld,
-        judged=rowids,
-        seen=seen,
-    )
+    return replace(found, evidence=evidence, ranked=ranked, withheld=withheld)
 
 
 def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: bool) -> Weights:
@@ -171,7 +157,6 @@ def score_sheet(
     request: ResolvedRequest,
     pool: Pool,
     weights: Weights,
-    seen: Mapping[str, Sequence[str]],
     scores: Scores | None,
     supposed: Container[int] = (),
 ) -> tuple[list[Candidate], list[Candidate]]:
@@ -182,24 +167,23 @@ def score_sheet(
         request: the resolved request.
         pool: what the lanes found.
         weights: of the score's terms.
-        seen: the hashes of the texts that the agent has, and the ids of its passages.
         scores: asks the reranking model; ``None`` for no reranking.
         supposed: rowids of what counts as allowed, whatever policy says.
     """
     candidates = merge(pool, weights)
-    allowed = filter_candidates(candidates, request, seen, supposed)
+    allowed = filter_candidates(candidates, request, supposed)
     # As without a role, if the role's own `fusion` scores them differently.
     fusion = request.echo.fusion or "weighted"
     plain = [] if fusion == weights.fusion else merge(pool, weights._replace(fusion=fusion))
     return candidates, rank(allowed, request, weights, plain, lanes.exact, scores)
 
 
-def _distinct(found: Retrieval, request: ResolvedRequest) -> int:
+def _distinct(found: Retrieval) -> int:
     """The number of allowed candidates that are neither duplicates nor superseded.
 
     Of each source at most as many count as a hard limit of the role lets in.
     """
-    policy = request.policy
+    policy = found.request.policy
     most = policy.max_chunks_per_source if policy.diversity == "hard" else len(found.ranked)
     sources = Counter(
         row.passage.document.source_id

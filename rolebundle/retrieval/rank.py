@@ -14,7 +14,7 @@ from types import MappingProxyType
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy, Vocabulary
 from rolebundle.contracts.terms import TRUST_TIERS, MarkState, RejectionCode
-from rolebundle.retrieval.candidate import Candidate, Weights
+from rolebundle.retrieval.candidate import Candidate, Retrieval, Weights
 from rolebundle.retrieval.filter import add_metadata, rejections, seen_rejection
 from rolebundle.retrieval.merge import scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
@@ -425,38 +425,26 @@ def estimated_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def forbidden_hits(
-    filtered: Iterable[Candidate],
-    selected: Iterable[Candidate],
-    request: ResolvedRequest,
-    weights: Weights,
-    seen: Mapping[str, Sequence[str]],
-) -> list[Candidate]:
+def forbidden_hits(found: Retrieval) -> list[Candidate]:
     """The candidates that would be selected if the role forbade no source, best first.
 
     They are scored like the allowed candidates, by lanes, metadata and vocabulary, and have to
     stand among the selected ones. The other steps of the ranking compare candidates with each
     other. Forbidden candidates take no part in these, so that they influence nothing but a warning.
     What is rejected for another reason as well is not among them.
-
-    Args:
-        filtered: what the filter rejected.
-        selected: the selected candidates.
-        request: the resolved request.
-        weights: of the score's terms.
-        seen: the hashes of the texts that the agent has, and the ids of its passages.
     """
+    request = found.request
     supposed = [
         replace(row, code=None)
-        for row in filtered
+        for row in found.filtered
         if {code for code, _ in rejections(row.passage, request)} == {"forbidden_source"}
-        and not seen_rejection(row.passage, seen)
+        and not seen_rejection(row.passage, request)
     ]
     for row in supposed:
         add_metadata(row, request)
         add_role(row, request)
-        row.weigh(weights)
-    together = sorted((*map(replace, selected), *supposed), key=ranking_order)
+        row.weigh(found.weights)
+    together = sorted((*map(replace, found.selected), *supposed), key=ranking_order)
     select(together, request)
     names = {row.chunk_id for row in supposed}
     return [row for row in together if row.code is None and row.chunk_id in names]

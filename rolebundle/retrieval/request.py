@@ -1,6 +1,6 @@
 """The resolved request: everything that a request asks for, decided once. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ class ResolvedRequest(NamedTuple):
         also: other wordings of the task.
         where: which documents are searched; ``None`` for all.
         seen: ids of the passages that the agent already has.
+        seen_texts: the hash of each of their texts → the ids that have it; found by the search.
         overlay: the role's overlay, or ``None`` without a role.
         overlay_digest: names the overlay's content; empty without an overlay.
         ranks_by_role: whether the overlay has a part in the ranking.
@@ -46,6 +47,7 @@ class ResolvedRequest(NamedTuple):
     also: Sequence[str]
     where: Where | None
     seen: Sequence[str]
+    seen_texts: Mapping[str, Sequence[str]]
     overlay: Overlay | None
     overlay_digest: str
     ranks_by_role: bool
@@ -107,6 +109,7 @@ def resolve_request(
         also=request.also or (),
         where=request.where,
         seen=request.seen or (),
+        seen_texts={},
         overlay=overlay,
         overlay_digest=overlay_digest,
         ranks_by_role=overlay is not None and overlay.ranks,

@@ -75,7 +75,8 @@ def _weak_evidence(retrieval: Retrieval) -> str:
     if not retrieval.selected or evidence.task == "supported":
         return ""
     best = evidence.best
-    lacking = _named(retrieval, evidence.missing(retrieval.judged))
+    first = [passage.rowid for passage in retrieval.judged]
+    lacking = _named(retrieval, evidence.missing(first))
     found = f"the best passage has {words_found(best.matched, best.words)}"
     without = f", and none of the first mentions: {lacking}" if lacking else ""
     return f"thin evidence: {found}{without}{narrowed_by(retrieval.request.where)}"
@@ -218,7 +219,8 @@ def _index_stale(retrieval: Retrieval) -> str:
 
 
 def _seen_unknown(retrieval: Retrieval) -> str:
-    ids = 0 if retrieval.seen else len(retrieval.request.seen)
+    request = retrieval.request
+    ids = 0 if request.seen_texts else len(request.seen)
     return f"`seen` has no passage of the corpus: {counted(ids, 'id')}" if ids else ""
 
 

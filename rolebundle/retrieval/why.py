@@ -43,11 +43,11 @@ from rolebundle.retrieval.bundle import (
     scores_of,
 )
 from rolebundle.retrieval.candidate import Candidate, Retrieval, Term
-from rolebundle.retrieval.filter import as_valid, first_rejection, freshness_of, seen_rejection
+from rolebundle.retrieval.filter import as_valid, freshness_of, rejection_of
 from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.lexical import match_expression, matching_words
 from rolebundle.retrieval.lookup import ReferenceScope, resolve_reference
-from rolebundle.retrieval.pipeline import of_facts, run, score_sheet
+from rolebundle.retrieval.pipeline import run, score_sheet
 from rolebundle.retrieval.query import build_query, read_task
 from rolebundle.retrieval.rank import mark_factor, ranking_order, select
 from rolebundle.retrieval.request import ResolvedRequest
@@ -101,7 +101,7 @@ def explain(
             execution = _execute(lanes, request, reranker, is_fact=is_fact)
             passage = execution.best_placed(named.passages)
         verify_passages(corpus, [passage.rowid])
-        passage = as_valid(passage, execution.request)
+        passage = as_valid(passage, request)
         trace = _trace(execution, passage, unmet_conditions)
     document, retrieval = passage.document, execution.retrieval
     return Why(
@@ -124,7 +124,7 @@ def explain(
             depth=retrieval.pool.depth,
             refills=retrieval.pool.refills,
         ),
-        limit=execution.request.limit,
+        limit=retrieval.request.limit,
         min_score=request.min_score,
         selected_count=selected_count,
         fusion=request.fusion,
@@ -145,7 +145,6 @@ class Execution:
     """
 
     lanes: Lanes
-    request: ResolvedRequest
     reranker: Reranker | None
     retrieval: Retrieval
     before: int = 0
@@ -156,19 +155,17 @@ class Execution:
         Nothing is sent to the reranking model. A passage that the model has not scored keeps the
         score of its lanes.
         """
-        retrieval = self.retrieval
-        pool = retrieval.pool
+        retrieval, pool = self.retrieval, self.retrieval.pool
         missing = [passage for passage in passages if passage.rowid not in pool.hits]
         _, ranked = score_sheet(
             self.lanes,
-            self.request,
+            retrieval.request,
             pool._replace(hits={**pool.hits, **self.lanes.measure(missing)}),
             retrieval.weights,
-            retrieval.seen,
             self.reranker.known if self.reranker else None,
             {passage.rowid for passage in passages},
         )
-        select(ranked, self.request, retrieval.withheld)
+        select(ranked, retrieval.request, retrieval.withheld)
         return ranked
 
     def best_placed(self, passages: Sequence[Passage]) -> Passage:
@@ -193,9 +190,8 @@ def _execute(
 ) -> Execution:
     documents = run(lanes, request, reranker)
     if not is_fact or documents.facts is None:
-        return Execution(lanes, request, reranker, documents)
-    lanes, request = replace(lanes, facts=True), of_facts(request, documents)
-    return Execution(lanes, request, None, documents.facts, len(documents.selected))
+        return Execution(lanes, reranker, documents)
+    return Execution(replace(lanes, facts=True), None, documents.facts, len(documents.selected))
 
 
 def _without(request: ResolvedRequest, conditions: Sequence[Condition]) -> ResolvedRequest:
@@ -301,10 +297,8 @@ def _lane_traces(execution: Execution, passage: Passage) -> list[LaneTrace]:
 
 
 def _filter_trace(execution: Execution, own: Candidate) -> FilterTrace:
-    request, passage = execution.request, own.passage
-    rejection = first_rejection(passage, request) or seen_rejection(
-        passage, execution.retrieval.seen
-    )
+    request, passage = execution.retrieval.request, own.passage
+    rejection = rejection_of(passage, request)
     return FilterTrace(
         allowed=rejection is None,
         code=rejection[0] if rejection else None,
@@ -323,7 +317,8 @@ def _score_trace(
     *,
     is_supposed: bool,
 ) -> ScoreTrace:
-    retrieval, request, mark = execution.retrieval, execution.request, own.passage.mark
+    retrieval, mark = execution.retrieval, own.passage.mark
+    request = retrieval.request
     evidence = execution.lanes.with_support(retrieval.evidence, [own.passage])
     selected = [row for row in ranked if row.code is None]
     to_beat = None
