@@ -119,10 +119,11 @@ class Answering:
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None
     ) -> Iterator[Inputs]:
         """Resolve the agent, rerank model, overlay and time of a request, and open its view."""
+        model = request.rerank or self.default_rerank
         request = request.model_copy(
             update={
                 "agent": self.access.resolve_agent(request.agent),
-                "rerank": self._rerank_model(request),
+                "rerank": None if model in ("", NO_RERANK) else model,
             }
         )
         with self.access.open_view(request.agent) as (corpus, view):
@@ -148,17 +149,11 @@ class Answering:
                     view,
                 )
 
-    def _rerank_model(self, request: RetrievalRequest) -> str | None:
-        """The model that reranks the answer to a request; ``None`` for no reranking."""
-        model = request.rerank or self.default_rerank
-        return None if model in ("", NO_RERANK) else model
-
     def _reranker(
         self, corpus: Corpus, request: RetrievalRequest, deadline: float | None
     ) -> Reranker | None:
         if request.rerank is None:
             return None
-
         spec = self._rerank_spec(request.rerank)
         return Reranker(spec, request.task, corpus.raise_if_interrupted, deadline)
 

@@ -12,7 +12,7 @@ in the answer, and take no place from them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
 
@@ -25,7 +25,7 @@ from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.lanes import MAX_DEPTH, Lanes, first_depth, open_lanes
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.rank import Scores, estimated_tokens, forbidden_hits, rank, select
+from rolebundle.retrieval.rank import estimated_tokens, forbidden_hits, rank, select
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.storage.check import verify_passages
@@ -68,10 +68,10 @@ def search(
 def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None) -> Retrieval:
     """The steps from the lanes to the selection, inside the caller's ``corpus.reading()``."""
     request = request._replace(seen_texts=lanes.seen_texts(request.seen))
-    documents = _run(lanes, request, reranker, first_depth(len(request.seen)))
+    documents = _in_rounds(lanes, request, reranker, first_depth(len(request.seen)))
     if not has_facts(lanes.corpus):
         return documents
-    facts = _run(replace(lanes, facts=True), _of_facts(documents), None, FACTS_DEPTH)
+    facts = _in_rounds(replace(lanes, facts=True), _of_facts(documents), None, FACTS_DEPTH)
     return replace(documents, facts=facts)
 
 
@@ -83,9 +83,13 @@ def _of_facts(documents: Retrieval) -> ResolvedRequest:
     return documents.request._replace(limit=MAX_FACTS, token_budget=budget)
 
 
-def _run(
+def _in_rounds(
     lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None, depth: int
 ) -> Retrieval:
+    """One round, and deeper ones until enough candidates remain (law 2).
+
+    The first round fixes the weights and what the task's words are worth.
+    """
     within, unmatched = lanes.matching_documents(request.where)
     searched, is_limited_to_allowed = within, False
     pool = lanes.propose(Pool(), depth, within)
@@ -103,7 +107,7 @@ def _run(
         absent_exact=lanes.absent_exact,
         unmatched=unmatched,
     )
-    found = _ranked(lanes, opened, pool, reranker)
+    found = _one_round(lanes, opened, pool, reranker)
     while _distinct(found) < request.limit and pool.yielded >= depth:
         # The first search reads everything, so that the bundle can report what policy rejects.
         # If policy rejects something, the next ones are limited to the documents that it allows.
@@ -116,7 +120,7 @@ def _run(
         else:
             break
         pool = lanes.propose(pool, depth, within)
-        found = _ranked(lanes, opened, pool, reranker)
+        found = _one_round(lanes, opened, pool, reranker)
     passages = [row.passage for row in found.selected]
     verify_passages(lanes.corpus, [passage.rowid for passage in passages])
     return replace(
@@ -130,15 +134,16 @@ def _run(
     )
 
 
-def _ranked(lanes: Lanes, opened: Retrieval, pool: Pool, reranker: Reranker | None) -> Retrieval:
-    """The steps after the lanes' proposals, once."""
-    request = opened.request
+def _one_round(lanes: Lanes, opened: Retrieval, pool: Pool, reranker: Reranker | None) -> Retrieval:
+    """The steps from what the lanes have proposed so far to the selection."""
+    request, weights = opened.request, opened.weights
     scores = reranker.scores if reranker else None
-    candidates, ranked = score_sheet(lanes, request, pool, opened.weights, scores)
+    candidates = merge(pool, weights)
+    allowed = filter_candidates(candidates, request)
+    ranked = rank(allowed, pool, request, weights, lanes.exact, scores)
     found = replace(opened, pool=pool, candidates=candidates, ranked=ranked)
-    judged = found.judged
-    evidence = lanes.with_support(opened.evidence, judged)
-    evidence = evidence.judged_by([passage.rowid for passage in judged])
+    evidence = lanes.with_support(opened.evidence, found.judged)
+    evidence = evidence.judged_by([passage.rowid for passage in found.judged])
     withheld = withheld_because(evidence, request)
     if lanes.facts and not withheld:
         ranked = _about_first(lanes, ranked, evidence)
@@ -150,32 +155,6 @@ def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: b
     """The weights of the score's terms: the role's depend on how specific the task is."""
     share = role_share(request.policy, evidence.specificity) if request.ranks_by_role else 0.0
     return Weights.of(request.policy, request.fusion, has_semantic=has_semantic, role_share=share)
-
-
-def score_sheet(
-    lanes: Lanes,
-    request: ResolvedRequest,
-    pool: Pool,
-    weights: Weights,
-    scores: Scores | None,
-    supposed: Container[int] = (),
-) -> tuple[list[Candidate], list[Candidate]]:
-    """All candidates of a pool, and those that policy allows, in the order of the ranking.
-
-    Args:
-        lanes: know the rare exact words of the task.
-        request: the resolved request.
-        pool: what the lanes found.
-        weights: of the score's terms.
-        scores: asks the reranking model; ``None`` for no reranking.
-        supposed: rowids of what counts as allowed, whatever policy says.
-    """
-    candidates = merge(pool, weights)
-    allowed = filter_candidates(candidates, request, supposed)
-    # As without a role, if the role's own `fusion` scores them differently.
-    fusion = request.echo.fusion or "weighted"
-    plain = [] if fusion == weights.fusion else merge(pool, weights._replace(fusion=fusion))
-    return candidates, rank(allowed, request, weights, plain, lanes.exact, scores)
 
 
 def _distinct(found: Retrieval) -> int:

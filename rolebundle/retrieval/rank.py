@@ -13,10 +13,10 @@ from types import MappingProxyType
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy, Vocabulary
-from rolebundle.contracts.terms import TRUST_TIERS, MarkState, RejectionCode
-from rolebundle.retrieval.candidate import Candidate, Retrieval, Weights
+from rolebundle.contracts.terms import TRUST_TIERS, Fusion, MarkState, RejectionCode
+from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights
 from rolebundle.retrieval.filter import add_metadata, rejections, seen_rejection
-from rolebundle.retrieval.merge import scale_by_range
+from rolebundle.retrieval.merge import merge, scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.text.words import counted
 
@@ -56,9 +56,9 @@ MARK_VALUES: Mapping[MarkState, float] = MappingProxyType(
 
 def rank(
     allowed: Sequence[Candidate],
+    pool: Pool,
     request: ResolvedRequest,
     weights: Weights,
-    plain: Sequence[Candidate] = (),
     exact: Sequence[str] = (),
     scores: Scores | None = None,
 ) -> list[Candidate]:
@@ -66,9 +66,9 @@ def rank(
 
     Args:
         allowed: what policy allows.
+        pool: what the lanes proposed.
         request: the resolved request.
         weights: of the score's terms.
-        plain: the candidates, scored as without a role, if the role joins the lanes differently.
         exact: the rare exact words and phrases of the task.
         scores: asks the reranking model for the scores of the best passages.
     """
@@ -86,7 +86,10 @@ def rank(
         having = (row for row in ranked if has_words(row.passage, words))
         _lift(ranked, next(having, None), EXACT_FIRST, f"exact:{words}")
     if request.overlay is not None:
-        best = _best_without_role(plain or first, ranked, request)
+        # As without a role, if the role's own `fusion` scores them differently.
+        fusion = request.echo.fusion or "weighted"
+        plain = [] if fusion == weights.fusion else merge(pool, weights._replace(fusion=fusion))
+        best = _best_without_role(plain or first, ranked, fusion)
         _lift(ranked, best, KEPT_FIRST, "first without a role")
     return ranked
 
@@ -121,12 +124,11 @@ def has_words(passage: Passage, words: str) -> bool:
 
 
 def _best_without_role(
-    plain: Sequence[Candidate], ranked: Sequence[Candidate], request: ResolvedRequest
+    plain: Sequence[Candidate], ranked: Sequence[Candidate], fusion: Fusion
 ) -> Candidate | None:
     """The ranked candidate that would be first without a role."""
     # Whether meanings count does not depend on the role's weights.
     has_semantic = any(row.cosine is not None or row.contextual is not None for row in plain)
-    fusion = request.echo.fusion or "weighted"
     weights = Weights.of(RetrievalPolicy(), fusion, has_semantic=has_semantic, role_share=0.0)
     by_id = {
         row.chunk_id: row for row in ranked if not row.passage.superseded_by and row.round == 0

@@ -43,13 +43,14 @@ from rolebundle.retrieval.bundle import (
     scores_of,
 )
 from rolebundle.retrieval.candidate import Candidate, Retrieval, Term
-from rolebundle.retrieval.filter import as_valid, freshness_of, rejection_of
+from rolebundle.retrieval.filter import as_valid, filter_candidates, freshness_of, rejection_of
 from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.lexical import match_expression, matching_words
 from rolebundle.retrieval.lookup import ReferenceScope, resolve_reference
-from rolebundle.retrieval.pipeline import run, score_sheet
+from rolebundle.retrieval.merge import merge
+from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query, read_task
-from rolebundle.retrieval.rank import mark_factor, ranking_order, select
+from rolebundle.retrieval.rank import mark_factor, rank, ranking_order, select
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.where import Condition, unmet
@@ -156,16 +157,14 @@ class Execution:
         score of its lanes.
         """
         retrieval, pool = self.retrieval, self.retrieval.pool
+        request, weights = retrieval.request, retrieval.weights
         missing = [passage for passage in passages if passage.rowid not in pool.hits]
-        _, ranked = score_sheet(
-            self.lanes,
-            retrieval.request,
-            pool._replace(hits={**pool.hits, **self.lanes.measure(missing)}),
-            retrieval.weights,
-            self.reranker.known if self.reranker else None,
-            {passage.rowid for passage in passages},
-        )
-        select(ranked, retrieval.request, retrieval.withheld)
+        pool = pool._replace(hits={**pool.hits, **self.lanes.measure(missing)})
+        supposed = {passage.rowid for passage in passages}
+        allowed = filter_candidates(merge(pool, weights), request, supposed)
+        scores = self.reranker.known if self.reranker else None
+        ranked = rank(allowed, pool, request, weights, self.lanes.exact, scores)
+        select(ranked, request, retrieval.withheld)
         return ranked
 
     def best_placed(self, passages: Sequence[Passage]) -> Passage:
