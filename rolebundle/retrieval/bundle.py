@@ -94,7 +94,7 @@ def assemble(retrieval: Retrieval) -> RetrievalBundle:
         evidence=TaskEvidence.model_construct(
             support=evidence.task,
             coverage=rounded(evidence.best.coverage),
-            words=len(evidence.words.frequencies),
+            words=len(evidence.frequencies),
             specificity=rounded(evidence.specificity),
             role_share=rounded(weights.metadata + weights.vocabulary),
         ),

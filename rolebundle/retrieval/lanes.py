@@ -22,7 +22,7 @@ from rolebundle.embedding.provider import (
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import Hit, Pool, Query
-from rolebundle.retrieval.evidence import Evidence, best_by_words, weigh_evidence
+from rolebundle.retrieval.evidence import Evidence, best_by_words
 from rolebundle.retrieval.filter import (
     first_rejection,
     path_rules,
@@ -154,24 +154,22 @@ class Lanes:
             for passage in passages
         }
 
-    def weigh_evidence(self, pool: Pool) -> Evidence:
+    def evidence(self, pool: Pool) -> Evidence:
         """What everything visible has of the task's words, before the passages are ranked."""
         hits = sorted(pool.hits.values(), key=lambda hit: hit.passage.chunk_id)
         bm25 = {hit.passage.rowid: hit.bm25 for hit in hits if hit.bm25}
         cosines = {hit.passage.rowid: hit.cosine for hit in hits if hit.cosine is not None}
         words = lexical.task_words(self.corpus, self.query, best_by_words(bm25), facts=self.facts)
-        return weigh_evidence(bm25, cosines, words, self.noise)
+        return words.weighed(bm25, cosines, self.noise)
 
     def with_support(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
         """The evidence with the words of further passages."""
-        known = evidence.words.matches
+        known = evidence.matches
         rowids = [passage.rowid for passage in passages if passage.rowid not in known]
         if not rowids:
             return evidence
         matches = lexical.matching_words(self.corpus, self.query.content_words, rowids)
-        return evidence._replace(
-            words=evidence.words._replace(matches={**known, **matches}),
-        )
+        return evidence._replace(matches={**known, **matches})
 
     def matching_documents(self, where: Where | None) -> tuple[list[int] | None, str]:
         """The documents that ``where`` matches.

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Self
 
 from rolebundle.retrieval.candidate import Query, Term
-from rolebundle.retrieval.evidence import TaskWords
+from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.query import words_of
 from rolebundle.storage import compartments, lexical_index
 from rolebundle.storage.compartments import Compartment
@@ -190,10 +190,10 @@ def score(
 
 def task_words(
     corpus: Corpus, query: Query, rowids: Sequence[int], *, facts: bool = False
-) -> TaskWords:
+) -> Evidence:
     """The task's content words in everything that is visible, and which of these chunks have."""
     index = _index(corpus, facts=facts)
-    return TaskWords(
+    return Evidence(
         frequencies=index.frequencies(map(match_expression, query.content_words)),
         chunks=sum(compartment.chunks for compartment in index.visible),
         matches=matching_words(corpus, query.content_words, rowids),

@@ -93,7 +93,7 @@ def _in_rounds(
     within, unmatched = lanes.matching_documents(request.where)
     searched, is_limited_to_allowed = within, False
     pool = lanes.propose(Pool(), depth, within)
-    evidence = lanes.weigh_evidence(pool)
+    evidence = lanes.evidence(pool)
     opened = Retrieval(
         request=request,
         query=lanes.query,

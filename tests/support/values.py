@@ -10,7 +10,7 @@ from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.terms import Fusion, RejectionCode
 from rolebundle.contracts.upkeep import Noise
 from rolebundle.retrieval.candidate import Candidate, Pool, Query, Retrieval, Weights
-from rolebundle.retrieval.evidence import Evidence, TaskWords, weigh_evidence
+from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import normalize_metadata
 from rolebundle.retrieval.request import ResolvedRequest
@@ -105,10 +105,10 @@ def evidence(
     having = {rowid: frozenset(positions) for rowid, positions in matches.items()}
     own = frozenset(range(len(frequencies)))
     rarities = [1.0] * len(frequencies)
-    words = TaskWords(frequencies, chunks, having, wordings or (own,), rarities)
+    words = Evidence(frequencies, chunks, having, wordings or (own,), rarities)
     bm25 = {rowid: words.weight(positions) for rowid, positions in having.items() if positions}
     noise = None if cosines is None else NOISE
-    return weigh_evidence(bm25, cosines or {}, words, noise).judged_by([*having])
+    return words.weighed(bm25, cosines or {}, noise).judged_by([*having])
 
 
 def rejected(
