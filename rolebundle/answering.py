@@ -80,26 +80,10 @@ class Answering:
             if source == "command" and found.waits_for_approval:
                 supposed, its_files = _search(inputs, inputs.request.approved_by("supposed"))
         # After the snapshot, because the host's program and the files may take a while.
-        decision = Decision()
-        if source == "none" and claim:
-            decision = Decision(refusal=NOT_FROM_REQUESTS)
-        elif supposed is not None and supposed.released:
-            # The program decides about the passages of the very answer that it releases.
-            released = [row.passage for row in supposed.released]
-            question = approval_question(request, inputs.request.echo.agent, claim, released)
-            decision = ask_program(self.approvals.command, question)
-            if decision.approved_by:
-                approved = inputs.request.approved_by(decision.approved_by)
-                found, files = replace(supposed, request=approved), its_files
-        if decision.refusal:
-            self._workspace.recorder.note(
-                self._workspace.corpus,
-                "approval",
-                agent=inputs.request.echo.agent,
-                role=request.role,
-                action=request.action or "read",
-                details={"claim": claim or "", "refused": decision.refusal},
-            )
+        decision = self._decision(request, inputs.request.echo.agent, claim, supposed)
+        if supposed is not None and decision.approved_by:
+            approved = inputs.request.approved_by(decision.approved_by)
+            found, files = replace(supposed, request=approved), its_files
         paths = {file.chunk_id: shown_path(file.location, file.path) for file in files}
         kept: list[KeptBack] = []
         if inputs.request.quarantined and self.access.is_owner(request.agent):
@@ -113,6 +97,40 @@ class Answering:
                 kept_back=kept,
             )
         )
+
+    def _decision(
+        self,
+        request: RetrievalRequest,
+        agent: str | None,
+        claim: str | None,
+        supposed: Retrieval | None,
+    ) -> Decision:
+        """Who approves the action of a request, or why it is not approved; a refusal is recorded.
+
+        Args:
+            request: what was asked.
+            agent: the agent that asks.
+            claim: the name that the request gives.
+            supposed: what it would get with an approval; ``None`` if that is no question.
+        """
+        decision = Decision()
+        if self.approvals.source == "none" and claim:
+            decision = Decision(refusal=NOT_FROM_REQUESTS)
+        elif supposed is not None and supposed.released:
+            # The program decides about the passages of the very answer that it releases.
+            released = [row.passage for row in supposed.released]
+            question = approval_question(request, agent, claim, released)
+            decision = ask_program(self.approvals.command, question)
+        if decision.refusal:
+            self._workspace.recorder.note(
+                self._workspace.corpus,
+                "approval",
+                agent=agent,
+                role=request.role,
+                action=request.action or "read",
+                details={"claim": claim or "", "refused": decision.refusal},
+            )
+        return decision
 
     @contextmanager
     def inputs(

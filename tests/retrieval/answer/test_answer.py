@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rolebundle.admin import Admin
 from rolebundle.admin.records import set_policy
 from rolebundle.contracts.bundle import BundleWarning, Fallback, RetrievalBundle
-from rolebundle.contracts.codes import Limitation
+from rolebundle.contracts.codes import WARNINGS, Limitation
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import (
@@ -31,6 +31,7 @@ from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.evidence import Evidence, Support
 from rolebundle.retrieval.passage_text import limited_use, packet, part_of, passage_heading
 from rolebundle.retrieval.warnings import (
+    CONDITIONS,
     decide_fallback,
     fallback_of,
     freshness_posture,
@@ -233,6 +234,9 @@ def codes(
 
 
 class TestWarnings:
+    def test_each_has_a_condition(self) -> None:
+        assert {*CONDITIONS} == {*WARNINGS}
+
     def test_a_sound_answer_has_none(self) -> None:
         assert codes(SOUND, role=ROLE_WARNINGS) == {}
 
