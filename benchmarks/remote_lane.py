@@ -104,7 +104,8 @@ def open_all(corpus: Corpus, visible: Sequence[int], tasks: Sequence[str]) -> li
 
 
 def file_words(lanes: Lanes) -> list[int]:
-    return [*lexical.propose(lanes.corpus, lanes.query, _DEPTH).task]
+    by_task, _ = lexical.propose(lanes.corpus, lanes.query, _DEPTH)
+    return [*by_task]
 
 
 def remote_words(lanes: Lanes, source: PostgresSource) -> Sequence[int]:

@@ -4,36 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from rolebundle.access_control import AccessControl
-from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.bundle import KeptBack, RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, parse_rerank_spec
-from rolebundle.errors import CorpusBusy
 from rolebundle.policy.approvals import (
     NOT_FROM_REQUESTS,
     Approvals,
+    Decision,
     approval_question,
     ask_program,
-    with_approval,
-    with_refusal,
 )
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval import pipeline
+from rolebundle.retrieval.bundle import assemble
+from rolebundle.retrieval.candidate import Retrieval
 from rolebundle.retrieval.lookup import chunk_ids_of
-from rolebundle.retrieval.passage_text import packet
-from rolebundle.retrieval.rank import CHARACTERS_PER_TOKEN
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.rerank import Reranker
-from rolebundle.retrieval.source_files import source_warnings, with_paths
+from rolebundle.retrieval.source_files import shown_path, source_warnings
 from rolebundle.retrieval.why import kept_back
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.decisions import has_decisions
-from rolebundle.storage.documents import source_files
+from rolebundle.storage.documents import SourceFile, source_files
 
 
 class Inputs(NamedTuple):
@@ -72,98 +71,77 @@ class Answering:
 
     def answer(self, request: RetrievalRequest, overlay: ResolvedOverlay | None) -> RetrievalBundle:
         """The answer to a request; see :meth:`rolebundle.engine.Engine.retrieve`."""
-        bundle = self._approved_bundle(request, overlay)
-        return self._with_packet(bundle, request, overlay) if request.packet else bundle
-
-    def _approved_bundle(
-        self, request: RetrievalRequest, overlay: ResolvedOverlay | None
-    ) -> RetrievalBundle:
-        """The answer to a request, with an approval only if it comes from the right source.
-
-        The host's program decides about the passages of the very answer that it releases.
-        """
-        if self.approvals.source == "request":
-            return self._bundle(request, overlay)
-        claim = request.approval
-        request = request.model_copy(update={"approval": None, "now": request_time(request)})
-        bundle = self._bundle(request, overlay)
-        agent = self.access.resolve_agent(request.agent)
-        if self.approvals.source == "none":
-            refusal = NOT_FROM_REQUESTS if claim else ""
-        elif "requires_approval" not in bundle.rejected_summary:
-            return bundle
-        else:
-            supposed = self._bundle(request.model_copy(update={"approval": "supposed"}), overlay)
-            if not supposed.approvals:
-                return bundle
-            question = approval_question(request, agent, claim, supposed)
-            decision = ask_program(self.approvals.command, question)
-            if decision.approved_by:
-                return with_approval(supposed, decision.approved_by)
-            refusal = decision.refusal
-        if not refusal:
-            return bundle
-        self._workspace.recorder.note(
-            self._workspace.corpus,
-            "approval",
-            agent=agent,
-            role=request.role,
-            action=request.action or "read",
-            details={"claim": claim or "", "refused": refusal},
-        )
-        return with_refusal(bundle, refusal)
-
-    def _bundle(
-        self, request: RetrievalRequest, overlay: ResolvedOverlay | None
-    ) -> RetrievalBundle:
-        update: dict[str, object] = {}
+        claim, source = request.approval, self.approvals.source
+        if source != "request":
+            request = request.model_copy(update={"approval": None})
+        supposed: Retrieval | None = None
         with self.inputs(request, overlay) as inputs:
-            corpus, resolved, view = inputs.corpus, inputs.request, inputs.view
-            bundle = pipeline.retrieve(corpus, resolved, inputs.provider, inputs.reranker)
-            if has_decisions(corpus):
-                from rolebundle.verification.decisions import constraints_on
-
-                constraints = constraints_on(corpus, resolved, view, inputs.provider)
-                update["constraints"] = constraints or None
-            files = source_files(corpus, [chunk.chunk_id for chunk in bundle.selected])
-        # After the snapshot, because it may take a second.
-        if view.show_paths:
-            update["selected"] = with_paths(bundle.selected, files)
-        update["warnings"] = [*bundle.warnings, *source_warnings(files)]
-        if resolved.quarantined and self.access.is_owner(request.agent):
-            update["kept_back"] = kept_back(self._workspace.corpus, request.task) or None
-        return bundle.model_copy(update=update)
-
-    def _with_packet(
-        self, bundle: RetrievalBundle, request: RetrievalRequest, overlay: ResolvedOverlay | None
-    ) -> RetrievalBundle:
-        """The answer with its packet, which is made last, because it repeats the warnings.
-
-        Raises:
-            CorpusBusy: the role's overlay was written in this moment.
-        """
-        if overlay is None and request.role is not None:
-            overlay = load_role(request.role, self.access.overlay_folders)
-        if overlay and (bundle.overlay is None or bundle.overlay.digest != overlay.digest):
-            raise CorpusBusy(
-                "overlay_changed",
-                f"the overlay of {overlay.overlay.role_id} was written just now",
-                "ask again",
+            found, files = _search(inputs, inputs.request)
+            if source == "command" and found.waits_for_approval:
+                supposed, its_files = _search(inputs, inputs.request.approved_by("supposed"))
+        # After the snapshot, because the host's program and the files may take a while.
+        decision = self._decision(request, inputs.request.echo.agent, claim, supposed)
+        if supposed is not None and decision.approved_by:
+            approved = inputs.request.approved_by(decision.approved_by)
+            found, files = replace(supposed, request=approved), its_files
+        paths = {file.chunk_id: shown_path(file.location, file.path) for file in files}
+        kept: list[KeptBack] = []
+        if inputs.request.quarantined and self.access.is_owner(request.agent):
+            kept = kept_back(self._workspace.corpus, found.query.task.terms)
+        return assemble(
+            replace(
+                found,
+                refusal=decision.refusal,
+                paths=paths if inputs.view.show_paths else {},
+                source_warnings=source_warnings(files),
+                kept_back=kept,
             )
-        budgets = [request.max_chars, (request.token_budget or 0) * CHARACTERS_PER_TOKEN]
-        max_chars = min(filter(None, budgets), default=None)
-        text = packet(bundle, overlay.overlay if overlay else None, max_chars)
-        return bundle.model_copy(update={"packet": text})
+        )
+
+    def _decision(
+        self,
+        request: RetrievalRequest,
+        agent: str | None,
+        claim: str | None,
+        supposed: Retrieval | None,
+    ) -> Decision:
+        """Who approves the action of a request, or why it is not approved; a refusal is recorded.
+
+        Args:
+            request: what was asked.
+            agent: the agent that asks.
+            claim: the name that the request gives.
+            supposed: what it would get with an approval; ``None`` if that is no question.
+        """
+        decision = Decision()
+        if self.approvals.source == "none" and claim:
+            decision = Decision(refusal=NOT_FROM_REQUESTS)
+        elif supposed is not None and supposed.released:
+            # The program decides about the passages of the very answer that it releases.
+            released = [row.passage for row in supposed.released]
+            question = approval_question(request, agent, claim, released)
+            decision = ask_program(self.approvals.command, question)
+        if decision.refusal:
+            self._workspace.recorder.note(
+                self._workspace.corpus,
+                "approval",
+                agent=agent,
+                role=request.role,
+                action=request.action or "read",
+                details={"claim": claim or "", "refused": decision.refusal},
+            )
+        return decision
 
     @contextmanager
     def inputs(
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None
     ) -> Iterator[Inputs]:
         """Resolve the agent, rerank model, overlay and time of a request, and open its view."""
+        model = request.rerank or self.default_rerank
         request = request.model_copy(
             update={
                 "agent": self.access.resolve_agent(request.agent),
-                "rerank": self._rerank_model(request),
+                "rerank": None if model in ("", NO_RERANK) else model,
             }
         )
         with self.access.open_view(request.agent) as (corpus, view):
@@ -189,22 +167,28 @@ class Answering:
                     view,
                 )
 
-    def _rerank_model(self, request: RetrievalRequest) -> str | None:
-        """The model that reranks the answer to a request; ``None`` for no reranking."""
-        model = request.rerank or self.default_rerank
-        return None if model in ("", NO_RERANK) else model
-
     def _reranker(
         self, corpus: Corpus, request: RetrievalRequest, deadline: float | None
     ) -> Reranker | None:
         if request.rerank is None:
             return None
-
         spec = self._rerank_spec(request.rerank)
         return Reranker(spec, request.task, corpus.raise_if_interrupted, deadline)
 
     def _rerank_spec(self, model: str) -> ProviderSpec:
         return parse_rerank_spec(model, self._rerank_url, self._workspace.allow_host)
+
+
+def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, list[SourceFile]]:
+    """What is found in the corpus for a request, and the files of the selected passages."""
+    corpus, provider = inputs.corpus, inputs.provider
+    found = pipeline.search(corpus, request, provider, inputs.reranker)
+    if has_decisions(corpus):
+        from rolebundle.verification.decisions import constraints_on
+
+        constraints = constraints_on(corpus, request, inputs.view, provider)
+        found = replace(found, constraints=constraints)
+    return found, source_files(corpus, [row.chunk_id for row in found.all_selected])
 
 
 def request_time(request: RetrievalRequest) -> datetime:

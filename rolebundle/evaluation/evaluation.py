@@ -343,7 +343,7 @@ class Runner:
     def rankings(self, question: Question) -> tuple[Rankings, str]:
         """The ranking of every system but the governed one, and why a lane did not run, if so."""
         weighted = self._run(question, "weighted")
-        degraded_reason = weighted.semantic.degraded or weighted.semantic.substitute
+        degraded_reason = weighted.degraded or weighted.substitute
         hits = weighted.pool.hits
         lexical = {
             rowid: hit.bm25 for rowid, hit in hits.items() if hit.bm25 and "lexical" in hit.lanes

@@ -20,7 +20,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import PurePath
@@ -28,7 +28,7 @@ from shlex import split
 from tempfile import TemporaryFile
 from typing import Any, Literal, NamedTuple
 
-from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
+from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.request import MAX_NAME_CHARACTERS, RetrievalRequest
 from rolebundle.errors import UsageError
 
@@ -77,7 +77,7 @@ class Decision(NamedTuple):
 
 
 def approval_question(
-    request: RetrievalRequest, agent: str | None, claim: str | None, supposed: RetrievalBundle
+    request: RetrievalRequest, agent: str | None, claim: str | None, passages: Sequence[Passage]
 ) -> dict[str, Any]:
     """What the host's program is asked.
 
@@ -85,9 +85,8 @@ def approval_question(
         request: the request that needs an approval.
         agent: the agent that asks.
         claim: the name that the request gives.
-        supposed: the answer that it would get with an approval.
+        passages: those that an approval would release.
     """
-    names = {name for approval in supposed.approvals or () for name in approval.chunk_ids}
     return {
         "version": 1,
         "agent": agent,
@@ -98,38 +97,15 @@ def approval_question(
         "passages": [
             {
                 "chunk_id": passage.chunk_id,
-                "document_id": passage.document_id,
-                "source_id": passage.source_id,
-                "locator": passage.citation.locator,
-                "origin": passage.metadata.origin,
-                "flags": passage.metadata.flags or [],
+                "document_id": passage.document.document_id,
+                "source_id": passage.document.source_id,
+                "locator": passage.locator,
+                "origin": passage.document.origin,
+                "flags": list(passage.flags),
             }
-            for passage in supposed.selected
-            if passage.chunk_id in names
+            for passage in passages
         ],
     }
-
-
-def with_approval(supposed: RetrievalBundle, name: str) -> RetrievalBundle:
-    """The answer that was supposed to be approved, with the name of who approved it."""
-    assert supposed.approvals is not None and supposed.request is not None
-    return supposed.model_copy(
-        update={
-            "approvals": [
-                approval.model_copy(update={"approved_by": name}) for approval in supposed.approvals
-            ],
-            "request": supposed.request.model_copy(update={"approval": name}),
-        }
-    )
-
-
-def with_refusal(bundle: RetrievalBundle, refusal: str) -> RetrievalBundle:
-    """The answer with the warning ``APPROVAL_REFUSED``, which also says what is restricted."""
-    restricted = [w for w in bundle.warnings if w.code == "ACTION_RESTRICTED"]
-    other_warnings = [w for w in bundle.warnings if w.code != "ACTION_RESTRICTED"]
-    reasons = (f"the action is not approved: {refusal}", *(w.message for w in restricted))
-    warning = BundleWarning(code="APPROVAL_REFUSED", message="; ".join(reasons))
-    return bundle.model_copy(update={"warnings": [*other_warnings, warning]})
 
 
 def ask_program(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -32,8 +31,10 @@ from rolebundle.contracts.documents import REMEMBERED_KIND, DocumentMetadata, Pa
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import REJECTION_CODES, TRUST_TIERS, RejectionCode
 from rolebundle.retrieval.candidate import Candidate, Retrieval, Weights, code_order
-from rolebundle.retrieval.evidence import IS_CLOSE, Support
+from rolebundle.retrieval.evidence import IS_CLOSE, Support, shown_kinds
 from rolebundle.retrieval.filter import is_for_other_roles, labels_of
+from rolebundle.retrieval.passage_text import packet
+from rolebundle.retrieval.rank import CHARACTERS_PER_TOKEN
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.warnings import (
     decide_fallback,
@@ -43,15 +44,10 @@ from rolebundle.retrieval.warnings import (
 )
 from rolebundle.text.words import words_found
 
-_KIND_ATTRIBUTE = "evidence_kind"
-_WORD = re.compile(r"[^\W_]+")
-_SHORT = 3
-"""Words of so many letters have no plural here: ``gas`` and ``bus`` end in s."""
 
-
-def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> RetrievalBundle:
-    """The bundle of a retrieval that took so many seconds."""
-    parts = [retrieval, retrieval.facts] if retrieval.facts is not None else [retrieval]
+def assemble(retrieval: Retrieval) -> RetrievalBundle:
+    """The bundle of a retrieval."""
+    request, parts = retrieval.request, retrieval.parts
     rows = [(part, row) for part in parts for row in part.selected]
     selected = [
         selected_chunk(
@@ -60,31 +56,28 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
             request,
             part.evidence.support(row.passage.rowid),
             [one.passage.path for one in part.ranked if one.duplicate_of == row.chunk_id],
+            retrieval.paths.get(row.chunk_id),
         )
         for rank, (part, row) in enumerate(rows, start=1)
     ]
-    # What agents filed changes no verdict about documents: these come first.
-    documents = selected[: len(retrieval.selected)]
-    warnings = warnings_for(documents, request, retrieval)
+    # What agents filed changes no verdict about documents.
+    documents = retrieval.selected
+    warnings = warnings_for(retrieval)
     rejected = sorted((row for part in parts for row in part.rejected), key=code_order)
-    codes = Counter(row.code for row in rejected if row.code)
+    codes = sum((part.counts for part in parts), Counter[RejectionCode]())
     # Quarantined documents are no candidates: they are counted, but not listed in `rejected`.
     counts = codes + Counter[RejectionCode]({"quarantined": request.quarantined})
     evidence, weights = retrieval.evidence, retrieval.weights
-    for_task = [
-        chunk
-        for chunk, (_, row) in zip(documents, rows, strict=False)
-        if evidence.support(row.passage.rowid).is_for_task
-    ]
-    return RetrievalBundle.model_construct(
+    for_task = [row for row in documents if evidence.support(row.passage.rowid).is_for_task]
+    bundle = RetrievalBundle.model_construct(
         version="1.0",
         role_id=request.role_id,
-        query=_query_trace(request, retrieval),
+        query=_query_trace(retrieval),
         summary=_summary(selected, codes, request, parts),
         selected=selected,
         rejected=[_rejection(row) for row in rejected],
         rejected_summary={code: counts[code] for code in REJECTION_CODES if counts[code]},
-        approvals=_approvals([row for _, row in rows], request),
+        approvals=_approvals(retrieval),
         provenance=Provenance.model_construct(
             source_ids=list(dict.fromkeys(chunk.source_id for chunk in selected)),
             document_ids=list(dict.fromkeys(chunk.document_id for chunk in selected)),
@@ -92,22 +85,30 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
             freshness_posture=freshness_posture(documents),
         ),
         warnings=warnings,
-        fallback=decide_fallback(documents, warnings, request, retrieval),
+        fallback=decide_fallback(warnings, retrieval),
+        constraints=[*retrieval.constraints] or None,
+        kept_back=[*retrieval.kept_back] or None,
         request=request.echo,
         overlay=overlay_ref(request),
         corpus=retrieval.corpus,
         evidence=TaskEvidence.model_construct(
             support=evidence.task,
             coverage=rounded(evidence.best.coverage),
-            words=len(evidence.words.frequencies),
+            words=len(evidence.frequencies),
             specificity=rounded(evidence.specificity),
             role_share=rounded(weights.metadata + weights.vocabulary),
         ),
         weights=score_weights(weights),
         fusion=request.fusion,
-        rerank=retrieval.rerank.state if retrieval.rerank else None,
-        diagnostics=_diagnostics(codes, parts, seconds),
+        rerank=retrieval.rerank,
+        diagnostics=_diagnostics(codes, parts),
     )
+    if not request.echo.packet:
+        return bundle
+    # The packet is made of everything else.
+    budgets = [request.max_chars, (request.token_budget or 0) * CHARACTERS_PER_TOKEN]
+    max_chars = min(filter(None, budgets), default=None)
+    return bundle.model_copy(update={"packet": packet(bundle, request.overlay, max_chars)})
 
 
 def overlay_ref(request: ResolvedRequest) -> OverlayRef | None:
@@ -130,14 +131,17 @@ def _rejection(row: Candidate) -> Rejection:
     )
 
 
-def _query_trace(request: ResolvedRequest, retrieval: Retrieval) -> QueryTrace:
-    query = retrieval.query
+def _query_trace(retrieval: Retrieval) -> QueryTrace:
+    query, request = retrieval.query, retrieval.request
+    rules, confidence = [*query.applied_rules], retrieval.pool.confidence
+    if confidence < 1 and request.fusion == "weighted":
+        rules.append(f"semantic:confidence({confidence:.2f})")
     return QueryTrace.model_construct(
-        task_text=query.task_text,
+        task_text=query.task.text,
         lexical_query=[term.label for term in query.task_terms for _ in range(term.weight)],
         expansion_query=[term.label for term in query.expansion_terms],
-        semantic_query=list(query.semantic_texts),
-        applied_overlay_rules=[*query.applied_rules, *retrieval.semantic.applied_rules],
+        semantic_query=[task.text for task in query.tasks],
+        applied_overlay_rules=rules,
         applied_filters=list(query.applied_filters),
         generated_at=iso_utc(request.now),
     )
@@ -149,13 +153,12 @@ def _summary(
     request: ResolvedRequest,
     found: Sequence[Retrieval],
 ) -> Summary:
-    rerank = found[0].rerank
     tiers = Counter(chunk.metadata.trust_tier for chunk in selected)
     sources = Counter(chunk.source_id for chunk in selected)
     stale = sum(chunk.metadata.freshness.status == "stale" for chunk in selected)
     strategy = "overlay-weighted" if request.overlay else "default-weighted"
     strategy += "-rrf" if request.fusion == "rrf" else ""
-    strategy += "-contextual" if rerank and rerank.state else ""
+    strategy += "-contextual" if found[0].rerank else ""
     return Summary.model_construct(
         total_candidates=sum(len(part.candidates) for part in found),
         selected_count=len(selected),
@@ -167,11 +170,9 @@ def _summary(
     )
 
 
-def _approvals(selected: Sequence[Candidate], request: ResolvedRequest) -> list[Approval] | None:
-    purpose = request.purpose
-    chunk_ids = [
-        row.chunk_id for row in selected if purpose.is_allowed_by_approval(labels_of(row.passage))
-    ]
+def _approvals(retrieval: Retrieval) -> list[Approval] | None:
+    purpose = retrieval.request.purpose
+    chunk_ids = [row.chunk_id for row in retrieval.released]
     if not chunk_ids:
         return None
     return [
@@ -181,12 +182,10 @@ def _approvals(selected: Sequence[Candidate], request: ResolvedRequest) -> list[
     ]
 
 
-def _diagnostics(
-    codes: Counter[RejectionCode], found: Sequence[Retrieval], seconds: float
-) -> Diagnostics:
-    pool, rerank = found[0].pool, found[0].rerank
+def _diagnostics(codes: Counter[RejectionCode], found: Sequence[Retrieval]) -> Diagnostics:
+    pool = found[0].pool
     return Diagnostics.model_construct(
-        latency_ms=round(seconds * 1000, 3),
+        latency_ms=round(found[0].seconds * 1000, 3),
         # Counted before any step could lose one, so that law 1 can be checked from the bundle.
         candidate_pool_size=sum(len(part.candidates) for part in found),
         deduped_count=codes["duplicate"],
@@ -195,7 +194,7 @@ def _diagnostics(
         lexical_ms=round(pool.lexical_seconds * 1000, 3),
         semantic_ms=round(pool.semantic_seconds * 1000, 3),
         refills=pool.refills,
-        rerank_ms=rerank.milliseconds if rerank else None,
+        rerank_ms=found[0].rerank_ms,
     )
 
 
@@ -208,8 +207,18 @@ def selected_chunk(
     request: ResolvedRequest,
     support: Support,
     copies: Sequence[str] = (),
+    absolute_path: str | None = None,
 ) -> SelectedChunk:
-    """The selected passage of this rank, with what it has of the task, and its copies' paths."""
+    """The selected passage of this rank.
+
+    Args:
+        rank: from 1.
+        row: its row of the score sheet.
+        request: the resolved request.
+        support: what it has of the task.
+        copies: the paths of its copies.
+        absolute_path: of its file; ``None`` if it is not shown.
+    """
     passage, document = row.passage, row.passage.document
     overlay = request.overlay
     kinds = overlay.synthesis_policy.required_evidence_kinds if overlay else ()
@@ -254,6 +263,7 @@ def selected_chunk(
             reference=f"{document.title} [{document.source_id}]{anchor}",
             locator=passage.locator,
             anchor=passage.anchor or None,
+            absolute_path=absolute_path,
         ),
         allowed_actions=request.purpose.allowed_actions(labels_of(passage)),
     )
@@ -340,41 +350,3 @@ def rounded(score: float) -> float:
 def rounded_if_any(score: float | None) -> float | None:
     """:func:`rounded`, or ``None`` if there is no score."""
     return None if score is None else rounded(score)
-
-
-# -- evidence kinds ------------------------------------------------------------------------------
-
-
-def shown_kinds(kinds: Sequence[str], passage: Passage) -> list[str]:
-    """Those of the evidence kinds that a passage shows, in their order.
-
-    A passage shows a kind if the kind's words stand together, in their order, in its document type,
-    in one of its tags, in a value of its document's attribute ``evidence_kind``, or in one of the
-    headings above it. Case and punctuation do not count, and an English plural counts as its
-    singular. So ``decision-record`` is shown by the document type ``decision-record``, the tag
-    ``Decision Record`` and the heading "Decision records in force".
-    """
-    texts = [_normalized(text) for text in _kind_texts(passage)]
-    return [
-        kind for kind in dict.fromkeys(kinds) if any(_normalized(kind) in text for text in texts)
-    ]
-
-
-def _kind_texts(passage: Passage) -> Iterator[str]:
-    yield passage.document.document_type
-    yield from passage.tags
-    yield from passage.headings
-    for key, values in passage.document.attributes:
-        if key == _KIND_ATTRIBUTE:
-            yield from values
-
-
-def _normalized(text: str) -> str:
-    """The words with a space before and after each, so that a part of a word is not found."""
-    return f" {' '.join(map(_singular, _WORD.findall(text.casefold())))} "
-
-
-def _singular(word: str) -> str:
-    if len(word) <= _SHORT or not word.endswith("s") or word.endswith("ss"):
-        return word
-    return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]

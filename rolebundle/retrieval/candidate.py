@@ -6,12 +6,20 @@ Named tuples without postponed annotations, because each request makes thousands
 tuple is made quickly, and it compiles each annotation that is a text.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
-from rolebundle.contracts.bundle import AppliedFilter, CorpusState, RerankState
+from rolebundle.contracts.bundle import (
+    AppliedFilter,
+    Constraint,
+    CorpusState,
+    KeptBack,
+    RerankState,
+)
 from rolebundle.contracts.codes import REJECTIONS
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
@@ -23,7 +31,9 @@ from rolebundle.contracts.terms import (
     RejectionCode,
     WarningCode,
 )
-from rolebundle.retrieval.evidence import Evidence
+from rolebundle.policy.trust import Labels
+from rolebundle.retrieval.evidence import JUDGED, Evidence
+from rolebundle.retrieval.request import ResolvedRequest
 
 # -- the query and the hits of the lanes ---------------------------------------------------------
 
@@ -48,41 +58,67 @@ class Term(NamedTuple):
         return f"~{self.text}" if self.form else self.text
 
 
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a text asks for: everything that is read from it.
+
+    Attributes:
+        text: the text.
+        languages: those other than English that it may be in.
+        words: all words, casefolded, in their order.
+        terms: the lexical terms, each once.
+        content_words: the words without stop words, each as the terms of which a text with the word
+            has at least one: the word itself, which comes first, its stems, and its other
+            spellings.
+        names: the words that look like the name of one thing: letters with digits (EL1), or a
+            capital within a sentence (Larkfield).
+        exact: quoted phrases, numbers and identifiers.
+        years: those that it asks about.
+        as_written: its words in small letters → as it has them.
+        rules: for the trace of the query.
+    """
+
+    text: str
+    languages: tuple[str, ...]
+    words: list[str]
+    terms: tuple[Term, ...]
+    content_words: tuple[tuple[Term, ...], ...]
+    names: frozenset[str]
+    exact: tuple[str, ...]
+    years: tuple[str, ...]
+    as_written: Mapping[str, str]
+    rules: tuple[str, ...]
+
+
 class Query(NamedTuple):
     """A task, expanded by a role. The task's own terms and the role's are kept apart.
 
     Attributes:
-        task_text: the task.
-        task_terms: the lexical terms of the task and its other wordings.
-        content_words: the words of all wordings without stop words, each once, as the terms of
-            which a text with the word has at least one: the word itself, which comes first, its
-            stems, and its other spellings.
+        tasks: the task and its other wordings; the mean of their meanings is searched.
+        task_terms: the lexical terms of all wordings.
+        content_words: those of all wordings, each once.
         wordings: the positions of the words of each wording; the task's own comes first.
-        names: the positions of the words that look like the name of one thing: letters with digits
-            (EL1), or a capital within a sentence (Larkfield).
-        exact: quoted phrases, numbers and identifiers.
+        names: the positions of the words that look like names in the task.
         expansion_terms: the lexical terms of the role.
-        semantic_texts: the task and its other wordings; their mean is searched by meaning.
         applied_rules: for the trace of the query.
         applied_filters: for the trace of the query.
-        years: those that the task asks about.
-        as_written: words of the task in small letters → as the task has them.
         corrected: words that no visible chunk has → the words that are searched as well.
     """
 
-    task_text: str
+    tasks: tuple[Task, ...]
     task_terms: tuple[Term, ...]
     content_words: tuple[tuple[Term, ...], ...]
     wordings: tuple[frozenset[int], ...]
     names: frozenset[int]
-    exact: tuple[str, ...]
     expansion_terms: tuple[Term, ...]
-    semantic_texts: tuple[str, ...]
     applied_rules: tuple[str, ...]
     applied_filters: tuple[AppliedFilter, ...]
-    years: tuple[str, ...] = ()
-    as_written: Mapping[str, str] = MappingProxyType({})
     corrected: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def task(self) -> Task:
+        """The task in its own wording."""
+        return self.tasks[0]
 
 
 class Hit(NamedTuple):
@@ -301,34 +337,12 @@ class Candidate:
 # -- what all steps return -----------------------------------------------------------------------
 
 
-class SemanticReport(NamedTuple):
-    """How the semantic lane ran.
+@dataclass(frozen=True)
+class Retrieval:
+    """The score sheet of one request, and everything else that its bundle says.
 
     Attributes:
-        degraded: why it could not run; empty if it ran or was not requested.
-        substitute: which index answered instead of the active one, and why; empty if it did not.
-        waiting: how many chunks have no vector yet.
-        applied_rules: the lane's rules for the query trace.
-    """
-
-    degraded: str = ""
-    substitute: str = ""
-    waiting: int = 0
-    applied_rules: tuple[str, ...] = ()
-
-
-class RerankReport(NamedTuple):
-    """How the reranking model ran; the fields are those of the bundle's diagnostics."""
-
-    state: RerankState | None
-    warnings: Sequence[tuple[WarningCode, str]]
-    milliseconds: float
-
-
-class Retrieval(NamedTuple):
-    """The score sheet of one request, and what the steps know besides it.
-
-    Attributes:
+        request: what was asked.
         query: the built query.
         evidence: what the visible corpus has of the task, and the selected passages.
         weights: of the terms of the final score.
@@ -337,52 +351,104 @@ class Retrieval(NamedTuple):
         candidates: a row for each hit, ordered by chunk id.
         ranked: those that the filter allowed, in the order of the ranking.
         withheld: why nothing was selected although there are candidates; empty if something was.
-        judged: the rowids of the first passages, which decide about the evidence.
-        semantic: how the semantic lane ran.
-        rerank: how the reranking model ran; ``None`` if it was not requested.
+        degraded: why the semantic lane could not run; empty if it ran or was not requested.
+        substitute: which index answered instead of the active one, and why; empty if it did not.
+        waiting: how many chunks have no vector yet.
+        rerank: the model that reranked; ``None`` if none did.
+        rerank_problem: why it did not, or which passages it could not read; empty if all is well.
+        rerank_ms: how long that took; ``None`` if it was not requested.
         absent_exact: the exact words and phrases of the task that no visible passage has.
         unmatched: the keys of ``where`` that exclude every document; empty if one matches.
-        seen: the hashes of the texts that the agent has, and the ids of its passages.
         forbidden_hits: the rejected candidates that would be selected if they were not forbidden.
         has_trusted: whether a visible document is preferred or authoritative.
         facts: the same for remembered facts; ``None`` if there are none.
+        seconds: how long the search took.
+        constraints: the active decisions about the task.
+        refusal: why an approval was refused; empty if none was.
+        paths: chunk id → the absolute path of its file, for those who may see it.
+        source_warnings: the messages about files that have changed since the ingest.
+        kept_back: the quarantined documents that have the task's words, for the owner.
     """
 
+    request: ResolvedRequest
     query: Query
     evidence: Evidence
     weights: Weights
     corpus: CorpusState
     pool: Pool
-    candidates: Sequence[Candidate]
-    ranked: Sequence[Candidate]
+    candidates: Sequence[Candidate] = ()
+    ranked: Sequence[Candidate] = ()
     withheld: str = ""
-    judged: Sequence[int] = ()
-    semantic: SemanticReport = SemanticReport()
-    rerank: RerankReport | None = None
+    degraded: str = ""
+    substitute: str = ""
+    waiting: int = 0
+    rerank: RerankState | None = None
+    rerank_problem: str = ""
+    rerank_ms: float | None = None
     absent_exact: Sequence[str] = ()
     unmatched: str = ""
-    seen: Mapping[str, Sequence[str]] = MappingProxyType({})
     forbidden_hits: Sequence[Candidate] = ()
     has_trusted: bool = True
     facts: "Retrieval | None" = None
+    seconds: float = 0.0
+    constraints: Sequence[Constraint] = ()
+    refusal: str = ""
+    paths: Mapping[str, str | None] = field(default_factory=dict)
+    source_warnings: Mapping[WarningCode, str] = field(default_factory=dict)
+    kept_back: Sequence[KeptBack] = ()
 
     @property
+    def parts(self) -> "list[Retrieval]":
+        """That of the documents and that of the remembered facts, if there are any."""
+        return [self] if self.facts is None else [self, self.facts]
+
+    @property
+    def all_selected(self) -> list[Candidate]:
+        """The passages of the answer in their order; remembered facts come last."""
+        return [row for part in self.parts for row in part.selected]
+
+    @property
+    def waits_for_approval(self) -> bool:
+        """Whether an approval would allow further candidates."""
+        return any(part.counts["requires_approval"] for part in self.parts)
+
+    @property
+    def released(self) -> list[Candidate]:
+        """The selected candidates that only an approval allows."""
+        purpose = self.request.purpose
+        return [
+            row
+            for row in self.all_selected
+            if purpose.is_allowed_by_approval(Labels.of(row.passage.document, row.passage.flags))
+        ]
+
+    @property
+    def judged(self) -> list[Passage]:
+        """The first passages of the ranking, which decide about the evidence."""
+        return [row.passage for row in self.ranked if row.takes_place][:JUDGED]
+
+    @cached_property
     def selected(self) -> list[Candidate]:
         """The candidates without a code, in the order of the ranking."""
         return [row for row in self.ranked if row.code is None]
 
-    @property
+    @cached_property
     def filtered(self) -> list[Candidate]:
         """What the filter rejected, by chunk id."""
         return [
             row for row in self.candidates if row.code and REJECTIONS[row.code].step == "filter"
         ]
 
-    @property
+    @cached_property
     def rejected(self) -> list[Candidate]:
         """By code. Within a code in the order of the step that rejected: the nearest miss first."""
         rejected = [*self.filtered, *(row for row in self.ranked if row.code)]
         return sorted(rejected, key=code_order)
+
+    @cached_property
+    def counts(self) -> Counter[RejectionCode]:
+        """How many candidates each code rejected."""
+        return Counter(row.code for row in self.rejected if row.code)
 
     @property
     def declares_trust(self) -> bool:

@@ -14,10 +14,12 @@ guessed wording alone is thin.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import TaskSupport
 from rolebundle.contracts.upkeep import Noise
 
@@ -31,43 +33,10 @@ HAS_WORDS, IS_CLOSE = 0.25, 0.5
 """A passage with this coverage or this closeness is evidence for the task."""
 COMPARED = 12
 """So many of the best by BM25 are compared to see how specific the task is."""
-
-
-class TaskWords(NamedTuple):
-    """The task's content words, and how many of the visible chunks have each.
-
-    Attributes:
-        frequencies: one for each word.
-        chunks: how many chunks are visible.
-        matches: rowid → the positions of the words that the chunk has, for the chunks in question.
-        wordings: the positions of the words of each wording; the task's own comes first.
-        rarities: how rare each word is in English, in [0, 1].
-    """
-
-    frequencies: Sequence[int] = ()
-    chunks: int = 0
-    matches: Mapping[int, frozenset[int]] = MappingProxyType({})
-    wordings: Sequence[frozenset[int]] = (frozenset(),)
-    rarities: Sequence[float] = ()
-
-    def information(self, position: int) -> float:
-        """How much a word tells the chunks apart, in nats: ``ln(1 + N / df)``."""
-        return math.log1p(self.chunks / max(1, self.frequencies[position]))
-
-    def weight(self, positions: Iterable[int]) -> float:
-        """The sum of the weights of these words, in nats."""
-        return math.fsum(self.rarities[place] * self.information(place) for place in positions)
-
-    def coverage(self, rowid: int) -> float:
-        """The share of the words' weight that a chunk has, in [0, 1].
-
-        The mean of all wordings of which a word has a weight.
-        """
-        matched = self.matches.get(rowid, frozenset())
-        totals = [(wording, self.weight(wording)) for wording in self.wordings]
-        shares = [self.weight(matched & wording) / total for wording, total in totals if total]
-        # Words that are all as common as "the" choose no passage, and miss in none.
-        return math.fsum(shares) / len(shares) if shares else 1.0
+_KIND_ATTRIBUTE = "evidence_kind"
+_WORD = re.compile(r"[^\W_]+")
+_SHORT = 3
+"""Words of so many letters have no plural here: ``gas`` and ``bus`` end in s."""
 
 
 class Support(NamedTuple):
@@ -92,10 +61,14 @@ class Support(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What the visible corpus has of the task.
+    """What the visible corpus has of the task: its content words, and its meaning.
 
     Attributes:
-        words: the task's words and who has them.
+        frequencies: how many of the visible chunks have each word.
+        chunks: how many chunks are visible.
+        matches: rowid → the positions of the words that the chunk has, for the chunks in question.
+        wordings: the positions of the words of each wording; the task's own comes first.
+        rarities: how rare each word is in English, in [0, 1].
         noise: of the embedding model; ``None`` if meanings were not searched.
         cosines: rowid → cosine with the task.
         specificity: how much more of the words' information the best passage has than the best
@@ -105,23 +78,67 @@ class Evidence(NamedTuple):
             ``weak`` if the best of the first passages has little of the words; else ``supported``.
     """
 
-    words: TaskWords
-    noise: Noise | None
-    cosines: Mapping[int, float]
+    frequencies: Sequence[int] = ()
+    chunks: int = 0
+    matches: Mapping[int, frozenset[int]] = MappingProxyType({})
+    wordings: Sequence[frozenset[int]] = (frozenset(),)
+    rarities: Sequence[float] = ()
+    noise: Noise | None = None
+    cosines: Mapping[int, float] = MappingProxyType({})
     specificity: float = 0.0
     best: Support = Support()
     task: TaskSupport = "supported"
 
+    def information(self, position: int) -> float:
+        """How much a word tells the chunks apart, in nats: ``ln(1 + N / df)``."""
+        return math.log1p(self.chunks / max(1, self.frequencies[position]))
+
+    def weight(self, positions: Iterable[int]) -> float:
+        """The sum of the weights of these words, in nats."""
+        return math.fsum(self.rarities[place] * self.information(place) for place in positions)
+
+    def coverage(self, rowid: int) -> float:
+        """The share of the words' weight that a chunk has, in [0, 1].
+
+        The mean of all wordings of which a word has a weight.
+        """
+        matched = self.matches.get(rowid, frozenset())
+        totals = [(wording, self.weight(wording)) for wording in self.wordings]
+        shares = [self.weight(matched & wording) / total for wording, total in totals if total]
+        # Words that are all as common as "the" choose no passage, and miss in none.
+        return math.fsum(shares) / len(shares) if shares else 1.0
+
     def support(self, rowid: int) -> Support:
         """What a passage has of the task. Its words must have been looked up."""
-        words = self.words
-        own = words.wordings[0]
+        own = self.wordings[0]
         return Support(
-            matched=len(words.matches.get(rowid, frozenset()) & own),
+            matched=len(self.matches.get(rowid, frozenset()) & own),
             words=len(own),
-            coverage=words.coverage(rowid),
+            coverage=self.coverage(rowid),
             closeness=self._closeness(rowid),
         )
+
+    def weighed(
+        self, bm25: Mapping[int, float], cosines: Mapping[int, float], noise: Noise | None
+    ) -> Evidence:
+        """The evidence with the meaning and the specificity of the task.
+
+        It counts everything that is visible, allowed by the role or not.
+
+        Args:
+            bm25: rowid → BM25 against the task's terms; in the order that breaks ties. The matches
+                of :func:`best_by_words` must be known.
+            cosines: rowid → cosine with the task.
+            noise: of the embedding model; ``None`` if meanings were not searched.
+        """
+        own = self.wordings[0]
+        masses = [
+            math.fsum(map(self.information, self.matches[rowid] & own))
+            for rowid in best_by_words(bm25)
+        ]
+        # Rounding may make the mean of equal masses larger than each of them.
+        specificity = max(0.0, max(masses, default=0.0) - math.fsum(masses) / COMPARED)
+        return self._replace(noise=noise, cosines=cosines, specificity=specificity)
 
     def judged_by(self, first: Sequence[int]) -> Evidence:
         """The evidence, judged by the first passages of the ranking (their rowids)."""
@@ -129,9 +146,9 @@ class Evidence(NamedTuple):
         best = max(supports, key=lambda support: support.coverage, default=Support())
         is_close = any((self._closeness(rowid) or 0.0) >= IS_CLOSE for rowid in self.cosines)
         task: TaskSupport = "supported"
-        if not any(self.words.frequencies) and not is_close:
+        if not any(self.frequencies) and not is_close:
             task = "off_topic"
-        elif best.coverage < WEAK_COVERAGE * math.log1p(self.words.chunks):
+        elif best.coverage < WEAK_COVERAGE * math.log1p(self.chunks):
             task = "weak"
         return self._replace(best=best, task=task)
 
@@ -141,10 +158,10 @@ class Evidence(NamedTuple):
         Args:
             first: rowids; with them, the words that none of these passages has.
         """
-        words, own = self.words, self.words.wordings[0]
+        own = self.wordings[0]
         if first is None:
-            return [place for place in sorted(own) if not words.frequencies[place]]
-        found = frozenset[int]().union(*(words.matches.get(rowid, ()) for rowid in first))
+            return [place for place in sorted(own) if not self.frequencies[place]]
+        found = frozenset[int]().union(*(self.matches.get(rowid, ()) for rowid in first))
         return sorted(own - found)
 
     def _closeness(self, rowid: int) -> float | None:
@@ -156,25 +173,39 @@ def best_by_words(bm25: Mapping[int, float]) -> list[int]:
     return sorted(bm25, key=lambda rowid: -bm25[rowid])[:COMPARED]
 
 
-def weigh_evidence(
-    bm25: Mapping[int, float],
-    cosines: Mapping[int, float],
-    words: TaskWords,
-    noise: Noise | None,
-) -> Evidence:
-    """The evidence for a task in everything that is visible, allowed by the role or not.
+# -- evidence kinds ------------------------------------------------------------------------------
 
-    Args:
-        bm25: rowid → BM25 against the task's terms; in the order that breaks ties.
-        cosines: rowid → cosine with the task.
-        words: with the matches of :func:`best_by_words`.
-        noise: of the embedding model; ``None`` if meanings were not searched.
+
+def shown_kinds(kinds: Sequence[str], passage: Passage) -> list[str]:
+    """Those of the evidence kinds that a passage shows, in their order.
+
+    A passage shows a kind if the kind's words stand together, in their order, in its document type,
+    in one of its tags, in a value of its document's attribute ``evidence_kind``, or in one of the
+    headings above it. Case and punctuation do not count, and an English plural counts as its
+    singular. So ``decision-record`` is shown by the document type ``decision-record``, the tag
+    ``Decision Record`` and the heading "Decision records in force".
     """
-    own = words.wordings[0]
-    masses = [
-        math.fsum(map(words.information, words.matches[rowid] & own))
-        for rowid in best_by_words(bm25)
+    texts = [_normalized(text) for text in _kind_texts(passage)]
+    return [
+        kind for kind in dict.fromkeys(kinds) if any(_normalized(kind) in text for text in texts)
     ]
-    # Rounding may make the mean of equal masses larger than each of them.
-    specificity = max(0.0, max(masses, default=0.0) - math.fsum(masses) / COMPARED)
-    return Evidence(words, noise, cosines, specificity)
+
+
+def _kind_texts(passage: Passage) -> Iterator[str]:
+    yield passage.document.document_type
+    yield from passage.tags
+    yield from passage.headings
+    for key, values in passage.document.attributes:
+        if key == _KIND_ATTRIBUTE:
+            yield from values
+
+
+def _normalized(text: str) -> str:
+    """The words with a space before and after each, so that a part of a word is not found."""
+    return f" {' '.join(map(_singular, _WORD.findall(text.casefold())))} "
+
+
+def _singular(word: str) -> str:
+    if len(word) <= _SHORT or not word.endswith("s") or word.endswith("ss"):
+        return word
+    return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, Protocol
 
 from rolebundle.contracts.documents import DocumentMetadata, Mark, Passage, Superseder
@@ -27,7 +26,6 @@ _SECONDS_PER_DAY = 86_400.0
 def filter_candidates(
     candidates: Iterable[Candidate],
     request: ResolvedRequest,
-    seen: Mapping[str, Sequence[str]] = MappingProxyType({}),
     supposed: Container[int] = (),
 ) -> list[Candidate]:
     """The candidates that may be selected, with their metadata score; the others get a code.
@@ -35,7 +33,6 @@ def filter_candidates(
     Args:
         candidates: the candidates.
         request: the resolved request.
-        seen: the hashes of the texts that the agent has, and the ids of its passages.
         supposed: rowids of what counts as allowed, whatever policy says.
 
     Returns:
@@ -44,7 +41,7 @@ def filter_candidates(
     allowed = []
     for row in candidates:
         row.passage = as_valid(row.passage, request)
-        rejection = first_rejection(row.passage, request) or seen_rejection(row.passage, seen)
+        rejection = rejection_of(row.passage, request)
         if rejection is None or row.passage.rowid in supposed:
             add_metadata(row, request)
             allowed.append(row)
@@ -62,14 +59,18 @@ def as_valid(passage: Passage, request: ResolvedRequest) -> Passage:
     return passage._replace(superseded_by=valid)
 
 
-def seen_rejection(
-    passage: Passage, seen: Mapping[str, Sequence[str]]
-) -> tuple[RejectionCode, str] | None:
-    """The code and the note for a text that the agent has; ``None`` if it has not.
+def rejection_of(passage: Passage, request: ResolvedRequest) -> tuple[RejectionCode, str] | None:
+    """The code and the note that reject a passage; ``None`` if it is allowed.
 
-    It counts last. The agent should know if what it has is forbidden for the action, or replaced.
+    That the agent has its text counts last. The agent should know if what it has is forbidden for
+    the action, or replaced.
     """
-    chunk_ids = seen.get(passage.content_hash)
+    return first_rejection(passage, request) or seen_rejection(passage, request)
+
+
+def seen_rejection(passage: Passage, request: ResolvedRequest) -> tuple[RejectionCode, str] | None:
+    """The code and the note for a text that the agent has; ``None`` if it has not."""
+    chunk_ids = request.seen_texts.get(passage.content_hash)
     if not chunk_ids or passage.superseded_by:
         return None
     if passage.chunk_id in chunk_ids:

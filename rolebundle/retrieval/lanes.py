@@ -21,8 +21,8 @@ from rolebundle.embedding.provider import (
 )
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
-from rolebundle.retrieval.candidate import Hit, Pool, Query, SemanticReport
-from rolebundle.retrieval.evidence import Evidence, best_by_words, weigh_evidence
+from rolebundle.retrieval.candidate import Hit, Pool, Query
+from rolebundle.retrieval.evidence import Evidence, best_by_words
 from rolebundle.retrieval.filter import (
     first_rejection,
     path_rules,
@@ -55,8 +55,8 @@ class Lanes:
         vector: the query's unit vector, float32.
         confidence: how well the model reads the query, in (0, 1]; its scores are multiplied with
             this.
-        degraded: why the semantic lane cannot run; empty if it runs or was not requested. If
-            ``index`` is not the active one, why that one cannot be used.
+        degraded: why the semantic lane cannot run; empty if it runs or was not requested.
+        substitute: which index answers instead of the active one, and why; empty if it does not.
         noise: what the model's cosines mean; ``None`` if the semantic lane does not run.
         exact: the exact words and phrases of the task that some visible chunks have, and few.
         absent_exact: those that none has.
@@ -69,6 +69,7 @@ class Lanes:
     vector: bytes = b""
     confidence: float = 1.0
     degraded: str = ""
+    substitute: str = ""
     noise: Noise | None = None
     exact: Sequence[str] = ()
     absent_exact: Sequence[str] = ()
@@ -92,13 +93,13 @@ class Lanes:
         semantic_seconds = perf_counter() - started
 
         started = perf_counter()
-        proposals = lexical.propose(
+        by_task, by_role = lexical.propose(
             self.corpus, self.query, depth, within, self.exact, facts=self.facts
         )
-        proposed = proposals.task.keys() | proposals.role.keys()
+        proposed = by_task.keys() | by_role.keys()
         # What an earlier search found keeps its hit, so that it keeps its score.
         new = sorted((proposed | nearest.keys()) - pool.hits.keys())
-        scores = lexical.score(self.corpus, self.query, proposals, new, facts=self.facts)
+        scores = lexical.score(self.corpus, self.query, new, by_task, by_role, facts=self.facts)
         lexical_seconds = perf_counter() - started
 
         started = perf_counter()
@@ -127,11 +128,11 @@ class Lanes:
         }
         return Pool(
             hits={**pool.hits, **hits},
-            by_task={**pool.by_task, **proposals.task},
-            by_role={**pool.by_role, **proposals.role},
+            by_task={**pool.by_task, **by_task},
+            by_role={**pool.by_role, **by_role},
             confidence=self.confidence,
             depth=depth,
-            yielded=max(len(proposals.task), len(proposals.role), len(nearest)),
+            yielded=max(len(by_task), len(by_role), len(nearest)),
             refills=refills,
             lexical_seconds=pool.lexical_seconds + lexical_seconds,
             semantic_seconds=pool.semantic_seconds + semantic_seconds,
@@ -140,8 +141,7 @@ class Lanes:
     def measure(self, passages: Sequence[Passage]) -> dict[int, Hit]:
         """Rowid → the hit of a passage that no lane proposed, as if all lanes that know it had."""
         rowids = [passage.rowid for passage in passages]
-        nothing = lexical.LexicalProposals()
-        scores = lexical.score(self.corpus, self.query, nothing, rowids, facts=self.facts)
+        scores = lexical.score(self.corpus, self.query, rowids, facts=self.facts)
         cosines = self._cosines(rowids)
         return {
             passage.rowid: Hit(
@@ -154,24 +154,22 @@ class Lanes:
             for passage in passages
         }
 
-    def weigh_evidence(self, pool: Pool) -> Evidence:
+    def evidence(self, pool: Pool) -> Evidence:
         """What everything visible has of the task's words, before the passages are ranked."""
         hits = sorted(pool.hits.values(), key=lambda hit: hit.passage.chunk_id)
         bm25 = {hit.passage.rowid: hit.bm25 for hit in hits if hit.bm25}
         cosines = {hit.passage.rowid: hit.cosine for hit in hits if hit.cosine is not None}
         words = lexical.task_words(self.corpus, self.query, best_by_words(bm25), facts=self.facts)
-        return weigh_evidence(bm25, cosines, words, self.noise)
+        return words.weighed(bm25, cosines, self.noise)
 
     def with_support(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
         """The evidence with the words of further passages."""
-        known = evidence.words.matches
+        known = evidence.matches
         rowids = [passage.rowid for passage in passages if passage.rowid not in known]
         if not rowids:
             return evidence
         matches = lexical.matching_words(self.corpus, self.query.content_words, rowids)
-        return evidence._replace(
-            words=evidence.words._replace(matches={**known, **matches}),
-        )
+        return evidence._replace(matches={**known, **matches})
 
     def matching_documents(self, where: Where | None) -> tuple[list[int] | None, str]:
         """The documents that ``where`` matches.
@@ -226,20 +224,11 @@ class Lanes:
         }
         return sorted(allowed if within is None else allowed.intersection(within))
 
-    def semantic_report(self, request: ResolvedRequest) -> SemanticReport:
-        """How the semantic lane ran."""
+    def waiting(self) -> int:
+        """How many chunks the semantic lane cannot find, because they have no vector yet."""
         if self.index is None:
-            return SemanticReport(degraded=self.degraded)
-        rules: tuple[str, ...] = ()
-        if self.confidence < 1 and request.fusion == "weighted":
-            rules = (f"semantic:confidence({self.confidence:.2f})",)
-        model = self.index.identity.model
-        name = f"{model.provider}:{model.model}"
-        return SemanticReport(
-            substitute=f"the index of {name} answers: {self.degraded}" if self.degraded else "",
-            waiting=_waiting(self.corpus, self.index, facts=self.facts),
-            applied_rules=rules,
-        )
+            return 0
+        return _waiting(self.corpus, self.index, facts=self.facts)
 
     def _cosines(self, rowids: Sequence[int]) -> dict[int, float]:
         if self.index is None or not rowids:
@@ -273,7 +262,9 @@ def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None)
         except EmbedderError:
             continue
         if lanes is not None and lanes.index is not None:
-            return replace(lanes, degraded=degraded)
+            model = substitute.identity
+            name = f"{model.provider}:{model.model}"
+            return replace(lanes, substitute=f"the index of {name} answers: {degraded}")
     return replace(words_only, degraded=degraded)
 
 
@@ -371,7 +362,7 @@ def query_vector(query: Query, provider: EmbeddingProvider) -> bytes:
     Raises:
         EmbedderError: the model could not embed the query.
     """
-    texts = query.semantic_texts
+    texts = [task.text for task in query.tasks]
     vectors = unit_vectors(provider.embed_queries(texts), len(texts), provider.identity.dimensions)
     if len(texts) > 1:
         vectors = unit_vectors(vectors.mean(axis=0)[None], 1, provider.identity.dimensions)
@@ -385,4 +376,4 @@ def query_confidence(query: Query, provider: EmbeddingProvider) -> float:
         EmbedderError: the model cannot be used.
     """
     fluency = getattr(provider, "fluency", None)  # Only some models can tell.
-    return float(fluency(query.task_text)) if fluency else 1.0
+    return float(fluency(query.task.text)) if fluency else 1.0

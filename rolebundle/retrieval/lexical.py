@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Self
 
 from rolebundle.retrieval.candidate import Query, Term
-from rolebundle.retrieval.evidence import TaskWords
+from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.query import words_of
 from rolebundle.storage import compartments, lexical_index
 from rolebundle.storage.compartments import Compartment
@@ -44,18 +44,6 @@ B = 0.75
 _MIN_IDF = 1e-6
 
 
-class LexicalProposals(NamedTuple):
-    """What the lane proposed, as rowid → BM25.
-
-    Attributes:
-        task: the best chunks for the task's terms.
-        role: the best chunks for the role's terms.
-    """
-
-    task: Mapping[int, float] = MappingProxyType({})
-    role: Mapping[int, float] = MappingProxyType({})
-
-
 # -- the lane ------------------------------------------------------------------------------------
 
 
@@ -76,7 +64,7 @@ def propose(
     exact: Sequence[str] = (),
     *,
     facts: bool = False,
-) -> LexicalProposals:
+) -> tuple[dict[int, float], dict[int, float]]:
     """The chunks that match the task's terms best, and those that match the role's terms best.
 
     Args:
@@ -86,6 +74,9 @@ def propose(
         within: rowids of the documents to search in; ``None`` for all.
         exact: words and phrases; the best chunks with each are proposed, too.
         facts: propose remembered facts, by the statistics of documents and facts.
+
+    Returns:
+        Rowid → BM25 against the task's terms, and the same against the role's.
     """
     index = _index(corpus, facts=facts)
     having = [
@@ -94,13 +85,13 @@ def propose(
     task = index.best(query.task_terms, depth, within)
     by_exact = index.completed(query.task_terms, task, having)
     by_task = {**{rowid: by_exact.get(rowid, 0.0) for rowid in having}, **task}
-    return LexicalProposals(by_task, index.best(query.expansion_terms, depth, within))
+    return by_task, index.best(query.expansion_terms, depth, within)
 
 
 def exact_words(corpus: Corpus, query: Query) -> tuple[list[str], list[str]]:
     """The exact words and phrases of a task that are rare, and those that occur nowhere."""
-    counts = _index(corpus).frequencies([_literal(Term(words)) for words in query.exact])
-    counted = list(zip(query.exact, counts, strict=True))
+    counts = _index(corpus).frequencies([_literal(Term(words)) for words in query.task.exact])
+    counted = list(zip(query.task.exact, counts, strict=True))
     return (
         [words for words, count in counted if 0 < count <= RARE],
         [words for words, count in counted if not count],
@@ -172,27 +163,37 @@ def one_change_away(word: str) -> list[str]:
 def score(
     corpus: Corpus,
     query: Query,
-    proposals: LexicalProposals,
     rowids: Sequence[int],
+    by_task: Mapping[int, float] = MappingProxyType({}),
+    by_role: Mapping[int, float] = MappingProxyType({}),
     *,
     facts: bool = False,
 ) -> dict[int, tuple[float, float]]:
-    """Rowid → the BM25 against the task's terms and against the role's; only of what matches."""
+    """Rowid → the BM25 against the task's terms and against the role's; only of what matches.
+
+    Args:
+        corpus: an open corpus.
+        query: the built query.
+        rowids: of the chunks.
+        by_task: the scores that are known from :func:`propose`.
+        by_role: the same against the role's terms.
+        facts: score remembered facts.
+    """
     index = _index(corpus, facts=facts)
     if not index.visible:
         return {}
-    task = index.completed(query.task_terms, proposals.task, rowids)
-    role = index.completed(query.expansion_terms, proposals.role, rowids)
+    task = index.completed(query.task_terms, by_task, rowids)
+    role = index.completed(query.expansion_terms, by_role, rowids)
     scores = {rowid: (task.get(rowid, 0.0), role.get(rowid, 0.0)) for rowid in rowids}
     return {rowid: score for rowid, score in scores.items() if any(score)}
 
 
 def task_words(
     corpus: Corpus, query: Query, rowids: Sequence[int], *, facts: bool = False
-) -> TaskWords:
+) -> Evidence:
     """The task's content words in everything that is visible, and which of these chunks have."""
     index = _index(corpus, facts=facts)
-    return TaskWords(
+    return Evidence(
         frequencies=index.frequencies(map(match_expression, query.content_words)),
         chunks=sum(compartment.chunks for compartment in index.visible),
         matches=matching_words(corpus, query.content_words, rowids),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from rolebundle.contracts.bundle import BundleWarning
 from rolebundle.contracts.documents import FoundDocument, Passage
 from rolebundle.contracts.lookup import FoundPassage, Heading, Lookup, LookupKind
 from rolebundle.contracts.why import Whereabouts
@@ -120,12 +121,20 @@ def look_up(
         ]
         headings, named = None, Named("lines", passages, lines)
     verify_passages(corpus, [passage.rowid for passage in passages])
-    lookup = _lookup(corpus, reference, named._replace(passages=passages))
     files = source_files(corpus, [passage.chunk_id for passage in passages])
-    update: dict[str, object] = {"warnings": source_warnings(files) or None}
-    if headings is not None:
-        update |= {"outline": headings, "passages": []}
-    return lookup.model_copy(update=update)
+    warnings = [
+        BundleWarning.model_construct(code=code, message=message)
+        for code, message in source_warnings(files).items()
+    ]
+    shown = passages if headings is None else []
+    return Lookup(
+        reference=reference,
+        kind=named.kind,
+        document=_document(passages[0]),
+        passages=[_passage(passage, named.lines) for passage in shown],
+        outline=headings,
+        warnings=warnings or None,
+    )
 
 
 def chunk_ids_of(corpus: Corpus, references: Sequence[str], scope: ReferenceScope) -> list[str]:
@@ -312,23 +321,14 @@ def whereabouts(corpus: Corpus, chunk_id: str, document_id: str | None) -> Where
     return "document_changed" if has_document else "document_gone"
 
 
-def _lookup(corpus: Corpus, reference: str, named: Named) -> Lookup:
-    first = named.passages[0]
-    places = {passage.rowid: passage.ordinal + 1 for passage in named.passages}
-    document = first.document
-    return Lookup(
-        reference=reference,
-        kind=named.kind,
-        document=FoundDocument(
-            **shared_fields(document, FoundDocument)
-            | {
-                "attributes": {key: list(texts) for key, texts in document.attributes} or None,
-                "superseded_by": [newer.document_id for newer in first.superseded_by],
-            }
-        ),
-        passages=[
-            _passage(passage, places.get(passage.rowid), named.lines) for passage in named.passages
-        ],
+def _document(passage: Passage) -> FoundDocument:
+    document = passage.document
+    return FoundDocument(
+        **shared_fields(document, FoundDocument)
+        | {
+            "attributes": {key: list(texts) for key, texts in document.attributes} or None,
+            "superseded_by": [newer.document_id for newer in passage.superseded_by],
+        }
     )
 
 
@@ -337,7 +337,7 @@ def has_lines_of_file(content: str, start: int, end: int) -> bool:
     return content.count("\n") == end - start
 
 
-def _passage(passage: Passage, place: int | None, lines: tuple[int, int] | None) -> FoundPassage:
+def _passage(passage: Passage, lines: tuple[int, int] | None) -> FoundPassage:
     content, start, end = passage.content, passage.start_line, passage.end_line
     # Text that was extracted from HTML or JSON is returned whole.
     if lines is not None and has_lines_of_file(content, start, end):
@@ -348,7 +348,7 @@ def _passage(passage: Passage, place: int | None, lines: tuple[int, int] | None)
     return FoundPassage(
         anchor=passage.anchor or None,
         chunk_id=passage.chunk_id,
-        place=place,
+        place=passage.ordinal + 1,
         locator=f"{passage.path}:{start}-{end}",
         headings=list(passage.headings),
         content_type=passage.content_type,

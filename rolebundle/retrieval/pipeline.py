@@ -12,22 +12,20 @@ in the answer, and take no place from them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
 
-from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights, role_share
 from rolebundle.retrieval.corpus_state import corpus_state
-from rolebundle.retrieval.evidence import JUDGED, Evidence
+from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.lanes import MAX_DEPTH, Lanes, first_depth, open_lanes
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.rank import Scores, estimated_tokens, forbidden_hits, rank, select
+from rolebundle.retrieval.rank import estimated_tokens, forbidden_hits, rank, select
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.storage.check import verify_passages
@@ -43,13 +41,13 @@ FACTS_DEPTH = 20
 """How many facts each lane proposes at first."""
 
 
-def retrieve(
+def search(
     corpus: Corpus,
     request: ResolvedRequest,
     provider: EmbeddingProvider | None = None,
     reranker: Reranker | None = None,
-) -> RetrievalBundle:
-    """Answer a request from the corpus, governed by its overlay.
+) -> Retrieval:
+    """Search the corpus for a request, governed by its overlay.
 
     Args:
         corpus: an open corpus; it is only read.
@@ -64,36 +62,53 @@ def retrieve(
     with corpus.reading():
         query = build_query(request.task, request.overlay, request.also)
         retrieval = run(open_lanes(corpus, query, provider), request, reranker)
-    return assemble(request, retrieval, perf_counter() - started)
+    return replace(retrieval, seconds=perf_counter() - started)
 
 
 def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None) -> Retrieval:
     """The steps from the lanes to the selection, inside the caller's ``corpus.reading()``."""
-    found = _run(lanes, request, reranker, first_depth(len(request.seen)))
+    request = request._replace(seen_texts=lanes.seen_texts(request.seen))
+    documents = _in_rounds(lanes, request, reranker, first_depth(len(request.seen)))
     if not has_facts(lanes.corpus):
-        return found
-    facts = _run(replace(lanes, facts=True), of_facts(request, found), None, FACTS_DEPTH)
-    return found._replace(facts=facts)
+        return documents
+    facts = _in_rounds(replace(lanes, facts=True), _of_facts(documents), None, FACTS_DEPTH)
+    return replace(documents, facts=facts)
 
 
-def of_facts(request: ResolvedRequest, documents: Retrieval) -> ResolvedRequest:
+def _of_facts(documents: Retrieval) -> ResolvedRequest:
     """The request for remembered facts, which has what the documents leave of the budget."""
-    budget = request.token_budget
+    budget = documents.request.token_budget
     if budget is not None:
         budget -= sum(estimated_tokens(row.passage.content) for row in documents.selected)
-    return request._replace(limit=MAX_FACTS, token_budget=budget)
+    return documents.request._replace(limit=MAX_FACTS, token_budget=budget)
 
 
-def _run(
+def _in_rounds(
     lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None, depth: int
 ) -> Retrieval:
+    """One round, and deeper ones until enough candidates remain (law 2).
+
+    The first round fixes the weights and what the task's words are worth.
+    """
     within, unmatched = lanes.matching_documents(request.where)
-    searched, seen = within, lanes.seen_texts(request.seen)
-    is_limited_to_allowed = False
+    searched, is_limited_to_allowed = within, False
     pool = lanes.propose(Pool(), depth, within)
-    weighed = lanes.weigh_evidence(pool)
-    found = _search(lanes, request, reranker, pool, weighed, seen)
-    while _distinct(found, request) < request.limit and pool.yielded >= depth:
+    evidence = lanes.evidence(pool)
+    opened = Retrieval(
+        request=request,
+        query=lanes.query,
+        evidence=evidence,
+        weights=weights_for(request, evidence, has_semantic=bool(lanes.index or reranker)),
+        corpus=corpus_state(lanes.corpus, request.now, lanes.index),
+        pool=pool,
+        degraded=lanes.degraded,
+        substitute=lanes.substitute,
+        waiting=lanes.waiting(),
+        absent_exact=lanes.absent_exact,
+        unmatched=unmatched,
+    )
+    found = _one_round(lanes, opened, pool, reranker)
+    while _distinct(found) < request.limit and pool.yielded >= depth:
         # The first search reads everything, so that the bundle can report what policy rejects.
         # If policy rejects something, the next ones are limited to the documents that it allows.
         # Each after that is deeper than the last.
@@ -105,55 +120,35 @@ def _run(
         else:
             break
         pool = lanes.propose(pool, depth, within)
-        found = _search(lanes, request, reranker, pool, weighed, seen)
-    selected = found.selected
-    passages = [row.passage for row in selected]
+        found = _one_round(lanes, opened, pool, reranker)
+    passages = [row.passage for row in found.selected]
     verify_passages(lanes.corpus, [passage.rowid for passage in passages])
-    hits: Sequence[Candidate] = ()
-    if not found.withheld:
-        hits = forbidden_hits(found.filtered, selected, request, found.weights, seen)
-    return found._replace(
+    return replace(
+        found,
         evidence=lanes.with_support(found.evidence, passages),
-        semantic=lanes.semantic_report(request),
-        rerank=reranker.report(found.ranked) if reranker else None,
-        absent_exact=lanes.absent_exact,
-        unmatched=unmatched,
-        forbidden_hits=hits,
+        rerank=reranker.state(found.ranked) if reranker else None,
+        rerank_problem=reranker.problem if reranker else "",
+        rerank_ms=reranker.milliseconds if reranker else None,
+        forbidden_hits=() if found.withheld else forbidden_hits(found),
         has_trusted=_has_trusted(lanes.corpus, found),
     )
 
 
-def _search(
-    lanes: Lanes,
-    request: ResolvedRequest,
-    reranker: Reranker | None,
-    pool: Pool,
-    weighed: Evidence,
-    seen: Mapping[str, Sequence[str]],
-) -> Retrieval:
-    """The steps after the lanes' proposals, once."""
-    weights = weights_for(request, weighed, has_semantic=bool(lanes.index or reranker))
+def _one_round(lanes: Lanes, opened: Retrieval, pool: Pool, reranker: Reranker | None) -> Retrieval:
+    """The steps from what the lanes have proposed so far to the selection."""
+    request, weights = opened.request, opened.weights
     scores = reranker.scores if reranker else None
-    candidates, ranked = score_sheet(lanes, request, pool, weights, seen, scores)
-    judged = [row.passage for row in ranked if row.takes_place][:JUDGED]
-    evidence = lanes.with_support(weighed, judged)
-    evidence = evidence.judged_by(rowids := [passage.rowid for passage in judged])
+    candidates = merge(pool, weights)
+    allowed = filter_candidates(candidates, request)
+    ranked = rank(allowed, pool, request, weights, lanes.exact, scores)
+    found = replace(opened, pool=pool, candidates=candidates, ranked=ranked)
+    evidence = lanes.with_support(opened.evidence, found.judged)
+    evidence = evidence.judged_by([passage.rowid for passage in found.judged])
     withheld = withheld_because(evidence, request)
     if lanes.facts and not withheld:
         ranked = _about_first(lanes, ranked, evidence)
     select(ranked, request, withheld)
-    return Retrieval(
-        query=lanes.query,
-        evidence=evidence,
-        weights=weights,
-        corpus=corpus_state(lanes.corpus, request.now, lanes.index),
-        pool=pool,
-        candidates=candidates,
-        ranked=ranked,
-        withheld=withheld,
-        judged=rowids,
-        seen=seen,
-    )
+    return replace(found, evidence=evidence, ranked=ranked, withheld=withheld)
 
 
 def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: bool) -> Weights:
@@ -162,40 +157,12 @@ def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: b
     return Weights.of(request.policy, request.fusion, has_semantic=has_semantic, role_share=share)
 
 
-def score_sheet(
-    lanes: Lanes,
-    request: ResolvedRequest,
-    pool: Pool,
-    weights: Weights,
-    seen: Mapping[str, Sequence[str]],
-    scores: Scores | None,
-    supposed: Container[int] = (),
-) -> tuple[list[Candidate], list[Candidate]]:
-    """All candidates of a pool, and those that policy allows, in the order of the ranking.
-
-    Args:
-        lanes: know the rare exact words of the task.
-        request: the resolved request.
-        pool: what the lanes found.
-        weights: of the score's terms.
-        seen: the hashes of the texts that the agent has, and the ids of its passages.
-        scores: asks the reranking model; ``None`` for no reranking.
-        supposed: rowids of what counts as allowed, whatever policy says.
-    """
-    candidates = merge(pool, weights)
-    allowed = filter_candidates(candidates, request, seen, supposed)
-    # As without a role, if the role's own `fusion` scores them differently.
-    fusion = request.echo.fusion or "weighted"
-    plain = [] if fusion == weights.fusion else merge(pool, weights._replace(fusion=fusion))
-    return candidates, rank(allowed, request, weights, plain, lanes.exact, scores)
-
-
-def _distinct(found: Retrieval, request: ResolvedRequest) -> int:
+def _distinct(found: Retrieval) -> int:
     """The number of allowed candidates that are neither duplicates nor superseded.
 
     Of each source at most as many count as a hard limit of the role lets in.
     """
-    policy = request.policy
+    policy = found.request.policy
     most = policy.max_chunks_per_source if policy.diversity == "hard" else len(found.ranked)
     sources = Counter(
         row.passage.document.source_id

@@ -13,7 +13,7 @@ from itertools import islice
 
 from rolebundle.contracts.bundle import AppliedFilter
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.retrieval.candidate import Query, Term
+from rolebundle.retrieval.candidate import Query, Task, Term
 from rolebundle.text.forms import forms, phrase_form, spaced
 from rolebundle.text.languages import is_unspaced, likely_languages
 from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
@@ -87,32 +87,31 @@ def build_query(task: str, overlay: Overlay | None, also: Sequence[str] = ()) ->
         The lexical terms of the task and of the role, the texts whose meaning is searched, and the
         rules that were applied.
     """
-    wordings = (task, *also)
-    parsed = [_task_terms(wording) for wording in wordings]
-    content_words = tuple(dict.fromkeys(word for _, words, _ in parsed for word in words))
+    tasks = tuple(map(read_task, (task, *also)))
+    content_words = tuple(dict.fromkeys(word for task in tasks for word in task.content_words))
     places = {word: place for place, word in enumerate(content_words)}
-    rules = [rule for _, _, applied in parsed for rule in applied]
+    rules = [rule for task in tasks for rule in task.rules]
     if also:
         rules.append(f"task:also({len(also)})")
     expansion: tuple[Term, ...] = ()
     filters: tuple[AppliedFilter, ...] = ()
     if overlay is not None:
-        expansion, expansion_rules = _expansion(task, overlay)
+        expansion, expansion_rules = _expansion(tasks[0], overlay)
         filters = _filters(overlay)
         rules += expansion_rules
         if overlay.source_policy.forbidden_sources:
             rules.append(f"filter:forbidden({len(overlay.source_policy.forbidden_sources)})")
     return Query(
-        task_text=task,
-        task_terms=_together([terms for terms, _, _ in parsed]),
+        tasks=tasks,
+        task_terms=_together(tasks),
         content_words=content_words,
-        wordings=tuple(frozenset(places[word] for word in words) for _, words, _ in parsed),
-        names=_names(task, content_words),
-        exact=_exact(task),
-        years=tuple(_YEAR.findall(task)),
-        as_written={word.lower(): word for word in _WRITTEN.findall(task)},
+        wordings=tuple(frozenset(places[word] for word in task.content_words) for task in tasks),
+        names=frozenset(
+            place
+            for place, (word, *_) in enumerate(content_words)
+            if not word.form and word.text in tasks[0].names
+        ),
         expansion_terms=expansion,
-        semantic_texts=wordings,
         applied_rules=tuple(rules),
         applied_filters=filters,
     )
@@ -125,20 +124,19 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def _together(groups: Sequence[Sequence[Term]]) -> tuple[Term, ...]:
+def _together(tasks: Iterable[Task]) -> tuple[Term, ...]:
     """The terms of all wordings; a term of several has the sum of its weights, up to a bound."""
     weights: Counter[tuple[str, bool]] = Counter()
-    for terms in groups:
-        weights.update({(term.text, term.form): term.weight for term in terms})
+    for task in tasks:
+        weights.update({(term.text, term.form): term.weight for term in task.terms})
     most = MAX_REPEATS * STEM_WEIGHT
     return tuple(Term(text, min(weight, most), form) for (text, form), weight in weights.items())
 
 
-def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[tuple[Term, ...], ...], list[str]]:
-    """The terms of the task, its content words, and the rules that were applied."""
-    original = task
-    shortened = _ABBREVIATION.sub(" ", task)
-    task = lower_capitals(shortened if _WORD.search(shortened) else task)
+def read_task(text: str) -> Task:
+    """Read everything from the text of a task."""
+    shortened = _ABBREVIATION.sub(" ", text)
+    task = lower_capitals(shortened if _WORD.search(shortened) else text)
     languages = likely_languages(task)
     unspaced_words: list[str] = []
     has_forms = bool(languages) or not task.isascii()
@@ -162,7 +160,7 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[tuple[Term, ...], ..
     counts.update(_searchable(phrase) for phrase in _QUOTED.findall(task) if " " in phrase)
     compounds = _COMPOUND.findall(task)
     counts.update(_searchable(compound) for compound in compounds if not _is_common(compound))
-    spellings = _spellings(original, compounds)
+    spellings = _spellings(text, compounds)
     counts.update(list(spellings))
     kinds = [(counts, 1, False)]
     if has_forms:
@@ -176,18 +174,28 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[tuple[Term, ...], ..
         (*terms, *(Term(other) for other, parts in spellings.items() if terms[0].text in parts))
         for terms in content
     ]
-    rules = [
-        f"task:cut({len(counted)} terms to {MAX_TASK_TERMS})"
-        for counted, _, _ in kinds
-        if len(counted) > MAX_TASK_TERMS
-    ]
     # most_common is stable: of equally frequent terms the first in the task are used.
-    terms = (
-        Term(text, weight * min(count, MAX_REPEATS), form)
+    weights = {
+        (term, form): weight * min(count, MAX_REPEATS)
         for counted, weight, form in kinds
-        for text, count in counted.most_common(MAX_TASK_TERMS)
+        for term, count in counted.most_common(MAX_TASK_TERMS)
+    }
+    return Task(
+        text=text,
+        languages=languages,
+        words=words_of(text),
+        terms=tuple(Term(term, weight, form) for (term, form), weight in weights.items()),
+        content_words=tuple(content[:MAX_CONTENT_WORDS]),
+        names=_names(text),
+        exact=_exact(text),
+        years=tuple(_YEAR.findall(text)),
+        as_written={word.lower(): word for word in _WRITTEN.findall(text)},
+        rules=tuple(
+            f"task:cut({len(counted)} terms to {MAX_TASK_TERMS})"
+            for counted, _, _ in kinds
+            if len(counted) > MAX_TASK_TERMS
+        ),
     )
-    return tuple(terms), tuple(content[:MAX_CONTENT_WORDS]), rules
 
 
 def _with_forms(words: Iterable[str], languages: Sequence[str]) -> list[tuple[Term, ...]]:
@@ -204,16 +212,11 @@ def _with_forms(words: Iterable[str], languages: Sequence[str]) -> list[tuple[Te
     return list(dict.fromkeys(content))
 
 
-def _names(task: str, content_words: Sequence[Sequence[Term]]) -> frozenset[int]:
-    """The positions of the content words that look like names."""
+def _names(task: str) -> frozenset[str]:
+    """The words that look like names."""
     # In a text of capitals a capital says nothing.
     found = [] if task.isupper() else _CAPITALIZED.findall(task)
-    names = {_searchable(word) for word in (*found, *_LETTERS_AND_DIGITS.findall(task))}
-    return frozenset(
-        position
-        for position, (word, *_) in enumerate(content_words)
-        if not word.form and word.text in names
-    )
+    return frozenset(map(_searchable, (*found, *_LETTERS_AND_DIGITS.findall(task))))
 
 
 def _exact(task: str) -> tuple[str, ...]:
@@ -270,10 +273,9 @@ def _spellings(task: str, compounds: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def _expansion(task: str, overlay: Overlay) -> tuple[tuple[Term, ...], list[str]]:
+def _expansion(task: Task, overlay: Overlay) -> tuple[tuple[Term, ...], list[str]]:
     vocabulary = overlay.vocabulary
-    task_words = words_of(task)
-    distinct_words = frozenset(task_words)
+    distinct_words = frozenset(task.words)
     rules = []
 
     signature = vocabulary.boost_phrases[:SIGNATURE_PHRASES]
@@ -287,12 +289,12 @@ def _expansion(task: str, overlay: Overlay) -> tuple[tuple[Term, ...], list[str]
         rules.append(f"vocab:boost({len(boosts)} phrases, {len(signature)} signature)")
 
     preferred = [
-        term for term in vocabulary.preferred_terms if _contains_phrase(task_words, words_of(term))
+        term for term in vocabulary.preferred_terms if _contains_phrase(task.words, words_of(term))
     ]
     if preferred:
         rules.append(f"vocab:preferred({len(preferred)} terms)")
 
-    expanded = [task_words, *(words_of(text) for text in (*boosts, *preferred))]
+    expanded = [task.words, *(words_of(text) for text in (*boosts, *preferred))]
     synonyms: list[str] = []
     for canonical, alternatives in vocabulary.synonyms.items():
         if any(_contains_phrase(words, words_of(canonical)) for words in expanded):
@@ -300,7 +302,7 @@ def _expansion(task: str, overlay: Overlay) -> tuple[tuple[Term, ...], list[str]
             rules.append(f"vocab:synonym({canonical})")
 
     terms = [Term(text) for text in _distinct([*boosts, *preferred, *synonyms])]
-    in_forms = _phrase_forms([term.text for term in terms], likely_languages(task))
+    in_forms = _phrase_forms([term.text for term in terms], task.languages)
     return (*terms, *(Term(text, form=True) for text in in_forms)), rules
 
 

@@ -13,10 +13,10 @@ from types import MappingProxyType
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy, Vocabulary
-from rolebundle.contracts.terms import TRUST_TIERS, MarkState, RejectionCode
-from rolebundle.retrieval.candidate import Candidate, Weights
+from rolebundle.contracts.terms import TRUST_TIERS, Fusion, MarkState, RejectionCode
+from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights
 from rolebundle.retrieval.filter import add_metadata, rejections, seen_rejection
-from rolebundle.retrieval.merge import scale_by_range
+from rolebundle.retrieval.merge import merge, scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.text.words import counted
 
@@ -56,9 +56,9 @@ MARK_VALUES: Mapping[MarkState, float] = MappingProxyType(
 
 def rank(
     allowed: Sequence[Candidate],
+    pool: Pool,
     request: ResolvedRequest,
     weights: Weights,
-    plain: Sequence[Candidate] = (),
     exact: Sequence[str] = (),
     scores: Scores | None = None,
 ) -> list[Candidate]:
@@ -66,9 +66,9 @@ def rank(
 
     Args:
         allowed: what policy allows.
+        pool: what the lanes proposed.
         request: the resolved request.
         weights: of the score's terms.
-        plain: the candidates, scored as without a role, if the role joins the lanes differently.
         exact: the rare exact words and phrases of the task.
         scores: asks the reranking model for the scores of the best passages.
     """
@@ -86,7 +86,10 @@ def rank(
         having = (row for row in ranked if has_words(row.passage, words))
         _lift(ranked, next(having, None), EXACT_FIRST, f"exact:{words}")
     if request.overlay is not None:
-        best = _best_without_role(plain or first, ranked, request)
+        # As without a role, if the role's own `fusion` scores them differently.
+        fusion = request.echo.fusion or "weighted"
+        plain = [] if fusion == weights.fusion else merge(pool, weights._replace(fusion=fusion))
+        best = _best_without_role(plain or first, ranked, fusion)
         _lift(ranked, best, KEPT_FIRST, "first without a role")
     return ranked
 
@@ -121,12 +124,11 @@ def has_words(passage: Passage, words: str) -> bool:
 
 
 def _best_without_role(
-    plain: Sequence[Candidate], ranked: Sequence[Candidate], request: ResolvedRequest
+    plain: Sequence[Candidate], ranked: Sequence[Candidate], fusion: Fusion
 ) -> Candidate | None:
     """The ranked candidate that would be first without a role."""
     # Whether meanings count does not depend on the role's weights.
     has_semantic = any(row.cosine is not None or row.contextual is not None for row in plain)
-    fusion = request.echo.fusion or "weighted"
     weights = Weights.of(RetrievalPolicy(), fusion, has_semantic=has_semantic, role_share=0.0)
     by_id = {
         row.chunk_id: row for row in ranked if not row.passage.superseded_by and row.round == 0
@@ -425,38 +427,26 @@ def estimated_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def forbidden_hits(
-    filtered: Iterable[Candidate],
-    selected: Iterable[Candidate],
-    request: ResolvedRequest,
-    weights: Weights,
-    seen: Mapping[str, Sequence[str]],
-) -> list[Candidate]:
+def forbidden_hits(found: Retrieval) -> list[Candidate]:
     """The candidates that would be selected if the role forbade no source, best first.
 
     They are scored like the allowed candidates, by lanes, metadata and vocabulary, and have to
     stand among the selected ones. The other steps of the ranking compare candidates with each
     other. Forbidden candidates take no part in these, so that they influence nothing but a warning.
     What is rejected for another reason as well is not among them.
-
-    Args:
-        filtered: what the filter rejected.
-        selected: the selected candidates.
-        request: the resolved request.
-        weights: of the score's terms.
-        seen: the hashes of the texts that the agent has, and the ids of its passages.
     """
+    request = found.request
     supposed = [
         replace(row, code=None)
-        for row in filtered
+        for row in found.filtered
         if {code for code, _ in rejections(row.passage, request)} == {"forbidden_source"}
-        and not seen_rejection(row.passage, seen)
+        and not seen_rejection(row.passage, request)
     ]
     for row in supposed:
         add_metadata(row, request)
         add_role(row, request)
-        row.weigh(weights)
-    together = sorted((*map(replace, selected), *supposed), key=ranking_order)
+        row.weigh(found.weights)
+    together = sorted((*map(replace, found.selected), *supposed), key=ranking_order)
     select(together, request)
     names = {row.chunk_id for row in supposed}
     return [row for row in together if row.code is None and row.chunk_id in names]

@@ -1,6 +1,6 @@
 """The resolved request: everything that a request asks for, decided once. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ class ResolvedRequest(NamedTuple):
         also: other wordings of the task.
         where: which documents are searched; ``None`` for all.
         seen: ids of the passages that the agent already has.
+        seen_texts: the hash of each of their texts → the ids that have it; found by the search.
         overlay: the role's overlay, or ``None`` without a role.
         overlay_digest: names the overlay's content; empty without an overlay.
         ranks_by_role: whether the overlay has a part in the ranking.
@@ -29,6 +30,7 @@ class ResolvedRequest(NamedTuple):
         limit: the most passages to select.
         min_score: the minimum of the final score; the diversity penalty takes no score under it.
         token_budget: the most estimated tokens to select; ``None`` for no bound.
+        max_chars: the most characters of the packet; ``None`` for the usual.
         max_age_days: the age from which a document is stale.
         now: the time that ages are measured against.
         as_of: whether later documents are left out, so that the answer is as at ``valid_at``.
@@ -45,6 +47,7 @@ class ResolvedRequest(NamedTuple):
     also: Sequence[str]
     where: Where | None
     seen: Sequence[str]
+    seen_texts: Mapping[str, Sequence[str]]
     overlay: Overlay | None
     overlay_digest: str
     ranks_by_role: bool
@@ -54,6 +57,7 @@ class ResolvedRequest(NamedTuple):
     limit: int
     min_score: float
     token_budget: int | None
+    max_chars: int | None
     max_age_days: float
     now: datetime
     as_of: bool
@@ -68,6 +72,13 @@ class ResolvedRequest(NamedTuple):
     def role_id(self) -> str:
         """The role, or an empty string without one."""
         return self.overlay.role_id if self.overlay else ""
+
+    def approved_by(self, name: str) -> "ResolvedRequest":
+        """The same request, if this person approved its action."""
+        return self._replace(
+            purpose=self.purpose._replace(approved_by=name),
+            echo=self.echo.model_copy(update={"approval": name}),
+        )
 
 
 def resolve_request(
@@ -98,6 +109,7 @@ def resolve_request(
         also=request.also or (),
         where=request.where,
         seen=request.seen or (),
+        seen_texts={},
         overlay=overlay,
         overlay_digest=overlay_digest,
         ranks_by_role=overlay is not None and overlay.ranks,
@@ -107,6 +119,7 @@ def resolve_request(
         limit=request.limit or policy.max_selected_chunks,
         min_score=policy.min_score,
         token_budget=request.token_budget,
+        max_chars=request.max_chars,
         max_age_days=DEFAULT_MAX_AGE_DAYS if max_age is None else max_age,
         now=now,
         as_of=request.as_of is not None,

@@ -17,7 +17,7 @@ from rolebundle.embedding.registry import (
     rerank_server_for,
 )
 from rolebundle.errors import EmbedderError
-from rolebundle.retrieval.candidate import Candidate, RerankReport
+from rolebundle.retrieval.candidate import Candidate
 from rolebundle.storage.passages import indexed_title
 
 if TYPE_CHECKING:
@@ -95,25 +95,29 @@ class Reranker:
             values = {chunk_id: (1 + tanh(values[chunk_id] / 2)) / 2 for chunk_id in ids}
         return {chunk_id: values[chunk_id] for chunk_id in ids}
 
-    def report(self, ranked: Sequence[Candidate]) -> RerankReport:
-        """How the model ran, for the bundle."""
-        state = None
-        messages = []
+    def state(self, ranked: Sequence[Candidate]) -> RerankState | None:
+        """The model and how many candidates it has scored; ``None`` if it could not score them."""
+        if self._problem or not self._scores:
+            return None
+        scored = sum(row.contextual is not None for row in ranked)
+        return RerankState(provider=self._spec.provider, model=self._spec.model, scored=scored)
+
+    @property
+    def problem(self) -> str:
+        """Why the answer is not reranked, or not by all of the best passages; empty if it is."""
         if self._problem:
-            messages.append(f"the answer is not reranked: {self._problem}")
-        elif self._scores:
-            scored = sum(candidate.contextual is not None for candidate in ranked)
-            state = RerankState(provider=self._spec.provider, model=self._spec.model, scored=scored)
-        if self._faults and not self._problem:
-            messages.append(
-                f"{len(self._faults)} of the best passages could not be read and keep their "
-                f"score: {self._faults[min(self._faults)]}"
-            )
-        return RerankReport(
-            state=state,
-            warnings=[("RERANK_DEGRADED", message) for message in messages],
-            milliseconds=round(self._seconds * 1000, 3),
+            return f"the answer is not reranked: {self._problem}"
+        if not self._faults:
+            return ""
+        return (
+            f"{len(self._faults)} of the best passages could not be read and keep their "
+            f"score: {self._faults[min(self._faults)]}"
         )
+
+    @property
+    def milliseconds(self) -> float:
+        """How long the model was waited for."""
+        return round(self._seconds * 1000, 3)
 
     def _ask_all(self, passages: Sequence[Passage]) -> None:
         # Imported here: its HTTP client takes as long as an answer.

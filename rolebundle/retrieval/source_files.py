@@ -14,7 +14,6 @@ from hashlib import sha256
 from threading import Thread
 from typing import Literal
 
-from rolebundle.contracts.bundle import BundleWarning, SelectedChunk
 from rolebundle.contracts.terms import WarningCode
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.storage.documents import SourceFile
@@ -115,26 +114,10 @@ def shown_path(location: str, path: str) -> str | None:
     return location
 
 
-def with_paths(
-    selected: Sequence[SelectedChunk], files: Sequence[SourceFile]
-) -> list[SelectedChunk]:
-    """The passages, in whose citations are the absolute paths of their files."""
-    places = {file.chunk_id: shown_path(file.location, file.path) for file in files}
-    return [
-        _with_path(chunk, places[chunk.chunk_id]) if chunk.chunk_id in places else chunk
-        for chunk in selected
-    ]
-
-
-def _with_path(chunk: SelectedChunk, path: str | None) -> SelectedChunk:
-    citation = chunk.citation.model_copy(update={"absolute_path": path})
-    return chunk.model_copy(update={"citation": citation})
-
-
 def source_warnings(
     files: Sequence[SourceFile], seconds: float = MAX_SECONDS
-) -> list[BundleWarning]:
-    """A warning about files that changed, are gone, or could not be checked; none if all are ok."""
+) -> dict[WarningCode, str]:
+    """The warning about files that changed, are gone, or could not be checked, if there are any."""
     known = [file for file in files if file.modified_ns]
     states = file_states(list({file.location: file for file in known}.values()), seconds)
     outcomes: tuple[tuple[SourceState, str], ...] = (
@@ -148,12 +131,12 @@ def source_warnings(
     }
     found = [f"{_named(named)} {outcome}" for outcome, named in paths.items() if named]
     if not found:
-        return []
+        return {}
     message = f"since the ingest: {'; '.join(found)}"
     code: WarningCode = "SOURCE_UNCHECKED"
     if paths["changed"] or paths["no longer there"]:
         code, message = "SOURCE_CHANGED", f"{message}; run `rolebundle ingest`"
-    return [BundleWarning.model_construct(code=code, message=message)]
+    return {code: message}
 
 
 def _named(paths: Sequence[str]) -> str:

@@ -1,18 +1,16 @@
 """The warnings of an answer, what its caller should do, and why it is empty. Pure.
 
-Each warning has a function that returns its message, which is empty if the warning does not hold.
+``CONDITIONS`` has the condition of each warning: a function of the retrieval that returns the
+message, which is empty if the warning does not hold.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from rolebundle.contracts.bundle import BundleWarning, Fallback, ReplicaState, SelectedChunk
+from rolebundle.contracts.bundle import BundleWarning, Fallback
 from rolebundle.contracts.codes import REJECTIONS, WARNINGS, Limitation
-from rolebundle.contracts.documents import Passage
-from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import (
     FALLBACK_ACTIONS,
@@ -20,11 +18,11 @@ from rolebundle.contracts.terms import (
     REJECTION_CODES,
     EmptyReason,
     FreshnessPosture,
-    RejectionCode,
     TrustPosture,
     WarningCode,
 )
-from rolebundle.retrieval.candidate import Candidate, Query, Retrieval
+from rolebundle.retrieval.candidate import Candidate, Retrieval
+from rolebundle.retrieval.evidence import shown_kinds
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.rank import conflicts
@@ -40,7 +38,7 @@ LOW_DIVERSITY_FROM = 3
 """If at least so many passages are selected, all of one source, there may be a warning."""
 
 
-def trust_posture(selected: Sequence[SelectedChunk], *, is_declared: bool = True) -> TrustPosture:
+def trust_posture(selected: Sequence[Candidate], *, is_declared: bool = True) -> TrustPosture:
     """Strong with any authoritative passage, mixed with any preferred one, else weak.
 
     For the answer, of the passages that are evidence for the task. ``undeclared`` if nobody
@@ -48,59 +46,18 @@ def trust_posture(selected: Sequence[SelectedChunk], *, is_declared: bool = True
     """
     if not is_declared:
         return "undeclared"
-    tiers = {chunk.metadata.trust_tier for chunk in selected}
+    tiers = {row.passage.document.trust_tier for row in selected}
     if "authoritative" in tiers:
         return "strong"
     return "mixed" if "preferred" in tiers else "weak"
 
 
-def freshness_posture(selected: Sequence[SelectedChunk]) -> FreshnessPosture:
+def freshness_posture(selected: Sequence[Candidate]) -> FreshnessPosture:
     """Fresh with fresh and no stale passages, stale with stale and no fresh ones, else mixed."""
-    statuses = {chunk.metadata.freshness.status for chunk in selected}
+    statuses = {row.freshness for row in selected}
     if "fresh" in statuses and "stale" not in statuses:
         return "fresh"
     return "stale" if "stale" in statuses and "fresh" not in statuses else "mixed"
-
-
-def warnings_for(
-    selected: Sequence[SelectedChunk], request: ResolvedRequest, retrieval: Retrieval
-) -> list[BundleWarning]:
-    """What the reader of the bundle should know, in a fixed order.
-
-    Args:
-        selected: the passages of the answer.
-        request: what was asked.
-        retrieval: how it was searched.
-    """
-    overlay, semantic = request.overlay, retrieval.semantic
-    codes = Counter(row.code for row in retrieval.rejected if row.code)
-    found: list[tuple[WarningCode, str]] = [
-        ("WEAK_EVIDENCE", _weak_evidence(retrieval, request)),
-        ("NO_HIGH_TRUST_MATCH", _no_high_trust_match(selected, retrieval)),
-        ("ONLY_SHARED_CORPUS", _only_shared_corpus(selected, overlay)),
-        ("STALE_DOMINANT", _stale_dominant(selected, codes, request, retrieval.query)),
-        ("FORBIDDEN_SOURCE_HIT", _forbidden_source_hit(retrieval.forbidden_hits)),
-        ("ACTION_RESTRICTED", _action_restricted(codes)),
-        ("LOW_DIVERSITY", _low_diversity(selected, request, retrieval.candidates)),
-        (
-            "CONFLICTING_EVIDENCE",
-            _conflicting_evidence(conflicts(retrieval.ranked, request.limit)),
-        ),
-        ("SUPERSEDE_IGNORED", _supersede_ignored(retrieval.selected)),
-        ("EVIDENCE_KIND_MISSING", _evidence_kind_missing(selected, overlay)),
-        ("SEMANTIC_LANE_DEGRADED", semantic.degraded or semantic.substitute),
-        ("INDEX_STALE", _waiting(semantic.waiting)),
-        ("WORDS_MISSING", _words_missing(retrieval)),
-        ("WORDS_CORRECTED", _words_corrected(retrieval.query.corrected)),
-        ("REPLICA_STALE", _replica_stale(retrieval.corpus.replica, request.now)),
-        ("SEEN_UNKNOWN", "" if retrieval.seen else _seen_unknown(len(request.seen))),
-        *(retrieval.rerank.warnings if retrieval.rerank else ()),
-    ]
-    return [
-        BundleWarning.model_construct(code=code, message=message)
-        for code, message in found
-        if message
-    ]
 
 
 def narrowed_by(where: Where | None) -> str:
@@ -112,67 +69,66 @@ def narrowed_by(where: Where | None) -> str:
     return f"; `where` narrowed the search{undated}: ask without it, too"
 
 
-def _weak_evidence(retrieval: Retrieval, request: ResolvedRequest) -> str:
+def _weak_evidence(retrieval: Retrieval) -> str:
     """What of the task the first passages have, if it is little. An empty answer has its reason."""
     evidence = retrieval.evidence
     if not retrieval.selected or evidence.task == "supported":
         return ""
     best = evidence.best
-    lacking = _named(retrieval, evidence.missing(retrieval.judged))
+    first = [passage.rowid for passage in retrieval.judged]
+    lacking = _named(retrieval, evidence.missing(first))
     found = f"the best passage has {words_found(best.matched, best.words)}"
     without = f", and none of the first mentions: {lacking}" if lacking else ""
-    return f"thin evidence: {found}{without}{narrowed_by(request.where)}"
+    return f"thin evidence: {found}{without}{narrowed_by(retrieval.request.where)}"
 
 
-def _no_high_trust_match(selected: Sequence[SelectedChunk], retrieval: Retrieval) -> str:
+def _no_high_trust_match(retrieval: Retrieval) -> str:
     """Also empty if no document declares trust: then every answer would have the warning."""
-    has_untrusted = any(chunk.metadata.trust_tier == "untrusted" for chunk in selected)
+    selected = retrieval.selected
+    has_untrusted = any(row.passage.document.trust_tier == "untrusted" for row in selected)
     if trust_posture(selected) != "weak" or not (retrieval.has_trusted or has_untrusted):
         return ""
     return "no authoritative or preferred passage was selected"
 
 
-def _only_shared_corpus(selected: Sequence[SelectedChunk], overlay: Overlay | None) -> str:
-    if overlay is None or not overlay.ranks or not selected:
+def _only_shared_corpus(retrieval: Retrieval) -> str:
+    if not retrieval.request.ranks_by_role or not retrieval.selected:
         return ""
-    if any(map(_is_role_specific, selected)):
+    if any(map(_is_role_specific, retrieval.selected)):
         return ""
     return "no passage has anything of the role's own"
 
 
-def _is_role_specific(chunk: SelectedChunk) -> bool:
-    kinds = ("boost:applicable-role", "boost:doc-type", "boost:domain", "boost:preferred", "vocab:")
-    return any(hit.startswith(kinds) for hit in chunk.overlay_hits)
+def _is_role_specific(row: Candidate) -> bool:
+    kinds = ("boost:applicable-role", "boost:doc-type", "boost:domain", "boost:preferred")
+    return bool(row.vocabulary_hits) or any(hit.startswith(kinds) for hit in row.metadata_hits)
 
 
-def _stale_dominant(
-    selected: Sequence[SelectedChunk],
-    codes: Mapping[RejectionCode, int],
-    request: ResolvedRequest,
-    query: Query,
-) -> str:
+def _stale_dominant(retrieval: Retrieval) -> str:
     """Passages that are not older than the past that the task asks about do not count.
 
     The date of a file counts only if the role sets a maximum age: a copied or unpacked folder has
     old files, and that alone says nothing about what they say.
     """
-    is_past = all(int(year) < request.now.year for year in query.years)
-    past_year = min(query.years, default="") if is_past else ""
+    request, years = retrieval.request, retrieval.query.task.years
+    is_past = all(int(year) < request.now.year for year in years)
+    past_year = min(years, default="") if is_past else ""
     counts_files = request.policy.freshness_max_age_days is not None
 
-    def is_stale(chunk: SelectedChunk) -> bool:
-        freshness = chunk.metadata.freshness
-        date = freshness.updated_at or (freshness.inferred_at if counts_files else None)
-        is_old = date is not None and freshness.status == "stale"
+    def is_stale(row: Candidate) -> bool:
+        document = row.passage.document
+        date = document.updated_at or (document.inferred_at if counts_files else None)
+        is_old = date is not None and row.freshness == "stale"
         return is_old and not (past_year and (date or "") >= past_year)
 
-    rejected = codes.get("stale", 0)
-    stale = rejected + sum(map(is_stale, selected))
-    considered = rejected + len(selected)
+    rejected = retrieval.counts["stale"]
+    stale = rejected + sum(map(is_stale, retrieval.selected))
+    considered = rejected + len(retrieval.selected)
     return f"stale passages: {stale} of {considered}" if stale * 2 > considered else ""
 
 
-def _forbidden_source_hit(hits: Sequence[Candidate]) -> str:
+def _forbidden_source_hit(retrieval: Retrieval) -> str:
+    hits = retrieval.forbidden_hits
     if not hits:
         return ""
     named = sorted({hit.passage.document.source_id for hit in hits})
@@ -182,8 +138,21 @@ def _forbidden_source_hit(hits: Sequence[Candidate]) -> str:
     )
 
 
-def _action_restricted(codes: Mapping[RejectionCode, int]) -> str:
-    blocked, waiting = codes.get("taint_blocked", 0), codes.get("requires_approval", 0)
+def _action_restricted(retrieval: Retrieval) -> str:
+    """A refused approval has its own warning, which says this as well."""
+    return "" if retrieval.refusal else _restrictions(retrieval)
+
+
+def _approval_refused(retrieval: Retrieval) -> str:
+    if not retrieval.refusal:
+        return ""
+    refused = f"the action is not approved: {retrieval.refusal}"
+    return "; ".join(filter(None, [refused, _restrictions(retrieval)]))
+
+
+def _restrictions(retrieval: Retrieval) -> str:
+    counts = retrieval.counts
+    blocked, waiting = counts["taint_blocked"], counts["requires_approval"]
     parts = []
     if blocked:
         parts.append(f"not trusted enough for the action: {blocked}")
@@ -192,27 +161,24 @@ def _action_restricted(codes: Mapping[RejectionCode, int]) -> str:
     return "; ".join(parts)
 
 
-def _low_diversity(
-    selected: Sequence[SelectedChunk], request: ResolvedRequest, candidates: Sequence[Candidate]
-) -> str:
+def _low_diversity(retrieval: Retrieval) -> str:
     """Only for a role that requires diversity, if other sources had something for the task."""
-    sources = {chunk.source_id for chunk in selected}
-    if not request.policy.require_source_diversity or len(sources) != 1:
+    sources = {row.passage.document.source_id for row in retrieval.selected}
+    if not retrieval.request.policy.require_source_diversity or len(sources) != 1:
         return ""
-    if len(selected) < LOW_DIVERSITY_FROM:
+    if len(retrieval.selected) < LOW_DIVERSITY_FROM:
         return ""
     source = sources.pop()
     others = any(
-        candidate.bm25 and candidate.passage.document.source_id != source
-        for candidate in candidates
+        row.bm25 and row.passage.document.source_id != source for row in retrieval.candidates
     )
     return f"every passage comes from {source}" if others else ""
 
 
-def _conflicting_evidence(conflicts: Iterable[tuple[Passage, Passage]]) -> str:
+def _conflicting_evidence(retrieval: Retrieval) -> str:
     """A sentence for each pair of documents, the best first."""
     pairs: dict[frozenset[str], str] = {}
-    for first, second in conflicts:
+    for first, second in conflicts(retrieval.ranked, retrieval.request.limit):
         documents = frozenset((first.document.document_id, second.document.document_id))
         sentence = (
             f"{first.chunk_id} and {second.chunk_id} disagree, as one of their documents declares"
@@ -225,33 +191,36 @@ def _conflicting_evidence(conflicts: Iterable[tuple[Passage, Passage]]) -> str:
     return "; ".join(sentences)
 
 
-def _supersede_ignored(selected: Sequence[Candidate]) -> str:
+def _supersede_ignored(retrieval: Retrieval) -> str:
     claims = {
-        f"{claiming} claims to supersede {candidate.passage.document.document_id}, but may not"
-        for candidate in selected
-        for claiming in candidate.passage.ignored_claims
+        f"{claiming} claims to supersede {row.passage.document.document_id}, but may not"
+        for row in retrieval.selected
+        for claiming in row.passage.ignored_claims
     }
     return "; ".join(sorted(claims))
 
 
-def _evidence_kind_missing(selected: Sequence[SelectedChunk], overlay: Overlay | None) -> str:
+def _evidence_kind_missing(retrieval: Retrieval) -> str:
     """The required evidence kinds that no passage shows. An empty answer has its own verdict."""
-    if overlay is None or not selected:
+    overlay = retrieval.request.overlay
+    if overlay is None or not retrieval.selected:
         return ""
-    shown_kinds = {kind for chunk in selected for kind in chunk.evidence_kinds or ()}
-    kinds = dict.fromkeys(filter(str.strip, overlay.synthesis_policy.required_evidence_kinds))
-    missing = one_line(
-        ", ".join(kind for kind in kinds if kind not in shown_kinds), _MAX_KINDS_CHARS
-    )
-    return f"no passage shows what the role requires: {missing}" if missing else ""
+    kinds = list(filter(str.strip, overlay.synthesis_policy.required_evidence_kinds))
+    shown = {kind for row in retrieval.selected for kind in shown_kinds(kinds, row.passage)}
+    missing = ", ".join(kind for kind in dict.fromkeys(kinds) if kind not in shown)
+    if not missing:
+        return ""
+    return f"no passage shows what the role requires: {one_line(missing, _MAX_KINDS_CHARS)}"
 
 
-def _waiting(chunks: int) -> str:
-    remedy = "run `rolebundle corpus embed`"
+def _index_stale(retrieval: Retrieval) -> str:
+    chunks, remedy = retrieval.waiting, "run `rolebundle corpus embed`"
     return f"{counted(chunks, 'chunk')} without a vector; {remedy}" if chunks else ""
 
 
-def _seen_unknown(ids: int) -> str:
+def _seen_unknown(retrieval: Retrieval) -> str:
+    request = retrieval.request
+    ids = 0 if request.seen_texts else len(request.seen)
     return f"`seen` has no passage of the corpus: {counted(ids, 'id')}" if ids else ""
 
 
@@ -267,8 +236,9 @@ def _words_missing(retrieval: Retrieval) -> str:
     return f"no passage mentions: {named}" if named and retrieval.selected else ""
 
 
-def _words_corrected(corrected: Mapping[str, str]) -> str:
-    pairs = ", ".join(f"{other} for {word}" for word, other in corrected.items())
+def _words_corrected(retrieval: Retrieval) -> str:
+    corrected = retrieval.query.corrected.items()
+    pairs = ", ".join(f"{other} for {word}" for word, other in corrected)
     return f"also searched for likely spellings: {pairs}" if pairs else ""
 
 
@@ -286,17 +256,53 @@ def _named(retrieval: Retrieval, positions: Sequence[int]) -> str:
     ]
     parts = {part for exact in absent for part in words_of(exact)}
     named = [*absent, *(label for label in labels if label not in parts)]
-    named = [query.as_written.get(label.lower(), label) for label in named]
+    named = [query.task.as_written.get(label.lower(), label) for label in named]
     return first_of([*dict.fromkeys(named)], MAX_MISSING_WORDS)
 
 
-def _replica_stale(replica: ReplicaState | None, now: datetime) -> str:
+def _replica_stale(retrieval: Retrieval) -> str:
+    replica, now = retrieval.corpus.replica, retrieval.request.now
     if replica is None or now < datetime.fromisoformat(replica.expires_at):
         return ""
     return (
         f"the replica of {replica.publisher} was published {age(replica.age_hours)} ago and was to "
         f"be renewed by {replica.expires_at}; run `rolebundle replica pull`"
     )
+
+
+CONDITIONS: Mapping[WarningCode, Callable[[Retrieval], str]] = {
+    "WEAK_EVIDENCE": _weak_evidence,
+    "NO_HIGH_TRUST_MATCH": _no_high_trust_match,
+    "ONLY_SHARED_CORPUS": _only_shared_corpus,
+    "STALE_DOMINANT": _stale_dominant,
+    "FORBIDDEN_SOURCE_HIT": _forbidden_source_hit,
+    "ACTION_RESTRICTED": _action_restricted,
+    "LOW_DIVERSITY": _low_diversity,
+    "CONFLICTING_EVIDENCE": _conflicting_evidence,
+    "SUPERSEDE_IGNORED": _supersede_ignored,
+    "EVIDENCE_KIND_MISSING": _evidence_kind_missing,
+    "SEMANTIC_LANE_DEGRADED": lambda retrieval: retrieval.degraded or retrieval.substitute,
+    "INDEX_STALE": _index_stale,
+    "WORDS_MISSING": _words_missing,
+    "WORDS_CORRECTED": _words_corrected,
+    "REPLICA_STALE": _replica_stale,
+    "SEEN_UNKNOWN": _seen_unknown,
+    "RERANK_DEGRADED": lambda retrieval: retrieval.rerank_problem,
+    "SOURCE_CHANGED": lambda retrieval: retrieval.source_warnings.get("SOURCE_CHANGED", ""),
+    "SOURCE_UNCHECKED": lambda retrieval: retrieval.source_warnings.get("SOURCE_UNCHECKED", ""),
+    "APPROVAL_REFUSED": _approval_refused,
+}
+"""Each warning's condition, in the order of the bundle."""
+
+
+def warnings_for(retrieval: Retrieval) -> list[BundleWarning]:
+    """What the reader of the bundle should know; remembered facts do not count."""
+    messages = {code: message_of(retrieval) for code, message_of in CONDITIONS.items()}
+    return [
+        BundleWarning.model_construct(code=code, message=message)
+        for code, message in messages.items()
+        if message
+    ]
 
 
 # -- what to do with the answer ------------------------------------------------------------------
@@ -308,37 +314,30 @@ _EVIDENCE_OF_AGE: dict[FreshnessPosture, str] = {
 }
 
 
-def decide_fallback(
-    selected: Sequence[SelectedChunk],
-    warnings: Sequence[BundleWarning],
-    request: ResolvedRequest,
-    retrieval: Retrieval,
-) -> Fallback:
+def decide_fallback(warnings: Sequence[BundleWarning], retrieval: Retrieval) -> Fallback:
     """What the caller should do with the answer and, if nothing was selected, the reason.
 
     Args:
-        selected: the passages of the answer.
         warnings: the bundle's.
-        request: what was asked.
         retrieval: how it was searched.
     """
     messages = {warning.code: warning.message for warning in warnings}
     meanings = [row.limitation for code, row in WARNINGS.items() if code in messages]
     limitations = [limitation for limitation in meanings if limitation]
-    if request.overlay is None:
+    if retrieval.request.overlay is None:
         limitations.append(Limitation("no_overlay", "continue"))
-    if retrieval.semantic.degraded:
+    if retrieval.degraded:
         limitations.append(Limitation(None, "degrade", "the semantic lane did not run"))
     if caution := messages.get("WEAK_EVIDENCE"):
         limitations.append(Limitation(None, "warn", caution))
-    if selected:
-        sound = sound_evidence(freshness_posture(selected), is_trusted=retrieval.has_trusted)
+    if retrieval.selected:
+        freshness = freshness_posture(retrieval.selected)
+        sound = sound_evidence(freshness, is_trusted=retrieval.has_trusted)
         return fallback_of([*limitations, Limitation(None, "continue", sound)])
-    rejected = retrieval.rejected
-    verdict = empty_verdict(rejected, retrieval)
+    verdict = empty_verdict(retrieval)
     # The reason is enough: the other sentences are about the passages of an answer.
     limitations = [
-        Limitation("no_strong_match", "block", _why_empty(verdict, rejected, request, retrieval)),
+        Limitation("no_strong_match", "block", _why_empty(verdict, retrieval)),
         *(limitation._replace(sentence="") for limitation in limitations),
     ]
     return fallback_of(limitations, verdict)
@@ -442,7 +441,7 @@ _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
 }
 
 
-def empty_verdict(rejected: Sequence[Candidate], retrieval: Retrieval) -> EmptyReason:
+def empty_verdict(retrieval: Retrieval) -> EmptyReason:
     """Why nothing was selected: the first rule that applies.
 
     1. ``corpus_empty``: there is no chunk to find.
@@ -468,22 +467,18 @@ def empty_verdict(rejected: Sequence[Candidate], retrieval: Retrieval) -> EmptyR
          ``approval_needed``.
        - if all of the rest is not valid yet or expired: ``none_valid``.
        - another code, or several: ``rejected_by_policy``.
-
-    Args:
-        rejected: all candidates, those that were scored in the order of their score.
-        retrieval: how it was searched.
     """
     if retrieval.corpus.chunks == 0:
         return "corpus_empty"
     if retrieval.unmatched:
         return "nothing_matches_where"
-    if any(row.code == "budget_cut" for row in rejected):
+    if retrieval.counts["budget_cut"]:
         return "over_budget"
-    if retrieval.semantic.degraded or retrieval.semantic.waiting:
+    if retrieval.degraded or retrieval.waiting:
         return "lane_down"
-    if retrieval.withheld and rejected:
+    if retrieval.withheld and retrieval.rejected:
         return "no_evidence"
-    relevant = _relevant(rejected)
+    relevant = _relevant(retrieval.rejected)
     if not relevant:
         return "nothing_found"
     verdicts = {_verdict(row) for row in relevant} - {"all_below_floor"}
@@ -508,15 +503,9 @@ def _relevant(rejected: Sequence[Candidate]) -> list[Candidate]:
     return with_words or [row for row in neighbours if _verdict(row) != "all_below_floor"]
 
 
-def _why_empty(
-    verdict: EmptyReason,
-    rejected: Sequence[Candidate],
-    request: ResolvedRequest,
-    retrieval: Retrieval,
-) -> str:
+def _why_empty(verdict: EmptyReason, retrieval: Retrieval) -> str:
     """The verdict in words: what happened, the counts of the codes, and the next step."""
-    semantic = retrieval.semantic
-    codes = Counter(row.code for row in rejected)
+    request, codes = retrieval.request, retrieval.counts
     reasons = ", ".join(f"{codes[code]} {code}" for code in REJECTION_CODES if codes[code])
     counts = f"candidates rejected: {reasons}" if reasons else "no candidates"
     if verdict == "nothing_matches_where":
@@ -524,15 +513,15 @@ def _why_empty(
     if verdict == "corpus_empty":
         reason = _why_no_documents(request)
     elif verdict == "lane_down":
-        problem = f"the semantic lane did not run: {semantic.degraded}"
-        if not semantic.degraded:
+        problem = f"the semantic lane did not run: {retrieval.degraded}"
+        if not retrieval.degraded:
             chunks = counted(retrieval.corpus.chunks, "chunk")
             problem = (
-                f"{semantic.waiting} of {chunks} without a vector; run `rolebundle corpus embed`"
+                f"{retrieval.waiting} of {chunks} without a vector; run `rolebundle corpus embed`"
             )
         reason = f"the search was incomplete ({counts}); {problem}"
     else:
-        reason = _why_none_selected(verdict, rejected, request, counts)
+        reason = _why_none_selected(verdict, retrieval, counts)
     return reason + narrowed_by(request.where)
 
 
@@ -551,9 +540,8 @@ def _why_no_documents(request: ResolvedRequest) -> str:
     return "the corpus is empty: run `rolebundle ingest PATH`"
 
 
-def _why_none_selected(
-    verdict: EmptyReason, rejected: Sequence[Candidate], request: ResolvedRequest, counts: str
-) -> str:
+def _why_none_selected(verdict: EmptyReason, retrieval: Retrieval, counts: str) -> str:
+    request, rejected = retrieval.request, retrieval.rejected
     role = request.role_id or "(no role)"
     policy = f"the policy of the role {role}" if request.overlay else "policy"
     scope = "the corpus" if request.where is None else "what matches `where`"

@@ -42,14 +42,15 @@ from rolebundle.retrieval.bundle import (
     score_weights,
     scores_of,
 )
-from rolebundle.retrieval.candidate import Candidate, Retrieval
-from rolebundle.retrieval.filter import as_valid, first_rejection, freshness_of, seen_rejection
+from rolebundle.retrieval.candidate import Candidate, Retrieval, Term
+from rolebundle.retrieval.filter import as_valid, filter_candidates, freshness_of, rejection_of
 from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.lexical import match_expression, matching_words
 from rolebundle.retrieval.lookup import ReferenceScope, resolve_reference
-from rolebundle.retrieval.pipeline import of_facts, run, score_sheet
-from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.rank import mark_factor, ranking_order, select
+from rolebundle.retrieval.merge import merge
+from rolebundle.retrieval.pipeline import run
+from rolebundle.retrieval.query import build_query, read_task
+from rolebundle.retrieval.rank import mark_factor, rank, ranking_order, select
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.where import Condition, unmet
@@ -101,7 +102,7 @@ def explain(
             execution = _execute(lanes, request, reranker, is_fact=is_fact)
             passage = execution.best_placed(named.passages)
         verify_passages(corpus, [passage.rowid])
-        passage = as_valid(passage, execution.request)
+        passage = as_valid(passage, request)
         trace = _trace(execution, passage, unmet_conditions)
     document, retrieval = passage.document, execution.retrieval
     return Why(
@@ -124,7 +125,7 @@ def explain(
             depth=retrieval.pool.depth,
             refills=retrieval.pool.refills,
         ),
-        limit=execution.request.limit,
+        limit=retrieval.request.limit,
         min_score=request.min_score,
         selected_count=selected_count,
         fusion=request.fusion,
@@ -145,7 +146,6 @@ class Execution:
     """
 
     lanes: Lanes
-    request: ResolvedRequest
     reranker: Reranker | None
     retrieval: Retrieval
     before: int = 0
@@ -156,19 +156,15 @@ class Execution:
         Nothing is sent to the reranking model. A passage that the model has not scored keeps the
         score of its lanes.
         """
-        retrieval = self.retrieval
-        pool = retrieval.pool
+        retrieval, pool = self.retrieval, self.retrieval.pool
+        request, weights = retrieval.request, retrieval.weights
         missing = [passage for passage in passages if passage.rowid not in pool.hits]
-        _, ranked = score_sheet(
-            self.lanes,
-            self.request,
-            pool._replace(hits={**pool.hits, **self.lanes.measure(missing)}),
-            retrieval.weights,
-            retrieval.seen,
-            self.reranker.known if self.reranker else None,
-            {passage.rowid for passage in passages},
-        )
-        select(ranked, self.request, retrieval.withheld)
+        pool = pool._replace(hits={**pool.hits, **self.lanes.measure(missing)})
+        supposed = {passage.rowid for passage in passages}
+        allowed = filter_candidates(merge(pool, weights), request, supposed)
+        scores = self.reranker.known if self.reranker else None
+        ranked = rank(allowed, pool, request, weights, self.lanes.exact, scores)
+        select(ranked, request, retrieval.withheld)
         return ranked
 
     def best_placed(self, passages: Sequence[Passage]) -> Passage:
@@ -193,9 +189,8 @@ def _execute(
 ) -> Execution:
     documents = run(lanes, request, reranker)
     if not is_fact or documents.facts is None:
-        return Execution(lanes, request, reranker, documents)
-    lanes, request = replace(lanes, facts=True), of_facts(request, documents)
-    return Execution(lanes, request, None, documents.facts, len(documents.selected))
+        return Execution(lanes, reranker, documents)
+    return Execution(replace(lanes, facts=True), None, documents.facts, len(documents.selected))
 
 
 def _without(request: ResolvedRequest, conditions: Sequence[Condition]) -> ResolvedRequest:
@@ -301,10 +296,8 @@ def _lane_traces(execution: Execution, passage: Passage) -> list[LaneTrace]:
 
 
 def _filter_trace(execution: Execution, own: Candidate) -> FilterTrace:
-    request, passage = execution.request, own.passage
-    rejection = first_rejection(passage, request) or seen_rejection(
-        passage, execution.retrieval.seen
-    )
+    request, passage = execution.retrieval.request, own.passage
+    rejection = rejection_of(passage, request)
     return FilterTrace(
         allowed=rejection is None,
         code=rejection[0] if rejection else None,
@@ -323,7 +316,8 @@ def _score_trace(
     *,
     is_supposed: bool,
 ) -> ScoreTrace:
-    retrieval, request, mark = execution.retrieval, execution.request, own.passage.mark
+    retrieval, mark = execution.retrieval, own.passage.mark
+    request = retrieval.request
     evidence = execution.lanes.with_support(retrieval.evidence, [own.passage])
     selected = [row for row in ranked if row.code is None]
     to_beat = None
@@ -471,7 +465,7 @@ def hidden_candidates(corpus: Corpus, agent: str | None, task: str) -> dict[str,
     counts: Counter[str] = Counter()
     with corpus.reading():
         rule, _ = rule_of(corpus, agent or "")
-        terms = build_query(task, None).task_terms
+        terms = read_task(task).terms
         if rule is None or not terms:
             return {}
         for compartment in compartments.stored_compartments(corpus):
@@ -488,12 +482,12 @@ def hidden_candidates(corpus: Corpus, agent: str | None, task: str) -> dict[str,
 # -- the quarantine ------------------------------------------------------------------------------
 
 
-def kept_back(corpus: Corpus, task: str) -> list[KeptBack]:
+def kept_back(corpus: Corpus, terms: Sequence[Term]) -> list[KeptBack]:
     """The quarantined documents that have the task's words, best first; ties by id.
 
     Args:
         corpus: the whole corpus, with its quarantine.
-        task: the task of the request.
+        terms: those of the task.
     """
     scores: dict[int, float] = {}
     with corpus.reading():
@@ -502,8 +496,7 @@ def kept_back(corpus: Corpus, task: str) -> list[KeptBack]:
             for compartment in compartments.visible_compartments(corpus)
             if compartment.quarantined and compartment.chunks
         ]
-        terms = build_query(task, None).task_terms if quarantined else ()
-        if not terms:
+        if not quarantined or not terms:
             return []
         match = match_expression(terms)
         for compartment in quarantined:

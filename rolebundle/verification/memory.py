@@ -32,7 +32,7 @@ from rolebundle.policy.access import deny_matcher, role_denied
 from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.lookup import Named, ReferenceScope, find_reference, resolve_reference
-from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.query import read_task
 from rolebundle.retrieval.rank import has_words
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import ScanSettings
@@ -253,12 +253,12 @@ def _check_said(seen: Corpus, fact: str, source: _Source) -> None:
     words: dict[str, bool] = {}
     needed: list[str] = []
     for text in wrap(fact, _CHARACTERS_AT_ONCE if fact.isascii() else _LETTERS_AT_ONCE):
-        query = build_query(text, None)
-        found = matching_words(seen, query.content_words, rowids).values()
-        for place, (word, *_) in enumerate(query.content_words):
+        task = read_task(text)
+        found = matching_words(seen, task.content_words, rowids).values()
+        for place, (word, *_) in enumerate(task.content_words):
             words[word.text] = any(place in places for places in found)
         exact = [
-            text for text in query.exact if not any(has_words(p, text) for p in source.passages)
+            text for text in task.exact if not any(has_words(p, text) for p in source.passages)
         ]
         needed += exact
     missing = [word for word, is_there in words.items() if not is_there]

@@ -47,7 +47,7 @@ def test_a_term_is_found_where_the_index_matches_it(corpus: Corpus, words: Seque
     query = build_query(" ".join(words), None)
     rowids = list(range(1, len(TEXTS) + 1))
     matched = matching_words(corpus, [[term] for term in query.task_terms], rowids)
-    terms = Terms([term.label for term in query.task_terms], query.task_text)
+    terms = Terms([term.label for term in query.task_terms], query.task.text)
     for text, rowid in zip(TEXTS, rowids, strict=True):
         found = {match.term for match in terms.find(text)}
         assert found >= matched[rowid]

@@ -44,7 +44,6 @@ from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.access import deny_matcher, set_policy
 from rolebundle.policy.approvals import Approvals, Decision
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage import marks, store
 from rolebundle.storage.corpus import increment_generation
@@ -55,7 +54,7 @@ from rolebundle.verification.decisions import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import FEW_EXAMPLES
 from support.bundles import without_timings
-from support.corpora import NOW, build, chunk, embed, scratch_folder
+from support.corpora import NOW, build, chunk, embed, retrieve, scratch_folder
 from support.corpora import document as plain_document
 from support.corpora import remove as remove_corpus
 from support.fake_embedder import HashingProvider
@@ -445,7 +444,7 @@ class Machine(RuleBasedStateMachine):
         with open_reader(self.path) as corpus:
             unlabelled = request.model_copy(update={"role": None, "rerank": None})
             resolved = resolve_request(unlabelled, NOW, overlay.overlay if overlay else None)
-            forged = pipeline.retrieve(corpus, resolved, HashingProvider())
+            forged = retrieve(corpus, resolved, HashingProvider())
         answers = [
             self._answers(path, request, overlay, reference, source, forged, draft)
             for path in (self.path, part)

@@ -22,8 +22,6 @@ from rolebundle.retrieval.evidence import (
     IS_CLOSE,
     Evidence,
     Support,
-    TaskWords,
-    weigh_evidence,
 )
 from rolebundle.retrieval.rank import ALWAYS_COMPARED, conflicts, mark_duplicates, select
 from rolebundle.storage.documents import StoredDocument
@@ -39,7 +37,7 @@ MANY = 1000
 
 
 class TestWeights:
-    WORDS = TaskWords(frequencies=(1, 10, 100, 0), chunks=100, rarities=(1.0, 1.0, 1.0, 0.5))
+    WORDS = Evidence(frequencies=(1, 10, 100, 0), chunks=100, rarities=(1.0, 1.0, 1.0, 0.5))
 
     @pytest.mark.parametrize(
         ("position", "weight"),
@@ -144,14 +142,14 @@ def found(draw: st.DrawFn) -> Evidence:
     size = len(frequencies)
     rarities = draw(st.lists(st.floats(0, 1), min_size=size, max_size=size))
     wordings = draw(st.lists(some, min_size=1, max_size=3))
-    words = TaskWords(frequencies, chunks, matches, wordings, rarities)
+    words = Evidence(frequencies, chunks, matches, wordings, rarities)
     noise = None if cosines is None else NOISE
-    return weigh_evidence(bm25, cosines or {}, words, noise).judged_by([*matches])
+    return words.weighed(bm25, cosines or {}, noise).judged_by([*matches])
 
 
 @given(found())
 def test_coverage_and_closeness_are_between_0_and_1(of: Evidence) -> None:
-    for support in (of.best, *map(of.support, of.words.matches)):
+    for support in (of.best, *map(of.support, of.matches)):
         assert 0 <= support.coverage <= 1
         assert support.closeness is None or 0 <= support.closeness <= 1
         assert 0 <= support.matched <= support.words
@@ -160,13 +158,12 @@ def test_coverage_and_closeness_are_between_0_and_1(of: Evidence) -> None:
 
 @given(found(), st.data())
 def test_a_further_word_never_lowers_the_evidence(of: Evidence, data: st.DataObject) -> None:
-    words = of.words
-    if not words.matches or not words.frequencies:
+    if not of.matches or not of.frequencies:
         return
-    row = data.draw(st.sampled_from([*words.matches]))
-    word = data.draw(st.integers(0, len(words.frequencies) - 1))
-    matches = {**words.matches, row: words.matches[row] | {word}}
-    after = of._replace(words=words._replace(matches=matches)).judged_by([*matches])
+    row = data.draw(st.sampled_from([*of.matches]))
+    word = data.draw(st.integers(0, len(of.frequencies) - 1))
+    matches = {**of.matches, row: of.matches[row] | {word}}
+    after = of._replace(matches=matches).judged_by([*matches])
     assert after.support(row).coverage >= of.support(row).coverage
     states = ["off_topic", "weak", "supported"]
     assert states.index(after.task) >= states.index(of.task)
@@ -185,7 +182,7 @@ def bundle_of(
     of_evidence: Evidence = SUPPORTED,
 ) -> RetrievalBundle:
     request = resolved(role, task="token token rotation", fusion=fusion)
-    return assemble(request, retrieval(request, selection, before, evidence=of_evidence), 0.001)
+    return assemble(retrieval(request, selection, before, evidence=of_evidence))
 
 
 class TestBundle:

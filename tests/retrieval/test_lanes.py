@@ -23,7 +23,7 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.retrieval.lanes import query_vector
-from rolebundle.retrieval.lexical import LexicalProposals, Statistics, match_expression
+from rolebundle.retrieval.lexical import Statistics, match_expression
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage import compartments, lexical_index, vector_index
 from rolebundle.storage.corpus import Corpus
@@ -201,8 +201,8 @@ def test_scores_do_not_depend_on_the_compartments(
         )
         expected = lexical.propose(together, expanded, depth)
         found = lexical.propose(apart, expanded, depth)
-        assert_same(found.task, expected.task)
-        assert_same(found.role, expected.role)
+        assert_same(found[0], expected[0])
+        assert_same(found[1], expected[1])
         rows = [row for (row,) in apart.rows("SELECT id FROM chunk")]
         assert _completed(apart, expanded, rows) == {
             row: pytest.approx(scores, rel=CLOSE, abs=1e-15)
@@ -218,7 +218,7 @@ def _completed(
     corpus: Corpus, expanded: Query, rows: Sequence[int]
 ) -> dict[int, tuple[float, float]]:
     """The true scores of chunks that no lane proposed."""
-    return lexical.score(corpus, expanded, LexicalProposals(), rows)
+    return lexical.score(corpus, expanded, rows)
 
 
 @few_examples
@@ -235,7 +235,7 @@ def test_a_search_within_documents_has_the_same_scores(
         within = [1, len(documents)]
         expected = lexical.propose(together, expanded, 1000, within)
         found = lexical.propose(apart, expanded, 1000, within)
-        assert_same(found.task, expected.task)
+        assert_same(found[0], expected[0])
 
 
 class TestDepth:
@@ -270,7 +270,7 @@ class TestDepth:
                 for compartment in compartments.searchable_compartments(corpus)
             }
             assert alone["shared"] < alone["hr"] == alone["board"]
-            found = lexical.propose(corpus, query_of([Term("token")]), 1).task
+            found = lexical.propose(corpus, query_of([Term("token")]), 1)[0]
             assert [*found] == [1]
 
 
@@ -299,9 +299,7 @@ def by_id(corpus: Corpus, hits: dict[int, tuple[float, float]]) -> dict[str, tup
 def searched(corpus: Corpus, searched_query: Query, depth: int) -> dict[int, tuple[float, float]]:
     """The hits of the lane, with their true scores."""
     found = lexical.propose(corpus, searched_query, depth)
-    return lexical.score(
-        corpus, searched_query, found, sorted(found.task.keys() | found.role.keys())
-    )
+    return lexical.score(corpus, searched_query, sorted(found[0].keys() | found[1].keys()), *found)
 
 
 @pytest.mark.parametrize(

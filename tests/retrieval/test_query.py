@@ -15,7 +15,13 @@ from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.query import MAX_CONTENT_WORDS, MAX_REPEATS, MAX_TASK_TERMS, build_query
+from rolebundle.retrieval.query import (
+    MAX_CONTENT_WORDS,
+    MAX_REPEATS,
+    MAX_TASK_TERMS,
+    build_query,
+    read_task,
+)
 from rolebundle.retrieval.rank import MAX_RERANKED, rerank
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.workspace import Workspace
@@ -180,7 +186,7 @@ class TestContentWords:
         assert [{words[place] for place in wording} for wording in query.wordings] == [
             {"token", "rotation"}, {"key", "rotation"}, {"token"},
         ]  # fmt: skip
-        assert query.semantic_texts == ("token rotation", "key rotation", "token")
+        assert [task.text for task in query.tasks] == ["token rotation", "key rotation", "token"]
 
     @pytest.mark.parametrize(
         ("task", "exact"),
@@ -192,7 +198,7 @@ class TestContentWords:
         ],
     )
     def test_what_can_only_be_meant_exactly(self, task: str, exact: tuple[str, ...]) -> None:
-        assert tuple(map(str.lower, build_query(task, None).exact)) == tuple(map(str.lower, exact))
+        assert tuple(map(str.lower, read_task(task).exact)) == tuple(map(str.lower, exact))
 
     def test_in_another_language_a_word_has_its_stem_besides_it(self) -> None:
         # Either is enough: an English text has no stems, and an inflected word is not the same.

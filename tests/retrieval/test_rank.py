@@ -16,6 +16,7 @@ from rolebundle.retrieval.candidate import (
     MAX_ROLE_SHARE,
     VAGUE_FACTOR,
     Candidate,
+    Pool,
     Weights,
     role_share,
 )
@@ -32,7 +33,7 @@ def rerank(
     candidates: list[Candidate], role: Overlay | None, fusion: Fusion | None = None
 ) -> list[Candidate]:
     request = resolved(role, fusion=fusion)
-    return rank([*map(replace, candidates)], request, weights(role, request.fusion))
+    return rank([*map(replace, candidates)], Pool(), request, weights(role, request.fusion))
 
 
 def order(ranked: list[Candidate]) -> list[str]:

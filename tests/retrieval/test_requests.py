@@ -20,7 +20,6 @@ from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView, TrustTable, purpose_of
 from rolebundle.retrieval.lanes import MAX_DEPTH, POOL_DEPTH
 from rolebundle.retrieval.lookup import ReferenceScope
-from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
@@ -36,6 +35,7 @@ from support.corpora import (
     overlay,
     put_file,
     resolved,
+    retrieve,
     scratch_folder,
 )
 from support.fake_embedder import HashingProvider

@@ -24,7 +24,8 @@ from rolebundle.contracts.upkeep import IndexIdentity, Noise
 from rolebundle.embedding.provider import EmbeddingProvider, embedding_text, unit_vectors
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
-from rolebundle.retrieval.pipeline import retrieve
+from rolebundle.retrieval.bundle import assemble
+from rolebundle.retrieval.pipeline import search
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import store, vector_index
 from rolebundle.storage.corpus import Corpus, increment_generation
@@ -242,6 +243,13 @@ def built(
 def overlay(**fields: Any) -> Overlay:
     """Make an overlay from plain values; missing fields have their defaults."""
     return Overlay.model_validate({"version": "1.0", "role_id": "reviewer"} | fields)
+
+
+def retrieve(
+    corpus: Corpus, request: ResolvedRequest, provider: EmbeddingProvider | None = None
+) -> RetrievalBundle:
+    """Run the real pipeline on a resolved request."""
+    return assemble(search(corpus, request, provider))
 
 
 def ask(

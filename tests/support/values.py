@@ -4,20 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from rolebundle.contracts.bundle import (
-    ChunkMetadata,
-    Citation,
-    CorpusState,
-    Freshness,
-    Scores,
-    SelectedChunk,
-)
+from rolebundle.contracts.bundle import CorpusState
 from rolebundle.contracts.documents import DocumentMetadata, Passage
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.terms import Fusion, RejectionCode
 from rolebundle.contracts.upkeep import Noise
 from rolebundle.retrieval.candidate import Candidate, Pool, Query, Retrieval, Weights
-from rolebundle.retrieval.evidence import Evidence, TaskWords, weigh_evidence
+from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import normalize_metadata
 from rolebundle.retrieval.request import ResolvedRequest
@@ -112,10 +105,10 @@ def evidence(
     having = {rowid: frozenset(positions) for rowid, positions in matches.items()}
     own = frozenset(range(len(frequencies)))
     rarities = [1.0] * len(frequencies)
-    words = TaskWords(frequencies, chunks, having, wordings or (own,), rarities)
+    words = Evidence(frequencies, chunks, having, wordings or (own,), rarities)
     bm25 = {rowid: words.weight(positions) for rowid, positions in having.items() if positions}
     noise = None if cosines is None else NOISE
-    return weigh_evidence(bm25, cosines or {}, words, noise).judged_by([*having])
+    return words.weighed(bm25, cosines or {}, noise).judged_by([*having])
 
 
 def rejected(
@@ -142,6 +135,7 @@ def retrieval(
 ) -> Retrieval:
     """What the steps return for a request; ``filtered`` are the candidates that filter rejected."""
     settings: dict[str, Any] = {
+        "request": request,
         "query": query(request.task, request.overlay),
         "evidence": SUPPORTED,
         "weights": weights(request.overlay, request.fusion),
@@ -158,20 +152,7 @@ def answer_passage(
     status: Any = "fresh",
     hits: Sequence[str] = (),
     updated_at: str | None = None,
-) -> SelectedChunk:
-    """A passage of an answer with this trust tier, freshness, overlay hits and date."""
-    return SelectedChunk(
-        chunk_id="c",
-        document_id="d",
-        source_id=f"{tier}-{status}",
-        source_type="internal-document",
-        content="text",
-        content_type="paragraph",
-        scores=Scores(lexical=0, semantic=0, metadata=0, rerank=0, final=0),
-        reasons_selected=[],
-        overlay_hits=[*hits],
-        metadata=ChunkMetadata(
-            trust_tier=tier, freshness=Freshness(status=status, updated_at=updated_at), tags=[]
-        ),
-        citation=Citation(reference="r"),
-    )
+) -> Candidate:
+    """A selected passage with this trust tier, freshness, metadata hits and date."""
+    of = passage(trust_tier=tier, source_id=f"{tier}-{status}", updated_at=updated_at)
+    return ranked(of, freshness=status, metadata_hits=tuple(hits))

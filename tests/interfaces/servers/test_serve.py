@@ -72,8 +72,8 @@ def test_refusals(
 
 def test_an_overdue_deadline(small_db: Path) -> None:
     slow = (
-        "import time\nimport rolebundle.retrieval.pipeline as e\n_load = e.retrieve\n"
-        "def _slow(*a, **k):\n    time.sleep(0.05)\n    return _load(*a, **k)\ne.retrieve = _slow"
+        "import time\nimport rolebundle.retrieval.pipeline as e\n_load = e.search\n"
+        "def _slow(*a, **k):\n    time.sleep(0.05)\n    return _load(*a, **k)\ne.search = _slow"
     )
     with Served("--db", small_db, before=slow) as server:
         error = server.ask("retrieve", task="token", deadline_ms=10)["error"]

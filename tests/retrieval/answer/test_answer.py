@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
 from rolebundle.admin.records import set_policy
-from rolebundle.contracts.bundle import BundleWarning, Fallback, RetrievalBundle, SelectedChunk
-from rolebundle.contracts.codes import Limitation
-from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.bundle import BundleWarning, Fallback, RetrievalBundle
+from rolebundle.contracts.codes import WARNINGS, Limitation
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import (
@@ -28,10 +27,11 @@ from rolebundle.contracts.terms import (
 from rolebundle.engine import Engine
 from rolebundle.interfaces.render import text
 from rolebundle.retrieval.bundle import selected_chunk
-from rolebundle.retrieval.candidate import Candidate, SemanticReport
+from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.evidence import Evidence, Support
 from rolebundle.retrieval.passage_text import limited_use, packet, part_of, passage_heading
 from rolebundle.retrieval.warnings import (
+    CONDITIONS,
     decide_fallback,
     fallback_of,
     freshness_posture,
@@ -59,7 +59,7 @@ ROLE = overlay()
 
 def decided(
     *warned: WarningCode,
-    selected: list[SelectedChunk] | None = None,
+    selected: list[Candidate] | None = None,
     not_selected: list[Candidate] | None = None,
     role: Overlay | None = ROLE,
     degraded: str = "",
@@ -67,14 +67,13 @@ def decided(
 ) -> Fallback:
     request = resolved(role)
     return decide_fallback(
-        [answer_passage()] if selected is None else selected,
         [BundleWarning(code=code, message="m") for code in warned],
-        request,
         retrieval(
             request,
+            [answer_passage()] if selected is None else selected,
             filtered=not_selected or [],
             corpus=CORPUS.model_copy(update={"chunks": chunks}),
-            semantic=SemanticReport(degraded),
+            degraded=degraded,
         ),
     )
 
@@ -200,31 +199,27 @@ SOUND = [answer_passage(hits=(OWN,)), answer_passage("preferred", hits=(OWN,))]
 
 
 def codes(
-    selected: Sequence[SelectedChunk],
+    selected: Sequence[Candidate],
     counts: dict[Any, int] | None = None,
     role: Overlay | None = None,
-    passages: Sequence[Passage] = (),
     task: str = "token rotation",
     **fields: Any,
 ) -> dict[str, str]:
     """Code → message of each warning about an answer with these passages.
 
     Args:
-        selected: the passages, as the answer shows them.
+        selected: the passages.
         counts: rejection code → number of candidates.
         role: the overlay.
-        passages: those of the answer, as they are in the corpus.
         task: of the request.
         fields: of the retrieval.
     """
     request = resolved(role, task=task)
     found = warnings_for(
-        selected,
-        request,
         retrieval(
             request,
-            [*map(ranked, passages)],
-            evidence=evidence({passage.rowid: {0, 1} for passage in passages}),
+            selected,
+            evidence=evidence({row.passage.rowid: {0, 1} for row in selected}),
             candidates=[
                 *(candidate(passage(source_id=source)) for source in ("w", "v")),
                 *(rejected(code) for code, count in (counts or {}).items() for _ in range(count)),
@@ -237,11 +232,14 @@ def codes(
 
 
 class TestWarnings:
+    def test_each_has_a_condition(self) -> None:
+        assert {*CONDITIONS} == {*WARNINGS}
+
     def test_a_sound_answer_has_none(self) -> None:
         assert codes(SOUND, role=ROLE_WARNINGS) == {}
 
     @pytest.mark.parametrize("selected", [[], [answer_passage("general", hits=(OWN,))]])
-    def test_no_high_trust_match(self, selected: list[SelectedChunk]) -> None:
+    def test_no_high_trust_match(self, selected: list[Candidate]) -> None:
         assert [*codes(selected, role=ROLE_WARNINGS)] == ["NO_HIGH_TRUST_MATCH"]
 
     def test_only_shared_corpus_if_no_passage_is_role_specific(self) -> None:
@@ -300,29 +298,27 @@ class TestWarnings:
 
     def test_at_most_five_conflicts_and_the_number_of_the_others(self) -> None:
         others = [passage(f"b{n}", contradicts=("doc-a",)) for n in range(7)]
-        message = codes(SOUND, passages=[passage("a"), *others], role=ROLE_WARNINGS)[
-            "CONFLICTING_EVIDENCE"
-        ]
+        selected = [*map(ranked, [passage("a"), *others])]
+        message = codes(selected, role=ROLE_WARNINGS)["CONFLICTING_EVIDENCE"]
         assert message.startswith("a and b0 disagree, as one of their documents declares; ")
         assert message.count("a and b") == 5
         assert message.endswith("; so do 2 further pairs of documents")
 
     def test_an_ignored_claim_is_reported_once(self) -> None:
         old = passage("a", document_id="d", ignored_claims=("mail", "note"))
-        assert codes(SOUND, role=ROLE_WARNINGS, passages=[old, old, passage("b")]) == {
+        selected = [*SOUND, *map(ranked, [old, old, passage("b")])]
+        assert codes(selected, role=ROLE_WARNINGS) == {
             "SUPERSEDE_IGNORED": "mail claims to supersede d, but may not; "
             "note claims to supersede d, but may not"
         }
 
     def test_semantic_lane_degraded_with_its_reason(self) -> None:
-        assert codes(SOUND, role=ROLE_WARNINGS, semantic=SemanticReport("no model")) == {
+        assert codes(SOUND, role=ROLE_WARNINGS, degraded="no model") == {
             "SEMANTIC_LANE_DEGRADED": "no model"
         }
 
     def test_index_stale_with_the_number_of_missing_vectors(self) -> None:
-        assert codes(SOUND, role=ROLE_WARNINGS, semantic=SemanticReport(waiting=7))[
-            "INDEX_STALE"
-        ].startswith("7 chunks")
+        assert codes(SOUND, role=ROLE_WARNINGS, waiting=7)["INDEX_STALE"].startswith("7 chunks")
 
 
 class TestWeakEvidence:
@@ -334,12 +330,12 @@ class TestWeakEvidence:
             [ranked(passage(rowid=1, trust_tier="authoritative"))],
             evidence=of_evidence,
         )
-        warnings = warnings_for([answer_passage()], request, answer)
+        warnings = warnings_for(answer)
         if "WEAK_EVIDENCE" not in {warning.code for warning in warnings}:
             return ""
         assert warnings[0].code == "WEAK_EVIDENCE"
         message = warnings[0].message or ""
-        fallback = decide_fallback([answer_passage()], warnings, request, answer)
+        fallback = decide_fallback(warnings, answer)
         assert message in fallback.message
         assert fallback.action == "warn"
         return message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import Fallback, RetrievalBundle
+from rolebundle.contracts.codes import REJECTIONS
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import EmptyReason
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces import render
-from rolebundle.retrieval.candidate import SemanticReport
+from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.passage_text import packet
 from rolebundle.retrieval.warnings import empty_verdict
 from rolebundle.storage.documents import StoredDocument
@@ -225,15 +227,17 @@ class TestRule:
         ],
     )
     def test_what_counts(self, rejections: list[Any], verdict: EmptyReason) -> None:
-        candidates = [rejected(code, **found) for code, found in rejections]
-        searched = retrieval(resolved(None))
-        empty = searched._replace(corpus=CORPUS.model_copy(update={"chunks": 0}))
-        assert empty_verdict(candidates, searched) == verdict
-        assert empty_verdict(candidates, empty) == "corpus_empty"
-        half = empty_verdict(candidates, searched._replace(semantic=SemanticReport("why")))
+        steps: dict[str, list[Candidate]] = {"filter": [], "cut": []}
+        for code, found in rejections:
+            steps[REJECTIONS[code].step].append(rejected(code, **found))
+        searched = retrieval(resolved(None), steps["cut"], steps["filter"])
+        empty = replace(searched, corpus=CORPUS.model_copy(update={"chunks": 0}))
+        assert empty_verdict(searched) == verdict
+        assert empty_verdict(empty) == "corpus_empty"
+        half = empty_verdict(replace(searched, degraded="why"))
         assert half == ("over_budget" if verdict == "over_budget" else "lane_down")
-        if candidates and verdict != "over_budget":
-            assert empty_verdict(candidates, searched._replace(withheld="so")) == "no_evidence"
+        if rejections and verdict != "over_budget":
+            assert empty_verdict(replace(searched, withheld="so")) == "no_evidence"
 
     def test_every_verdict_is_shown_above(self) -> None:
         source = Path(__file__).read_text("utf-8")
