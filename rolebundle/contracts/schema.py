@@ -46,7 +46,6 @@ SCHEMAS: dict[str, type[Contract]] = {
     "embed-result": upkeep.EmbedResult,
     "embedding-indexes": upkeep.EmbeddingIndexes,
     "evaluation": evaluation.EvalReport,
-    "evaluation-comparison": evaluation.EvalComparison,
     "formats": documents.FormatList,
     "gate-contract": gate.GateContract,
     "gate-report": gate.GateReport,

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Any
 
 import click
 from click.exceptions import Exit
 from rich.console import Console
-from rich.table import Table
 
 from rolebundle.admin import Admin
-from rolebundle.contracts.evaluation import GoldenSet
+from rolebundle.contracts.evaluation import EvalReport, GoldenSet
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError
@@ -33,12 +30,8 @@ from rolebundle.evaluation.questions import (
 )
 from rolebundle.evaluation.report import (
     check_thresholds,
-    compare,
-    comparison_tables,
-    load_report,
     parse_thresholds,
     tables,
-    with_change_thresholds,
     with_thresholds,
 )
 from rolebundle.ingest.options import IngestOptions
@@ -53,9 +46,7 @@ _WIDTH = 160
 
 
 @click.command("eval")
-@click.argument(
-    "paths", metavar="[PATH] | BEFORE.json AFTER.json", nargs=-1, type=click.Path(path_type=Path)
-)
+@click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--role", metavar="ROLE", help="Use this role's overlay for every question.")
 @click.option(
     "--roles",
@@ -75,7 +66,7 @@ _WIDTH = 160
 )
 def eval(
     call: Call,
-    paths: tuple[Path, ...],
+    path: Path | None,
     role: str | None,
     roles: str,
     harm: bool,
@@ -92,23 +83,15 @@ def eval(
 
     Exits with code 1 if a threshold of --fail-under or of the golden set is not met, or if a
     passage in must_not_return was selected. A metric must be at least the threshold; leak_rate,
-    harm, overlap, latency_p50, latency_p95 and seconds must be at most the threshold. Of two
-    reports of --json the changes are tested for significance, and a threshold is that of a change.
+    harm, overlap, latency_p50, latency_p95 and seconds must be at most the threshold.
 
     \b
     rolebundle eval ../shared/eval/cranfield
     rolebundle eval golden.toml --db team.db --fail-under ndcg@10=0.8
     rolebundle eval --role release-manager --db team.db
     rolebundle eval golden.toml --db team.db --rerank rerank:bge-reranker-v2-m3
-    rolebundle eval before.json after.json
-    rolebundle eval before.json after.json --fail-under ndcg@10=-0.005
     """
     thresholds = parse_thresholds(fail_under)
-    if len(paths) > 2:
-        raise click.UsageError("name one PATH, or two reports to compare")
-    if len(paths) == 2:
-        raise Exit(_compare(paths[0], paths[1], thresholds, call.as_json))
-    path = paths[0] if paths else None
     folders = overlay_folders(call.overlay_dirs, corpus_path(call.db))
     if path is None and role is None:
         raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
@@ -142,22 +125,8 @@ def eval(
             ingest_seconds=seconds,
         )
         report = with_thresholds(evaluate(engine, plan, progress), thresholds)
-    _print(report, tables(report), call.as_json)
+    _print(report, call.as_json)
     raise Exit(0 if report.passed else EXIT_FAILED)
-
-
-def _compare(
-    before_path: Path,
-    after_path: Path,
-    thresholds: Mapping[str, float],
-    as_json: bool,
-) -> int:
-    """Print the comparison of two reports, and return the exit code."""
-    before, after = load_report(before_path), load_report(after_path)
-    comparison = compare(before, after, (str(before_path), str(after_path)))
-    comparison = with_change_thresholds(comparison, after, thresholds)
-    _print(comparison, comparison_tables(comparison), as_json)
-    return 0 if comparison.passed else EXIT_FAILED
 
 
 def _corpus(
@@ -198,7 +167,7 @@ def _ingest(
     return perf_counter() - started
 
 
-def _print(report: Any, parts: Iterable[Table | str], as_json: bool) -> None:
+def _print(report: EvalReport, as_json: bool) -> None:
     if as_json:
         click.echo(report.model_dump_json(exclude_none=True, indent=1))
         return
@@ -206,7 +175,7 @@ def _print(report: Any, parts: Iterable[Table | str], as_json: bool) -> None:
     width = None if sys.stdout.isatty() else _WIDTH
     console = Console(highlight=False, markup=False, emoji=False, width=width)
     with console.capture() as capture:
-        for part in parts:
+        for part in tables(report):
             console.print(part, soft_wrap=isinstance(part, str))
             if not isinstance(part, str):
                 console.print()
