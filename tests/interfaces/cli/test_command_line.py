@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from rolebundle.interfaces.cli.main import MOVED, cli
+from rolebundle.interfaces.cli.main import cli
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.sqlite import BUSY_TIMEOUT_ENVIRONMENT
 from support.commands import commands_of, invoke, is_coded, run
@@ -41,14 +41,6 @@ def test_the_command_line_stays_small() -> None:
     }
     assert len(cli.list_commands(program)) <= 26
     assert len(options) <= 89, sorted(options)
-
-
-@pytest.mark.parametrize("name", MOVED)
-def test_a_former_command_names_the_one_to_use(name: str) -> None:
-    refused = invoke(name, "--help")
-    assert refused.code == 2 and "[command_moved]" in refused.err
-    assert f"use `rolebundle {MOVED[name]}`" in refused.err
-    assert invoke(*MOVED[name].split(), "--help").code == 0
 
 
 def test_help_names_every_exit_code() -> None:
