@@ -10,6 +10,8 @@ from functools import cache
 from typing import Literal, TextIO
 from unicodedata import combining, east_asian_width
 
+from rolebundle.retrieval.passage_text import one_line
+
 Kind = Literal["heading", "locator", "match", "minor", "caution", "rejected", "good"]
 
 # SGR parameters (ECMA-48). The basic colours are those that the user has chosen for the terminal.
@@ -89,6 +91,11 @@ def terminal_width(without: int = DEFAULT_WIDTH) -> int:
 def harmless(text: str) -> str:
     """A text of several lines without characters that could change what a terminal shows."""
     return text if text.isprintable() else text.translate(_CONTROLS)
+
+
+def on_one_line(text: str) -> str:
+    """A text on one line, uncut: names of documents in it may hold line breaks."""
+    return one_line(text, len(text))
 
 
 def copyable(command: str) -> str:

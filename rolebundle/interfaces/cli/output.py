@@ -17,11 +17,13 @@ import click
 
 from rolebundle.contracts.base import Contract, writable
 from rolebundle.errors import UsageError
+from rolebundle.interfaces.layout import on_one_line
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.file import partial_file, sync_file
 from rolebundle.text.words import counted
 
 if TYPE_CHECKING:
+    from rolebundle.contracts.overlay import LintProblem
     from rolebundle.ingest.options import Reading
 
 _DETAIL_CHARS = 80
@@ -58,6 +60,12 @@ def print_first(lines: Sequence[str], *, err: bool = False) -> None:
         click.echo(writable(line), err=err)
     if len(lines) > _MAX_LISTED:
         click.echo(f"and {len(lines) - _MAX_LISTED} more", err=err)
+
+
+def finding_line(name: str, finding: LintProblem) -> str:
+    """A problem of the overlay or the policy with this name."""
+    place = f"{finding.place}: " if finding.place else ""
+    return on_one_line(f"{name}: {finding.level}: {place}{finding.message} [{finding.code}]")
 
 
 class Bars:

@@ -23,9 +23,10 @@ from rolebundle.contracts.overlay import LintProblem, PolicyLint
 from rolebundle.contracts.policy import PolicyChange, PolicySummary
 from rolebundle.errors import ConfigurationError, CorpusCorrupt
 from rolebundle.interfaces.cli.options import Call, with_call
+from rolebundle.interfaces.cli.output import finding_line
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.lint import lint_active_policy, lint_policy, report_policy
-from rolebundle.policy.overlays import list_overlays, overlay_folders
+from rolebundle.policy.overlays import list_overlays
 from rolebundle.policy.policy_file import decode_policy, parse_policy, read_policy_file
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.file import corpus_path
@@ -72,11 +73,10 @@ def policy_set_command(call: Call, file: str, kind: str | None) -> None:
     parsed = parse_policy(content, kind, file)
     with call.admin() as admin:
         moved = set_policy(admin.workspace, content, kind, location)
-        findings = lint_policy(
-            parsed, admin.workspace.corpus, _roles(call.overlay_dirs, admin.workspace.path)
-        )
+        roles = [entry.role_id for entry in list_overlays(call.folders)]
+        findings = lint_policy(parsed, admin.workspace.corpus, roles)
     for finding in findings:
-        click.echo(_policy_line(file, finding), err=True)
+        click.echo(finding_line(file, finding), err=True)
     lines = [
         f"{counted(len(parsed.agents), 'agent')} named; all other agents see nothing",
         f"{counted(moved, 'document')} moved to another compartment",
@@ -144,7 +144,7 @@ def lint_command(call: Call, file: str | None, kind: str | None) -> None:
     rolebundle policy lint --db team.db
     """
     path = call.path
-    roles = _roles(call.overlay_dirs, path)
+    roles = [entry.role_id for entry in list_overlays(call.folders)]
     if file is None:
         with open_reader(path) as corpus:
             findings = lint_active_policy(corpus, roles)
@@ -157,14 +157,9 @@ def lint_command(call: Call, file: str | None, kind: str | None) -> None:
             with open_reader(path) as corpus:
                 findings = lint_policy(parsed, corpus, roles)
     name = file or "current policy"
-    lines = (_policy_line(name, finding) for finding in findings)
+    lines = (finding_line(name, finding) for finding in findings)
     call.print(PolicyLint(findings=findings), lines)
     _summarize(name, findings)
-
-
-def _roles(overlay_dirs: tuple[Path, ...], corpus: Path) -> list[str]:
-    """The roles that have an overlay."""
-    return [entry.role_id for entry in list_overlays(overlay_folders(overlay_dirs, corpus))]
 
 
 def _summarize(name: str, findings: Sequence[LintProblem]) -> None:
@@ -190,11 +185,6 @@ def _read(file: str, kind: str | None) -> tuple[str, str, str]:
     if suffix not in ("toml", "json"):
         raise click.UsageError(f"{file}: unknown suffix; give --format toml or json")
     return read_policy_file(path), suffix, str(path.absolute())
-
-
-def _policy_line(name: str, finding: LintProblem) -> str:
-    place = f"{finding.place}: " if finding.place else ""
-    return f"{name}: {finding.level}: {place}{finding.message} [{finding.code}]"
 
 
 _QUERY_CHARS = 80
