@@ -26,7 +26,7 @@ from rolebundle.contracts.verification import (
     VerifyRequest,
 )
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.interfaces.cli.explain import MAX_BUNDLE_BYTES
+from rolebundle.interfaces.cli.explain import read_bundle
 from rolebundle.interfaces.cli.options import Call, request_file_option, with_call
 from rolebundle.interfaces.cli.output import print_json
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value
@@ -68,7 +68,7 @@ def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> No
     rolebundle verify answer.md --bundle bundle.json --publish --redact --json
     """
     draft = _draft_text(draft_file.read(4 * MAX_DRAFT_CHARACTERS + 1))
-    bundle = {"bundle": _bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))} if bundle_file else {}
+    bundle = {"bundle": read_bundle(bundle_file)} if bundle_file else {}
     request = parsed(VerifyRequest, {"draft": draft, **bundle, **call.fields})
     with call.engine(judging=True) as engine:
         overlay = call.overlay(engine)
@@ -89,17 +89,6 @@ def _draft_text(data: bytes) -> str:
     except UnicodeDecodeError as error:
         raise UsageError(
             "draft_not_text", f"the draft is not UTF-8: {error}", "save the draft as UTF-8"
-        ) from None
-
-
-def _bundle(data: bytes) -> object:
-    try:
-        return json_value(data, MAX_BUNDLE_BYTES)
-    except UsageError as error:
-        raise UsageError(
-            "bundle_malformed",
-            f"this is no bundle: {error.message}",
-            "give a file that `rolebundle retrieve --format json` wrote",
         ) from None
 
 

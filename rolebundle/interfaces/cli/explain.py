@@ -6,12 +6,11 @@ import sys
 import webbrowser
 from collections.abc import Iterable, Iterator, Sequence
 from threading import Thread
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 from click.exceptions import Exit
 
-from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.why import (
     LaneTrace,
@@ -318,7 +317,7 @@ def _overlap(overlap: Overlap) -> str:
     )
 
 
-MAX_BUNDLE_BYTES = 64 << 20
+_MAX_BUNDLE_BYTES = 64 << 20
 """Well above a thousand passages of the largest chunk size."""
 _NOTES_CHARS = 120
 _WHEREABOUTS = {
@@ -343,7 +342,7 @@ def replay(call: Call, bundle_file: BinaryIO) -> None:
     rolebundle replay bundle.json
     rolebundle replay bundle.json --json
     """
-    bundle = parse_bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))
+    bundle = bundle_from(read_bundle(bundle_file))
     with call.engine(**call.fields) as engine:
         overlay = call.overlay(engine)
         replayed = engine.replay(bundle, overlay)
@@ -352,18 +351,16 @@ def replay(call: Call, bundle_file: BinaryIO) -> None:
         raise Exit(1)
 
 
-def parse_bundle(data: bytes) -> RetrievalBundle:
-    """A whole bundle from its JSON.
+def read_bundle(file: BinaryIO) -> Any:
+    """The plain values of a bundle's file.
 
     Raises:
-        UsageError: ``bundle_malformed``, or ``bundle_incomplete`` for one in less detail.
+        UsageError: ``bundle_malformed``: it is no JSON, or too long.
     """
     try:
-        values = json_value(data, MAX_BUNDLE_BYTES)
+        return json_value(file.read(_MAX_BUNDLE_BYTES + 1), _MAX_BUNDLE_BYTES)
     except UsageError as error:
-        reason = error.message.removeprefix("the request is ")
-        raise malformed_bundle(reason) from None
-    return bundle_from(values)
+        raise malformed_bundle(error.message.removeprefix("the request is ")) from None
 
 
 def _lines(replay: Replay) -> Iterator[str]:
@@ -446,7 +443,7 @@ def inspect(call: Call, bundle_file: BinaryIO | None, agent: str | None, port: i
     if (bundle_file is None) != (call.html_file is None):
         raise click.UsageError("a BUNDLE.json and --html FILE belong together; give both or none")
     if bundle_file is not None and call.html_file is not None:
-        bundle = parse_bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))
+        bundle = bundle_from(read_bundle(bundle_file))
         write_page(call.html_file, answer_page(bundle))
         return
     engine = call.engine(agent=agent)
