@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,6 +55,7 @@ from rolebundle.errors import (
 from rolebundle.ingest.formats import formats as all_formats
 from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import print_first, print_json, progress_bar, time_text
+from rolebundle.interfaces.layout import DEFAULT_WIDTH, wrapped
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.scan import flagged_document
 from rolebundle.status import owner_status
@@ -78,6 +78,9 @@ def corpus() -> None:
     """
 
 
+_yes_option = click.option(
+    "--yes", is_flag=True, help="Do it. Without this, only show what would be done."
+)
 _LINE_CHARS = 300
 _MAX_LISTED = 20
 
@@ -186,6 +189,16 @@ def backup(call: Call, file: Path | None, folder: Path | None) -> None:
         click.echo(writable(f"warning: {warning}"), err=True)
 
 
+def _require_yes(location: str, *, yes: bool) -> None:
+    """Raise a UsageError if what a command would do was not confirmed with --yes."""
+    if not yes:
+        raise UsageError(
+            "not_confirmed",
+            f"{location}: nothing was changed",
+            "run the same command with --yes",
+        )
+
+
 _AUDIT = {
     "kept": "the present audit is kept",
     "restored": "the audit of the backup takes the place of the present one",
@@ -195,7 +208,7 @@ _AUDIT = {
 
 @corpus.command(short_help="Replace it by a backup")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--yes", is_flag=True, help="Do it. Without this, only show what would be done.")
+@_yes_option
 @with_call("overlay_dirs", "as_json")
 def restore(call: Call, file: Path, yes: bool) -> None:
     """Replace the corpus, which may be damaged or missing, by a backup.
@@ -216,12 +229,7 @@ def restore(call: Call, file: Path, yes: bool) -> None:
             "purged documents, so purge them again",
             err=True,
         )
-    if not yes:
-        raise UsageError(
-            "not_confirmed",
-            f"{report.location}: nothing was changed",
-            "run the same command with --yes",
-        )
+    _require_yes(report.location, yes=yes)
 
 
 def _restore_lines(report: RestoreReport) -> Iterator[str]:
@@ -310,7 +318,9 @@ def purge(
         PurgeResult(
             receipts=receipts, returning=[*returning], backups=left, backups_deleted=deleted
         ),
-        _receipt_lines(receipts, deleted) if receipts or chosen or backups else [_NOTHING_PENDING],
+        _receipt_lines(receipts, deleted)
+        if receipts or chosen or backups
+        else ["no purge was pending"],
     )
     _warn(returning, left)
     _print_publications(receipt.publications for receipt in receipts)
@@ -370,9 +380,6 @@ def _print_plan(plan: PurgePreview, returning: Sequence[str]) -> None:
         )
     _warn(returning, ())
     _print_publications([plan.publications or ()])
-
-
-_NOTHING_PENDING = "no purge was pending"
 
 
 def _extent(size: Any) -> str:
@@ -525,7 +532,7 @@ def move_command(call: Call, old: Path, new: Path) -> None:
 
 @roots.command("remove")
 @click.argument("path", type=_PATH)
-@click.option("--yes", is_flag=True, help="Do it. Without this, only show what would be done.")
+@_yes_option
 @with_call("as_json")
 def remove_command(call: Call, path: Path, yes: bool) -> None:
     """Forget a root and remove its documents from the corpus. Your files are not changed.
@@ -540,12 +547,7 @@ def remove_command(call: Call, path: Path, yes: bool) -> None:
     verb = "removed" if yes else "would be removed"
     line = f"{change.location}: {counted(change.documents, 'document')} {verb}"
     call.print(change, [line])
-    if not yes:
-        raise UsageError(
-            "not_confirmed",
-            "the root was not removed, because that was not confirmed",
-            "run the same command with --yes",
-        )
+    _require_yes(change.location, yes=yes)
 
 
 @corpus.group(
@@ -587,7 +589,12 @@ def embed(call: Call, model: str | None, dry_run: bool) -> None:
         workspace = admin.workspace
         spec = ProviderSpec(provider, name, workspace.embed_url, workspace.allow_host)
     if dry_run:
-        _embed_show_plan(admin, spec, call)
+        plan = indexes.estimate(admin.workspace, spec)
+        line = (
+            f"{plan.waiting} of {counted(plan.chunks, 'chunk')} to embed, "
+            f"about {time_text(plan.seconds)}, about {plan.bytes / 1e6:,.1f} MB"
+        )
+        call.print(plan.model_copy(update={"seconds": round(plan.seconds, 1)}), [line])
         return
     with progress_bar() as progress:
         report = indexes.embed(admin.workspace, spec, progress=progress)
@@ -624,8 +631,7 @@ def list_indexes(call: Call) -> None:
     with call.admin() as admin:
         stored = owner_status(admin.workspace.corpus).indexes
     empty = "no embedding index yet: run `rolebundle corpus embed`"
-    answer = EmbeddingIndexes(indexes=stored)
-    call.print(answer, map(_embed_line, stored), empty=empty)
+    call.print(EmbeddingIndexes(indexes=stored), map(_embed_line, stored), empty=empty)
 
 
 @embed.command("use")
@@ -637,7 +643,7 @@ def use_index(call: Call, index: str) -> None:
     \b
     rolebundle corpus embed use 2
     """
-    indexes.use_index(call.admin().workspace, index)
+    call.owner(indexes.use_index, index)
     click.echo(f"{index} is active now", err=True)
 
 
@@ -650,7 +656,7 @@ def drop_index(call: Call, index: str) -> None:
     \b
     rolebundle corpus embed drop 1
     """
-    indexes.drop_index(call.admin().workspace, index)
+    call.owner(indexes.drop_index, index)
     click.echo(f"{index} was removed", err=True)
 
 
@@ -662,18 +668,8 @@ def clear_cache(call: Call) -> None:
     \b
     rolebundle corpus embed clear-cache
     """
-    deleted = indexes.clear_vector_cache(call.admin().workspace)
+    deleted = call.owner(indexes.clear_vector_cache)
     click.echo(f"{counted(deleted, 'vector')} deleted", err=True)
-
-
-def _embed_show_plan(admin: Admin, spec: ProviderSpec | None, call: Call) -> None:
-    plan = indexes.estimate(admin.workspace, spec)
-    line = (
-        f"{plan.waiting} of {counted(plan.chunks, 'chunk')} to embed, "
-        f"about {time_text(plan.seconds)}, about {plan.bytes / 1e6:,.1f} MB"
-    )
-    answer = plan.model_copy(update={"seconds": round(plan.seconds, 1)})
-    call.print(answer, [line])
 
 
 def _embed_line(index: IndexStatus) -> str:
@@ -780,9 +776,6 @@ def _summary(document: Flagged) -> dict[str, Any]:
     }
 
 
-_WIDTH = 100
-
-
 @corpus.command(short_help="Which formats are read")
 @with_call("as_json", corpus=False)
 def formats(call: Call) -> None:
@@ -802,17 +795,7 @@ def formats(call: Call) -> None:
 def _formats_lines(listing: FormatList) -> Iterator[str]:
     for item in listing.formats:
         yield f"{item.name:<13} {item.content} ({item.anchor})"
-        yield from _wrapped(" ".join(item.suffixes))
+        yield from wrapped(" ".join(item.suffixes), DEFAULT_WIDTH, " " * 14)
     yield from ("", "not read:")
     for kind in listing.unsupported:
-        yield from _wrapped(f"{kind.kind}: {' '.join(kind.suffixes)}", indent="  ")
-
-
-def _wrapped(text: str, indent: str = " " * 14) -> list[str]:
-    return textwrap.wrap(
-        text,
-        _WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-    )
+        yield from wrapped(f"{kind.kind}: {' '.join(kind.suffixes)}", DEFAULT_WIDTH, "  ")
