@@ -372,7 +372,7 @@ def _purge_show_plan(call: Call, plan: PurgePreview) -> None:
 
 def _print_plan(plan: PurgePreview, returning: Sequence[str]) -> None:
     names = (*(plan.document_ids or ()), *(plan.decision_ids or ()))
-    print_first([f"would erase: {name}" for name in names], err=True)
+    print_first([f"would erase: {name}" for name in names])
     if plan.facts:
         count = counted(len(plan.facts), "remembered fact")
         click.echo(
@@ -400,7 +400,7 @@ def _receipt_lines(receipts: Sequence[Receipt], deleted: int) -> Iterator[str]:
 
 def _warn(returning: Sequence[str], backups: Sequence[str]) -> None:
     on_disk = "still on disk, and the next ingest would add it again"
-    print_first([f"{on_disk}: {location}" for location in returning], err=True)
+    print_first([f"{on_disk}: {location}" for location in returning])
     if returning:
         click.echo(
             "delete these files, or list them under `ignore` in their rolebundle.toml", err=True

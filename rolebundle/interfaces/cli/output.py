@@ -54,12 +54,18 @@ def print_json(
     click.echo(writable(json.dumps(values, ensure_ascii=False, indent=indent)))
 
 
-def print_first(lines: Sequence[str], *, err: bool = False) -> None:
-    """Print the first 20 lines of a list, and how many more there are."""
-    for line in lines[:_MAX_LISTED]:
-        click.echo(writable(line), err=err)
-    if len(lines) > _MAX_LISTED:
-        click.echo(f"and {len(lines) - _MAX_LISTED} more", err=err)
+def print_first(lines: Sequence[str], *, most: int | None = _MAX_LISTED, rest: str = "") -> None:
+    """Print the first lines of a list on standard error, and how many more there are.
+
+    Args:
+        lines: what is listed.
+        most: how many lines are printed; ``None`` for all.
+        rest: what is said of the others.
+    """
+    for line in lines[:most]:
+        click.echo(writable(line), err=True)
+    if most is not None and len(lines) > most:
+        click.echo(f"and {len(lines) - most} more{rest}", err=True)
 
 
 def finding_line(name: str, finding: LintProblem) -> str:

@@ -129,7 +129,7 @@ def publish(
     if report.former_key_id not in ("", report.key_id):
         click.echo("warning: it has another key, whose public key its readers need", err=True)
     if report.history is not None:
-        print_first([f"older state: {state}" for state in report.history.left], err=True)
+        print_first([f"older state: {state}" for state in report.history.left])
         if report.history.problem:
             click.echo(writable(f"{report.target}: {report.history.problem}"), err=True)
 

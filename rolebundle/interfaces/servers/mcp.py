@@ -56,8 +56,6 @@ from rolebundle.interfaces.servers.operations import (
 )
 from rolebundle.interfaces.servers.stdio import (
     Channel,
-    LineReader,
-    LineWriter,
     OutputClosed,
     Outstanding,
     ReadStopper,
@@ -112,10 +110,8 @@ class Session(ClientSession):
     def __init__(
         self, operations: Operations, channel: Channel, *, give_up: Callable[[], None]
     ) -> None:
-        super().__init__(Worker(operations), ReadStopper())
-        self._lines = iter(LineReader(channel, MAX_LINE_BYTES, self._stopper))
-        self._writer = LineWriter(channel)
-        self._is_cut_off = False
+        super().__init__(Worker(operations), channel, ReadStopper())
+        self._lines = iter(self._reader)
         self._last = Timer(_SECONDS_TO_END, give_up)
         self._last.daemon = True
         self._outstanding = Outstanding()

@@ -32,6 +32,7 @@ from rolebundle.interfaces.json_lines import (
     json_value,
 )
 from rolebundle.interfaces.servers.operations import (
+    DEFAULT_DETAIL,
     METHODS,
     TOOLS,
     Answer,
@@ -42,8 +43,6 @@ from rolebundle.interfaces.servers.operations import (
 from rolebundle.interfaces.servers.stdio import (
     CAN_POLL,
     Channel,
-    LineReader,
-    LineWriter,
     OutputClosed,
     ReadStopper,
 )
@@ -77,11 +76,8 @@ class Server(ClientSession):
 
     def __init__(self, operations: Operations, channel: Channel) -> None:
         stopper = ReadStopper()
-        super().__init__(Worker(operations, stopper.stop), stopper)
+        super().__init__(Worker(operations, stopper.stop), channel, stopper)
         self._operations = operations
-        self._reader = LineReader(channel, MAX_LINE_BYTES, self._stopper)
-        self._writer = LineWriter(channel)
-        self._is_cut_off = False
 
     def run(self) -> None:
         """Serve until the input ends, the output breaks, or :meth:`stop`.
@@ -110,7 +106,8 @@ class Server(ClientSession):
             if "id" not in envelope:
                 # A notification is never answered. All but this one have no effect.
                 if method == CANCEL and isinstance(params, dict) and "id" in params:
-                    self._cancel(params["id"])
+                    cancelled = (type(params["id"]), params["id"])
+                    self._worker.cancel(lambda job: job.key == cancelled)
                 return True
             fields = _checked_fields(method, params, self._operations.offered_methods)
         except RolebundleError as error:
@@ -128,10 +125,6 @@ class Server(ClientSession):
         )
         self._worker.submit(job)
         return method != "shutdown" or refusal is not None
-
-    def _cancel(self, request_id: object) -> None:
-        key = (type(request_id), request_id)
-        self._worker.cancel(lambda job: job.key == key)
 
     # -- the working thread ------------------------------------------------------------------
 
@@ -188,7 +181,7 @@ class Server(ClientSession):
                 "notifications": [CANCEL, PROGRESS],
                 "allow_write": self._operations.may_write,
                 "details": list(DETAILS),
-                "default_detail": self._operations.detail,
+                "default_detail": DEFAULT_DETAIL,
                 "limits": {
                     "line_bytes": MAX_LINE_BYTES,
                     "waiting": MAX_WAITING,
