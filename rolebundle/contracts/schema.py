@@ -44,7 +44,6 @@ SCHEMAS: dict[str, type[Contract]] = {
     "doctor": upkeep.DoctorReport,
     "embed-plan": upkeep.EmbedPlan,
     "embed-result": upkeep.EmbedResult,
-    "embedding-indexes": upkeep.EmbeddingIndexes,
     "evaluation": evaluation.EvalReport,
     "formats": documents.FormatList,
     "gate-contract": gate.GateContract,

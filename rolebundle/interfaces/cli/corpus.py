@@ -30,10 +30,8 @@ from rolebundle.contracts.documents import (
     Root,
     RootList,
 )
-from rolebundle.contracts.status import IndexStatus
 from rolebundle.contracts.upkeep import (
     DoctorReport,
-    EmbeddingIndexes,
     EmbedResult,
     PublishedCopy,
     PurgePreview,
@@ -58,7 +56,6 @@ from rolebundle.interfaces.cli.output import print_first, print_json, progress_b
 from rolebundle.interfaces.layout import DEFAULT_WIDTH, wrapped
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.scan import flagged_document
-from rolebundle.status import owner_status
 from rolebundle.storage.file import published_folder
 from rolebundle.storage.purge import backups as backups_of
 from rolebundle.storage.purge import delete_backups
@@ -576,7 +573,7 @@ def embed(call: Call, model: str | None, dry_run: bool) -> None:
     rolebundle corpus embed --model ollama:nomic-embed-text --dry-run
     rolebundle corpus embed --model ollama:nomic-embed-text
     rolebundle corpus embed --model onnx                 needs: pip install '.[onnx]'
-    rolebundle corpus embed list
+    rolebundle corpus embed use 2                        an index that `status` lists
     """
     ctx = click.get_current_context()
     if ctx.invoked_subcommand is not None:
@@ -620,25 +617,13 @@ def _refuse_stray_options(ctx: click.Context) -> None:
             )
 
 
-@embed.command("list")
-@with_call("as_json")
-def list_indexes(call: Call) -> None:
-    """List the indexes of the corpus. * marks the active one.
-
-    \b
-    rolebundle corpus embed list
-    """
-    with call.admin() as admin:
-        stored = owner_status(admin.workspace.corpus).indexes
-    empty = "no embedding index yet: run `rolebundle corpus embed`"
-    call.print(EmbeddingIndexes(indexes=stored), map(_embed_line, stored), empty=empty)
-
-
 @embed.command("use")
 @click.argument("index")
 @with_call()
 def use_index(call: Call, index: str) -> None:
-    """Make a complete index the active one. INDEX: its number, or provider:model.
+    """Make a complete index the active one.
+
+    INDEX is provider:model, or the number that `rolebundle status` shows.
 
     \b
     rolebundle corpus embed use 2
@@ -651,7 +636,9 @@ def use_index(call: Call, index: str) -> None:
 @click.argument("index")
 @with_call()
 def drop_index(call: Call, index: str) -> None:
-    """Remove an inactive index and its vectors. INDEX: its number, or provider:model.
+    """Remove an inactive index and its vectors.
+
+    INDEX is provider:model, or the number that `rolebundle status` shows.
 
     \b
     rolebundle corpus embed drop 1
@@ -670,15 +657,6 @@ def clear_cache(call: Call) -> None:
     """
     deleted = call.owner(indexes.clear_vector_cache)
     click.echo(f"{counted(deleted, 'vector')} deleted", err=True)
-
-
-def _embed_line(index: IndexStatus) -> str:
-    mark = "*" if index.active else " "
-    return (
-        f"{mark} {index.id}  {index.provider}:{index.model}  {index.dimensions} dimensions  "
-        f"{counted(index.vectors, 'vector')}, {index.waiting} waiting  "
-        f"digest {index.digest[:12]}"
-    )
 
 
 @corpus.group(short_help="List, release and drop dangerous documents")

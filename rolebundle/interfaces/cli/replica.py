@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from threading import Event
 
 import click
 
 from rolebundle.admin.records import forget_target, publish_replica, pull_replica
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.upkeep import PublishReport, PullReport
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.options import Call, duration, with_call
-from rolebundle.interfaces.cli.output import print_first, print_json
+from rolebundle.interfaces.cli.output import print_first
 from rolebundle.interfaces.layout import harmless
-from rolebundle.interfaces.signals import on_end
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.signatures import create_key, key_id, load_private_key, load_public_key
 from rolebundle.replication.transports import open_transport
@@ -196,14 +192,8 @@ def forget(call: Call, target: str, yes: bool) -> None:
     type=click.Path(path_type=Path),
     help="The publisher's public key.",
 )
-@click.option(
-    "--every",
-    type=duration,
-    metavar="TIME",
-    help="Pull at this interval, such as 5m, until it is ended.",
-)
 @with_call("overlay_dirs", "as_json")
-def pull(call: Call, source: str, key_file: Path, every: timedelta | None) -> None:
+def pull(call: Call, source: str, key_file: Path) -> None:
     """Fetch the replica that was published at SOURCE, and replace the local one.
 
     SOURCE is what the publisher named as TARGET, or https://HOST/PATH/ of a folder that a static
@@ -213,43 +203,13 @@ def pull(call: Call, source: str, key_file: Path, every: timedelta | None) -> No
 
     \b
     rolebundle replica pull /mnt/share/reviewer --key team.pub --db reviewer.db
-    rolebundle replica pull https://docs.example.org/reviewer/ --key team.pub --every 5m
+    rolebundle replica pull https://docs.example.org/reviewer/ --key team.pub
     """
-    if every is not None and call.as_json:
-        raise UsageError("no_json", "--every prints lines, not JSON", "leave out one of the two")
-    key = load_public_key(key_file)
-    transport = open_transport(source)
-    with call.admin() as admin:
-        folders = call.folders
-
-        def pull_once() -> PullReport:
-            return pull_replica(admin.workspace, transport, key, folders)
-
-        if every is not None:
-            _repeat(pull_once, every.total_seconds())
-        elif call.as_json:
-            print_json(pull_once())
-        else:
-            report = pull_once()
-            click.echo(harmless(writable(_pulled(report))))
-            _warn(report)
-
-
-def _repeat(pull_once: Callable[[], PullReport], seconds: float) -> None:
-    """Pull until the process is ended. An error is printed, and the next pull may succeed."""
-    stop, signals = Event(), list[int]()
-    on_end(signals, stop.set)
-    while not stop.is_set():
-        try:
-            line = _pulled(pull_once())
-        except UsageError:
-            raise
-        except RolebundleError as error:
-            line = f"error: {error.message} [{error.code}]"
-        click.echo(harmless(writable(f"{iso_utc(datetime.now(UTC))}  {line}")), err=True)
-        stop.wait(seconds)
-    if signal.SIGINT in signals:
-        raise KeyboardInterrupt
+    transport, key = open_transport(source), load_public_key(key_file)
+    report = call.owner(pull_replica, transport, key, call.folders)
+    call.print(report, [harmless(_pulled(report))])
+    if not call.as_json:
+        _warn(report)
 
 
 def _pulled(report: PullReport) -> str:

@@ -20,7 +20,7 @@ from support.fake_embedder import HashingProvider
 def test_each_command_has_help_with_an_example() -> None:
     program = click.Context(cli, info_name="rolebundle", **cli.context_settings)
     commands = [context.command_path.split()[1:] for context in commands_of(program)]
-    assert ["retrieve"] in commands and ["corpus", "embed", "list"] in commands
+    assert ["retrieve"] in commands and ["corpus", "embed", "drop"] in commands
     for command in commands:
         outcome = invoke(*command, "--help")
         assert (outcome.code, outcome.err) == (0, "")
