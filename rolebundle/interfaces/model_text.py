@@ -26,7 +26,7 @@ from rolebundle.text.words import counted
 
 Values = Mapping[str, Any]
 
-_TASK_CHARS = 500
+_MESSAGE_CHARS = 4_000
 _LOCATOR_CHARS = 300
 _REMEDY_CHARS = 400
 _CAUTION_CHARS = 1_000
@@ -215,10 +215,16 @@ def _standing(standing: Values) -> str:
     return f"{standing['role_id']}: {outcome.replace('_', ' ')}{f' ({why})' if why else ''}"
 
 
-def _check(answer: Values) -> str:
-    lines = [f"{answer['verdict']}: {one_line(answer['message'], 4 * _TASK_CHARS)}"]
+def check_lines(answer: Values) -> list[str]:
+    """A check: the verdict, then each decision and each rule of the policy that it rests on."""
+    lines = [one_line(f"{answer['verdict']}: {answer['message']}", _MESSAGE_CHARS)]
     lines += [f"- {constraint_line(constraint)}" for constraint in answer["decisions"]]
-    return "\n".join([*lines, f"This is {answer['advisory']}."])
+    for rule in answer["policies"]:
+        rulings = ", ".join(f"{origin} {ruling}" for origin, ruling in rule["rulings"].items())
+        lines.append(f"- policy: {rule['action']} has risk {rule['risk']}: {rulings}")
+    if answer.get("degraded"):
+        lines.append(f"Only words were compared: {one_line(answer['degraded'])}")
+    return [*lines, f"This is {answer['advisory']}."]
 
 
 def _verification(answer: Values) -> str:
@@ -254,6 +260,6 @@ _TEXTS: Mapping[str, Callable[[Values], str]] = {
     "roles.list": _roles,
     "why": _why,
     "compare": lambda answer: "\n".join(comparison_lines(answer)),
-    "check": _check,
+    "check": lambda answer: "\n".join(check_lines(answer)),
     "verify": _verification,
 }

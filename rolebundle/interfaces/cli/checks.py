@@ -31,9 +31,10 @@ from rolebundle.interfaces.cli.options import Call, request_file_option, with_ca
 from rolebundle.interfaces.cli.output import print_json
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value
 from rolebundle.interfaces.layout import harmless
+from rolebundle.interfaces.model_text import check_lines
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import shaped_verification
-from rolebundle.retrieval.passage_text import constraint_line, one_line
+from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.records import approvals
 from rolebundle.text.words import counted
 from rolebundle.verification.gate import DEFAULT_RETRIES, HookInput, answer_stop, load_contract
@@ -209,7 +210,8 @@ def check(call: Call, intent: str | None, request_file: BinaryIO | None, hook: b
     if request_file is not None and not call.as_json:
         print_json(answer, exclude_none=True)
     else:
-        call.print(answer, _check_lines(answer), indent=2, exclude_none=True)
+        lines = check_lines(answer.model_dump())
+        call.print(answer, lines, indent=2, exclude_none=True)
     raise Exit(_EXIT_STOPPED if answer.verdict in _STOPPING else 0)
 
 
@@ -245,17 +247,6 @@ def _end_hook(answer: CheckAnswer) -> None:
     if answer.verdict != "none_found":
         click.echo(one_line(f"{answer.verdict}: {answer.message}", 4_000), err=True)
     click.get_current_context().exit(_EXIT_HOOK_BLOCKS if answer.verdict in _STOPPING else 0)
-
-
-def _check_lines(answer: CheckAnswer) -> list[str]:
-    lines = [one_line(f"{answer.verdict}: {answer.message}", 4_000)]
-    lines += [f"  {constraint_line(item.model_dump())}" for item in answer.decisions]
-    for rule in answer.policies:
-        rulings = ", ".join(f"{origin} {ruling}" for origin, ruling in rule.rulings.items())
-        lines.append(f"  policy: {rule.action} has risk {rule.risk}: {rulings}")
-    if answer.degraded:
-        lines.append(f"  only words were compared: {one_line(answer.degraded)}")
-    return [*lines, f"  {answer.advisory}"]
 
 
 EXIT_NOT_DONE = 1
