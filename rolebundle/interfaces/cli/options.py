@@ -281,11 +281,8 @@ class Call:
 
     def models(self) -> dict[str, str]:
         """The options about models that two servers of one corpus must have in common."""
-        urls = {
-            name.lower(): url_setting(name) for name in ("EMBED_URL", "JUDGE_URL", "RERANK_URL")
-        }
-        others = {"allow_host": setting("EMBED_ALLOW_HOST")}
-        return urls | others | {name.lower(): setting(name) for name in ("JUDGE", "RERANK")}
+        names = ("EMBED_URL", "EMBED_ALLOW_HOST", "JUDGE", "JUDGE_URL", "RERANK", "RERANK_URL")
+        return {name: setting(name) for name in names}
 
     def print(
         self,

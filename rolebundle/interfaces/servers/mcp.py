@@ -269,15 +269,43 @@ def _check_call(params: dict[str, Any]) -> None:
 
 def server_for(worker: Worker) -> Server[dict[str, Any]]:
     """The protocol's server, with our tools."""
-    handlers = Handlers(worker)
+    operations = worker.operations
+    methods = operations.offered_methods
+    tools = {tool.name: tool for tool in TOOLS if tool.method in methods}
+    offered = offered_tools(methods, takes_approvals=operations.takes_approvals)
+    schemas = {tool.name: tool.input_schema for tool in offered}
+
+    async def list_tools(_context: Any, _page: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=offered)
+
+    async def call_tool(_context: Any, params: CallToolRequestParams) -> CallToolResult:
+        tool = tools.get(params.name)
+        if tool is None:
+            raise MCPError(
+                INVALID_PARAMS,
+                f"there is no tool {params.name[:80]!r}; there are {', '.join(tools)}",
+            )
+        fields = params.arguments or {}
+        try:
+            # Cancelling the task interrupts the call.
+            text = await worker.call(
+                lambda: operations.text(tool.method, fields), seconds_after_input(fields)
+            )
+        except RolebundleError as error:
+            return _error_result(error)
+        except Exception as error:
+            return _error_result(internal_error(error))
+        # Only as text: beside structured content, hosts may not show it.
+        return CallToolResult(content=[TextContent(text=text)])
+
     return Server(
         "rolebundle",
         title="rolebundle",
         version=version("rolebundle"),
         instructions=INSTRUCTIONS,
-        get_tool_input_schema=handlers.input_schemas.get,
-        on_list_tools=handlers.list_tools,
-        on_call_tool=handlers.call_tool,
+        get_tool_input_schema=schemas.get,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
     )
 
 
@@ -291,41 +319,6 @@ def offered_tools(methods: Collection[str], *, takes_approvals: bool) -> list[Of
     # A model cannot make up an approval in a field that it does not know.
     withheld = () if takes_approvals else ("approval",)
     return [_offered(tool, withheld) for tool in TOOLS if tool.method in methods]
-
-
-class Handlers:
-    """The server's answers. Each method's first argument is the SDK's context, not used here."""
-
-    def __init__(self, worker: Worker) -> None:
-        self._worker, self._operations = worker, worker.operations
-        methods = self._operations.offered_methods
-        self._offered = offered_tools(methods, takes_approvals=self._operations.takes_approvals)
-        self._tools = {tool.name: tool for tool in TOOLS if tool.method in methods}
-        self.input_schemas = {tool.name: tool.input_schema for tool in self._offered}
-
-    async def list_tools(self, _: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        """The tools."""
-        return ListToolsResult(tools=self._offered)
-
-    async def call_tool(self, _: Any, params: CallToolRequestParams) -> CallToolResult:
-        """One tool's answer, only as text: beside structured content, hosts may not show it."""
-        tool = self._tools.get(params.name)
-        if tool is None:
-            raise MCPError(
-                INVALID_PARAMS,
-                f"there is no tool {params.name[:80]!r}; there are {', '.join(self._tools)}",
-            )
-        fields = params.arguments or {}
-        try:
-            # Cancelling the task interrupts the call.
-            text = await self._worker.call(
-                lambda: self._operations.text(tool.method, fields), seconds_after_input(fields)
-            )
-        except RolebundleError as error:
-            return _error_result(error)
-        except Exception as error:
-            return _error_result(internal_error(error))
-        return CallToolResult(content=[TextContent(text=text)])
 
 
 def _offered(tool: Operation, withheld: Collection[str]) -> OfferedTool:
