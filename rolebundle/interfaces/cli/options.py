@@ -279,11 +279,6 @@ class Call:
         """The overlay of ``--overlay``."""
         return load_file(self.overlay_file, engine.overlay_folders) if self.overlay_file else None
 
-    def models(self) -> dict[str, str]:
-        """The options about models that two servers of one corpus must have in common."""
-        names = ("EMBED_URL", "EMBED_ALLOW_HOST", "JUDGE", "JUDGE_URL", "RERANK", "RERANK_URL")
-        return {name: setting(name) for name in names}
-
     def print(
         self,
         answer: Contract,

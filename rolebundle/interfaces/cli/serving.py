@@ -70,9 +70,8 @@ def serve(
     first = call.engine(agent=agent, approvals=approvals, judging=True, models=models)
     indexing = background_indexing(first.workspace.path)
     own = Operations(first, allow_write=allow_write, indexing=indexing)
-    settings = call.models()
     if socket is None:
-        attach(own, "serve", settings)
+        attach(own, "serve")
         indexing.start()
         raise Exit(serve_lines(own, take_over()))
 
@@ -86,7 +85,7 @@ def serve(
     indexing.start()
     corpus = own.engine.workspace.path
     path = Path(socket) if socket else [*sockets(corpus), *socket_paths(corpus)][0]
-    serve_shared(SharedServer(own, settings, operations_for), path)
+    serve_shared(SharedServer(own, operations_for), path)
 
 
 DEFAULT_PORT = 7_311
@@ -139,7 +138,7 @@ def mcp(
     indexing = background_indexing(engine.workspace.path)
     operations = Operations(engine, allow_write=allow_write, indexing=indexing)
     if not http:
-        attach(operations, "mcp", call.models())
+        attach(operations, "mcp")
     indexing.start()
     try:
         from rolebundle.interfaces.servers.mcp import serve, serve_http
