@@ -208,10 +208,10 @@ def check(call: Call, intent: str | None, request_file: BinaryIO | None, hook: b
     if hook:
         _end_hook(answer)
     if request_file is not None and not call.as_json:
-        print_json(answer, exclude_none=True)
+        print_json(answer, indent=None, exclude_none=True)
     else:
         lines = check_lines(answer.model_dump())
-        call.print(answer, lines, indent=2, exclude_none=True)
+        call.print(answer, lines, exclude_none=True)
     raise Exit(_EXIT_STOPPED if answer.verdict in _STOPPING else 0)
 
 

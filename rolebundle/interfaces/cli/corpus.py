@@ -767,7 +767,7 @@ def formats(call: Call) -> None:
     rolebundle corpus formats --json
     """
     listing = all_formats()
-    call.print(listing, _formats_lines(listing), indent=2)
+    call.print(listing, _formats_lines(listing))
 
 
 def _formats_lines(listing: FormatList) -> Iterator[str]:

@@ -91,12 +91,12 @@ def why(call: Call, reference: str, task: str, as_agent: str | None) -> None:
         overlay = call.overlay(engine)
         if as_agent is not None:
             owners = engine.why_as_agent(request, reference, overlay)
-            call.print(owners, [_owners_text(owners)], indent=2)
+            call.print(owners, [_owners_text(owners)])
             return
         answer = engine.why(request, reference, overlay)
     if call.html_file is not None:
         write_page(call.html_file, why_page(answer))
-    call.print(answer, [text(answer, terminal_width(), call.style)], indent=2)
+    call.print(answer, [text(answer, terminal_width(), call.style)])
 
 
 def _owners_text(answer: WhyAsAgent) -> str:
@@ -304,7 +304,7 @@ def compare(call: Call, task: str, roles: str) -> None:
     answer = comparison.model_dump(exclude_none=True)
     lines = [*map(_overlap, comparison.overlaps), "", *comparison_lines(answer)]
     parts = (part for line in lines for part in folded(line, terminal_width()))
-    call.print(comparison, parts, indent=2, exclude_none=True)
+    call.print(comparison, parts, exclude_none=True)
 
 
 def _overlap(overlap: Overlap) -> str:
@@ -346,7 +346,7 @@ def replay(call: Call, bundle_file: BinaryIO) -> None:
     with call.engine(**call.fields) as engine:
         overlay = call.overlay(engine)
         replayed = engine.replay(bundle, overlay)
-    call.print(replayed, _lines(replayed), indent=2, exclude_none=True)
+    call.print(replayed, _lines(replayed), exclude_none=True)
     if not replayed.same:
         raise Exit(1)
 

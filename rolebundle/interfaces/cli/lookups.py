@@ -63,7 +63,7 @@ def get(call: Call, references: tuple[str, ...]) -> None:
         answer = shaped_lookups(answer, max_chars)
         lookups, failures = answer.lookups, answer.failures
     texts = ("\n".join(lookup_lines(lookup, call.style)) for lookup in lookups)
-    call.print(answer, ["\n\n".join(texts)], indent=2, exclude_none=True)
+    call.print(answer, ["\n\n".join(texts)], exclude_none=True)
     if isinstance(answer, Lookups) and answer.next and not call.as_json:
         click.echo(writable(f"{answer.omitted} left out, from {answer.next} on"), err=True)
     if failures:
@@ -158,7 +158,6 @@ def ls(call: Call, prefix: str | None) -> None:
     call.print(
         listing,
         (_listed_line(document, call.style) for document in listing.documents),
-        indent=2,
         empty="no document",
         exclude_none=True,
     )
@@ -203,7 +202,7 @@ def grep(call: Call, pattern: str, prefix: str | None) -> None:
     with call.engine(in_working_folder=True) as engine:
         found = engine.grep(parsed(GrepRequest, given))
     lines = (_found_line(line, call.style) for line in found.lines)
-    call.print(found, lines, indent=2, empty="no line matches", exclude_none=True)
+    call.print(found, lines, empty="no line matches", exclude_none=True)
     _print_next(call, "lines", found.next)
 
 

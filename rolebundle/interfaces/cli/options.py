@@ -284,7 +284,6 @@ class Call:
         answer: Contract,
         lines: Iterable[str],
         *,
-        indent: int | None = None,
         empty: str = "",
         exclude_none: bool = False,
     ) -> None:
@@ -293,7 +292,7 @@ class Call:
         If there are no lines, ``empty`` is printed on standard error.
         """
         if self.as_json:
-            print_json(answer, indent=indent, exclude_none=exclude_none)
+            print_json(answer, exclude_none=exclude_none)
         elif text := "\n".join(lines):
             click.echo(writable(text), color=self.style.color)
         elif empty:

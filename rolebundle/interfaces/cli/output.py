@@ -45,7 +45,7 @@ def time_text(seconds: float) -> str:
 def print_json(
     value: Contract,
     *,
-    indent: int | None = None,
+    indent: int | None = 2,
     exclude_none: bool = False,
     exclude_unset: bool = False,
 ) -> None:

@@ -99,7 +99,7 @@ def list_command(call: Call) -> None:
     rolebundle overlay list --overlay-dir my-overlays --json
     """
     entries = list_overlays(call.folders)
-    call.print(OverlayList(overlays=entries), _table(entries), indent=2)
+    call.print(OverlayList(overlays=entries), _table(entries))
     broken = [entry.role_id for entry in entries if entry.problem]
     if broken:
         raise OverlayError(
@@ -126,7 +126,7 @@ def show_command(call: Call, name: str) -> None:
     details = OverlayDetails(
         **_about(resolved), rescaled=[*resolved.rescaled], overlay=resolved.overlay
     )
-    print_json(details, indent=2)
+    print_json(details)
 
 
 @overlay.command("explain")
@@ -148,7 +148,7 @@ def explain_command(call: Call, name: str) -> None:
         *(on_one_line(f"extends {ancestor}") for ancestor in resolved.ancestors),
         *(line for value in values for line in _explained_lines(value)),
     ]
-    call.print(OverlayExplanation(**_about(resolved), values=values), lines, indent=2)
+    call.print(OverlayExplanation(**_about(resolved), values=values), lines)
 
 
 @overlay.command("lint")
@@ -190,7 +190,7 @@ def lint_command(call: Call, names: tuple[str, ...]) -> None:
         names=facts.names if facts else None,
         overlays=[OverlayProblems(path=name, findings=found) for name, found in linted.items()],
     )
-    call.print(report, _lint_lines(report), indent=2)
+    call.print(report, _lint_lines(report))
     _summarize(report, location)
 
 
@@ -313,7 +313,7 @@ def new_command(call: Call, role: str, parent: str, output: Path | None, dry_run
     target = Target(call.path, call.folders, call.db or "")
     report = new_overlay(role, target, parent=parent, output=output, dry_run=dry_run)
     lines = (*draft_lines(report.draft), *closing_lines(report.remarks, report.next))
-    call.print(report, lines, indent=2)
+    call.print(report, lines)
 
 
 _RANK_WIDTH = 9
@@ -350,7 +350,7 @@ def try_command(call: Call, role: str, task: str) -> None:
             if error.code == "role_denied":
                 error.hint = f"this asks without a role, too: name an agent that may; {error.hint}"
             raise
-    call.print(trial, _overlay_try_lines(trial), indent=2)
+    call.print(trial, _overlay_try_lines(trial))
 
 
 def _overlay_try_lines(trial: OverlayTrial) -> Iterator[str]:
@@ -422,7 +422,7 @@ def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
 
     target = Target(call.path, call.folders, call.db or "")
     report = write_drafts(folder, role, target, announce, dry_run=dry_run)
-    call.print(report, _init_lines(report), indent=2)
+    call.print(report, _init_lines(report))
 
 
 def _init_lines(report: InitReport) -> Iterator[str]:

@@ -99,7 +99,7 @@ def policy_show_command(call: Call, agent: str | None) -> None:
         summary = report_policy(corpus, agent)
         replica = load_record(corpus)
     copied = f"{replica.publisher}, with this replica" if replica else "standard input"
-    call.print(summary, _policy_lines(summary, copied), indent=2)
+    call.print(summary, _policy_lines(summary, copied))
 
 
 def _policy_lines(policy: PolicySummary, copied: str) -> Iterator[str]:
@@ -237,7 +237,7 @@ def list_command(call: Call, agent: str | None, by: str | None, limit: int) -> N
     with AuditLog(call.path) as log:
         rows = list(log.rows(agent, by=by, limit=limit, newest=True))[::-1]
     empty = "the audit has no matching rows"
-    call.print(AuditRows(rows=rows), map(_audit_line, rows), indent=2, empty=empty)
+    call.print(AuditRows(rows=rows), map(_audit_line, rows), empty=empty)
 
 
 @audit.command("show")
@@ -259,7 +259,7 @@ def audit_show_command(call: Call, seq: int, agent: str | None) -> None:
     }
     # Not cut, because a person may compare it.
     lines = (f"{name:<13}  {one_line(text, 10_000)}".rstrip() for name, text in plain.items())
-    call.print(row, lines, indent=2, exclude_none=True)
+    call.print(row, lines, exclude_none=True)
 
 
 @audit.command("verify")
@@ -281,7 +281,7 @@ def verify_command(call: Call, expect: str) -> None:
     """
     with AuditLog(call.path) as log:
         result = log.verify(expect or _known_head(call.db))
-    call.print(result, [result.head] if result.ok else [], indent=2, exclude_none=True)
+    call.print(result, [result.head] if result.ok else [], exclude_none=True)
     if result.problem is not None:
         raise CorpusCorrupt(
             "audit_tampered",
@@ -336,7 +336,7 @@ def audit_set_command(call: Call, mode: AuditMode | None, query: QueryMode | Non
     open_reader(path).close()
     settings = call.owner(set_audit, mode, query)
     line = f"mode {settings.mode}, query {settings.query}"
-    call.print(settings, [line], indent=2, exclude_none=True)
+    call.print(settings, [line], exclude_none=True)
 
 
 def _known_head(db: str | None) -> str:

@@ -106,16 +106,10 @@ def publish(
     chosen = [scope for scope in (part.strip() for part in scopes.split(",")) if scope]
     if scopes and not chosen:
         raise UsageError("bad_scopes", "--scopes names no scope", "leave it out for every scope")
-    with call.admin() as admin:
-        options = PublishOptions(
-            name or key_file.stem,
-            expires,
-            grace,
-            call.folders,
-        )
-        report = publish_replica(
-            admin.workspace, transport, key, options, agent=agent, scopes=chosen, level=level
-        )
+    options = PublishOptions(name or key_file.stem, expires, grace, call.folders)
+    report = call.owner(
+        publish_replica, transport, key, options, agent=agent, scopes=chosen, level=level
+    )
     call.print(report, map(harmless, _lines(report)))
     if call.as_json:
         return
@@ -177,8 +171,7 @@ def forget(call: Call, target: str, yes: bool) -> None:
     """
     with suppress(RolebundleError):
         target = open_transport(target).target
-    with call.admin() as admin:
-        forget_target(admin.workspace, target, confirmed=yes)
+    call.owner(forget_target, target, confirmed=yes)
     click.echo(writable(f"{target}: forgotten; the files there were not changed"))
 
 
