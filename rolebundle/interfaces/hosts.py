@@ -111,8 +111,6 @@ def _user_file(name: str) -> Path | None:
     file = Path("Claude") / "claude_desktop_config.json"
     if sys.platform == "darwin":
         return home / "Library" / "Application Support" / file
-    if sys.platform == "win32" and (folder := os.environ.get("APPDATA")):
-        return Path(folder) / file
     return None
 
 
@@ -352,7 +350,7 @@ def _copy_permissions(path: Path, partial: Path) -> None:
         partial.chmod(0o666 & ~mask)
         return
     partial.chmod(status.st_mode & 0o7777)
-    if os.name == "posix" and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
         with suppress(OSError):
             os.chown(partial, status.st_uid, status.st_gid)
 
@@ -404,8 +402,7 @@ def absolute_command(arguments: Sequence[str]) -> list[str]:
     Raises:
         UsageError: an argument is no text, so that no configuration can hold it.
     """
-    suffix = ".exe" if sys.platform == "win32" else ""
-    script = Path(sys.executable).with_name(f"rolebundle{suffix}")
+    script = Path(sys.executable).with_name("rolebundle")
     start = [str(script)] if script.is_file() else [sys.executable, "-m", "rolebundle"]
     command = [*start, *arguments]
     for part in command:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from bisect import bisect_right
@@ -72,14 +71,9 @@ def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> No
     bundle = {"bundle": read_bundle(bundle_file)} if bundle_file else {}
     request = parsed(VerifyRequest, {"draft": draft, **bundle, **call.fields})
     with call.engine(judging=True) as engine:
-        overlay = call.overlay(engine)
-        answer = engine.verify(request, overlay)
-    if call.as_json:
-        shaped = shaped_verification(answer, request.detail or "full")
-        click.echo(writable(json.dumps(shaped, ensure_ascii=False, indent=2)))
-    else:
-        for line in _verify_lines(answer, draft, redacted=request.redact):
-            click.echo(line)
+        answer = engine.verify(request, call.overlay)
+    shaped = shaped_verification(answer, request.detail or "full")
+    call.print(shaped, _verify_lines(answer, draft, redacted=request.redact))
     if answer.verdict != "nothing_wrong_found":
         raise Exit(1)
 

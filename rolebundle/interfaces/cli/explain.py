@@ -88,12 +88,11 @@ def why(call: Call, reference: str, task: str, as_agent: str | None) -> None:
         call.fields["agent"] = as_agent
     request = request_from({"task": task, **call.fields})
     with call.engine(in_working_folder=True) as engine:
-        overlay = call.overlay(engine)
         if as_agent is not None:
-            owners = engine.why_as_agent(request, reference, overlay)
+            owners = engine.why_as_agent(request, reference, call.overlay)
             call.print(owners, [_owners_text(owners)])
             return
-        answer = engine.why(request, reference, overlay)
+        answer = engine.why(request, reference, call.overlay)
     if call.html_file is not None:
         write_page(call.html_file, why_page(answer))
     call.print(answer, [text(answer, terminal_width(), call.style)])
@@ -344,8 +343,7 @@ def replay(call: Call, bundle_file: BinaryIO) -> None:
     """
     bundle = bundle_from(read_bundle(bundle_file))
     with call.engine(**call.fields) as engine:
-        overlay = call.overlay(engine)
-        replayed = engine.replay(bundle, overlay)
+        replayed = engine.replay(bundle, call.overlay)
     call.print(replayed, _lines(replayed), exclude_none=True)
     if not replayed.same:
         raise Exit(1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -233,6 +233,11 @@ class Call:
         return overlay_folders(self.overlay_dirs, self.path)
 
     @property
+    def overlay(self) -> ResolvedOverlay | None:
+        """The overlay of ``--overlay``."""
+        return load_file(self.overlay_file, self.folders) if self.overlay_file else None
+
+    @property
     def style(self) -> Style:
         """The colours of standard output."""
         return Style(color=has_color(sys.stdout))
@@ -275,19 +280,15 @@ class Call:
         with self.admin() as admin:
             return work(admin.workspace, *arguments, **options)
 
-    def overlay(self, engine: Engine) -> ResolvedOverlay | None:
-        """The overlay of ``--overlay``."""
-        return load_file(self.overlay_file, engine.overlay_folders) if self.overlay_file else None
-
     def print(
         self,
-        answer: Contract,
+        answer: Contract | Mapping[str, Any],
         lines: Iterable[str],
         *,
         empty: str = "",
         exclude_none: bool = False,
     ) -> None:
-        """Print a contract as JSON, or else as lines for a person.
+        """Print an answer as JSON, or else as lines for a person.
 
         If there are no lines, ``empty`` is printed on standard error.
         """

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,15 +43,16 @@ def time_text(seconds: float) -> str:
 
 
 def print_json(
-    value: Contract,
+    value: Contract | Mapping[str, Any],
     *,
     indent: int | None = 2,
     exclude_none: bool = False,
     exclude_unset: bool = False,
 ) -> None:
-    """Print a contract as JSON, with nulls and defaults unless they are excluded."""
-    values = value.model_dump(exclude_none=exclude_none, exclude_unset=exclude_unset)
-    click.echo(writable(json.dumps(values, ensure_ascii=False, indent=indent)))
+    """Print an answer as JSON; a contract with nulls and defaults unless they are excluded."""
+    if isinstance(value, Contract):
+        value = value.model_dump(exclude_none=exclude_none, exclude_unset=exclude_unset)
+    click.echo(writable(json.dumps(value, ensure_ascii=False, indent=indent)))
 
 
 def print_first(lines: Sequence[str], *, most: int | None = _MAX_LISTED, rest: str = "") -> None:

@@ -65,8 +65,7 @@ def retrieve(
     # Options are typed by a person; a JSON request may have been written by a model.
     approvals = approvals or ("request" if request_file is None else "none")
     with call.engine(approvals=approvals) as engine:
-        overlay = call.overlay(engine)
-        bundle = engine.retrieve(request, overlay)
+        bundle = engine.retrieve(request, call.overlay)
         if not engine.access.has_policy():
             _print_building(engine.workspace.corpus)
     if call.html_file is not None:

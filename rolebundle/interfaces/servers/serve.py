@@ -41,7 +41,6 @@ from rolebundle.interfaces.servers.operations import (
     internal_error,
 )
 from rolebundle.interfaces.servers.stdio import (
-    CAN_POLL,
     Channel,
     OutputClosed,
     ReadStopper,
@@ -132,8 +131,6 @@ class Server(ClientSession):
         try:
             self._writer.write(line)
         except OutputClosed:
-            if not CAN_POLL:
-                os._exit(1)  # nothing else ends a read that has begun
             self._worker.unfinished += 1
             self._is_cut_off = True
             self._stopper.stop()
@@ -226,12 +223,7 @@ def serve(operations: Operations, channel: Channel) -> int:
     server = Server(operations, channel)
     signals: list[int] = []
 
-    def end() -> None:
-        if not CAN_POLL:
-            os._exit(end_code(signals, is_finished=False))
-        server.stop()
-
-    on_end(signals, end)
+    on_end(signals, server.stop)
     server.run()
     code = end_code(signals, is_finished=server.is_finished)
     if not server.has_ended:

@@ -52,7 +52,6 @@ from rolebundle.interfaces.servers.worker import (
 )
 from rolebundle.interfaces.signals import on_end
 
-HAS_SOCKETS = hasattr(socket, "AF_UNIX")
 MAX_PATH_BYTES = 107 if sys.platform == "linux" else 103
 """The longest address of a socket that the system takes."""
 _BACKLOG = 64
@@ -77,17 +76,10 @@ def listening(path: Path) -> Iterator[socket.socket]:
     """A socket that listens at a path, for this user alone. It is removed at the end.
 
     Raises:
-        ConfigurationError: ``no_unix_sockets``; ``socket_path``: the path is too long, or there is
-            something else.
+        ConfigurationError: ``socket_path``: the path is too long, or there is something else.
         CorpusBusy: ``already_served``: another server listens there.
         StorageError: ``io_error``: the socket cannot be made.
     """
-    if not HAS_SOCKETS:
-        raise ConfigurationError(
-            "no_unix_sockets",
-            "this system has no Unix domain sockets, so one server cannot serve several hosts",
-            "let each host start its own server: rolebundle serve, or rolebundle mcp",
-        )
     if len(os.fsencode(path)) > MAX_PATH_BYTES:
         raise ConfigurationError(
             "socket_path",
@@ -123,7 +115,7 @@ def connect(path: Path, timeout: float) -> socket.socket | None:
         path: of the socket.
         timeout: seconds, for each operation of the connection.
     """
-    if not HAS_SOCKETS or len(os.fsencode(path)) > MAX_PATH_BYTES:
+    if len(os.fsencode(path)) > MAX_PATH_BYTES:
         return None
     try:
         status = path.lstat()
