@@ -36,20 +36,19 @@ class Style:
         """The text in the colour of its kind."""
         return f"\x1b[{_CODES[kind]}m{text}\x1b[0m" if self.color and text else text
 
-    def parts(self, text: str, spans: Iterable[tuple[int, int]], kind: Kind = "match") -> str:
-        """The text with the given parts painted.
+    def parts(self, text: str, spans: Iterable[tuple[int, int]]) -> str:
+        """The text with the given parts painted as matches.
 
         Args:
             text: a text without colours.
             spans: offsets of the first character of a part and of the one after its last; in
                 order, and without overlaps.
-            kind: what the parts are.
         """
         if not self.color:
             return text
         pieces, read = [], 0
         for start, end in spans:
-            pieces += [text[read:start], self(kind, text[start:end])]
+            pieces += [text[read:start], self("match", text[start:end])]
             read = end
         return "".join((*pieces, text[read:]))
 

@@ -25,7 +25,7 @@ from rolebundle.contracts.why import ReplayOutcome as Outcome
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import Call, document_names, with_call
 from rolebundle.interfaces.cli.output import write_page
-from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
 from rolebundle.interfaces.json_lines import json_value
 from rolebundle.interfaces.layout import (
@@ -448,7 +448,7 @@ def inspect(call: Call, bundle_file: BinaryIO | None, agent: str | None, port: i
     with engine, listen(port) as listener:
         token = new_token()
         address = address_of(listener, token)
-        app = Inspector(engine, f"/{token}/", VIEWS)
+        app = Inspector(engine, f"/{token}/")
         # An unusable corpus, or an agent that sees nothing, is an error of the command.
         app.status(Parameters([]))
         server = InspectServer(app, listener, token)

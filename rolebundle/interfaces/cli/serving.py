@@ -52,9 +52,9 @@ def serve(
 ) -> None:
     """Answer JSON-RPC 2.0 requests on standard input and output, one request a line.
 
-    Methods: initialize, retrieve, get, multi_get, ls, why, compare, replay, verify, roles.list,
-    roles.show, status, check, shutdown; with --allow-write also mark, remember and, without
-    --agent, ingest.
+    Methods: initialize, retrieve, get, multi_get, ls, grep, why, compare, replay, verify,
+    roles.list, roles.show, status, check, shutdown; with --allow-write also mark, remember and,
+    without --agent, ingest.
     Requests may be pipelined. $/cancelRequest cancels one. The server ends when its input ends and
     everything is answered.
 
@@ -120,9 +120,8 @@ def mcp(
 ) -> None:
     """Serve MCP on standard input and output. An agent's host starts this command.
 
-    Tools: retrieve, get, multi_get, ls, why, compare, replay, verify, check, list_roles, status;
-    with --allow-write also mark, remember and, without --agent, ingest. It ends when its input
-    ends.
+    Tools: retrieve, get, ls, grep, why, compare, verify, check, list_roles, status; with
+    --allow-write also mark, remember and, without --agent, ingest. It ends when its input ends.
 
     With --http it serves until a signal ends it. It listens on 127.0.0.1 only, and each request
     needs the token.
