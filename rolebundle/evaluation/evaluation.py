@@ -43,7 +43,6 @@ from rolebundle.evaluation.metrics import (
     mean,
     measures,
     ndcg,
-    percentile,
 )
 from rolebundle.evaluation.questions import (
     Collection,
@@ -301,15 +300,12 @@ def summarize_systems(results: Sequence[QuestionResult]) -> list[SystemResult]:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Return mean, percentiles and maximum of the values."""
-    return Spread(
-        mean=mean(values),
-        p50=percentile(values, 0.5),
-        p90=percentile(values, 0.9),
-        p95=percentile(values, 0.95),
-        p99=percentile(values, 0.99),
-        most=max(values, default=0.0),
-    )
+    """Return mean, percentiles and maximum of the values; zeros if there are none."""
+    import numpy as np
+
+    p50, p90, p95, p99 = np.percentile([*values] or [0.0], [50, 90, 95, 99]).tolist()
+    most = max(values, default=0.0)
+    return Spread(mean=mean(values), p50=p50, p90=p90, p95=p95, p99=p99, most=most)
 
 
 # -- answers ---------------------------------------------------------------------------------------

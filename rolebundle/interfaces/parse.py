@@ -56,6 +56,12 @@ def parsed(contract: type[R], fields: Mapping[str, object]) -> R:
         raise _refusal(mistake, contract) from None
 
 
+def names_in(text: str) -> list[str]:
+    """The names in a list with commas, each once."""
+    names = (name.strip() for name in text.split(","))
+    return list(dict.fromkeys(name for name in names if name))
+
+
 def bundle_from(values: object) -> RetrievalBundle:
     """A whole bundle from plain values.
 

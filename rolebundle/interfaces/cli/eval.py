@@ -37,7 +37,7 @@ from rolebundle.evaluation.report import (
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.cli.options import Call, setting, url_setting, with_call, workspace_for
 from rolebundle.interfaces.cli.output import progress_bar
-from rolebundle.interfaces.parse import request_from
+from rolebundle.interfaces.parse import names_in, request_from
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
 from rolebundle.storage.file import corpus_path
 
@@ -101,7 +101,7 @@ def eval(
         thresholds = check_thresholds(test_set.fail_under, f"{path}: fail_under") | thresholds
     request = request_from({"task": "that of each question", **call.fields})
     moment = (request.now or datetime.now(UTC)).replace(microsecond=0)
-    role_ids = list(dict.fromkeys(name.strip() for name in roles.split(",") if name.strip()))
+    role_ids = names_in(roles)
     if len(role_ids) == 1:
         raise click.UsageError("--roles: name at least two different roles, separated by commas")
     compared_roles = tuple(load_role(role_id, folders) for role_id in role_ids)

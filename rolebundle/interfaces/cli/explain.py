@@ -40,7 +40,7 @@ from rolebundle.interfaces.layout import (
 )
 from rolebundle.interfaces.model_text import comparison_lines
 from rolebundle.interfaces.pages.views import answer_page, compare_page, why_page
-from rolebundle.interfaces.parse import bundle_from, malformed_bundle, request_from
+from rolebundle.interfaces.parse import bundle_from, malformed_bundle, names_in, request_from
 from rolebundle.interfaces.servers.loopback import listen
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.passage_text import flag_note, mark_note, one_line
@@ -289,7 +289,7 @@ def compare(call: Call, task: str, roles: str) -> None:
 
     The page of --html also has the answer without a role.
     """
-    role_ids = list(dict.fromkeys(role.strip() for role in roles.split(",") if role.strip()))
+    role_ids = names_in(roles)
     if len(role_ids) < 2:
         raise click.UsageError("--roles: name at least two different roles, separated by commas")
     request = request_from({"task": task, **call.fields})

@@ -37,7 +37,7 @@ from rolebundle.contracts.memory import (
 )
 from rolebundle.contracts.terms import MarkState
 from rolebundle.interfaces.cli.options import Call, Command, GroupWithDefault, with_call
-from rolebundle.interfaces.parse import parsed
+from rolebundle.interfaces.parse import names_in, parsed
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.text.words import counted
 from rolebundle.verification.decisions import find_decision
@@ -70,9 +70,8 @@ def decisions_add_command(call: Call, text: str) -> None:
       --about "snapshots, archive" --command "restic forget*" --command "rm *restic*"
     rolebundle decisions add "Only the marketing team schedules posts" --by Ana --supersedes 12
     """
-    about = call.fields.get("about", ())
-    words = [word.strip() for listed in about for word in listed.split(",") if word.strip()]
-    new = parsed(NewDecision, {**call.fields, "text": text, "about": words})
+    about = names_in(",".join(call.fields.get("about", ())))
+    new = parsed(NewDecision, {**call.fields, "text": text, "about": about})
     show_decision(call, call.owner(record_decision, new))
 
 

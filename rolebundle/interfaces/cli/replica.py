@@ -16,6 +16,7 @@ from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.options import Call, duration, with_call
 from rolebundle.interfaces.cli.output import print_first
 from rolebundle.interfaces.layout import harmless
+from rolebundle.interfaces.parse import names_in
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.signatures import create_key, key_id, load_private_key, load_public_key
 from rolebundle.replication.transports import open_transport
@@ -103,7 +104,7 @@ def publish(
     """
     key = load_private_key(key_file)
     transport = open_transport(target)
-    chosen = [scope for scope in (part.strip() for part in scopes.split(",")) if scope]
+    chosen = names_in(scopes)
     if scopes and not chosen:
         raise UsageError("bad_scopes", "--scopes names no scope", "leave it out for every scope")
     options = PublishOptions(name or key_file.stem, expires, grace, call.folders)

@@ -36,7 +36,7 @@ from rolebundle.interfaces.pages.views import (
     document_page,
     why_page,
 )
-from rolebundle.interfaces.parse import parsed, request_from
+from rolebundle.interfaces.parse import names_in, parsed, request_from
 from rolebundle.interfaces.servers.operations import internal_error
 from rolebundle.interfaces.servers.worker import server_is_ending
 from rolebundle.policy.overlays import list_overlays
@@ -299,12 +299,8 @@ def compare(app: Inspector, parameters: Parameters) -> str:
 
 def _roles(parameters: Parameters) -> list[str]:
     """The roles of `role`, `other` and `roles`, which is a list with commas or comes repeatedly."""
-    roles = [
-        parameters.get("role"),
-        parameters.get("other"),
-        *",".join(parameters.all("roles")).split(","),
-    ]
-    return list(dict.fromkeys(role.strip() for role in roles if role.strip()))
+    single = [parameters.get("role"), parameters.get("other")]
+    return names_in(",".join([*single, *parameters.all("roles")]))
 
 
 def document(app: Inspector, parameters: Parameters) -> str:
