@@ -163,12 +163,13 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
     if plan.compared_roles:
         distinct = distinctiveness(runner, plan.questions, plan.compared_roles, progress)
     state = corpus_state(engine.workspace.corpus, datetime.now(UTC))
-    baseline = _scores_without_overlay(runner, judged, results) if plan.harm_roles else []
-    asked = [(role, question) for role in plan.harm_roles for question in judged]
-    with_overlay: dict[str, list[float]] = defaultdict(list)
-    for role, question in _counted("overlays", asked, progress):
-        answer = runner.governed(question, role.overlay.role_id)
-        with_overlay[role.overlay.role_id].append(ndcg(answer.ranked, question.grades, 10))
+    # The first answers are those without an overlay.
+    harm_roles = [None, *(role.overlay.role_id for role in plan.harm_roles)]
+    asked = [(role_id, question) for role_id in harm_roles for question in judged]
+    scores: dict[str | None, list[float]] = defaultdict(list)
+    for role_id, question in _counted("overlays", asked if plan.harm_roles else [], progress):
+        ranked = runner.governed(question, role_id).ranked
+        scores[role_id].append(ndcg(ranked, question.grades, 10))
     seconds = perf_counter() - started
     return EvalReport(
         kind=plan.kind,
@@ -182,7 +183,7 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
         questions=results,
         governance=summarize_checks(checks) if checks else None,
         distinctiveness=distinct,
-        harm=[harm(role, baseline, with_overlay[role.overlay.role_id]) for role in plan.harm_roles],
+        harm=[harm(role, scores[None], scores[role.overlay.role_id]) for role in plan.harm_roles],
         latency_ms=spread([result.latency_ms for result in results]),
         answer_characters=spread([result.answer_characters for result in results]),
         passages=spread([result.passages for result in results]),
@@ -200,24 +201,6 @@ def _counted(step: str, items: Sequence[_Item], progress: Progress) -> Iterator[
     for number, item in enumerate(items, start=1):
         yield item
         progress(step, number, len(items))
-
-
-def _scores_without_overlay(
-    runner: Runner, judged: Sequence[Question], results: Sequence[QuestionResult]
-) -> list[float]:
-    """nDCG@10 of each question without an overlay.
-
-    If no question has a role, these are the scores of the governed answers.
-    """
-    if all(question.role is None for question in judged):
-        scores = {
-            result.id: result.scores["governed"]["ndcg@10"] for result in results if result.scores
-        }
-        return [scores[question.id] for question in judged]
-    return [
-        measures(runner.governed(question, None).ranked, question.grades)["ndcg@10"]
-        for question in judged
-    ]
 
 
 def _result(
