@@ -74,12 +74,7 @@ class Target(NamedTuple):
 
 
 def init(
-    folder: Path,
-    role_id: str,
-    target: Target,
-    announce: Callable[[Path], None],
-    *,
-    dry_run: bool,
+    folder: Path, role_id: str, target: Target, announce: Callable[[Path], None], *, dry_run: bool
 ) -> InitReport:
     """Look at the names of a folder's files, and write a manifest and, for a role, an overlay.
 

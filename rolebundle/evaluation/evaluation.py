@@ -37,13 +37,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import Fusion, RejectionCode
 from rolebundle.engine import Engine
-from rolebundle.evaluation.metrics import (
-    METRICS,
-    difference,
-    mean,
-    measures,
-    ndcg,
-)
+from rolebundle.evaluation.metrics import METRICS, difference, mean, measures, ndcg
 from rolebundle.evaluation.questions import (
     Collection,
     Question,

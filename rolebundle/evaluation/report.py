@@ -12,12 +12,7 @@ from math import isfinite
 
 from rich.table import Table
 
-from rolebundle.contracts.evaluation import (
-    EvalReport,
-    Floor,
-    QuestionResult,
-    SystemResult,
-)
+from rolebundle.contracts.evaluation import EvalReport, Floor, QuestionResult, SystemResult
 from rolebundle.errors import UsageError
 from rolebundle.evaluation.evaluation import SYSTEMS
 from rolebundle.evaluation.metrics import METRICS

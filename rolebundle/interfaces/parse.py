@@ -115,9 +115,7 @@ def _with_canonical_names(
         name = _canonical_name(field, keys_at(contract, place))
         if name in values:
             raise UsageError(
-                "bad_request",
-                f"{field}: is the same field as {sources[name]}",
-                f"give {name} once",
+                "bad_request", f"{field}: is the same field as {sources[name]}", f"give {name} once"
             )
         if isinstance(value, Mapping) and keys_at(contract, (*place, name)):
             value = _with_canonical_names(contract, value, (*place, name))  # noqa: PLW2901

@@ -14,12 +14,7 @@ from click.core import ParameterSource
 
 from rolebundle.admin import Admin, indexes
 from rolebundle.admin.backups import create_backup, restore_backup, rotate_backups
-from rolebundle.admin.purges import (
-    PurgeSelection,
-    finish_pending,
-    plan_of,
-    purge_documents,
-)
+from rolebundle.admin.purges import PurgeSelection, finish_pending, plan_of, purge_documents
 from rolebundle.admin.records import drop_document, move_root, release_document, remove_root
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.documents import (
@@ -190,9 +185,7 @@ def _require_yes(location: str, *, yes: bool) -> None:
     """Raise a UsageError if what a command would do was not confirmed with --yes."""
     if not yes:
         raise UsageError(
-            "not_confirmed",
-            f"{location}: nothing was changed",
-            "run the same command with --yes",
+            "not_confirmed", f"{location}: nothing was changed", "run the same command with --yes"
         )
 
 
@@ -251,11 +244,7 @@ def _restore_lines(report: RestoreReport) -> Iterator[str]:
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
 @click.option("--yes", is_flag=True, help="Do not ask. Required if there is no terminal.")
-@click.option(
-    "--backups",
-    is_flag=True,
-    help="Also delete the backups that migrations made.",
-)
+@click.option("--backups", is_flag=True, help="Also delete the backups that migrations made.")
 @with_call("as_json")
 def purge(
     call: Call,

@@ -28,12 +28,7 @@ from rolebundle.evaluation.questions import (
     load_collection,
     load_golden,
 )
-from rolebundle.evaluation.report import (
-    check_thresholds,
-    parse_thresholds,
-    tables,
-    with_thresholds,
-)
+from rolebundle.evaluation.report import check_thresholds, parse_thresholds, tables, with_thresholds
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.cli.options import Call, setting, url_setting, with_call, workspace_for
 from rolebundle.interfaces.cli.output import progress_bar

@@ -26,11 +26,7 @@ _LONG = 1_000
 
 @click.command()
 @click.argument(
-    "references",
-    metavar="REFERENCE...",
-    nargs=-1,
-    required=True,
-    shell_complete=document_names,
+    "references", metavar="REFERENCE...", nargs=-1, required=True, shell_complete=document_names
 )
 @with_call("as_json", request=MultiGetRequest, only=["outline", "section", "agent", "max_chars"])
 def get(call: Call, references: tuple[str, ...]) -> None:

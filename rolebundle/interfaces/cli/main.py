@@ -173,10 +173,7 @@ def _version(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
         ctx.exit()
 
 
-@click.group(
-    cls=Commands,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version",
     is_flag=True,

@@ -146,9 +146,7 @@ def mcp(
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise
         raise ConfigurationError(
-            "mcp_missing",
-            "the MCP server needs the MCP SDK, version 2",
-            install_hint("mcp"),
+            "mcp_missing", "the MCP server needs the MCP SDK, version 2", install_hint("mcp")
         ) from None
     if not http:
         serve(operations)

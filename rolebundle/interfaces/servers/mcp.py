@@ -261,9 +261,7 @@ def _check_call(params: dict[str, Any]) -> None:
         )
     if not isinstance(params.get("arguments"), dict | None):
         raise UsageError(
-            "bad_request",
-            "params.arguments: must be an object",
-            'name the fields: {"task": "..."}',
+            "bad_request", "params.arguments: must be an object", 'name the fields: {"task": "..."}'
         )
 
 

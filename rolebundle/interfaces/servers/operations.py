@@ -183,11 +183,7 @@ class Operations:
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        *,
-        allow_write: bool = False,
-        indexing: Indexing | None = None,
+        self, engine: Engine, *, allow_write: bool = False, indexing: Indexing | None = None
     ) -> None:
         self.engine = engine
         self.allow_write = allow_write

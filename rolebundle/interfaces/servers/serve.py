@@ -40,11 +40,7 @@ from rolebundle.interfaces.servers.operations import (
     Progress,
     internal_error,
 )
-from rolebundle.interfaces.servers.stdio import (
-    Channel,
-    OutputClosed,
-    ReadStopper,
-)
+from rolebundle.interfaces.servers.stdio import Channel, OutputClosed, ReadStopper
 from rolebundle.interfaces.servers.worker import (
     MAX_WAITING,
     ClientSession,

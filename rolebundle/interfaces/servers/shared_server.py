@@ -207,9 +207,7 @@ def _is_there(path: Path) -> bool:
         return False
     if not stat.S_ISSOCK(mode):
         raise ConfigurationError(
-            "socket_path",
-            f"{path}: is not a socket",
-            "name another path with --socket PATH",
+            "socket_path", f"{path}: is not a socket", "name another path with --socket PATH"
         )
     return True
 
