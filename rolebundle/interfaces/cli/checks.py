@@ -27,7 +27,7 @@ from rolebundle.contracts.verification import (
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.explain import read_bundle
 from rolebundle.interfaces.cli.options import Call, request_file_option, with_call
-from rolebundle.interfaces.cli.output import print_json
+from rolebundle.interfaces.cli.output import print_json, print_note
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.model_text import check_lines
@@ -197,7 +197,7 @@ def check(call: Call, intent: str | None, request_file: BinaryIO | None, hook: b
         if not hook:
             raise
         # A host goes on after any other code.
-        click.echo(writable(f"rolebundle check: {error}"), err=True)
+        print_note(f"rolebundle check: {error}")
         raise Exit(_EXIT_HOOK_BLOCKS) from None
     if hook:
         _end_hook(answer)
@@ -219,10 +219,9 @@ def _fields_of_call(data: dict[str, object]) -> dict[str, object]:
     else:
         fields = {"intent": ". ".join([str(data["tool_name"]).replace("_", " "), *_texts(values)])}
     if any(len(text) > MAX_INTENT_CHARACTERS for text in fields.values()):
-        click.echo(
+        print_note(
             f"rolebundle check: only the first {MAX_INTENT_CHARACTERS:,} characters of the call "
-            "were compared",
-            err=True,
+            "were compared"
         )
     if data["tool_name"] in _READING_TOOLS:
         fields["action"] = "read"
@@ -239,7 +238,7 @@ def _texts(value: object) -> list[str]:
 
 def _end_hook(answer: CheckAnswer) -> None:
     if answer.verdict != "none_found":
-        click.echo(one_line(f"{answer.verdict}: {answer.message}", 4_000), err=True)
+        print_note(one_line(f"{answer.verdict}: {answer.message}", 4_000))
     click.get_current_context().exit(_EXIT_HOOK_BLOCKS if answer.verdict in _STOPPING else 0)
 
 
@@ -386,7 +385,7 @@ def _errors_without_blocking() -> Iterator[None]:
         if isinstance(error, click.ClickException):
             message = error.format_message()
         message = message or f"{type(error).__name__}: {error}"
-        click.echo(writable(f"gate: not checked, this is NO success: {message}"), err=True)
+        print_note(f"gate: not checked, this is NO success: {message}")
         raise click.exceptions.Exit(EXIT_NOT_DONE) from None
 
 
@@ -446,7 +445,7 @@ def hook_command(
     if answer.output:
         click.echo(answer.output)
     if answer.error:
-        click.echo(writable(_gate_lines(answer.error.split("\n"))), err=True)
+        print_note(_gate_lines(answer.error.split("\n")))
     raise Exit(answer.exit_code)
 
 

@@ -47,7 +47,13 @@ from rolebundle.errors import (
 )
 from rolebundle.ingest.formats import formats as all_formats
 from rolebundle.interfaces.cli.options import Call, with_call
-from rolebundle.interfaces.cli.output import print_first, print_json, progress_bar, time_text
+from rolebundle.interfaces.cli.output import (
+    print_first,
+    print_json,
+    print_note,
+    progress_bar,
+    time_text,
+)
 from rolebundle.interfaces.layout import DEFAULT_WIDTH, wrapped
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.scan import flagged_document
@@ -178,7 +184,7 @@ def backup(call: Call, file: Path | None, folder: Path | None) -> None:
     ]
     call.print(report, lines)
     for warning in report.warnings:
-        click.echo(writable(f"warning: {warning}"), err=True)
+        print_note(f"warning: {warning}")
 
 
 def _require_yes(location: str, *, yes: bool) -> None:
@@ -214,10 +220,9 @@ def restore(call: Call, file: Path, yes: bool) -> None:
     report = call.owner(restore_backup, file, call.folders, confirmed=yes)
     call.print(report, _restore_lines(report))
     if report.purges_undone:
-        click.echo(
+        print_note(
             f"warning: {counted(report.purges_undone, 'purge')} came after this backup; it has the "
-            "purged documents, so purge them again",
-            err=True,
+            "purged documents, so purge them again"
         )
     _require_yes(report.location, yes=yes)
 
@@ -323,9 +328,7 @@ def _erase(
         pending = finish_pending(admin.workspace) if error.code == "nothing_to_purge" else []
         if not pending:
             raise
-        click.echo(
-            writable(f"{error.message}; an earlier purge was pending and was continued"), err=True
-        )
+        print_note(f"{error.message}; an earlier purge was pending and was continued")
         return pending, ()
     if not yes:
         _print_plan(plan, ())
@@ -361,9 +364,7 @@ def _print_plan(plan: PurgePreview, returning: Sequence[str]) -> None:
     print_first([f"would erase: {name}" for name in names])
     if plan.facts:
         count = counted(len(plan.facts), "remembered fact")
-        click.echo(
-            f"among them are {count}, because a fact goes with the document that it cites", err=True
-        )
+        print_note(f"among them are {count}, because a fact goes with the document that it cites")
     _warn(returning, ())
     _print_publications([plan.publications or ()])
 
@@ -388,14 +389,9 @@ def _warn(returning: Sequence[str], backups: Sequence[str]) -> None:
     on_disk = "still on disk, and the next ingest would add it again"
     print_first([f"{on_disk}: {location}" for location in returning])
     if returning:
-        click.echo(
-            "delete these files, or list them under `ignore` in their rolebundle.toml", err=True
-        )
+        print_note("delete these files, or list them under `ignore` in their rolebundle.toml")
     for backup in backups:
-        click.echo(
-            writable(f"this backup may still hold the documents: {backup}; --backups deletes it"),
-            err=True,
-        )
+        print_note(f"this backup may still hold the documents: {backup}; --backups deletes it")
 
 
 def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
@@ -409,17 +405,11 @@ def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
             else f"a publish to {copy.target}{agent} was not completed"
         )
         until = f"; a copy that was pulled answers at most until {copy.refuses_at}"
-        click.echo(
-            writable(
-                f"{problem}: `{copy.next_step}` replaces it{until if copy.refuses_at else ''}"
-            ),
-            err=True,
-        )
+        print_note(f"{problem}: `{copy.next_step}` replaces it{until if copy.refuses_at else ''}")
     if copies:
-        click.echo(
+        print_note(
             "copies that were pulled cannot be reached from here: each stays as it is until its "
-            "next `rolebundle replica pull`, and one that never pulls again keeps the bytes",
-            err=True,
+            "next `rolebundle replica pull`, and one that never pulls again keeps the bytes"
         )
 
 
@@ -618,7 +608,7 @@ def use_index(call: Call, index: str) -> None:
     rolebundle corpus embed use 2
     """
     call.owner(indexes.use_index, index)
-    click.echo(f"{index} is active now", err=True)
+    print_note(f"{index} is active now")
 
 
 @embed.command("drop")
@@ -633,7 +623,7 @@ def drop_index(call: Call, index: str) -> None:
     rolebundle corpus embed drop 1
     """
     call.owner(indexes.drop_index, index)
-    click.echo(f"{index} was removed", err=True)
+    print_note(f"{index} was removed")
 
 
 @embed.command("clear-cache")
@@ -645,7 +635,7 @@ def clear_cache(call: Call) -> None:
     rolebundle corpus embed clear-cache
     """
     deleted = call.owner(indexes.clear_vector_cache)
-    click.echo(f"{counted(deleted, 'vector')} deleted", err=True)
+    print_note(f"{counted(deleted, 'vector')} deleted")
 
 
 @corpus.group(short_help="List, release and drop dangerous documents")

@@ -31,7 +31,7 @@ from rolebundle.evaluation.questions import (
 from rolebundle.evaluation.report import check_thresholds, parse_thresholds, tables, with_thresholds
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.cli.options import Call, setting, url_setting, with_call, workspace_for
-from rolebundle.interfaces.cli.output import progress_bar
+from rolebundle.interfaces.cli.output import print_note, progress_bar
 from rolebundle.interfaces.parse import names_in, request_from
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
 from rolebundle.storage.file import corpus_path
@@ -156,9 +156,9 @@ def _ingest(
     options = IngestOptions(workers=os.cpu_count() or 1, lexical_only=lexical_only)
     report = Admin(engine.workspace).ingest([documents], options, progress=progress)
     if report.embedding_problem:
-        click.echo(f"! not all chunks are embedded: {report.embedding_problem}", err=True)
+        print_note(f"! not all chunks are embedded: {report.embedding_problem}")
     for refused in report.refused():
-        click.echo(f"refused [{refused.code}] {refused.message}", err=True)
+        print_note(f"refused [{refused.code}] {refused.message}")
     return perf_counter() - started
 
 

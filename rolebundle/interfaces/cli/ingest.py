@@ -29,7 +29,13 @@ from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, Skipped
 from rolebundle.ingest.watch import WatchOptions
 from rolebundle.interfaces.cli.main import is_read
 from rolebundle.interfaces.cli.options import Call, non_empty_path, with_call
-from rolebundle.interfaces.cli.output import print_first, print_json, progress_bar, time_text
+from rolebundle.interfaces.cli.output import (
+    print_first,
+    print_json,
+    print_note,
+    progress_bar,
+    time_text,
+)
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.finding import ScanSettings
@@ -366,7 +372,7 @@ def background_indexing(path: Path, print_line: Callable[[str], None] | None = N
 
 def _print(line: str) -> None:
     with suppress(OSError):
-        click.echo(writable(line), err=True)
+        print_note(line)
 
 
 @click.command()
@@ -421,4 +427,4 @@ def watch(call: Call, poll: bool) -> None:
 
 def _print_line(line: str) -> None:
     time = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
-    click.echo(writable(f"{time}  {line}"), err=True)
+    print_note(f"{time}  {line}")

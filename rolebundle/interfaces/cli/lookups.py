@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from rolebundle.contracts.base import writable
 from rolebundle.contracts.lookup import FoundLine, ListedDocument, Lookup, Lookups
 from rolebundle.contracts.request import GrepRequest, ListRequest, MultiGetRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import Call, document_names, with_call
+from rolebundle.interfaces.cli.output import print_note
 from rolebundle.interfaces.layout import Style, columns, cut, harmless, terminal_width, wrapped
 from rolebundle.interfaces.model_text import readable_content
 from rolebundle.interfaces.parse import parsed
@@ -61,7 +61,7 @@ def get(call: Call, references: tuple[str, ...]) -> None:
     texts = ("\n".join(lookup_lines(lookup, call.style)) for lookup in lookups)
     call.print(answer, ["\n\n".join(texts)], exclude_none=True)
     if isinstance(answer, Lookups) and answer.next and not call.as_json:
-        click.echo(writable(f"{answer.omitted} left out, from {answer.next} on"), err=True)
+        print_note(f"{answer.omitted} left out, from {answer.next} on")
     if failures:
         raise UsageError(
             failures[0].code,
@@ -162,7 +162,7 @@ def ls(call: Call, prefix: str | None) -> None:
 
 def _print_next(call: Call, what: str, after: str | None) -> None:
     if after and not call.as_json:
-        click.echo(writable(f"there are more {what}; continue with --after {after}"), err=True)
+        print_note(f"there are more {what}; continue with --after {after}")
 
 
 def _listed_line(document: ListedDocument, style: Style) -> str:

@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 from rolebundle.contracts.base import Contract, writable
 from rolebundle.contracts.request import ListRequest
 from rolebundle.engine import Engine
-from rolebundle.interfaces.cli.output import check_page_path, print_json
+from rolebundle.interfaces.cli.output import check_page_path, print_json, print_note
 from rolebundle.interfaces.layout import Style, has_color
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import ResolvedOverlay, load_file, overlay_folders
@@ -297,7 +297,7 @@ class Call:
         elif text := "\n".join(lines):
             click.echo(writable(text), color=self.style.color)
         elif empty:
-            click.echo(empty, err=True)
+            print_note(empty)
 
 
 def with_call(

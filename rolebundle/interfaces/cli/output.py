@@ -55,6 +55,11 @@ def print_json(
     click.echo(writable(json.dumps(value, ensure_ascii=False, indent=indent)))
 
 
+def print_note(line: str) -> None:
+    """Print a line on standard error. Standard output is for the answer alone."""
+    click.echo(writable(line), err=True)
+
+
 def print_first(lines: Sequence[str], *, most: int | None = _MAX_LISTED, rest: str = "") -> None:
     """Print the first lines of a list on standard error, and how many more there are.
 
@@ -64,9 +69,9 @@ def print_first(lines: Sequence[str], *, most: int | None = _MAX_LISTED, rest: s
         rest: what is said of the others.
     """
     for line in lines[:most]:
-        click.echo(writable(line), err=True)
+        print_note(line)
     if most is not None and len(lines) > most:
-        click.echo(f"and {len(lines) - most} more{rest}", err=True)
+        print_note(f"and {len(lines) - most} more{rest}")
 
 
 def finding_line(name: str, finding: LintProblem) -> str:
@@ -158,7 +163,7 @@ def write_page(path: Path, page: str) -> None:
         partial.write_text(page, encoding="utf-8")
         sync_file(partial)
         partial.replace(target)
-    click.echo(f"page: {path}", err=True)
+    print_note(f"page: {path}")
 
 
 def _page_target(path: Path) -> Path:

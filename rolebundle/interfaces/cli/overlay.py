@@ -39,7 +39,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, EmbedderError, OverlayError, UsageError
 from rolebundle.ingest.options import IngestOptions, IngestReport
 from rolebundle.interfaces.cli.options import Call, non_empty_path, role_names, with_call
-from rolebundle.interfaces.cli.output import finding_line, print_json
+from rolebundle.interfaces.cli.output import finding_line, print_json, print_note
 from rolebundle.interfaces.layout import Style, copyable, cut, on_one_line, terminal_width, wrapped
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.render import (
@@ -265,17 +265,15 @@ def _lint_lines(report: OverlayLint) -> Iterator[str]:
 
 def _summarize(report: OverlayLint, location: Path) -> None:
     counts = Counter(finding.level for overlay in report.overlays for finding in overlay.findings)
-    click.echo(
+    print_note(
         f"{counted(len(report.overlays), 'overlay')} checked: {counted(counts['error'], 'error')}, "
         f"{counted(counts['warning'], 'warning')}"
-        + (f", {counted(counts['note'], 'note')}" if counts["note"] else ""),
-        err=True,
+        + (f", {counted(counts['note'], 'note')}" if counts["note"] else "")
     )
     if report.corpus is None:
-        click.echo(
+        print_note(
             "rules were not checked against a corpus, because there is none at "
-            f"{on_one_line(str(location))}; name one with --db",
-            err=True,
+            f"{on_one_line(str(location))}; name one with --db"
         )
     broken = [
         Path(overlay.path).stem if _is_file(overlay.path) else overlay.path
@@ -418,7 +416,7 @@ def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
 
     def announce(path: Path) -> None:
         name = one_line(str(path), _LINE_CHARS)
-        click.echo(f"outside of the folder, beside the corpus: will write {name}", err=True)
+        print_note(f"outside of the folder, beside the corpus: will write {name}")
 
     target = Target(call.path, call.folders, call.db or "")
     report = write_drafts(folder, role, target, announce, dry_run=dry_run)
@@ -492,10 +490,9 @@ def demo(call: Call, task: str, roles: tuple[str, ...], db: str | None) -> None:
     path = corpus_path(db) if db else _cached()
     with Engine(path, overlay_folders((demo_overlays(),))) as engine:
         report = _ingest(Admin(engine.workspace), call.fields, is_cached=not db)
-        click.echo(
+        print_note(
             f"{counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')} in {path} "
-            f"({counted(report.added, 'file')} added, {report.unchanged} unchanged)",
-            err=True,
+            f"({counted(report.added, 'file')} added, {report.unchanged} unchanged)"
         )
         fields_of_all = {"task": task, "limit": _PASSAGES, "now": NOW, **call.fields}
         names = dict.fromkeys(roles or ROLES)
@@ -505,9 +502,9 @@ def demo(call: Call, task: str, roles: tuple[str, ...], db: str | None) -> None:
     for bundle in bundles:
         lines += ["", *_answer(bundle, width, call.style)]
     click.echo("\n".join([*lines, "", _overlap(bundles)]), color=call.style.color)
-    click.echo("\nnext:", err=True)
+    print_note("\nnext:")
     for command in _commands(bundles, path):
-        click.echo(f"  {program()} {command}", err=True)
+        print_note(f"  {program()} {command}")
 
 
 def _answer(bundle: RetrievalBundle, width: int, style: Style) -> Iterator[str]:

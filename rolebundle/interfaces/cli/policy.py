@@ -23,7 +23,7 @@ from rolebundle.contracts.overlay import LintProblem, PolicyLint
 from rolebundle.contracts.policy import PolicyChange, PolicySummary
 from rolebundle.errors import ConfigurationError, CorpusCorrupt
 from rolebundle.interfaces.cli.options import Call, with_call
-from rolebundle.interfaces.cli.output import finding_line
+from rolebundle.interfaces.cli.output import finding_line, print_note
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.lint import lint_active_policy, lint_policy, report_policy
 from rolebundle.policy.overlays import list_overlays
@@ -76,7 +76,7 @@ def policy_set_command(call: Call, file: str, kind: str | None) -> None:
         roles = [entry.role_id for entry in list_overlays(call.folders)]
         findings = lint_policy(parsed, admin.workspace.corpus, roles)
     for finding in findings:
-        click.echo(finding_line(file, finding), err=True)
+        print_note(finding_line(file, finding))
     lines = [
         f"{counted(len(parsed.agents), 'agent')} named; all other agents see nothing",
         f"{counted(moved, 'document')} moved to another compartment",
@@ -165,7 +165,7 @@ def lint_command(call: Call, file: str | None, kind: str | None) -> None:
 def _summarize(name: str, findings: Sequence[LintProblem]) -> None:
     errors = sum(finding.level == "error" for finding in findings)
     warnings = len(findings) - errors
-    click.echo(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}", err=True)
+    print_note(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}")
     if errors:
         raise ConfigurationError(
             "policy_lint_failed",
@@ -290,9 +290,7 @@ def verify_command(call: Call, expect: str) -> None:
             "audit, move the file away and run `rolebundle policy audit set`",
         )
     expectation = "as expected, and " if expect else ""
-    click.echo(
-        f"{counted(result.rows, 'row')}, {expectation}none changed, removed or moved", err=True
-    )
+    print_note(f"{counted(result.rows, 'row')}, {expectation}none changed, removed or moved")
 
 
 @audit.command("export")

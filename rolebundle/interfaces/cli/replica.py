@@ -14,7 +14,7 @@ from rolebundle.contracts.base import writable
 from rolebundle.contracts.upkeep import PublishReport, PullReport
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.options import Call, duration, with_call
-from rolebundle.interfaces.cli.output import print_first
+from rolebundle.interfaces.cli.output import print_first, print_note
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.parse import names_in
 from rolebundle.replication.publish import PublishOptions
@@ -116,13 +116,13 @@ def publish(
         return
     if not report.manifest.documents:
         warning = "warning: it has no documents; check the scopes and the level"
-        click.echo(f"{warning} (`rolebundle status`, `rolebundle policy show`)", err=True)
+        print_note(f"{warning} (`rolebundle status`, `rolebundle policy show`)")
     if report.former_key_id not in ("", report.key_id):
-        click.echo("warning: it has another key, whose public key its readers need", err=True)
+        print_note("warning: it has another key, whose public key its readers need")
     if report.history is not None:
         print_first([f"older state: {state}" for state in report.history.left])
         if report.history.problem:
-            click.echo(writable(f"{report.target}: {report.history.problem}"), err=True)
+            print_note(f"{report.target}: {report.history.problem}")
 
 
 def _lines(report: PublishReport) -> Iterator[str]:
@@ -223,11 +223,11 @@ def _pulled(report: PullReport) -> str:
 def _warn(report: PullReport) -> None:
     if report.overlays_changed:
         roles = ", ".join(report.overlays_changed[:5])
-        click.echo(writable(f"warning: these roles differ from the publisher's: {roles}"), err=True)
+        print_note(f"warning: these roles differ from the publisher's: {roles}")
     if report.overlays_missing:
         roles = ", ".join(report.overlays_missing[:5])
         folder = overlays_path(Path(report.location))
         line = (
             f"warning: these roles have no overlay here: {roles}; copy the publisher's to {folder}"
         )
-        click.echo(writable(line), err=True)
+        print_note(line)

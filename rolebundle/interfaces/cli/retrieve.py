@@ -10,7 +10,7 @@ import click
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.interfaces import render
 from rolebundle.interfaces.cli.options import Call, approvals_option, request_file_option, with_call
-from rolebundle.interfaces.cli.output import write_page
+from rolebundle.interfaces.cli.output import print_note, write_page
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
 from rolebundle.interfaces.layout import terminal_width
 from rolebundle.interfaces.parse import request_from
@@ -91,4 +91,4 @@ def _print_building(corpus: Corpus) -> None:
         return
     # Imported here: most corpora have one index.
     if note := building_note(corpus):
-        click.echo(f"note: {note}", err=True)
+        print_note(f"note: {note}")

@@ -11,6 +11,7 @@ from click.exceptions import Exit
 from rolebundle.errors import ConfigurationError, UsageError, install_hint
 from rolebundle.interfaces.cli.ingest import background_indexing
 from rolebundle.interfaces.cli.options import Call, approvals_option, with_call
+from rolebundle.interfaces.cli.output import print_note
 from rolebundle.interfaces.hosts import (
     HOSTS,
     HostFile,
@@ -200,7 +201,7 @@ def connect(
     if undo:
         target = _named(host_file, chosen.label)
         target.undo(name)
-        click.echo(f"{target.path}: the change was undone", err=True)
+        print_note(f"{target.path}: the change was undone")
         return
     corpus = call.path.absolute()
     agent_options = [] if agent is None else ["--agent", agent]
@@ -208,23 +209,23 @@ def connect(
     entry = chosen.entry(command)
     click.echo(chosen.snippet(name, entry), nl=False)
     if not corpus.exists():
-        click.echo(f"note: {corpus} does not exist yet; `rolebundle ingest` makes it", err=True)
+        print_note(f"note: {corpus} does not exist yet; `rolebundle ingest` makes it")
     if find_spec("mcp_types") is None:
-        click.echo(f"note: the server needs the extra mcp; {install_hint('mcp')}", err=True)
+        print_note(f"note: the server needs the extra mcp; {install_hint('mcp')}")
     if not write:
-        click.echo(f"for {path}; --write adds it" if path else f"for {chosen.label}", err=True)
+        print_note(f"for {path}; --write adds it" if path else f"for {chosen.label}")
         if added_by := chosen.command(name, command):
-            click.echo(f"or: {added_by}", err=True)
+            print_note(f"or: {added_by}")
         return
     target = _named(host_file, chosen.label)
     is_new_file = not target.path.exists()
     backup = target.write(name, entry)
     if backup is None:
-        click.echo(f"{target.path}: has this entry already", err=True)
+        print_note(f"{target.path}: has this entry already")
     else:
         before = "" if is_new_file else f"; the file as it was: {backup}"
-        click.echo(f"{target.path}: written{before}", err=True)
-        click.echo(f"restart {chosen.label}, or let it read its servers again", err=True)
+        print_note(f"{target.path}: written{before}")
+        print_note(f"restart {chosen.label}, or let it read its servers again")
 
 
 def _named(host_file: HostFile | None, label: str) -> HostFile:
