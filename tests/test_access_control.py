@@ -20,7 +20,7 @@ from rolebundle.contracts.request import GrepRequest, ListRequest, RetrievalRequ
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.audit import AuditLog
@@ -544,7 +544,7 @@ def test_each_refusal_leaves_one_record(bound: Engine, asked: str) -> None:
 def test_a_refused_page_leaves_one_record(bound: Engine) -> None:
     before = refused_rows(bound)
     with Engine(bound.workspace.path, (OVERLAYS,), agent="ada") as pinned:
-        Inspector(pinned, "/token/", VIEWS).answer("corpus", Parameters([("agent", "bob")]))
+        Inspector(pinned, "/token/").answer("corpus", Parameters([("agent", "bob")]))
     [row] = refused_rows(bound)[len(before) :]
     assert (row.agent, row.details) == ("ada", {"code": "access_denied"})
 

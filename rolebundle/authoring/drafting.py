@@ -44,7 +44,6 @@ _NEUTRAL = "the overlay is neutral: until you edit it, answers are as without a 
 MAX_PROPOSALS = 12
 """So many proposals of one kind are written, those with the highest counts."""
 
-_DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?")
 _MISSION = "one sentence on what the role does; agents choose a role by it"
 # In front matter, or in JSON.
 _DECLARED_SOURCE = re.compile(rb"^[\s{\[:\"]{0,8}source_id\"?\s*[:=]", re.MULTILINE)
@@ -75,12 +74,7 @@ class Target(NamedTuple):
 
 
 def init(
-    folder: Path,
-    role_id: str,
-    target: Target,
-    announce: Callable[[Path], None],
-    *,
-    dry_run: bool,
+    folder: Path, role_id: str, target: Target, announce: Callable[[Path], None], *, dry_run: bool
 ) -> InitReport:
     """Look at the names of a folder's files, and write a manifest and, for a role, an overlay.
 
@@ -374,12 +368,6 @@ def check_role_id(role_id: str) -> None:
             "a role id has 1 to 64 of a-z 0-9 . _ - and begins with a letter or a digit, such as "
             "release-manager",
         )
-    if _DEVICE.fullmatch(role_id):
-        raise UsageError(
-            "bad_role_id",
-            f"{role_id!r} is the name of a device on Windows, and of no file there",
-            "choose another one",
-        )
 
 
 def _proposals(counts: Mapping[str, int], unit: str) -> str:
@@ -420,8 +408,6 @@ def write_new(texts: Mapping[Path, str]) -> None:
         ConfigurationError: ``file_exists``: one of them exists. Nothing was written.
         StorageError: one cannot be written. Nothing was written.
     """
-    for path in texts:
-        check_new(path)
     written: list[Path] = []
     try:
         for path, text in texts.items():

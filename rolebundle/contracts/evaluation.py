@@ -1,4 +1,4 @@
-"""The golden sets that `eval` reads, its report, and the comparison of two reports.
+"""The golden sets that `eval` reads, and its report.
 
 Metrics such as nDCG@10 are in [0, 1]. A p-value is that of a paired randomization test.
 """
@@ -337,64 +337,3 @@ class EvalReport(Contract):
     floors: list[Floor] = []
     seconds: Seconds
     passed: bool
-
-
-class MetricChange(Contract):
-    """One metric of one system in two reports, for the questions that both have.
-
-    Attributes:
-        change: ``after`` minus ``before``.
-        p_value: in [0, 1].
-        wins: number of questions that are better in the second report.
-        losses: number of questions that are worse.
-        ties: number of questions that are equal.
-    """
-
-    system: System
-    metric: str
-    before: float
-    after: float
-    change: float
-    p_value: float
-    wins: int
-    losses: int
-    ties: int
-
-
-class QuestionChange(Contract):
-    """A question whose nDCG@10 in the governed system changed."""
-
-    id: str
-    task: str
-    before: float
-    after: float
-
-
-class EvalComparison(Contract):
-    """The answer to `eval` of two reports.
-
-    Attributes:
-        before: name of the first report.
-        after: name of the second report.
-        questions: number of questions that both reports have.
-        only_before: number of questions that only the first report has.
-        only_after: number of questions that only the second report has.
-        moved: the questions whose nDCG@10 changed most, the largest change first.
-        latency_p50: median duration of an answer before and after, in milliseconds.
-        governance: each rate before and after.
-        floors: the thresholds.
-        passed: whether all thresholds are met.
-    """
-
-    version: Literal["1.0"] = "1.0"
-    before: str
-    after: str
-    questions: int
-    only_before: int
-    only_after: int
-    changes: list[MetricChange]
-    moved: list[QuestionChange]
-    latency_p50: list[float]
-    governance: dict[str, list[float | None]] = {}
-    floors: list[Floor] = []
-    passed: bool = True

@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from rolebundle.contracts.base import Contract, list_of
+from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import CorpusState, Fallback
 from rolebundle.contracts.memory import PersonName
-from rolebundle.contracts.status import IndexStatus
 from rolebundle.contracts.terms import RejectionCode
 
 DraftState = Literal["written", "planned", "kept"]
@@ -570,11 +569,3 @@ class EmbedPlan(Contract):
     waiting: int
     seconds: float
     bytes: int
-
-
-EmbeddingIndexes = list_of(
-    IndexStatus,
-    "indexes",
-    "EmbeddingIndexes",
-    "`corpus embed list`: the embedding indexes of the corpus.",
-)

@@ -6,6 +6,7 @@ as for any agent. A document's rank is the rank of its best chunk.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,17 +33,11 @@ from rolebundle.contracts.evaluation import (
     System,
     SystemResult,
 )
+from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import Fusion, RejectionCode
 from rolebundle.engine import Engine
-from rolebundle.evaluation.metrics import (
-    METRICS,
-    difference,
-    mean,
-    measures,
-    ndcg,
-    percentile,
-)
+from rolebundle.evaluation.metrics import METRICS, difference, mean, measures, ndcg
 from rolebundle.evaluation.questions import (
     Collection,
     Question,
@@ -52,6 +47,7 @@ from rolebundle.evaluation.questions import (
 )
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval.candidate import Retrieval
+from rolebundle.retrieval.compare import overlap
 from rolebundle.retrieval.corpus_state import corpus_state
 from rolebundle.retrieval.lanes import open_lanes
 from rolebundle.retrieval.pipeline import run
@@ -161,12 +157,13 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
     if plan.compared_roles:
         distinct = distinctiveness(runner, plan.questions, plan.compared_roles, progress)
     state = corpus_state(engine.workspace.corpus, datetime.now(UTC))
-    baseline = _scores_without_overlay(runner, judged, results) if plan.harm_roles else []
-    asked = [(role, question) for role in plan.harm_roles for question in judged]
-    with_overlay = [
-        ndcg(runner.governed(question, role.overlay.role_id).ranked, question.grades, 10)
-        for role, question in _counted("overlays", asked, progress)
-    ]
+    # The first answers are those without an overlay.
+    harm_roles = [None, *(role.overlay.role_id for role in plan.harm_roles)]
+    asked = [(role_id, question) for role_id in harm_roles for question in judged]
+    scores: dict[str | None, list[float]] = defaultdict(list)
+    for role_id, question in _counted("overlays", asked if plan.harm_roles else [], progress):
+        ranked = runner.governed(question, role_id).ranked
+        scores[role_id].append(ndcg(ranked, question.grades, 10))
     seconds = perf_counter() - started
     return EvalReport(
         kind=plan.kind,
@@ -180,10 +177,7 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
         questions=results,
         governance=summarize_checks(checks) if checks else None,
         distinctiveness=distinct,
-        harm=[
-            harm(role, baseline, with_overlay[n * len(judged) : (n + 1) * len(judged)])
-            for n, role in enumerate(plan.harm_roles)
-        ],
+        harm=[harm(role, scores[None], scores[role.overlay.role_id]) for role in plan.harm_roles],
         latency_ms=spread([result.latency_ms for result in results]),
         answer_characters=spread([result.answer_characters for result in results]),
         passages=spread([result.passages for result in results]),
@@ -201,24 +195,6 @@ def _counted(step: str, items: Sequence[_Item], progress: Progress) -> Iterator[
     for number, item in enumerate(items, start=1):
         yield item
         progress(step, number, len(items))
-
-
-def _scores_without_overlay(
-    runner: Runner, judged: Sequence[Question], results: Sequence[QuestionResult]
-) -> list[float]:
-    """nDCG@10 of each question without an overlay.
-
-    If no question has a role, these are the scores of the governed answers.
-    """
-    if all(question.role is None for question in judged):
-        scores = {
-            result.id: result.scores["governed"]["ndcg@10"] for result in results if result.scores
-        }
-        return [scores[question.id] for question in judged]
-    return [
-        measures(runner.governed(question, None).ranked, question.grades)["ndcg@10"]
-        for question in judged
-    ]
 
 
 def _result(
@@ -301,15 +277,12 @@ def summarize_systems(results: Sequence[QuestionResult]) -> list[SystemResult]:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Return mean, percentiles and maximum of the values."""
-    return Spread(
-        mean=mean(values),
-        p50=percentile(values, 0.5),
-        p90=percentile(values, 0.9),
-        p95=percentile(values, 0.95),
-        p99=percentile(values, 0.99),
-        most=max(values, default=0.0),
-    )
+    """Return mean, percentiles and maximum of the values; zeros if there are none."""
+    import numpy as np
+
+    p50, p90, p95, p99 = np.percentile([*values] or [0.0], [50, 90, 95, 99]).tolist()
+    most = max(values, default=0.0)
+    return Spread(mean=mean(values), p50=p50, p90=p90, p95=p95, p99=p99, most=most)
 
 
 # -- answers ---------------------------------------------------------------------------------------
@@ -524,50 +497,43 @@ def distinctiveness(
 
     A role's own domains are those that its overlay boosts.
     """
-    asked = [(role.overlay, question) for role in roles for question in questions]
-    selected = [
-        runner.governed(question, overlay.role_id).bundle.selected
-        for overlay, question in _counted("roles", asked, progress)
-    ]
-    documents = [frozenset(chunk.document_id for chunk in chunks) for chunks in selected]
-    shares, of_role = [], {}
-    for number, role in enumerate(roles):
-        part = slice(number * len(questions), (number + 1) * len(questions))
-        boosts = role.overlay.source_policy.domain_boosts
-        domains = sorted(domain for domain, boost in boosts.items() if boost > 1)
-        own = [
-            [float(chunk.metadata.domain in domains) for chunk in chunks]
-            for chunks in selected[part]
-            if chunks
-        ]
-        shares.append(
-            RoleShare(
-                role_id=role.overlay.role_id,
-                domains=domains,
-                own_share=mean([mean(values) for values in own]),
-                own_first=mean([values[0] for values in own]),
-            )
-        )
-        of_role[role.overlay.role_id] = documents[part]
+    asked = [(role.overlay.role_id, question) for role in roles for question in questions]
+    answers: dict[str, list[RetrievalBundle]] = defaultdict(list)
+    for role_id, question in _counted("roles", asked, progress):
+        answers[role_id].append(runner.governed(question, role_id).bundle)
     pairs = [
         RolePair(
             first=first,
             second=second,
-            overlap=mean(list(map(_jaccard, of_role[first], of_role[second]))),
+            overlap=mean(
+                [both.documents for both in map(overlap, answers[first], answers[second])]
+            ),
         )
-        for first, second in combinations(of_role, 2)
+        for first, second in combinations(answers, 2)
     ]
     return Distinctiveness(
         questions=len(questions),
         mean_overlap=mean([pair.overlap for pair in pairs]),
-        roles=shares,
+        roles=[_share(role.overlay, answers[role.overlay.role_id]) for role in roles],
         pairs=pairs,
     )
 
 
-def _jaccard(first: frozenset[str], second: frozenset[str]) -> float:
-    either = first | second
-    return len(first & second) / len(either) if either else 1.0
+def _share(overlay: Overlay, answers: Sequence[RetrievalBundle]) -> RoleShare:
+    """How much of the answers that have passages is from the domains that the overlay boosts."""
+    boosts = overlay.source_policy.domain_boosts
+    domains = sorted(domain for domain, boost in boosts.items() if boost > 1)
+    own = [
+        [float(chunk.metadata.domain in domains) for chunk in answer.selected]
+        for answer in answers
+        if answer.selected
+    ]
+    return RoleShare(
+        role_id=overlay.role_id,
+        domains=domains,
+        own_share=mean([mean(values) for values in own]),
+        own_first=mean([values[0] for values in own]),
+    )
 
 
 def harm(role: ResolvedOverlay, without: Sequence[float], with_overlay: Sequence[float]) -> Harm:

@@ -92,21 +92,6 @@ def mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values) if values else 0.0
 
 
-def percentile(values: Sequence[float], share: float) -> float:
-    """Return the value that ``share`` of the values (0 to 1) do not exceed; 0 if there are none.
-
-    Linear interpolation: definition 7 of Hyndman and Fan (The American Statistician 50(4), 1996),
-    numpy's default.
-    """
-    if not values:
-        return 0.0
-    ordered = sorted(values)
-    position = share * (len(ordered) - 1)
-    below = math.floor(position)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
-
-
 def paired_randomization(first: Sequence[float], second: Sequence[float]) -> float:
     """Return the two-sided p-value of Fisher's paired randomization test on the means' difference.
 

@@ -1,4 +1,4 @@
-"""A report: its thresholds, two compared question by question, and tables for a terminal.
+"""A report: its thresholds, and tables for a terminal.
 
 A threshold is ``METRIC=VALUE``. METRIC is a measure (``ndcg@10``) of the governed result or of a
 system (``lexical.ndcg@10``), a rate of governance, or a cost. A cost must be at most VALUE, any
@@ -9,29 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
-from pathlib import Path
 
-from pydantic import ValidationError
 from rich.table import Table
 
-from rolebundle.contracts.base import dotted, mistakes_in
-from rolebundle.contracts.evaluation import (
-    EvalComparison,
-    EvalReport,
-    Floor,
-    MetricChange,
-    QuestionChange,
-    QuestionResult,
-    SystemResult,
-)
+from rolebundle.contracts.evaluation import EvalReport, Floor, QuestionResult, SystemResult
 from rolebundle.errors import UsageError
 from rolebundle.evaluation.evaluation import SYSTEMS
-from rolebundle.evaluation.metrics import METRICS, difference, mean
-from rolebundle.evaluation.questions import read_text
+from rolebundle.evaluation.metrics import METRICS
 from rolebundle.retrieval.passage_text import one_line
-from rolebundle.text.strict_json import NotStrictError, parse_strict
 
-MAX_QUESTIONS_SHOWN = 20
 RATES = ("rejection_accuracy", "posture_accuracy", "own_share", "own_first")
 COSTS = ("leak_rate", "harm", "overlap", "latency_p50", "latency_p95", "seconds")
 _GOVERNANCE = ("leak_rate", "rejection_accuracy", "posture_accuracy")
@@ -113,123 +99,6 @@ def _bad_floor(message: str) -> UsageError:
     return UsageError(
         "bad_floor", message, f"metrics: {known}; a system's own: lexical.ndcg@10 and so on"
     )
-
-
-def load_report(path: Path) -> EvalReport:
-    """Read a report that ``eval --json`` wrote.
-
-    Raises:
-        UsageError: ``report_malformed``.
-    """
-
-    def bad(reason: str) -> UsageError:
-        return UsageError(
-            "report_malformed",
-            f"{path} is not a report: {reason}",
-            "give two files that `rolebundle eval PATH --json` wrote",
-        )
-
-    try:
-        return EvalReport.model_validate(parse_strict(read_text(path, bad)))
-    except NotStrictError as error:
-        raise bad(f"is not JSON: {error}") from error
-    except ValidationError as error:
-        mistake = mistakes_in(error, EvalReport)[0]
-        raise bad(": ".join(filter(None, [dotted(mistake.place), mistake.message]))) from error
-
-
-def compare(before: EvalReport, after: EvalReport, names: tuple[str, str]) -> EvalComparison:
-    """Compare two reports over the judged questions that both have.
-
-    Raises:
-        UsageError: ``nothing_in_common``.
-    """
-    shared = shared_questions(before, after)
-    if not shared:
-        raise UsageError(
-            "nothing_in_common",
-            f"{names[0]} and {names[1]} have no judged question in common",
-            "compare two reports on the same collection or golden set",
-        )
-    moved = [
-        QuestionChange(id=first.id, task=first.task, before=scores[0], after=scores[1])
-        for first, second in shared
-        for scores in [[question.scores["governed"]["ndcg@10"] for question in (first, second)]]
-        if scores[0] != scores[1]
-    ]
-    moved.sort(key=lambda change: (-abs(change.after - change.before), change.id))
-    return EvalComparison(
-        before=names[0],
-        after=names[1],
-        questions=len(shared),
-        only_before=_judged(before) - len(shared),
-        only_after=_judged(after) - len(shared),
-        changes=_metric_changes(shared),
-        moved=moved[:MAX_QUESTIONS_SHOWN],
-        latency_p50=[before.latency_ms.p50, after.latency_ms.p50],
-        governance={
-            name: [value_of(before, name), value_of(after, name)]
-            for name in (*_GOVERNANCE, "harm")
-            if value_of(before, name) is not None or value_of(after, name) is not None
-        },
-    )
-
-
-def shared_questions(
-    before: EvalReport, after: EvalReport
-) -> list[tuple[QuestionResult, QuestionResult]]:
-    """The judged questions that two reports have in common, in the order of the first one."""
-    second = {question.id: question for question in after.questions if question.scores}
-    return [
-        (question, second[question.id])
-        for question in before.questions
-        if question.scores and question.id in second and second[question.id].task == question.task
-    ]
-
-
-def _judged(report: EvalReport) -> int:
-    return sum(bool(question.scores) for question in report.questions)
-
-
-def with_change_thresholds(
-    comparison: EvalComparison, after: EvalReport, thresholds: Mapping[str, float]
-) -> EvalComparison:
-    """Return the comparison with checked thresholds of the change between the reports.
-
-    ``ndcg@10=-0.005`` allows a loss of half a point. For costs and rates the threshold is that of
-    the value in the second report.
-    """
-    changes = {f"{item.system}.{item.metric}": item.change for item in comparison.changes}
-    floors = []
-    for name, threshold in thresholds.items():
-        full_name = name if "." in name else f"governed.{name}"
-        value = changes[full_name] if full_name in changes else value_of(after, name)
-        floors.append(_floor(name, threshold, value))
-    return comparison.model_copy(
-        update={"floors": floors, "passed": all(floor.held for floor in floors)}
-    )
-
-
-def _metric_changes(shared: Sequence[tuple[QuestionResult, QuestionResult]]) -> list[MetricChange]:
-    changes = []
-    for system in SYSTEMS:
-        if not all(system in question.scores for pair in shared for question in pair):
-            continue
-        for metric in METRICS:
-            before, after = (
-                [pair[place].scores[system][metric] for pair in shared] for place in (0, 1)
-            )
-            change = difference(metric, before, after)
-            changes.append(
-                MetricChange(
-                    system=system,
-                    before=mean(before),
-                    after=mean(after),
-                    change=change.mean,
-                    **change.model_dump(exclude={"mean", "relative"}),
-                )
-            )
-    return changes
 
 
 MAX_EXTREMES = 5
@@ -370,42 +239,6 @@ def _thresholds(floors: Sequence[Floor]) -> Iterator[str]:
         value = "not measured" if floor.value is None else f"{floor.value:.4f}"
         threshold = f"{'at most' if floor.at_most else 'at least'} {floor.bound:g}"
         yield f"{'met' if floor.held else 'NOT MET'}: {floor.metric} {value}, {threshold}"
-
-
-def comparison_tables(comparison: EvalComparison) -> Iterator[Table | str]:
-    """Yield the tables and lines of a comparison, from top to bottom."""
-    only = comparison.only_before + comparison.only_after
-    yield (
-        f"{comparison.before} → {comparison.after}: {comparison.questions} questions in common"
-        + (f", {only} in one of them only" if only else "")
-    )
-    yield from _table(
-        ("system", "metric", "before", "after", "change", "p", "won/lost/same"),
-        (
-            (
-                change.system,
-                change.metric,
-                f"{change.before:.4f}",
-                f"{change.after:.4f}",
-                f"{change.change:+.4f}",
-                p_text(change.p_value),
-                f"{change.wins}/{change.losses}/{change.ties}",
-            )
-            for change in comparison.changes
-        ),
-    )
-    yield from _table(
-        ("question", "before", "after", "change", "task"),
-        (
-            (q.id, f"{q.before:.3f}", f"{q.after:.3f}", f"{q.after - q.before:+.3f}", q.task)
-            for q in comparison.moved
-        ),
-    )
-    for name, (before, after) in comparison.governance.items():
-        yield f"{name}: {rate_text(before)} → {rate_text(after)}"
-    first, second = comparison.latency_p50
-    yield f"latency p50: {first:.1f} ms → {second:.1f} ms"
-    yield from _thresholds(comparison.floors)
 
 
 def _table(columns: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[Table]:

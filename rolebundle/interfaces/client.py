@@ -95,23 +95,23 @@ class Sidecar:
 
     def retrieve(self, task: str, role: str | None = None, **fields: Any) -> dict[str, Any]:
         """The bundle for a task. ``fields``: of the request, such as `limit` or `detail`."""
-        return self._answer("retrieve", {"task": task, "role": role, **fields})
+        return self.call("retrieve", task=task, role=role, **fields)
 
     def why(self, task: str, id: str, role: str | None = None, **fields: Any) -> dict[str, Any]:
         """Why a passage or document was selected for a task, or was not."""
-        return self._answer("why", {"task": task, "id": id, "role": role, **fields})
+        return self.call("why", task=task, id=id, role=role, **fields)
 
     def get(self, id: str, **fields: Any) -> dict[str, Any]:
         """The passage, document or lines that a reference names."""
-        return self._answer("get", {"id": id, **fields})
+        return self.call("get", id=id, **fields)
 
     def multi_get(self, ids: Sequence[str], **fields: Any) -> dict[str, Any]:
         """What several references or globs name."""
-        return self._answer("multi_get", {"ids": [*ids], **fields})
+        return self.call("multi_get", ids=[*ids], **fields)
 
     def ls(self, prefix: str | None = None, **fields: Any) -> dict[str, Any]:
         """The documents below a path or of a source."""
-        return self._answer("ls", {"prefix": prefix, **fields})
+        return self.call("ls", prefix=prefix, **fields)
 
     def verify(
         self,
@@ -122,17 +122,17 @@ class Sidecar:
         **fields: Any,
     ) -> dict[str, Any]:
         """Check a draft against the passages of a bundle, of ids, or of the whole corpus."""
-        evidence = {"bundle": bundle, "chunk_ids": None if chunk_ids is None else [*chunk_ids]}
-        return self._answer("verify", {"draft": draft, **evidence, **fields})
+        ids = None if chunk_ids is None else [*chunk_ids]
+        return self.call("verify", draft=draft, bundle=bundle, chunk_ids=ids, **fields)
 
     def roles(self) -> list[dict[str, Any]]:
         """The roles that have an overlay."""
-        roles: list[dict[str, Any]] = self._answer("roles.list", {})["roles"]
+        roles: list[dict[str, Any]] = self.call("roles.list")["roles"]
         return roles
 
     def status(self) -> dict[str, Any]:
         """What the corpus holds."""
-        return self._answer("status", {})
+        return self.call("status")
 
     def ingest(
         self,
@@ -146,16 +146,16 @@ class Sidecar:
             "paths": [str(Path(path).absolute()) for path in paths],
             "lexical_only": lexical_only,
         }
-        report: dict[str, Any] = self._call("ingest", fields, timeout, progress)
-        return report
+        return self._call("ingest", fields, timeout, progress)
 
-    def call(self, method: str, **params: Any) -> Any:
-        """Any method by its name.
+    def call(self, method: str, /, **params: Any) -> dict[str, Any]:
+        """Any method by its name. Parameters that are ``None`` are left out.
 
         Raises:
             SidecarError: the call was refused, failed or took too long, or the process has ended.
         """
-        return self._call(method, params, self._timeout)
+        given = {name: value for name, value in params.items() if value is not None}
+        return self._call(method, given, self._timeout)
 
     def start(self) -> Self:
         """Start the process if it does not run. The first call does this, too.
@@ -210,18 +210,13 @@ class Sidecar:
     ) -> None:
         self.close()
 
-    def _answer(self, method: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        params = {name: value for name, value in fields.items() if value is not None}
-        answer: dict[str, Any] = self._call(method, params, self._timeout)
-        return answer
-
     def _call(
         self,
         method: str,
         params: Mapping[str, Any],
         timeout: float,
         progress: Progress | None = None,
-    ) -> Any:
+    ) -> dict[str, Any]:
         self.start()
         number = next(self._ids)
         box: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
@@ -294,10 +289,11 @@ class Sidecar:
             box.put(message)
 
 
-def _result(message: dict[str, Any]) -> Any:
+def _result(message: dict[str, Any]) -> dict[str, Any]:
     error = message.get("error")
     if error is None:
-        return message["result"]
+        result: dict[str, Any] = message["result"]
+        return result
     data = error.get("data") or {}
     raise SidecarError(
         data.get("code", "internal"),

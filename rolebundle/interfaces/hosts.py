@@ -12,8 +12,8 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -111,8 +111,6 @@ def _user_file(name: str) -> Path | None:
     file = Path("Claude") / "claude_desktop_config.json"
     if sys.platform == "darwin":
         return home / "Library" / "Application Support" / file
-    if sys.platform == "win32" and (folder := os.environ.get("APPDATA")):
-        return Path(folder) / file
     return None
 
 
@@ -191,7 +189,8 @@ class HostFile:
         if undone:
             self._replace(text, undone)
         else:
-            self._guarded(self.path.unlink, self.path)
+            with self._guarded(self.path):
+                self.path.unlink()
         for file in (self._written(server), self._backup(server)):
             with suppress(OSError):
                 file.unlink()
@@ -272,15 +271,13 @@ class HostFile:
     # -- files ---------------------------------------------------------------------------------
 
     def _read(self) -> str:
-        try:
-            if self.path.exists() and not self.path.is_file():
+        with self._guarded(self.path):
+            if not self.path.exists():
+                return ""
+            if not self.path.is_file():
                 raise self._refused("is not a plain file")
             with self.path.open("rb") as stream:
                 data = stream.read(MAX_BYTES + 1)
-        except FileNotFoundError:
-            return ""
-        except OSError as error:
-            raise self._failed(error, self.path) from None
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError:
@@ -291,8 +288,7 @@ class HostFile:
 
     def _replace(self, read: str, changed: str) -> None:
         """Write the whole file again, if it is still as it was read."""
-
-        def write() -> None:
+        with self._guarded(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with partial_file(self.path) as partial:
                 partial.write_bytes(changed.encode("utf-8"))
@@ -307,20 +303,17 @@ class HostFile:
                 partial.replace(self.path)
             sync_folder(self.path.parent)
 
-        self._guarded(write, self.path)
-
-    def _guarded(self, work: Callable[[], None], path: Path) -> None:
+    @contextmanager
+    def _guarded(self, path: Path) -> Iterator[None]:
+        """Raise a StorageError if the system cannot read or write the file in the block."""
         try:
-            work()
+            yield
         except OSError as error:
-            raise self._failed(error, path) from None
-
-    def _failed(self, error: OSError, path: Path) -> StorageError:
-        return StorageError(
-            "host_file_failed",
-            f"{path}: cannot be read or written ({error.strerror}); nothing was changed",
-            "check its permissions, or add the printed configuration by hand",
-        )
+            raise StorageError(
+                "host_file_failed",
+                f"{path}: cannot be read or written ({error.strerror}); nothing was changed",
+                "check its permissions, or add the printed configuration by hand",
+            ) from None
 
     def _written(self, server: str) -> Path:
         """What rolebundle has written."""
@@ -340,15 +333,12 @@ class HostFile:
 
     def _save(self, file: Path, data: bytes) -> None:
         """Keep something of a host's file, which may hold secrets of other servers."""
-
-        def write() -> None:
+        with self._guarded(file):
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with partial_file(file) as partial:
                 partial.write_bytes(data)
                 sync_file(partial)
                 partial.replace(file)
-
-        self._guarded(write, file)
 
 
 def _copy_permissions(path: Path, partial: Path) -> None:
@@ -360,7 +350,7 @@ def _copy_permissions(path: Path, partial: Path) -> None:
         partial.chmod(0o666 & ~mask)
         return
     partial.chmod(status.st_mode & 0o7777)
-    if os.name == "posix" and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
         with suppress(OSError):
             os.chown(partial, status.st_uid, status.st_gid)
 
@@ -412,8 +402,7 @@ def absolute_command(arguments: Sequence[str]) -> list[str]:
     Raises:
         UsageError: an argument is no text, so that no configuration can hold it.
     """
-    suffix = ".exe" if sys.platform == "win32" else ""
-    script = Path(sys.executable).with_name(f"rolebundle{suffix}")
+    script = Path(sys.executable).with_name("rolebundle")
     start = [str(script)] if script.is_file() else [sys.executable, "-m", "rolebundle"]
     command = [*start, *arguments]
     for part in command:

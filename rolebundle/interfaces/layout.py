@@ -10,6 +10,8 @@ from functools import cache
 from typing import Literal, TextIO
 from unicodedata import combining, east_asian_width
 
+from rolebundle.retrieval.passage_text import one_line
+
 Kind = Literal["heading", "locator", "match", "minor", "caution", "rejected", "good"]
 
 # SGR parameters (ECMA-48). The basic colours are those that the user has chosen for the terminal.
@@ -34,20 +36,19 @@ class Style:
         """The text in the colour of its kind."""
         return f"\x1b[{_CODES[kind]}m{text}\x1b[0m" if self.color and text else text
 
-    def parts(self, text: str, spans: Iterable[tuple[int, int]], kind: Kind = "match") -> str:
-        """The text with the given parts painted.
+    def parts(self, text: str, spans: Iterable[tuple[int, int]]) -> str:
+        """The text with the given parts painted as matches.
 
         Args:
             text: a text without colours.
             spans: offsets of the first character of a part and of the one after its last; in
                 order, and without overlaps.
-            kind: what the parts are.
         """
         if not self.color:
             return text
         pieces, read = [], 0
         for start, end in spans:
-            pieces += [text[read:start], self(kind, text[start:end])]
+            pieces += [text[read:start], self("match", text[start:end])]
             read = end
         return "".join((*pieces, text[read:]))
 
@@ -89,6 +90,11 @@ def terminal_width(without: int = DEFAULT_WIDTH) -> int:
 def harmless(text: str) -> str:
     """A text of several lines without characters that could change what a terminal shows."""
     return text if text.isprintable() else text.translate(_CONTROLS)
+
+
+def on_one_line(text: str) -> str:
+    """A text on one line, uncut: names of documents in it may hold line breaks."""
+    return one_line(text, len(text))
 
 
 def copyable(command: str) -> str:

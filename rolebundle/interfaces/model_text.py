@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rolebundle.contracts.lookup import FoundPassage, Lookup, Lookups
-from rolebundle.interfaces.layout import harmless
+from rolebundle.interfaces.layout import harmless, on_one_line
 from rolebundle.retrieval.passage_text import (
     DATA,
     constraint_line,
@@ -26,7 +26,7 @@ from rolebundle.text.words import counted
 
 Values = Mapping[str, Any]
 
-_TASK_CHARS = 500
+_MESSAGE_CHARS = 4_000
 _LOCATOR_CHARS = 300
 _REMEDY_CHARS = 400
 _CAUTION_CHARS = 1_000
@@ -52,8 +52,8 @@ def lookups_text(answer: Lookups) -> str:
     for failure in answer.failures:
         lines += [
             "",
-            f"error: {_on_one_line(failure.message)} [{failure.code}]",
-            f"next: {_on_one_line(failure.hint)}",
+            f"error: {on_one_line(failure.message)} [{failure.code}]",
+            f"next: {on_one_line(failure.hint)}",
         ]
     return "\n".join(lines)
 
@@ -65,7 +65,7 @@ def _lookup(lookup: Lookup) -> Iterator[str]:
     for name in document.superseded_by:
         yield f"superseded by {shown_id(name)}"
     for warning in lookup.warnings or ():
-        yield f"Caution: {_on_one_line(warning.message)}."
+        yield f"Caution: {on_one_line(warning.message)}."
     outermost = min((heading.level for heading in lookup.outline or ()), default=0)
     for heading in lookup.outline or ():
         indent = "  " * (heading.level - outermost)
@@ -128,11 +128,6 @@ def readable_content(lookup: Lookup, passage: FoundPassage) -> tuple[str, int]:
     return without_link_lists(passage.content)
 
 
-def _on_one_line(text: str) -> str:
-    """A text on one line, uncut: names of documents in it may hold line breaks."""
-    return one_line(text, len(text))
-
-
 def _listing(answer: Values) -> str:
     lines = [
         f"- {one_line(document['document_id'], _LOCATOR_CHARS)}: {one_line(document['title'])} "
@@ -166,9 +161,9 @@ def _found_lines(answer: Values) -> str:
 
 def error_text(error: Values) -> str:
     """An error: what is wrong, the next step, and whether to try again."""
-    lines = [f"error: {_on_one_line(error['message'])} [{error['code']}]"]
+    lines = [f"error: {on_one_line(error['message'])} [{error['code']}]"]
     if error["hint"]:
-        lines.append(f"next: {_on_one_line(error['hint'])}")
+        lines.append(f"next: {on_one_line(error['hint'])}")
     lines.append(f"retryable: {'yes' if error['retryable'] else 'no'}")
     return "\n".join(lines)
 
@@ -182,7 +177,7 @@ def _why(answer: Values) -> str:
         f"outcome: {answer['outcome'].replace('_', ' ')}{rank}{step}{code}",
     ]
     if answer.get("notes"):
-        lines.append(f"notes: {_on_one_line(answer['notes'])}")
+        lines.append(f"notes: {on_one_line(answer['notes'])}")
     lines += filter(None, [flag_note(answer.get("flags")), mark_note(answer.get("mark"))])
     score = answer["score"]
     if score.get("to_beat"):
@@ -220,14 +215,20 @@ def _standing(standing: Values) -> str:
     return f"{standing['role_id']}: {outcome.replace('_', ' ')}{f' ({why})' if why else ''}"
 
 
-def _check(answer: Values) -> str:
-    lines = [f"{answer['verdict']}: {one_line(answer['message'], 4 * _TASK_CHARS)}"]
+def check_lines(answer: Values) -> list[str]:
+    """A check: the verdict, then each decision and each rule of the policy that it rests on."""
+    lines = [one_line(f"{answer['verdict']}: {answer['message']}", _MESSAGE_CHARS)]
     lines += [f"- {constraint_line(constraint)}" for constraint in answer["decisions"]]
-    return "\n".join([*lines, f"This is {answer['advisory']}."])
+    for rule in answer["policies"]:
+        rulings = ", ".join(f"{origin} {ruling}" for origin, ruling in rule["rulings"].items())
+        lines.append(f"- policy: {rule['action']} has risk {rule['risk']}: {rulings}")
+    if answer.get("degraded"):
+        lines.append(f"Only words were compared: {one_line(answer['degraded'])}")
+    return [*lines, f"This is {answer['advisory']}."]
 
 
 def _verification(answer: Values) -> str:
-    lines = [f"verdict: {answer['verdict']}: {_on_one_line(answer['message'])}"]
+    lines = [f"verdict: {answer['verdict']}: {on_one_line(answer['message'])}"]
     for finding in answer["findings"]:
         severity = "FAILS" if finding["fails"] else "note"
         place = one_line(finding.get("locator") or "", _LOCATOR_CHARS)
@@ -244,7 +245,7 @@ def _roles(answer: Values) -> str:
     lines = [
         f"- {role['role_id']}: "
         + (
-            f"cannot be used: {_on_one_line(role['problem'])}"
+            f"cannot be used: {on_one_line(role['problem'])}"
             if role.get("problem")
             else one_line(role["mission"] or role["label"])
         )
@@ -259,6 +260,6 @@ _TEXTS: Mapping[str, Callable[[Values], str]] = {
     "roles.list": _roles,
     "why": _why,
     "compare": lambda answer: "\n".join(comparison_lines(answer)),
-    "check": _check,
+    "check": lambda answer: "\n".join(check_lines(answer)),
     "verify": _verification,
 }

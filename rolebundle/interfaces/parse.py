@@ -56,6 +56,12 @@ def parsed(contract: type[R], fields: Mapping[str, object]) -> R:
         raise _refusal(mistake, contract) from None
 
 
+def names_in(text: str) -> list[str]:
+    """The names in a list with commas, each once."""
+    names = (name.strip() for name in text.split(","))
+    return list(dict.fromkeys(name for name in names if name))
+
+
 def bundle_from(values: object) -> RetrievalBundle:
     """A whole bundle from plain values.
 
@@ -109,9 +115,7 @@ def _with_canonical_names(
         name = _canonical_name(field, keys_at(contract, place))
         if name in values:
             raise UsageError(
-                "bad_request",
-                f"{field}: is the same field as {sources[name]}",
-                f"give {name} once",
+                "bad_request", f"{field}: is the same field as {sources[name]}", f"give {name} once"
             )
         if isinstance(value, Mapping) and keys_at(contract, (*place, name)):
             value = _with_canonical_names(contract, value, (*place, name))  # noqa: PLW2901

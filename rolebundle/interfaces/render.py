@@ -6,12 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from shlex import quote
 
-from rolebundle.contracts.bundle import (
-    Citation,
-    Fallback,
-    RetrievalBundle,
-    SelectedChunk,
-)
+from rolebundle.contracts.bundle import Citation, Fallback, RetrievalBundle, SelectedChunk
 from rolebundle.contracts.codes import shown_as
 from rolebundle.contracts.terms import RANKED_LOWER, RejectionCode
 from rolebundle.interfaces.excerpt import EXCERPT_CHARS, Terms, covered, excerpt

@@ -189,12 +189,7 @@ def _more(values: Answer, omitted: Mapping[str, int], *, is_cut: bool) -> Answer
     fields = {"task": values["query"]["task_text"], **values.get("request", {})}
     role = {"role": values["role_id"]} if values["role_id"] else {}
     repeated = _short_fields(fields)
-    params = {
-        **repeated,
-        **role,
-        "now": values["query"]["generated_at"],
-        "detail": "full",
-    }
+    params = {**repeated, **role, "now": values["query"]["generated_at"], "detail": "full"}
     more: Answer = {"method": "retrieve", "params": params}
     if left_out := [name for name in fields if name not in params]:
         more["repeat"] = left_out

@@ -1,8 +1,7 @@
-"""The report, its floors, the governance part, the comparison and the page."""
+"""The report, its floors and the governance part."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -14,11 +13,8 @@ from rolebundle.evaluation.evaluation import Plan, evaluate
 from rolebundle.evaluation.questions import References, from_golden
 from rolebundle.evaluation.report import (
     NAMES,
-    compare,
-    load_report,
     parse_thresholds,
     value_of,
-    with_change_thresholds,
     with_thresholds,
 )
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
@@ -150,34 +146,3 @@ class TestFloors:
     def test_what_makes_no_sense_is_refused(self, pair: str) -> None:
         with pytest.raises(UsageError, match="bad_floor"):
             parse_thresholds([pair])
-
-
-class TestCompare:
-    def test_what_changed(self, engine: Engine) -> None:
-        second_question = GoldenQuestion(id="other", task="plan of release", expect={"plan": 1})
-        before = reported(
-            engine, GOOD, second_question, GoldenQuestion(task="token", expect={"auth": 1})
-        )
-        worse = reported(engine, GOOD.model_copy(update={"role": "planner"}), second_question)
-        result = compare(before, worse, ("a", "b"))
-        assert (result.questions, result.only_before, result.only_after) == (2, 1, 0)
-        changes = {(change.system, change.metric): change for change in result.changes}
-        governed = changes["governed", "ndcg@10"]
-        assert governed.change == pytest.approx(governed.after - governed.before)
-        assert changes["lexical", "mrr"].change == 0
-        assert [question.id for question in result.moved] in ([], ["good"])
-        assert with_change_thresholds(result, worse, {"lexical.mrr": 0.0}).passed
-        assert not with_change_thresholds(result, worse, {"ndcg@10": 0.9}).passed
-
-    def test_nothing_in_common(self, engine: Engine) -> None:
-        first, second = (reported(engine, GOOD.model_copy(update={"id": name})) for name in "ab")
-        with pytest.raises(UsageError, match="nothing_in_common"):
-            compare(first, second, ("a", "b"))
-
-    @pytest.mark.parametrize("text", [None, "", "[]", '{"version": "1.0"}', "\udcff"])
-    def test_what_is_no_report_is_refused(self, tmp_path: Path, text: str | None) -> None:
-        path = tmp_path / "a.json"
-        if text is not None:
-            path.write_text(text, encoding="utf-8", errors="surrogateescape")
-        with pytest.raises(UsageError, match="report_malformed"):
-            load_report(path)

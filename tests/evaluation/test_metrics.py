@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.evaluation.metrics import METRICS, measures, paired_randomization, percentile
+from rolebundle.evaluation.metrics import METRICS, measures, paired_randomization
 
 _THEIRS = {
     "ndcg@10": "ndcg_cut_10",
@@ -67,9 +67,3 @@ def test_the_sampled_p_value_is_near_the_t_test() -> None:
 def test_a_pair_needs_two() -> None:
     with pytest.raises(ValueError, match="paired"):
         paired_randomization([1.0], [1.0, 0.0])
-
-
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50), st.floats(0, 1))
-def test_percentiles_are_numpys(values: list[float], share: float) -> None:
-    expected = float(np.quantile(values, share))
-    assert percentile(values, share) == pytest.approx(expected, rel=1e-9, abs=1e-6)

@@ -36,7 +36,7 @@ MCP = (
 STDIN = {"serve": REQUEST, "mcp": MCP, "verify": b"A note.\n"}
 """What a command reads."""
 READS = """
-corpus roots list, corpus embed list, ls, status, policy show, corpus quarantine list, policy
+corpus roots list, ls, status, policy show, corpus quarantine list, policy
 audit export, policy audit list, policy audit verify, remember list, mark list,
 decisions list, serve, mcp
 """

@@ -428,7 +428,7 @@ def test_the_api_key_is_sent_and_not_stored(
     assert sent == {f"Bearer {SECRET}"}
     for file in db.parent.glob("c.db*"):
         assert SECRET.encode() not in file.read_bytes()
-    assert SECRET not in invoke("corpus", "embed", "list", "--json", "--db", db).out
+    assert SECRET not in invoke("status", "--json", "--db", db).out
 
 
 def test_a_foreign_host_in_the_file_is_not_contacted(db: Path) -> None:

@@ -212,46 +212,16 @@ def test_a_server_pinned_to_an_agent_serves_no_other(db: Path, tmp_path: Path) -
         assert (error["code"], error["data"]["code"]) == (-32001, "read_only_server")
 
 
-# -- resources of MCP ----------------------------------------------------------------------------
-
-
-DOCUMENT = "rolebundle://document/"
-
-
-def over_mcp(db: Path, agent: str | None, talk: Any) -> Any:
-    return run_session(stdio_session(server_of(db, *(("--agent", agent) if agent else ()))), talk)
-
-
-async def listed(session: Any) -> list[str]:
-    found = (await session.list_resources()).resources
-    return [resource.name for resource in found if resource.uri.startswith(DOCUMENT)]
-
-
-def mcp_error(db: Path, agent: str | None, talk: Any) -> Any:
-    from mcp.shared.exceptions import MCPError
-
-    with pytest.raises(MCPError) as caught:
-        over_mcp(db, agent, talk)
-    return caught.value.error
-
-
-@needs_mcp
-def test_mcp_lists_no_document_that_the_agent_may_not_see(db: Path) -> None:
-    assert over_mcp(db, "ada", listed) == ["notes", "plan"]
-    assert over_mcp(db, "hugo", listed) == ["bonus", "salary"]
-    for agent in (None, "eve"):
-        assert mcp_error(db, agent, listed).data["code"] == "access_denied"
-
-
 @needs_mcp
 def test_mcp_reads_what_is_hidden_as_if_it_were_missing(db: Path) -> None:
-    hidden, missing = (
-        json.dumps(
-            mcp_error(
-                db, "ada", lambda session, name=name: session.read_resource(DOCUMENT + name)
-            ).model_dump()
-        ).replace(name, "X")
-        for name in ("salary", "never-was")
-    )
+    async def talk(session: Any) -> list[str]:
+        results = [
+            (name, await session.call_tool("get", {"ids": [name]}))
+            for name in ("salary", "never-was")
+        ]
+        assert all(result.is_error for _, result in results)
+        return [result.model_dump_json().replace(name, "X") for name, result in results]
+
+    hidden, missing = run_session(stdio_session(server_of(db, "--agent", "ada")), talk)
     assert hidden == missing
     assert str(db.parent) not in hidden

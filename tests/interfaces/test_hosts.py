@@ -296,12 +296,11 @@ def test_it_writes_and_takes_back(host: str, home: Path) -> None:
 
 @pytest.mark.parametrize(
     ("platform", "place"),
-    [("darwin", "Library/Application Support/Claude"), ("win32", "roaming/Claude"), ("linux", "")],
+    [("darwin", "Library/Application Support/Claude"), ("linux", "")],
 )
 def test_claude_desktop_has_a_file_where_it_is_published(
     platform: str, place: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("APPDATA", str(home / "roaming"))
     with monkeypatch.context() as patch:
         patch.setattr(hosts.sys, "platform", platform)
         file = HOSTS["claude-desktop"].file()

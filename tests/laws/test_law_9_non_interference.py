@@ -39,7 +39,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.evaluation.evaluation import Runner
 from rolebundle.evaluation.questions import Question
-from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.access import deny_matcher, set_policy
 from rolebundle.policy.approvals import Approvals, Decision
@@ -185,7 +185,7 @@ QUESTIONS: list[dict[str, Any]] = []
 
 def _pages(engine: Engine, agent: str, reference: str) -> list[list[str]]:
     """The pages of `inspect` about the corpus, in the name of an agent; each as for an outcome."""
-    app = Inspector(engine, "/token/", VIEWS)
+    app = Inspector(engine, "/token/")
     requests = (
         ("document", {"id": reference}),
         ("document", {"id": "d1", "chunk": "d1#1"}),

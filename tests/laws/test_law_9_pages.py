@@ -64,7 +64,7 @@ def pages(folder: Path, stored_documents: list[StoredDocument], task: str) -> di
         }
         workspace = Workspace(path, HashingProvider())
         with Engine(workspace, (folder.parent / "roles",), agent=AGENT) as engine:
-            app = Inspector(engine, "/token/", VIEWS)
+            app = Inspector(engine, "/token/")
             return {
                 f"{view} {parameters}": app.answer(view, Parameters(parameters.items()))
                 for view in VIEWS

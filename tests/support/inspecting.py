@@ -8,7 +8,7 @@ from threading import Thread
 from urllib.parse import urlencode, urlsplit
 
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector.application import VIEWS, Inspector
+from rolebundle.interfaces.inspector.application import Inspector
 from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
 from rolebundle.interfaces.servers.loopback import listen
 from rolebundle.policy.overlays import overlay_folders
@@ -48,7 +48,7 @@ def inspecting(db: Path) -> Iterator[Inspecting]:
     """Serve the pages of a corpus until the block ends."""
     token = new_token()
     with Engine(Workspace(db), overlay_folders(corpus=db)) as engine, listen(0) as listener:
-        app = Inspector(engine, f"/{token}/", VIEWS)
+        app = Inspector(engine, f"/{token}/")
         server = InspectServer(app, listener, token)
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from bisect import bisect_right
@@ -26,14 +25,15 @@ from rolebundle.contracts.verification import (
     VerifyRequest,
 )
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.interfaces.cli.explain import MAX_BUNDLE_BYTES
+from rolebundle.interfaces.cli.explain import read_bundle
 from rolebundle.interfaces.cli.options import Call, request_file_option, with_call
-from rolebundle.interfaces.cli.output import print_json
+from rolebundle.interfaces.cli.output import print_json, print_note
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value
 from rolebundle.interfaces.layout import harmless
+from rolebundle.interfaces.model_text import check_lines
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import shaped_verification
-from rolebundle.retrieval.passage_text import constraint_line, one_line
+from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.records import approvals
 from rolebundle.text.words import counted
 from rolebundle.verification.gate import DEFAULT_RETRIES, HookInput, answer_stop, load_contract
@@ -68,17 +68,12 @@ def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> No
     rolebundle verify answer.md --bundle bundle.json --publish --redact --json
     """
     draft = _draft_text(draft_file.read(4 * MAX_DRAFT_CHARACTERS + 1))
-    bundle = {"bundle": _bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))} if bundle_file else {}
+    bundle = {"bundle": read_bundle(bundle_file)} if bundle_file else {}
     request = parsed(VerifyRequest, {"draft": draft, **bundle, **call.fields})
     with call.engine(judging=True) as engine:
-        overlay = call.overlay(engine)
-        answer = engine.verify(request, overlay)
-    if call.as_json:
-        shaped = shaped_verification(answer, request.detail or "full")
-        click.echo(writable(json.dumps(shaped, ensure_ascii=False, indent=2)))
-    else:
-        for line in _verify_lines(answer, draft, redacted=request.redact):
-            click.echo(line)
+        answer = engine.verify(request, call.overlay)
+    shaped = shaped_verification(answer, request.detail or "full")
+    call.print(shaped, _verify_lines(answer, draft, redacted=request.redact))
     if answer.verdict != "nothing_wrong_found":
         raise Exit(1)
 
@@ -89,17 +84,6 @@ def _draft_text(data: bytes) -> str:
     except UnicodeDecodeError as error:
         raise UsageError(
             "draft_not_text", f"the draft is not UTF-8: {error}", "save the draft as UTF-8"
-        ) from None
-
-
-def _bundle(data: bytes) -> object:
-    try:
-        return json_value(data, MAX_BUNDLE_BYTES)
-    except UsageError as error:
-        raise UsageError(
-            "bundle_malformed",
-            f"this is no bundle: {error.message}",
-            "give a file that `rolebundle retrieve --format json` wrote",
         ) from None
 
 
@@ -213,14 +197,15 @@ def check(call: Call, intent: str | None, request_file: BinaryIO | None, hook: b
         if not hook:
             raise
         # A host goes on after any other code.
-        click.echo(writable(f"rolebundle check: {error}"), err=True)
+        print_note(f"rolebundle check: {error}")
         raise Exit(_EXIT_HOOK_BLOCKS) from None
     if hook:
         _end_hook(answer)
     if request_file is not None and not call.as_json:
-        print_json(answer, exclude_none=True)
+        print_json(answer, indent=None, exclude_none=True)
     else:
-        call.print(answer, _check_lines(answer), indent=2, exclude_none=True)
+        lines = check_lines(answer.model_dump())
+        call.print(answer, lines, exclude_none=True)
     raise Exit(_EXIT_STOPPED if answer.verdict in _STOPPING else 0)
 
 
@@ -234,10 +219,9 @@ def _fields_of_call(data: dict[str, object]) -> dict[str, object]:
     else:
         fields = {"intent": ". ".join([str(data["tool_name"]).replace("_", " "), *_texts(values)])}
     if any(len(text) > MAX_INTENT_CHARACTERS for text in fields.values()):
-        click.echo(
+        print_note(
             f"rolebundle check: only the first {MAX_INTENT_CHARACTERS:,} characters of the call "
-            "were compared",
-            err=True,
+            "were compared"
         )
     if data["tool_name"] in _READING_TOOLS:
         fields["action"] = "read"
@@ -254,19 +238,8 @@ def _texts(value: object) -> list[str]:
 
 def _end_hook(answer: CheckAnswer) -> None:
     if answer.verdict != "none_found":
-        click.echo(one_line(f"{answer.verdict}: {answer.message}", 4_000), err=True)
+        print_note(one_line(f"{answer.verdict}: {answer.message}", 4_000))
     click.get_current_context().exit(_EXIT_HOOK_BLOCKS if answer.verdict in _STOPPING else 0)
-
-
-def _check_lines(answer: CheckAnswer) -> list[str]:
-    lines = [one_line(f"{answer.verdict}: {answer.message}", 4_000)]
-    lines += [f"  {constraint_line(item.model_dump())}" for item in answer.decisions]
-    for rule in answer.policies:
-        rulings = ", ".join(f"{origin} {ruling}" for origin, ruling in rule.rulings.items())
-        lines.append(f"  policy: {rule.action} has risk {rule.risk}: {rulings}")
-    if answer.degraded:
-        lines.append(f"  only words were compared: {one_line(answer.degraded)}")
-    return [*lines, f"  {answer.advisory}"]
 
 
 EXIT_NOT_DONE = 1
@@ -412,7 +385,7 @@ def _errors_without_blocking() -> Iterator[None]:
         if isinstance(error, click.ClickException):
             message = error.format_message()
         message = message or f"{type(error).__name__}: {error}"
-        click.echo(writable(f"gate: not checked, this is NO success: {message}"), err=True)
+        print_note(f"gate: not checked, this is NO success: {message}")
         raise click.exceptions.Exit(EXIT_NOT_DONE) from None
 
 
@@ -472,7 +445,7 @@ def hook_command(
     if answer.output:
         click.echo(answer.output)
     if answer.error:
-        click.echo(writable(_gate_lines(answer.error.split("\n"))), err=True)
+        print_note(_gate_lines(answer.error.split("\n")))
     raise Exit(answer.exit_code)
 
 

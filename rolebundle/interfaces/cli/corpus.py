@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,7 @@ from click.core import ParameterSource
 
 from rolebundle.admin import Admin, indexes
 from rolebundle.admin.backups import create_backup, restore_backup, rotate_backups
-from rolebundle.admin.purges import (
-    PurgeSelection,
-    finish_pending,
-    plan_of,
-    purge_documents,
-)
+from rolebundle.admin.purges import PurgeSelection, finish_pending, plan_of, purge_documents
 from rolebundle.admin.records import drop_document, move_root, release_document, remove_root
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.documents import (
@@ -31,10 +25,8 @@ from rolebundle.contracts.documents import (
     Root,
     RootList,
 )
-from rolebundle.contracts.status import IndexStatus
 from rolebundle.contracts.upkeep import (
     DoctorReport,
-    EmbeddingIndexes,
     EmbedResult,
     PublishedCopy,
     PurgePreview,
@@ -55,10 +47,16 @@ from rolebundle.errors import (
 )
 from rolebundle.ingest.formats import formats as all_formats
 from rolebundle.interfaces.cli.options import Call, with_call
-from rolebundle.interfaces.cli.output import print_first, print_json, progress_bar, time_text
+from rolebundle.interfaces.cli.output import (
+    print_first,
+    print_json,
+    print_note,
+    progress_bar,
+    time_text,
+)
+from rolebundle.interfaces.layout import DEFAULT_WIDTH, wrapped
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.scan import flagged_document
-from rolebundle.status import owner_status
 from rolebundle.storage.file import published_folder
 from rolebundle.storage.purge import backups as backups_of
 from rolebundle.storage.purge import delete_backups
@@ -78,6 +76,9 @@ def corpus() -> None:
     """
 
 
+_yes_option = click.option(
+    "--yes", is_flag=True, help="Do it. Without this, only show what would be done."
+)
 _LINE_CHARS = 300
 _MAX_LISTED = 20
 
@@ -183,7 +184,15 @@ def backup(call: Call, file: Path | None, folder: Path | None) -> None:
     ]
     call.print(report, lines)
     for warning in report.warnings:
-        click.echo(writable(f"warning: {warning}"), err=True)
+        print_note(f"warning: {warning}")
+
+
+def _require_yes(location: str, *, yes: bool) -> None:
+    """Raise a UsageError if what a command would do was not confirmed with --yes."""
+    if not yes:
+        raise UsageError(
+            "not_confirmed", f"{location}: nothing was changed", "run the same command with --yes"
+        )
 
 
 _AUDIT = {
@@ -195,7 +204,7 @@ _AUDIT = {
 
 @corpus.command(short_help="Replace it by a backup")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--yes", is_flag=True, help="Do it. Without this, only show what would be done.")
+@_yes_option
 @with_call("overlay_dirs", "as_json")
 def restore(call: Call, file: Path, yes: bool) -> None:
     """Replace the corpus, which may be damaged or missing, by a backup.
@@ -211,17 +220,11 @@ def restore(call: Call, file: Path, yes: bool) -> None:
     report = call.owner(restore_backup, file, call.folders, confirmed=yes)
     call.print(report, _restore_lines(report))
     if report.purges_undone:
-        click.echo(
+        print_note(
             f"warning: {counted(report.purges_undone, 'purge')} came after this backup; it has the "
-            "purged documents, so purge them again",
-            err=True,
+            "purged documents, so purge them again"
         )
-    if not yes:
-        raise UsageError(
-            "not_confirmed",
-            f"{report.location}: nothing was changed",
-            "run the same command with --yes",
-        )
+    _require_yes(report.location, yes=yes)
 
 
 def _restore_lines(report: RestoreReport) -> Iterator[str]:
@@ -246,11 +249,7 @@ def _restore_lines(report: RestoreReport) -> Iterator[str]:
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
 @click.option("--yes", is_flag=True, help="Do not ask. Required if there is no terminal.")
-@click.option(
-    "--backups",
-    is_flag=True,
-    help="Also delete the backups that migrations made.",
-)
+@click.option("--backups", is_flag=True, help="Also delete the backups that migrations made.")
 @with_call("as_json")
 def purge(
     call: Call,
@@ -310,7 +309,9 @@ def purge(
         PurgeResult(
             receipts=receipts, returning=[*returning], backups=left, backups_deleted=deleted
         ),
-        _receipt_lines(receipts, deleted) if receipts or chosen or backups else [_NOTHING_PENDING],
+        _receipt_lines(receipts, deleted)
+        if receipts or chosen or backups
+        else ["no purge was pending"],
     )
     _warn(returning, left)
     _print_publications(receipt.publications for receipt in receipts)
@@ -327,9 +328,7 @@ def _erase(
         pending = finish_pending(admin.workspace) if error.code == "nothing_to_purge" else []
         if not pending:
             raise
-        click.echo(
-            writable(f"{error.message}; an earlier purge was pending and was continued"), err=True
-        )
+        print_note(f"{error.message}; an earlier purge was pending and was continued")
         return pending, ()
     if not yes:
         _print_plan(plan, ())
@@ -362,17 +361,12 @@ def _purge_show_plan(call: Call, plan: PurgePreview) -> None:
 
 def _print_plan(plan: PurgePreview, returning: Sequence[str]) -> None:
     names = (*(plan.document_ids or ()), *(plan.decision_ids or ()))
-    print_first([f"would erase: {name}" for name in names], err=True)
+    print_first([f"would erase: {name}" for name in names])
     if plan.facts:
         count = counted(len(plan.facts), "remembered fact")
-        click.echo(
-            f"among them are {count}, because a fact goes with the document that it cites", err=True
-        )
+        print_note(f"among them are {count}, because a fact goes with the document that it cites")
     _warn(returning, ())
     _print_publications([plan.publications or ()])
-
-
-_NOTHING_PENDING = "no purge was pending"
 
 
 def _extent(size: Any) -> str:
@@ -393,16 +387,11 @@ def _receipt_lines(receipts: Sequence[Receipt], deleted: int) -> Iterator[str]:
 
 def _warn(returning: Sequence[str], backups: Sequence[str]) -> None:
     on_disk = "still on disk, and the next ingest would add it again"
-    print_first([f"{on_disk}: {location}" for location in returning], err=True)
+    print_first([f"{on_disk}: {location}" for location in returning])
     if returning:
-        click.echo(
-            "delete these files, or list them under `ignore` in their rolebundle.toml", err=True
-        )
+        print_note("delete these files, or list them under `ignore` in their rolebundle.toml")
     for backup in backups:
-        click.echo(
-            writable(f"this backup may still hold the documents: {backup}; --backups deletes it"),
-            err=True,
-        )
+        print_note(f"this backup may still hold the documents: {backup}; --backups deletes it")
 
 
 def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
@@ -416,17 +405,11 @@ def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
             else f"a publish to {copy.target}{agent} was not completed"
         )
         until = f"; a copy that was pulled answers at most until {copy.refuses_at}"
-        click.echo(
-            writable(
-                f"{problem}: `{copy.next_step}` replaces it{until if copy.refuses_at else ''}"
-            ),
-            err=True,
-        )
+        print_note(f"{problem}: `{copy.next_step}` replaces it{until if copy.refuses_at else ''}")
     if copies:
-        click.echo(
+        print_note(
             "copies that were pulled cannot be reached from here: each stays as it is until its "
-            "next `rolebundle replica pull`, and one that never pulls again keeps the bytes",
-            err=True,
+            "next `rolebundle replica pull`, and one that never pulls again keeps the bytes"
         )
 
 
@@ -525,7 +508,7 @@ def move_command(call: Call, old: Path, new: Path) -> None:
 
 @roots.command("remove")
 @click.argument("path", type=_PATH)
-@click.option("--yes", is_flag=True, help="Do it. Without this, only show what would be done.")
+@_yes_option
 @with_call("as_json")
 def remove_command(call: Call, path: Path, yes: bool) -> None:
     """Forget a root and remove its documents from the corpus. Your files are not changed.
@@ -540,12 +523,7 @@ def remove_command(call: Call, path: Path, yes: bool) -> None:
     verb = "removed" if yes else "would be removed"
     line = f"{change.location}: {counted(change.documents, 'document')} {verb}"
     call.print(change, [line])
-    if not yes:
-        raise UsageError(
-            "not_confirmed",
-            "the root was not removed, because that was not confirmed",
-            "run the same command with --yes",
-        )
+    _require_yes(change.location, yes=yes)
 
 
 @corpus.group(
@@ -574,7 +552,7 @@ def embed(call: Call, model: str | None, dry_run: bool) -> None:
     rolebundle corpus embed --model ollama:nomic-embed-text --dry-run
     rolebundle corpus embed --model ollama:nomic-embed-text
     rolebundle corpus embed --model onnx                 needs: pip install '.[onnx]'
-    rolebundle corpus embed list
+    rolebundle corpus embed use 2                        an index that `status` lists
     """
     ctx = click.get_current_context()
     if ctx.invoked_subcommand is not None:
@@ -587,7 +565,12 @@ def embed(call: Call, model: str | None, dry_run: bool) -> None:
         workspace = admin.workspace
         spec = ProviderSpec(provider, name, workspace.embed_url, workspace.allow_host)
     if dry_run:
-        _embed_show_plan(admin, spec, call)
+        plan = indexes.estimate(admin.workspace, spec)
+        line = (
+            f"{plan.waiting} of {counted(plan.chunks, 'chunk')} to embed, "
+            f"about {time_text(plan.seconds)}, about {plan.bytes / 1e6:,.1f} MB"
+        )
+        call.print(plan.model_copy(update={"seconds": round(plan.seconds, 1)}), [line])
         return
     with progress_bar() as progress:
         report = indexes.embed(admin.workspace, spec, progress=progress)
@@ -613,45 +596,34 @@ def _refuse_stray_options(ctx: click.Context) -> None:
             )
 
 
-@embed.command("list")
-@with_call("as_json")
-def list_indexes(call: Call) -> None:
-    """List the indexes of the corpus. * marks the active one.
-
-    \b
-    rolebundle corpus embed list
-    """
-    with call.admin() as admin:
-        stored = owner_status(admin.workspace.corpus).indexes
-    empty = "no embedding index yet: run `rolebundle corpus embed`"
-    answer = EmbeddingIndexes(indexes=stored)
-    call.print(answer, map(_embed_line, stored), empty=empty)
-
-
 @embed.command("use")
 @click.argument("index")
 @with_call()
 def use_index(call: Call, index: str) -> None:
-    """Make a complete index the active one. INDEX: its number, or provider:model.
+    """Make a complete index the active one.
+
+    INDEX is provider:model, or the number that `rolebundle status` shows.
 
     \b
     rolebundle corpus embed use 2
     """
-    indexes.use_index(call.admin().workspace, index)
-    click.echo(f"{index} is active now", err=True)
+    call.owner(indexes.use_index, index)
+    print_note(f"{index} is active now")
 
 
 @embed.command("drop")
 @click.argument("index")
 @with_call()
 def drop_index(call: Call, index: str) -> None:
-    """Remove an inactive index and its vectors. INDEX: its number, or provider:model.
+    """Remove an inactive index and its vectors.
+
+    INDEX is provider:model, or the number that `rolebundle status` shows.
 
     \b
     rolebundle corpus embed drop 1
     """
-    indexes.drop_index(call.admin().workspace, index)
-    click.echo(f"{index} was removed", err=True)
+    call.owner(indexes.drop_index, index)
+    print_note(f"{index} was removed")
 
 
 @embed.command("clear-cache")
@@ -662,27 +634,8 @@ def clear_cache(call: Call) -> None:
     \b
     rolebundle corpus embed clear-cache
     """
-    deleted = indexes.clear_vector_cache(call.admin().workspace)
-    click.echo(f"{counted(deleted, 'vector')} deleted", err=True)
-
-
-def _embed_show_plan(admin: Admin, spec: ProviderSpec | None, call: Call) -> None:
-    plan = indexes.estimate(admin.workspace, spec)
-    line = (
-        f"{plan.waiting} of {counted(plan.chunks, 'chunk')} to embed, "
-        f"about {time_text(plan.seconds)}, about {plan.bytes / 1e6:,.1f} MB"
-    )
-    answer = plan.model_copy(update={"seconds": round(plan.seconds, 1)})
-    call.print(answer, [line])
-
-
-def _embed_line(index: IndexStatus) -> str:
-    mark = "*" if index.active else " "
-    return (
-        f"{mark} {index.id}  {index.provider}:{index.model}  {index.dimensions} dimensions  "
-        f"{counted(index.vectors, 'vector')}, {index.waiting} waiting  "
-        f"digest {index.digest[:12]}"
-    )
+    deleted = call.owner(indexes.clear_vector_cache)
+    print_note(f"{counted(deleted, 'vector')} deleted")
 
 
 @corpus.group(short_help="List, release and drop dangerous documents")
@@ -780,9 +733,6 @@ def _summary(document: Flagged) -> dict[str, Any]:
     }
 
 
-_WIDTH = 100
-
-
 @corpus.command(short_help="Which formats are read")
 @with_call("as_json", corpus=False)
 def formats(call: Call) -> None:
@@ -796,23 +746,13 @@ def formats(call: Call) -> None:
     rolebundle corpus formats --json
     """
     listing = all_formats()
-    call.print(listing, _formats_lines(listing), indent=2)
+    call.print(listing, _formats_lines(listing))
 
 
 def _formats_lines(listing: FormatList) -> Iterator[str]:
     for item in listing.formats:
         yield f"{item.name:<13} {item.content} ({item.anchor})"
-        yield from _wrapped(" ".join(item.suffixes))
+        yield from wrapped(" ".join(item.suffixes), DEFAULT_WIDTH, " " * 14)
     yield from ("", "not read:")
     for kind in listing.unsupported:
-        yield from _wrapped(f"{kind.kind}: {' '.join(kind.suffixes)}", indent="  ")
-
-
-def _wrapped(text: str, indent: str = " " * 14) -> list[str]:
-    return textwrap.wrap(
-        text,
-        _WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-    )
+        yield from wrapped(f"{kind.kind}: {' '.join(kind.suffixes)}", DEFAULT_WIDTH, "  ")

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Any
 
 import click
 from click.exceptions import Exit
 from rich.console import Console
-from rich.table import Table
 
 from rolebundle.admin import Admin
-from rolebundle.contracts.evaluation import GoldenSet
+from rolebundle.contracts.evaluation import EvalReport, GoldenSet
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError
@@ -31,20 +28,11 @@ from rolebundle.evaluation.questions import (
     load_collection,
     load_golden,
 )
-from rolebundle.evaluation.report import (
-    check_thresholds,
-    compare,
-    comparison_tables,
-    load_report,
-    parse_thresholds,
-    tables,
-    with_change_thresholds,
-    with_thresholds,
-)
+from rolebundle.evaluation.report import check_thresholds, parse_thresholds, tables, with_thresholds
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.cli.options import Call, setting, url_setting, with_call, workspace_for
-from rolebundle.interfaces.cli.output import progress_bar
-from rolebundle.interfaces.parse import request_from
+from rolebundle.interfaces.cli.output import print_note, progress_bar
+from rolebundle.interfaces.parse import names_in, request_from
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
 from rolebundle.storage.file import corpus_path
 
@@ -53,9 +41,7 @@ _WIDTH = 160
 
 
 @click.command("eval")
-@click.argument(
-    "paths", metavar="[PATH] | BEFORE.json AFTER.json", nargs=-1, type=click.Path(path_type=Path)
-)
+@click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--role", metavar="ROLE", help="Use this role's overlay for every question.")
 @click.option(
     "--roles",
@@ -75,7 +61,7 @@ _WIDTH = 160
 )
 def eval(
     call: Call,
-    paths: tuple[Path, ...],
+    path: Path | None,
     role: str | None,
     roles: str,
     harm: bool,
@@ -92,23 +78,15 @@ def eval(
 
     Exits with code 1 if a threshold of --fail-under or of the golden set is not met, or if a
     passage in must_not_return was selected. A metric must be at least the threshold; leak_rate,
-    harm, overlap, latency_p50, latency_p95 and seconds must be at most the threshold. Of two
-    reports of --json the changes are tested for significance, and a threshold is that of a change.
+    harm, overlap, latency_p50, latency_p95 and seconds must be at most the threshold.
 
     \b
     rolebundle eval ../shared/eval/cranfield
     rolebundle eval golden.toml --db team.db --fail-under ndcg@10=0.8
     rolebundle eval --role release-manager --db team.db
     rolebundle eval golden.toml --db team.db --rerank rerank:bge-reranker-v2-m3
-    rolebundle eval before.json after.json
-    rolebundle eval before.json after.json --fail-under ndcg@10=-0.005
     """
     thresholds = parse_thresholds(fail_under)
-    if len(paths) > 2:
-        raise click.UsageError("name one PATH, or two reports to compare")
-    if len(paths) == 2:
-        raise Exit(_compare(paths[0], paths[1], thresholds, call.as_json))
-    path = paths[0] if paths else None
     folders = overlay_folders(call.overlay_dirs, corpus_path(call.db))
     if path is None and role is None:
         raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
@@ -118,7 +96,7 @@ def eval(
         thresholds = check_thresholds(test_set.fail_under, f"{path}: fail_under") | thresholds
     request = request_from({"task": "that of each question", **call.fields})
     moment = (request.now or datetime.now(UTC)).replace(microsecond=0)
-    role_ids = list(dict.fromkeys(name.strip() for name in roles.split(",") if name.strip()))
+    role_ids = names_in(roles)
     if len(role_ids) == 1:
         raise click.UsageError("--roles: name at least two different roles, separated by commas")
     compared_roles = tuple(load_role(role_id, folders) for role_id in role_ids)
@@ -142,22 +120,8 @@ def eval(
             ingest_seconds=seconds,
         )
         report = with_thresholds(evaluate(engine, plan, progress), thresholds)
-    _print(report, tables(report), call.as_json)
+    _print(report, call.as_json)
     raise Exit(0 if report.passed else EXIT_FAILED)
-
-
-def _compare(
-    before_path: Path,
-    after_path: Path,
-    thresholds: Mapping[str, float],
-    as_json: bool,
-) -> int:
-    """Print the comparison of two reports, and return the exit code."""
-    before, after = load_report(before_path), load_report(after_path)
-    comparison = compare(before, after, (str(before_path), str(after_path)))
-    comparison = with_change_thresholds(comparison, after, thresholds)
-    _print(comparison, comparison_tables(comparison), as_json)
-    return 0 if comparison.passed else EXIT_FAILED
 
 
 def _corpus(
@@ -192,13 +156,13 @@ def _ingest(
     options = IngestOptions(workers=os.cpu_count() or 1, lexical_only=lexical_only)
     report = Admin(engine.workspace).ingest([documents], options, progress=progress)
     if report.embedding_problem:
-        click.echo(f"! not all chunks are embedded: {report.embedding_problem}", err=True)
+        print_note(f"! not all chunks are embedded: {report.embedding_problem}")
     for refused in report.refused():
-        click.echo(f"refused [{refused.code}] {refused.message}", err=True)
+        print_note(f"refused [{refused.code}] {refused.message}")
     return perf_counter() - started
 
 
-def _print(report: Any, parts: Iterable[Table | str], as_json: bool) -> None:
+def _print(report: EvalReport, as_json: bool) -> None:
     if as_json:
         click.echo(report.model_dump_json(exclude_none=True, indent=1))
         return
@@ -206,7 +170,7 @@ def _print(report: Any, parts: Iterable[Table | str], as_json: bool) -> None:
     width = None if sys.stdout.isatty() else _WIDTH
     console = Console(highlight=False, markup=False, emoji=False, width=width)
     with console.capture() as capture:
-        for part in parts:
+        for part in tables(report):
             console.print(part, soft_wrap=isinstance(part, str))
             if not isinstance(part, str):
                 console.print()

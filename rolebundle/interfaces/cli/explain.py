@@ -6,12 +6,11 @@ import sys
 import webbrowser
 from collections.abc import Iterable, Iterator, Sequence
 from threading import Thread
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 from click.exceptions import Exit
 
-from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.why import (
     LaneTrace,
@@ -26,7 +25,7 @@ from rolebundle.contracts.why import ReplayOutcome as Outcome
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import Call, document_names, with_call
 from rolebundle.interfaces.cli.output import write_page
-from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
 from rolebundle.interfaces.json_lines import json_value
 from rolebundle.interfaces.layout import (
@@ -41,7 +40,7 @@ from rolebundle.interfaces.layout import (
 )
 from rolebundle.interfaces.model_text import comparison_lines
 from rolebundle.interfaces.pages.views import answer_page, compare_page, why_page
-from rolebundle.interfaces.parse import bundle_from, malformed_bundle, request_from
+from rolebundle.interfaces.parse import bundle_from, malformed_bundle, names_in, request_from
 from rolebundle.interfaces.servers.loopback import listen
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.passage_text import flag_note, mark_note, one_line
@@ -89,15 +88,14 @@ def why(call: Call, reference: str, task: str, as_agent: str | None) -> None:
         call.fields["agent"] = as_agent
     request = request_from({"task": task, **call.fields})
     with call.engine(in_working_folder=True) as engine:
-        overlay = call.overlay(engine)
         if as_agent is not None:
-            owners = engine.why_as_agent(request, reference, overlay)
-            call.print(owners, [_owners_text(owners)], indent=2)
+            owners = engine.why_as_agent(request, reference, call.overlay)
+            call.print(owners, [_owners_text(owners)])
             return
-        answer = engine.why(request, reference, overlay)
+        answer = engine.why(request, reference, call.overlay)
     if call.html_file is not None:
         write_page(call.html_file, why_page(answer))
-    call.print(answer, [text(answer, terminal_width(), call.style)], indent=2)
+    call.print(answer, [text(answer, terminal_width(), call.style)])
 
 
 def _owners_text(answer: WhyAsAgent) -> str:
@@ -291,7 +289,7 @@ def compare(call: Call, task: str, roles: str) -> None:
 
     The page of --html also has the answer without a role.
     """
-    role_ids = list(dict.fromkeys(role.strip() for role in roles.split(",") if role.strip()))
+    role_ids = names_in(roles)
     if len(role_ids) < 2:
         raise click.UsageError("--roles: name at least two different roles, separated by commas")
     request = request_from({"task": task, **call.fields})
@@ -305,7 +303,7 @@ def compare(call: Call, task: str, roles: str) -> None:
     answer = comparison.model_dump(exclude_none=True)
     lines = [*map(_overlap, comparison.overlaps), "", *comparison_lines(answer)]
     parts = (part for line in lines for part in folded(line, terminal_width()))
-    call.print(comparison, parts, indent=2, exclude_none=True)
+    call.print(comparison, parts, exclude_none=True)
 
 
 def _overlap(overlap: Overlap) -> str:
@@ -318,7 +316,7 @@ def _overlap(overlap: Overlap) -> str:
     )
 
 
-MAX_BUNDLE_BYTES = 64 << 20
+_MAX_BUNDLE_BYTES = 64 << 20
 """Well above a thousand passages of the largest chunk size."""
 _NOTES_CHARS = 120
 _WHEREABOUTS = {
@@ -343,27 +341,24 @@ def replay(call: Call, bundle_file: BinaryIO) -> None:
     rolebundle replay bundle.json
     rolebundle replay bundle.json --json
     """
-    bundle = parse_bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))
+    bundle = bundle_from(read_bundle(bundle_file))
     with call.engine(**call.fields) as engine:
-        overlay = call.overlay(engine)
-        replayed = engine.replay(bundle, overlay)
-    call.print(replayed, _lines(replayed), indent=2, exclude_none=True)
+        replayed = engine.replay(bundle, call.overlay)
+    call.print(replayed, _lines(replayed), exclude_none=True)
     if not replayed.same:
         raise Exit(1)
 
 
-def parse_bundle(data: bytes) -> RetrievalBundle:
-    """A whole bundle from its JSON.
+def read_bundle(file: BinaryIO) -> Any:
+    """The plain values of a bundle's file.
 
     Raises:
-        UsageError: ``bundle_malformed``, or ``bundle_incomplete`` for one in less detail.
+        UsageError: ``bundle_malformed``: it is no JSON, or too long.
     """
     try:
-        values = json_value(data, MAX_BUNDLE_BYTES)
+        return json_value(file.read(_MAX_BUNDLE_BYTES + 1), _MAX_BUNDLE_BYTES)
     except UsageError as error:
-        reason = error.message.removeprefix("the request is ")
-        raise malformed_bundle(reason) from None
-    return bundle_from(values)
+        raise malformed_bundle(error.message.removeprefix("the request is ")) from None
 
 
 def _lines(replay: Replay) -> Iterator[str]:
@@ -446,14 +441,14 @@ def inspect(call: Call, bundle_file: BinaryIO | None, agent: str | None, port: i
     if (bundle_file is None) != (call.html_file is None):
         raise click.UsageError("a BUNDLE.json and --html FILE belong together; give both or none")
     if bundle_file is not None and call.html_file is not None:
-        bundle = parse_bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))
+        bundle = bundle_from(read_bundle(bundle_file))
         write_page(call.html_file, answer_page(bundle))
         return
     engine = call.engine(agent=agent)
     with engine, listen(port) as listener:
         token = new_token()
         address = address_of(listener, token)
-        app = Inspector(engine, f"/{token}/", VIEWS)
+        app = Inspector(engine, f"/{token}/")
         # An unusable corpus, or an agent that sees nothing, is an error of the command.
         app.status(Parameters([]))
         server = InspectServer(app, listener, token)

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
@@ -29,7 +29,13 @@ from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, Skipped
 from rolebundle.ingest.watch import WatchOptions
 from rolebundle.interfaces.cli.main import is_read
 from rolebundle.interfaces.cli.options import Call, non_empty_path, with_call
-from rolebundle.interfaces.cli.output import print_json, progress_bar, time_text
+from rolebundle.interfaces.cli.output import (
+    print_first,
+    print_json,
+    print_note,
+    progress_bar,
+    time_text,
+)
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.finding import ScanSettings
@@ -240,20 +246,13 @@ def print_report(report: IngestReport, *, as_json: bool, verbose: bool = False) 
         print_json(IngestResult.model_validate(asdict(report)))
     else:
         click.echo(_summary(report))
-    refused = [f"refused [{entry.code}] {_with_path(entry)}" for entry in report.refused()]
-    _print_lines(refused, verbose)
+    lines = [[f"refused [{entry.code}] {_with_path(entry)}" for entry in report.refused()]]
     if not as_json:
         skipped = [entry for entry in report.skipped if entry.code not in ERROR_CODES]
-        _print_lines([*_lines("skipped", skipped, verbose)], verbose)
-        _print_lines([*_lines("note", report.notes, verbose)], verbose)
-
-
-def _print_lines(lines: Sequence[str], verbose: bool) -> None:
-    listed_lines = lines if verbose else lines[:_MAX_LISTED]
-    for line in listed_lines:
-        click.echo(one_line(writable(line), _LINE_CHARS), err=True)
-    if len(lines) > len(listed_lines):
-        click.echo(f"and {len(lines) - len(listed_lines)} more; --verbose lists all", err=True)
+        lines += [[*_lines("skipped", skipped, verbose)], [*_lines("note", report.notes, verbose)]]
+    for listed in lines:
+        short = [one_line(writable(line), _LINE_CHARS) for line in listed]
+        print_first(short, most=None if verbose else _MAX_LISTED, rest="; --verbose lists all")
 
 
 def _summary(report: IngestReport) -> str:
@@ -373,7 +372,7 @@ def background_indexing(path: Path, print_line: Callable[[str], None] | None = N
 
 def _print(line: str) -> None:
     with suppress(OSError):
-        click.echo(writable(line), err=True)
+        print_note(line)
 
 
 @click.command()
@@ -428,4 +427,4 @@ def watch(call: Call, poll: bool) -> None:
 
 def _print_line(line: str) -> None:
     time = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
-    click.echo(writable(f"{time}  {line}"), err=True)
+    print_note(f"{time}  {line}")

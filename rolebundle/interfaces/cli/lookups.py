@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from rolebundle.contracts.base import writable
 from rolebundle.contracts.lookup import FoundLine, ListedDocument, Lookup, Lookups
 from rolebundle.contracts.request import GrepRequest, ListRequest, MultiGetRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import Call, document_names, with_call
+from rolebundle.interfaces.cli.output import print_note
 from rolebundle.interfaces.layout import Style, columns, cut, harmless, terminal_width, wrapped
 from rolebundle.interfaces.model_text import readable_content
 from rolebundle.interfaces.parse import parsed
@@ -26,11 +26,7 @@ _LONG = 1_000
 
 @click.command()
 @click.argument(
-    "references",
-    metavar="REFERENCE...",
-    nargs=-1,
-    required=True,
-    shell_complete=document_names,
+    "references", metavar="REFERENCE...", nargs=-1, required=True, shell_complete=document_names
 )
 @with_call("as_json", request=MultiGetRequest, only=["outline", "section", "agent", "max_chars"])
 def get(call: Call, references: tuple[str, ...]) -> None:
@@ -63,9 +59,9 @@ def get(call: Call, references: tuple[str, ...]) -> None:
         answer = shaped_lookups(answer, max_chars)
         lookups, failures = answer.lookups, answer.failures
     texts = ("\n".join(lookup_lines(lookup, call.style)) for lookup in lookups)
-    call.print(answer, ["\n\n".join(texts)], indent=2, exclude_none=True)
+    call.print(answer, ["\n\n".join(texts)], exclude_none=True)
     if isinstance(answer, Lookups) and answer.next and not call.as_json:
-        click.echo(writable(f"{answer.omitted} left out, from {answer.next} on"), err=True)
+        print_note(f"{answer.omitted} left out, from {answer.next} on")
     if failures:
         raise UsageError(
             failures[0].code,
@@ -158,7 +154,6 @@ def ls(call: Call, prefix: str | None) -> None:
     call.print(
         listing,
         (_listed_line(document, call.style) for document in listing.documents),
-        indent=2,
         empty="no document",
         exclude_none=True,
     )
@@ -167,7 +162,7 @@ def ls(call: Call, prefix: str | None) -> None:
 
 def _print_next(call: Call, what: str, after: str | None) -> None:
     if after and not call.as_json:
-        click.echo(writable(f"there are more {what}; continue with --after {after}"), err=True)
+        print_note(f"there are more {what}; continue with --after {after}")
 
 
 def _listed_line(document: ListedDocument, style: Style) -> str:
@@ -203,7 +198,7 @@ def grep(call: Call, pattern: str, prefix: str | None) -> None:
     with call.engine(in_working_folder=True) as engine:
         found = engine.grep(parsed(GrepRequest, given))
     lines = (_found_line(line, call.style) for line in found.lines)
-    call.print(found, lines, indent=2, empty="no line matches", exclude_none=True)
+    call.print(found, lines, empty="no line matches", exclude_none=True)
     _print_next(call, "lines", found.next)
 
 

@@ -96,27 +96,6 @@ COMMANDS = {
 }
 """Section → command → the module that has it, and what it does in a few words."""
 
-MOVED = {
-    "audit": "policy audit",
-    "backup": "corpus backup",
-    "decide": "decisions add",
-    "demo": "overlay demo",
-    "doctor": "corpus doctor",
-    "embed": "corpus embed",
-    "formats": "corpus formats",
-    "multi-get": "get",
-    "publish": "replica publish",
-    "pull": "replica pull",
-    "purge": "corpus purge",
-    "quarantine": "corpus quarantine",
-    "restore": "corpus restore",
-    "roots": "corpus roots",
-    "scopes": "policy",
-    "trust": "gate approve",
-    "update": "ingest",
-}
-"""Former commands → what to type instead."""
-
 _ROWS = {name: row for section in COMMANDS.values() for name, row in section.items()}
 _GC_THRESHOLD = 20_000
 """New objects between two searches for garbage; Python's 700 takes a twentieth of a one-shot."""
@@ -142,12 +121,6 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command of a name; a usage error that says what may have been meant."""
-        if args[0] in MOVED:
-            raise UsageError(
-                "command_moved",
-                f"there is no command {args[0]!r} any more",
-                f"use `rolebundle {MOVED[args[0]]}`",
-            )
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -200,10 +173,7 @@ def _version(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
         ctx.exit()
 
 
-@click.group(
-    cls=Commands,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version",
     is_flag=True,

@@ -37,7 +37,7 @@ from rolebundle.contracts.memory import (
 )
 from rolebundle.contracts.terms import MarkState
 from rolebundle.interfaces.cli.options import Call, Command, GroupWithDefault, with_call
-from rolebundle.interfaces.parse import parsed
+from rolebundle.interfaces.parse import names_in, parsed
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.text.words import counted
 from rolebundle.verification.decisions import find_decision
@@ -70,9 +70,8 @@ def decisions_add_command(call: Call, text: str) -> None:
       --about "snapshots, archive" --command "restic forget*" --command "rm *restic*"
     rolebundle decisions add "Only the marketing team schedules posts" --by Ana --supersedes 12
     """
-    about = call.fields.get("about", ())
-    words = [word.strip() for listed in about for word in listed.split(",") if word.strip()]
-    new = parsed(NewDecision, {**call.fields, "text": text, "about": words})
+    about = names_in(",".join(call.fields.get("about", ())))
+    new = parsed(NewDecision, {**call.fields, "text": text, "about": about})
     show_decision(call, call.owner(record_decision, new))
 
 
@@ -166,9 +165,24 @@ def _details(record: DecisionRecord) -> Iterator[str]:
         yield f"ended by {record.ended_by or '(erased)'} at {record.ended_at}: {record.end_reason}"
 
 
-def _refuse_two(by: str | None) -> None:
-    if by is not None:
-        raise click.UsageError("--agent and --by name two; give only one of them")
+def _person_name(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+    try:
+        return None if name is None else TypeAdapter(PersonName).validate_python(name)
+    except ValidationError:
+        raise click.BadParameter("a name of 1 to 200 characters on one line") from None
+
+
+def _by_option(help_text: str, *, required: bool = True) -> Callable[[Command], Command]:
+    return click.option(
+        "--by", metavar="NAME", required=required, callback=_person_name, help=help_text
+    )
+
+
+def _author(by: str | None, agent: str | None) -> str:
+    """The person of ``--by``; empty if an agent says it."""
+    if (by is None) == (agent is None):
+        raise click.UsageError("say who it is: --by NAME or --agent ID, and not both")
+    return by or ""
 
 
 @click.group(cls=GroupWithDefault)
@@ -188,7 +202,7 @@ def mark() -> None:
 @mark.command("set")
 @click.argument("target", metavar="PASSAGE|DOCUMENT")
 @click.argument("state", type=click.Choice(get_args(MarkState)))
-@click.option("--by", metavar="NAME", help="The person or tool that says so.")
+@_by_option("The person or tool that says so. Required without --agent.", required=False)
 @with_call("as_json", request=MarkRequest, only=["reason", "agent"])
 def set_command(call: Call, target: str, state: str, by: str | None) -> None:
     """Mark a passage or a document. `rolebundle mark PASSAGE|DOCUMENT` does the same.
@@ -199,14 +213,11 @@ def set_command(call: Call, target: str, state: str, by: str | None) -> None:
     rolebundle mark set wiki/limits.md supervisor_verified --by Ana --reason "I measured it"
     """
     request = parsed(MarkRequest, {"id": target, "state": state, **call.fields})
-    if request.agent is not None:
-        _refuse_two(by)
+    if author := _author(by, request.agent):
+        record = call.owner(put_mark, request.id, cast(MarkState, state), author, request.reason)
+    else:
         with call.engine() as engine:
             record = engine.mark(request)
-    elif by is None or not by.strip():
-        raise click.UsageError("say who marks it: --by NAME")
-    else:
-        record = call.owner(put_mark, request.id, cast(MarkState, state), by, request.reason)
     call.print(record, [_mark_line(record)])
 
 
@@ -248,19 +259,6 @@ def _mark_line(record: MarkRecord) -> str:
 _FACT_CHARS = 200
 
 
-def _person_name(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
-    try:
-        return None if name is None else TypeAdapter(PersonName).validate_python(name)
-    except ValidationError:
-        raise click.BadParameter("a name of 1 to 200 characters on one line") from None
-
-
-def _by_option(help_text: str, *, required: bool = True) -> Callable[[Command], Command]:
-    return click.option(
-        "--by", metavar="NAME", required=required, callback=_person_name, help=help_text
-    )
-
-
 @click.group(cls=GroupWithDefault)
 def remember() -> None:
     """File facts with their sources, and promote or forget them.
@@ -291,14 +289,11 @@ def remember_add_command(call: Call, fact: str, by: str | None) -> None:
     rolebundle remember "Tokens expire after an hour" --source https://example.com/auth --by Ana
     """
     request = parsed(RememberRequest, {"fact": fact, **call.fields})
-    if request.agent is not None:
-        _refuse_two(by)
+    if author := _author(by, request.agent):
+        filed = call.owner(file_fact, request, author)
+    else:
         with call.engine() as engine:
             filed = engine.remember(request)
-    elif by is None:
-        raise click.UsageError("say who files it: --by NAME")
-    else:
-        filed = call.owner(file_fact, request, by)
     call.print(filed, [_remember_line(filed)])
 
 

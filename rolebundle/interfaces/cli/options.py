@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 from rolebundle.contracts.base import Contract, writable
 from rolebundle.contracts.request import ListRequest
 from rolebundle.engine import Engine
-from rolebundle.interfaces.cli.output import check_page_path, print_json
+from rolebundle.interfaces.cli.output import check_page_path, print_json, print_note
 from rolebundle.interfaces.layout import Style, has_color
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import ResolvedOverlay, load_file, overlay_folders
@@ -233,6 +233,11 @@ class Call:
         return overlay_folders(self.overlay_dirs, self.path)
 
     @property
+    def overlay(self) -> ResolvedOverlay | None:
+        """The overlay of ``--overlay``."""
+        return load_file(self.overlay_file, self.folders) if self.overlay_file else None
+
+    @property
     def style(self) -> Style:
         """The colours of standard output."""
         return Style(color=has_color(sys.stdout))
@@ -275,37 +280,24 @@ class Call:
         with self.admin() as admin:
             return work(admin.workspace, *arguments, **options)
 
-    def overlay(self, engine: Engine) -> ResolvedOverlay | None:
-        """The overlay of ``--overlay``."""
-        return load_file(self.overlay_file, engine.overlay_folders) if self.overlay_file else None
-
-    def models(self) -> dict[str, str]:
-        """The options about models that two servers of one corpus must have in common."""
-        urls = {
-            name.lower(): url_setting(name) for name in ("EMBED_URL", "JUDGE_URL", "RERANK_URL")
-        }
-        others = {"allow_host": setting("EMBED_ALLOW_HOST")}
-        return urls | others | {name.lower(): setting(name) for name in ("JUDGE", "RERANK")}
-
     def print(
         self,
-        answer: Contract,
+        answer: Contract | Mapping[str, Any],
         lines: Iterable[str],
         *,
-        indent: int | None = None,
         empty: str = "",
         exclude_none: bool = False,
     ) -> None:
-        """Print a contract as JSON, or else as lines for a person.
+        """Print an answer as JSON, or else as lines for a person.
 
         If there are no lines, ``empty`` is printed on standard error.
         """
         if self.as_json:
-            print_json(answer, indent=indent, exclude_none=exclude_none)
+            print_json(answer, exclude_none=exclude_none)
         elif text := "\n".join(lines):
             click.echo(writable(text), color=self.style.color)
         elif empty:
-            click.echo(empty, err=True)
+            print_note(empty)
 
 
 def with_call(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,13 @@ import click
 
 from rolebundle.contracts.base import Contract, writable
 from rolebundle.errors import UsageError
+from rolebundle.interfaces.layout import on_one_line
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.file import partial_file, sync_file
 from rolebundle.text.words import counted
 
 if TYPE_CHECKING:
+    from rolebundle.contracts.overlay import LintProblem
     from rolebundle.ingest.options import Reading
 
 _DETAIL_CHARS = 80
@@ -41,23 +43,41 @@ def time_text(seconds: float) -> str:
 
 
 def print_json(
-    value: Contract,
+    value: Contract | Mapping[str, Any],
     *,
-    indent: int | None = None,
+    indent: int | None = 2,
     exclude_none: bool = False,
     exclude_unset: bool = False,
 ) -> None:
-    """Print a contract as JSON, with nulls and defaults unless they are excluded."""
-    values = value.model_dump(exclude_none=exclude_none, exclude_unset=exclude_unset)
-    click.echo(writable(json.dumps(values, ensure_ascii=False, indent=indent)))
+    """Print an answer as JSON; a contract with nulls and defaults unless they are excluded."""
+    if isinstance(value, Contract):
+        value = value.model_dump(exclude_none=exclude_none, exclude_unset=exclude_unset)
+    click.echo(writable(json.dumps(value, ensure_ascii=False, indent=indent)))
 
 
-def print_first(lines: Sequence[str], *, err: bool = False) -> None:
-    """Print the first 20 lines of a list, and how many more there are."""
-    for line in lines[:_MAX_LISTED]:
-        click.echo(writable(line), err=err)
-    if len(lines) > _MAX_LISTED:
-        click.echo(f"and {len(lines) - _MAX_LISTED} more", err=err)
+def print_note(line: str) -> None:
+    """Print a line on standard error. Standard output is for the answer alone."""
+    click.echo(writable(line), err=True)
+
+
+def print_first(lines: Sequence[str], *, most: int | None = _MAX_LISTED, rest: str = "") -> None:
+    """Print the first lines of a list on standard error, and how many more there are.
+
+    Args:
+        lines: what is listed.
+        most: how many lines are printed; ``None`` for all.
+        rest: what is said of the others.
+    """
+    for line in lines[:most]:
+        print_note(line)
+    if most is not None and len(lines) > most:
+        print_note(f"and {len(lines) - most} more{rest}")
+
+
+def finding_line(name: str, finding: LintProblem) -> str:
+    """A problem of the overlay or the policy with this name."""
+    place = f"{finding.place}: " if finding.place else ""
+    return on_one_line(f"{name}: {finding.level}: {place}{finding.message} [{finding.code}]")
 
 
 class Bars:
@@ -143,7 +163,7 @@ def write_page(path: Path, page: str) -> None:
         partial.write_text(page, encoding="utf-8")
         sync_file(partial)
         partial.replace(target)
-    click.echo(f"page: {path}", err=True)
+    print_note(f"page: {path}")
 
 
 def _page_target(path: Path) -> Path:

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from hashlib import sha256
 from pathlib import Path
@@ -39,8 +39,8 @@ from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, EmbedderError, OverlayError, UsageError
 from rolebundle.ingest.options import IngestOptions, IngestReport
 from rolebundle.interfaces.cli.options import Call, non_empty_path, role_names, with_call
-from rolebundle.interfaces.cli.output import print_json
-from rolebundle.interfaces.layout import Style, copyable, cut, terminal_width, wrapped
+from rolebundle.interfaces.cli.output import finding_line, print_json, print_note
+from rolebundle.interfaces.layout import Style, copyable, cut, on_one_line, terminal_width, wrapped
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.render import (
     excerpt_lines,
@@ -99,7 +99,7 @@ def list_command(call: Call) -> None:
     rolebundle overlay list --overlay-dir my-overlays --json
     """
     entries = list_overlays(call.folders)
-    call.print(OverlayList(overlays=entries), _table(entries), indent=2)
+    call.print(OverlayList(overlays=entries), _table(entries))
     broken = [entry.role_id for entry in entries if entry.problem]
     if broken:
         raise OverlayError(
@@ -126,7 +126,7 @@ def show_command(call: Call, name: str) -> None:
     details = OverlayDetails(
         **_about(resolved), rescaled=[*resolved.rescaled], overlay=resolved.overlay
     )
-    print_json(details, indent=2)
+    print_json(details)
 
 
 @overlay.command("explain")
@@ -144,11 +144,11 @@ def explain_command(call: Call, name: str) -> None:
     resolved = _resolved(name, call.folders)
     values = explained_values(resolved)
     lines = [
-        _plain(f"{resolved.path} (digest {resolved.digest})"),
-        *(_plain(f"extends {ancestor}") for ancestor in resolved.ancestors),
+        on_one_line(f"{resolved.path} (digest {resolved.digest})"),
+        *(on_one_line(f"extends {ancestor}") for ancestor in resolved.ancestors),
         *(line for value in values for line in _explained_lines(value)),
     ]
-    call.print(OverlayExplanation(**_about(resolved), values=values), lines, indent=2)
+    call.print(OverlayExplanation(**_about(resolved), values=values), lines)
 
 
 @overlay.command("lint")
@@ -169,38 +169,29 @@ def lint_command(call: Call, names: tuple[str, ...]) -> None:
         raise UsageError(
             "name_empty", "a name is empty", "name a role or a file, or nothing to check all"
         )
-    location = call.path
-    folders = overlay_folders(call.overlay_dirs, location)
+    location, folders = call.path, call.folders
     # If --db names a missing file, opening it raises the error.
     against_corpus = call.db is not None or location.exists()
+    linted: dict[str, list[LintProblem]] = {}
     with open_reader(location) if against_corpus else nullcontext() as corpus:
         facts = corpus_facts(document_kinds(corpus)) if corpus else None
-        findings: dict[str, list[LintProblem]] = {}
         for name in names or [entry.path for entry in list_overlays(folders)]:
             try:
                 path = _path(name, folders)
             except OverlayError as error:
                 # The other names are checked all the same.
                 message = f"{error.message}; {error.hint}"
-                findings[name] = [lint_error("", error.code, message)]
+                linted[name] = [lint_error("", error.code, message)]
                 continue
             tried = None if not names and is_shipped(path) else corpus
-            findings[str(path)] = lint_overlay(path, folders, tried, facts)
-    known = facts.names if facts else None
-    if call.as_json:
-        print_json(_report(findings, location if against_corpus else None, known), indent=2)
-    else:
-        _print_lines(
-            _plain(
-                f"{path}: {finding.level}: {finding.place}{': ' if finding.place else ''}"
-                f"{finding.message} [{finding.code}]"
-            )
-            for path, path_findings in findings.items()
-            for finding in path_findings
-        )
-        if known and any(f.code == "never_matches" for listed in findings.values() for f in listed):
-            _print_lines(_names(known))
-    _summarize(findings, location, against_corpus)
+            linted[str(path)] = lint_overlay(path, folders, tried, facts)
+    report = OverlayLint(
+        corpus=str(location) if against_corpus else None,
+        names=facts.names if facts else None,
+        overlays=[OverlayProblems(path=name, findings=found) for name, found in linted.items()],
+    )
+    call.print(report, _lint_lines(report))
+    _summarize(report, location)
 
 
 def _is_file(name: str) -> bool:
@@ -224,10 +215,10 @@ def _table(entries: Sequence[OverlayFile]) -> list[str]:
         return []
     rows = [
         (
-            _plain(entry.role_id),
-            _plain(entry.label),
+            on_one_line(entry.role_id),
+            on_one_line(entry.label),
             f"extends {entry.extends}" if entry.extends else "",
-            _plain(f"MALFORMED: {entry.problem}" if entry.problem else entry.mission),
+            on_one_line(f"MALFORMED: {entry.problem}" if entry.problem else entry.mission),
         )
         for entry in entries
     ]
@@ -256,66 +247,45 @@ def _explained_lines(value: ExplainedValue) -> Iterator[str]:
     if value.origin == "rescaled":
         origin = f"rescaled, because {origin} gives other weights"
     text = json.dumps(value.value, ensure_ascii=False)
-    yield f"  {_plain(value.place)}: {_plain(text)} ({_plain(origin)})"
+    yield f"  {on_one_line(value.place)}: {on_one_line(text)} ({on_one_line(origin)})"
     for place, note in value.notes.items():
-        yield f"    note on {_plain(place)}: {_plain(note)}"
+        yield f"    note on {on_one_line(place)}: {on_one_line(note)}"
 
 
-def _names(names: dict[str, list[str]]) -> Iterator[str]:
-    for key in ("sources", "document_types", "domains"):
-        title = key.removeprefix("document_")
-        yield _plain(f"this corpus has the {title} {first_of(names[key], _MAX_NAMES)}")
+def _lint_lines(report: OverlayLint) -> Iterator[str]:
+    for overlay in report.overlays:
+        yield from (finding_line(overlay.path, finding) for finding in overlay.findings)
+    found = {finding.code for overlay in report.overlays for finding in overlay.findings}
+    if report.names and "never_matches" in found:
+        for key in ("sources", "document_types", "domains"):
+            title = key.removeprefix("document_")
+            names = first_of(report.names[key], _MAX_NAMES)
+            yield on_one_line(f"this corpus has the {title} {names}")
 
 
-def _report(
-    findings: dict[str, list[LintProblem]], corpus: Path | None, names: dict[str, list[str]] | None
-) -> OverlayLint:
-    return OverlayLint(
-        corpus=None if corpus is None else str(corpus),
-        names=names,
-        overlays=[OverlayProblems(path=path, findings=listed) for path, listed in findings.items()],
+def _summarize(report: OverlayLint, location: Path) -> None:
+    counts = Counter(finding.level for overlay in report.overlays for finding in overlay.findings)
+    print_note(
+        f"{counted(len(report.overlays), 'overlay')} checked: {counted(counts['error'], 'error')}, "
+        f"{counted(counts['warning'], 'warning')}"
+        + (f", {counted(counts['note'], 'note')}" if counts["note"] else "")
     )
-
-
-def _summarize(findings: dict[str, list[LintProblem]], corpus: Path, against_corpus: bool) -> None:
-    levels = [finding.level for path_findings in findings.values() for finding in path_findings]
-    errors, warnings, notes = (levels.count(level) for level in ("error", "warning", "note"))
-    click.echo(
-        f"{counted(len(findings), 'overlay')} checked: {counted(errors, 'error')}, "
-        f"{counted(warnings, 'warning')}" + (f", {counted(notes, 'note')}" if notes else ""),
-        err=True,
-    )
-    if not against_corpus:
-        click.echo(
-            f"rules were not checked against a corpus, because there is none at "
-            f"{_plain(str(corpus))}; name one with --db",
-            err=True,
+    if report.corpus is None:
+        print_note(
+            "rules were not checked against a corpus, because there is none at "
+            f"{on_one_line(str(location))}; name one with --db"
         )
-    if errors:
-        broken = [
-            Path(name).stem if _is_file(name) else name
-            for name, listed in findings.items()
-            if _has_error(listed)
-        ]
+    broken = [
+        Path(overlay.path).stem if _is_file(overlay.path) else overlay.path
+        for overlay in report.overlays
+        if any(finding.level == "error" for finding in overlay.findings)
+    ]
+    if broken:
         raise OverlayError(
             "overlay_lint_failed",
             f"{counted(len(broken), 'overlay')} with errors: {', '.join(broken)}",
             "correct the errors named above and lint again",
         )
-
-
-def _has_error(findings: Sequence[LintProblem]) -> bool:
-    return any(finding.level == "error" for finding in findings)
-
-
-def _print_lines(lines: Iterable[str]) -> None:
-    for line in lines:
-        click.echo(line)
-
-
-def _plain(text: str) -> str:
-    """The text on one line, without characters that control a terminal or cannot be written."""
-    return "".join(letter if letter.isprintable() else "�" for letter in " ".join(text.split()))
 
 
 @overlay.command("new")
@@ -338,11 +308,10 @@ def new_command(call: Call, role: str, parent: str, output: Path | None, dry_run
     rolebundle overlay new release-manager --from technical-writer
     rolebundle overlay new release-manager --file release-manager.json
     """
-    corpus = call.path
-    target = Target(corpus, overlay_folders(call.overlay_dirs, corpus), call.db or "")
+    target = Target(call.path, call.folders, call.db or "")
     report = new_overlay(role, target, parent=parent, output=output, dry_run=dry_run)
     lines = (*draft_lines(report.draft), *closing_lines(report.remarks, report.next))
-    call.print(report, lines, indent=2)
+    call.print(report, lines)
 
 
 _RANK_WIDTH = 9
@@ -369,7 +338,7 @@ def try_command(call: Call, role: str, task: str) -> None:
     rolebundle overlay try release-manager "What should I look at first?"
     rolebundle overlay try ./release-manager.json "What broke?" --limit 5 --json
     """
-    is_file = role.endswith(".json") or Path(role).name != role
+    is_file = _is_file(role)
     request = request_from({"task": task, **({} if is_file else {"role": role}), **call.fields})
     with call.engine() as engine:
         overlay = load_file(Path(role), engine.overlay_folders) if is_file else None
@@ -379,7 +348,7 @@ def try_command(call: Call, role: str, task: str) -> None:
             if error.code == "role_denied":
                 error.hint = f"this asks without a role, too: name an agent that may; {error.hint}"
             raise
-    call.print(trial, _overlay_try_lines(trial), indent=2)
+    call.print(trial, _overlay_try_lines(trial))
 
 
 def _overlay_try_lines(trial: OverlayTrial) -> Iterator[str]:
@@ -447,12 +416,11 @@ def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
 
     def announce(path: Path) -> None:
         name = one_line(str(path), _LINE_CHARS)
-        click.echo(f"outside of the folder, beside the corpus: will write {name}", err=True)
+        print_note(f"outside of the folder, beside the corpus: will write {name}")
 
-    corpus = call.path
-    target = Target(corpus, overlay_folders((), corpus), call.db or "")
+    target = Target(call.path, call.folders, call.db or "")
     report = write_drafts(folder, role, target, announce, dry_run=dry_run)
-    call.print(report, _init_lines(report), indent=2)
+    call.print(report, _init_lines(report))
 
 
 def _init_lines(report: InitReport) -> Iterator[str]:
@@ -522,10 +490,9 @@ def demo(call: Call, task: str, roles: tuple[str, ...], db: str | None) -> None:
     path = corpus_path(db) if db else _cached()
     with Engine(path, overlay_folders((demo_overlays(),))) as engine:
         report = _ingest(Admin(engine.workspace), call.fields, is_cached=not db)
-        click.echo(
+        print_note(
             f"{counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')} in {path} "
-            f"({counted(report.added, 'file')} added, {report.unchanged} unchanged)",
-            err=True,
+            f"({counted(report.added, 'file')} added, {report.unchanged} unchanged)"
         )
         fields_of_all = {"task": task, "limit": _PASSAGES, "now": NOW, **call.fields}
         names = dict.fromkeys(roles or ROLES)
@@ -535,9 +502,9 @@ def demo(call: Call, task: str, roles: tuple[str, ...], db: str | None) -> None:
     for bundle in bundles:
         lines += ["", *_answer(bundle, width, call.style)]
     click.echo("\n".join([*lines, "", _overlap(bundles)]), color=call.style.color)
-    click.echo("\nnext:", err=True)
+    print_note("\nnext:")
     for command in _commands(bundles, path):
-        click.echo(f"  {program()} {command}", err=True)
+        print_note(f"  {program()} {command}")
 
 
 def _answer(bundle: RetrievalBundle, width: int, style: Style) -> Iterator[str]:

@@ -23,9 +23,10 @@ from rolebundle.contracts.overlay import LintProblem, PolicyLint
 from rolebundle.contracts.policy import PolicyChange, PolicySummary
 from rolebundle.errors import ConfigurationError, CorpusCorrupt
 from rolebundle.interfaces.cli.options import Call, with_call
+from rolebundle.interfaces.cli.output import finding_line, print_note
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.lint import lint_active_policy, lint_policy, report_policy
-from rolebundle.policy.overlays import list_overlays, overlay_folders
+from rolebundle.policy.overlays import list_overlays
 from rolebundle.policy.policy_file import decode_policy, parse_policy, read_policy_file
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.file import corpus_path
@@ -72,11 +73,10 @@ def policy_set_command(call: Call, file: str, kind: str | None) -> None:
     parsed = parse_policy(content, kind, file)
     with call.admin() as admin:
         moved = set_policy(admin.workspace, content, kind, location)
-        findings = lint_policy(
-            parsed, admin.workspace.corpus, _roles(call.overlay_dirs, admin.workspace.path)
-        )
+        roles = [entry.role_id for entry in list_overlays(call.folders)]
+        findings = lint_policy(parsed, admin.workspace.corpus, roles)
     for finding in findings:
-        click.echo(_policy_line(file, finding), err=True)
+        print_note(finding_line(file, finding))
     lines = [
         f"{counted(len(parsed.agents), 'agent')} named; all other agents see nothing",
         f"{counted(moved, 'document')} moved to another compartment",
@@ -99,7 +99,7 @@ def policy_show_command(call: Call, agent: str | None) -> None:
         summary = report_policy(corpus, agent)
         replica = load_record(corpus)
     copied = f"{replica.manifest.publisher}, with this replica" if replica else "standard input"
-    call.print(summary, _policy_lines(summary, copied), indent=2)
+    call.print(summary, _policy_lines(summary, copied))
 
 
 def _policy_lines(policy: PolicySummary, copied: str) -> Iterator[str]:
@@ -144,7 +144,7 @@ def lint_command(call: Call, file: str | None, kind: str | None) -> None:
     rolebundle policy lint --db team.db
     """
     path = call.path
-    roles = _roles(call.overlay_dirs, path)
+    roles = [entry.role_id for entry in list_overlays(call.folders)]
     if file is None:
         with open_reader(path) as corpus:
             findings = lint_active_policy(corpus, roles)
@@ -157,20 +157,15 @@ def lint_command(call: Call, file: str | None, kind: str | None) -> None:
             with open_reader(path) as corpus:
                 findings = lint_policy(parsed, corpus, roles)
     name = file or "current policy"
-    lines = (_policy_line(name, finding) for finding in findings)
+    lines = (finding_line(name, finding) for finding in findings)
     call.print(PolicyLint(findings=findings), lines)
     _summarize(name, findings)
-
-
-def _roles(overlay_dirs: tuple[Path, ...], corpus: Path) -> list[str]:
-    """The roles that have an overlay."""
-    return [entry.role_id for entry in list_overlays(overlay_folders(overlay_dirs, corpus))]
 
 
 def _summarize(name: str, findings: Sequence[LintProblem]) -> None:
     errors = sum(finding.level == "error" for finding in findings)
     warnings = len(findings) - errors
-    click.echo(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}", err=True)
+    print_note(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}")
     if errors:
         raise ConfigurationError(
             "policy_lint_failed",
@@ -190,11 +185,6 @@ def _read(file: str, kind: str | None) -> tuple[str, str, str]:
     if suffix not in ("toml", "json"):
         raise click.UsageError(f"{file}: unknown suffix; give --format toml or json")
     return read_policy_file(path), suffix, str(path.absolute())
-
-
-def _policy_line(name: str, finding: LintProblem) -> str:
-    place = f"{finding.place}: " if finding.place else ""
-    return f"{name}: {finding.level}: {place}{finding.message} [{finding.code}]"
 
 
 _QUERY_CHARS = 80
@@ -247,7 +237,7 @@ def list_command(call: Call, agent: str | None, by: str | None, limit: int) -> N
     with AuditLog(call.path) as log:
         rows = list(log.rows(agent, by=by, limit=limit, newest=True))[::-1]
     empty = "the audit has no matching rows"
-    call.print(AuditRows(rows=rows), map(_audit_line, rows), indent=2, empty=empty)
+    call.print(AuditRows(rows=rows), map(_audit_line, rows), empty=empty)
 
 
 @audit.command("show")
@@ -269,7 +259,7 @@ def audit_show_command(call: Call, seq: int, agent: str | None) -> None:
     }
     # Not cut, because a person may compare it.
     lines = (f"{name:<13}  {one_line(text, 10_000)}".rstrip() for name, text in plain.items())
-    call.print(row, lines, indent=2, exclude_none=True)
+    call.print(row, lines, exclude_none=True)
 
 
 @audit.command("verify")
@@ -291,7 +281,7 @@ def verify_command(call: Call, expect: str) -> None:
     """
     with AuditLog(call.path) as log:
         result = log.verify(expect or _known_head(call.db))
-    call.print(result, [result.head] if result.ok else [], indent=2, exclude_none=True)
+    call.print(result, [result.head] if result.ok else [], exclude_none=True)
     if result.problem is not None:
         raise CorpusCorrupt(
             "audit_tampered",
@@ -300,9 +290,7 @@ def verify_command(call: Call, expect: str) -> None:
             "audit, move the file away and run `rolebundle policy audit set`",
         )
     expectation = "as expected, and " if expect else ""
-    click.echo(
-        f"{counted(result.rows, 'row')}, {expectation}none changed, removed or moved", err=True
-    )
+    print_note(f"{counted(result.rows, 'row')}, {expectation}none changed, removed or moved")
 
 
 @audit.command("export")
@@ -346,7 +334,7 @@ def audit_set_command(call: Call, mode: AuditMode | None, query: QueryMode | Non
     open_reader(path).close()
     settings = call.owner(set_audit, mode, query)
     line = f"mode {settings.mode}, query {settings.query}"
-    call.print(settings, [line], indent=2, exclude_none=True)
+    call.print(settings, [line], exclude_none=True)
 
 
 def _known_head(db: str | None) -> str:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from threading import Event
 
 import click
 
 from rolebundle.admin.records import forget_target, publish_replica, pull_replica
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.upkeep import PublishReport, PullReport
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.options import Call, duration, with_call
-from rolebundle.interfaces.cli.output import print_first, print_json
+from rolebundle.interfaces.cli.output import print_first, print_note
 from rolebundle.interfaces.layout import harmless
-from rolebundle.interfaces.signals import on_end
+from rolebundle.interfaces.parse import names_in
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.signatures import create_key, key_id, load_private_key, load_public_key
 from rolebundle.replication.transports import open_transport
@@ -107,31 +104,25 @@ def publish(
     """
     key = load_private_key(key_file)
     transport = open_transport(target)
-    chosen = [scope for scope in (part.strip() for part in scopes.split(",")) if scope]
+    chosen = names_in(scopes)
     if scopes and not chosen:
         raise UsageError("bad_scopes", "--scopes names no scope", "leave it out for every scope")
-    with call.admin() as admin:
-        options = PublishOptions(
-            name or key_file.stem,
-            expires,
-            grace,
-            call.folders,
-        )
-        report = publish_replica(
-            admin.workspace, transport, key, options, agent=agent, scopes=chosen, level=level
-        )
+    options = PublishOptions(name or key_file.stem, expires, grace, call.folders)
+    report = call.owner(
+        publish_replica, transport, key, options, agent=agent, scopes=chosen, level=level
+    )
     call.print(report, map(harmless, _lines(report)))
     if call.as_json:
         return
     if not report.manifest.documents:
         warning = "warning: it has no documents; check the scopes and the level"
-        click.echo(f"{warning} (`rolebundle status`, `rolebundle policy show`)", err=True)
+        print_note(f"{warning} (`rolebundle status`, `rolebundle policy show`)")
     if report.former_key_id not in ("", report.key_id):
-        click.echo("warning: it has another key, whose public key its readers need", err=True)
+        print_note("warning: it has another key, whose public key its readers need")
     if report.history is not None:
-        print_first([f"older state: {state}" for state in report.history.left], err=True)
+        print_first([f"older state: {state}" for state in report.history.left])
         if report.history.problem:
-            click.echo(writable(f"{report.target}: {report.history.problem}"), err=True)
+            print_note(f"{report.target}: {report.history.problem}")
 
 
 def _lines(report: PublishReport) -> Iterator[str]:
@@ -181,8 +172,7 @@ def forget(call: Call, target: str, yes: bool) -> None:
     """
     with suppress(RolebundleError):
         target = open_transport(target).target
-    with call.admin() as admin:
-        forget_target(admin.workspace, target, confirmed=yes)
+    call.owner(forget_target, target, confirmed=yes)
     click.echo(writable(f"{target}: forgotten; the files there were not changed"))
 
 
@@ -196,14 +186,8 @@ def forget(call: Call, target: str, yes: bool) -> None:
     type=click.Path(path_type=Path),
     help="The publisher's public key.",
 )
-@click.option(
-    "--every",
-    type=duration,
-    metavar="TIME",
-    help="Pull at this interval, such as 5m, until it is ended.",
-)
 @with_call("overlay_dirs", "as_json")
-def pull(call: Call, source: str, key_file: Path, every: timedelta | None) -> None:
+def pull(call: Call, source: str, key_file: Path) -> None:
     """Fetch the replica that was published at SOURCE, and replace the local one.
 
     SOURCE is what the publisher named as TARGET, or https://HOST/PATH/ of a folder that a static
@@ -213,43 +197,13 @@ def pull(call: Call, source: str, key_file: Path, every: timedelta | None) -> No
 
     \b
     rolebundle replica pull /mnt/share/reviewer --key team.pub --db reviewer.db
-    rolebundle replica pull https://docs.example.org/reviewer/ --key team.pub --every 5m
+    rolebundle replica pull https://docs.example.org/reviewer/ --key team.pub
     """
-    if every is not None and call.as_json:
-        raise UsageError("no_json", "--every prints lines, not JSON", "leave out one of the two")
-    key = load_public_key(key_file)
-    transport = open_transport(source)
-    with call.admin() as admin:
-        folders = call.folders
-
-        def pull_once() -> PullReport:
-            return pull_replica(admin.workspace, transport, key, folders)
-
-        if every is not None:
-            _repeat(pull_once, every.total_seconds())
-        elif call.as_json:
-            print_json(pull_once())
-        else:
-            report = pull_once()
-            click.echo(harmless(writable(_pulled(report))))
-            _warn(report)
-
-
-def _repeat(pull_once: Callable[[], PullReport], seconds: float) -> None:
-    """Pull until the process is ended. An error is printed, and the next pull may succeed."""
-    stop, signals = Event(), list[int]()
-    on_end(signals, stop.set)
-    while not stop.is_set():
-        try:
-            line = _pulled(pull_once())
-        except UsageError:
-            raise
-        except RolebundleError as error:
-            line = f"error: {error.message} [{error.code}]"
-        click.echo(harmless(writable(f"{iso_utc(datetime.now(UTC))}  {line}")), err=True)
-        stop.wait(seconds)
-    if signal.SIGINT in signals:
-        raise KeyboardInterrupt
+    transport, key = open_transport(source), load_public_key(key_file)
+    report = call.owner(pull_replica, transport, key, call.folders)
+    call.print(report, [harmless(_pulled(report))])
+    if not call.as_json:
+        _warn(report)
 
 
 def _pulled(report: PullReport) -> str:
@@ -269,11 +223,11 @@ def _pulled(report: PullReport) -> str:
 def _warn(report: PullReport) -> None:
     if report.overlays_changed:
         roles = ", ".join(report.overlays_changed[:5])
-        click.echo(writable(f"warning: these roles differ from the publisher's: {roles}"), err=True)
+        print_note(f"warning: these roles differ from the publisher's: {roles}")
     if report.overlays_missing:
         roles = ", ".join(report.overlays_missing[:5])
         folder = overlays_path(Path(report.location))
         line = (
             f"warning: these roles have no overlay here: {roles}; copy the publisher's to {folder}"
         )
-        click.echo(writable(line), err=True)
+        print_note(line)

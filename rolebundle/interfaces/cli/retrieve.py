@@ -10,7 +10,7 @@ import click
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.interfaces import render
 from rolebundle.interfaces.cli.options import Call, approvals_option, request_file_option, with_call
-from rolebundle.interfaces.cli.output import write_page
+from rolebundle.interfaces.cli.output import print_note, write_page
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
 from rolebundle.interfaces.layout import terminal_width
 from rolebundle.interfaces.parse import request_from
@@ -65,8 +65,7 @@ def retrieve(
     # Options are typed by a person; a JSON request may have been written by a model.
     approvals = approvals or ("request" if request_file is None else "none")
     with call.engine(approvals=approvals) as engine:
-        overlay = call.overlay(engine)
-        bundle = engine.retrieve(request, overlay)
+        bundle = engine.retrieve(request, call.overlay)
         if not engine.access.has_policy():
             _print_building(engine.workspace.corpus)
     if call.html_file is not None:
@@ -92,4 +91,4 @@ def _print_building(corpus: Corpus) -> None:
         return
     # Imported here: most corpora have one index.
     if note := building_note(corpus):
-        click.echo(f"note: {note}", err=True)
+        print_note(f"note: {note}")

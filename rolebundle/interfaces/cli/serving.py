@@ -11,6 +11,7 @@ from click.exceptions import Exit
 from rolebundle.errors import ConfigurationError, UsageError, install_hint
 from rolebundle.interfaces.cli.ingest import background_indexing
 from rolebundle.interfaces.cli.options import Call, approvals_option, with_call
+from rolebundle.interfaces.cli.output import print_note
 from rolebundle.interfaces.hosts import (
     HOSTS,
     HostFile,
@@ -52,9 +53,9 @@ def serve(
 ) -> None:
     """Answer JSON-RPC 2.0 requests on standard input and output, one request a line.
 
-    Methods: initialize, retrieve, get, multi_get, ls, why, compare, replay, verify, roles.list,
-    roles.show, status, check, shutdown; with --allow-write also mark, remember and, without
-    --agent, ingest.
+    Methods: initialize, retrieve, get, multi_get, ls, grep, why, compare, replay, verify,
+    roles.list, roles.show, status, check, shutdown; with --allow-write also mark, remember and,
+    without --agent, ingest.
     Requests may be pipelined. $/cancelRequest cancels one. The server ends when its input ends and
     everything is answered.
 
@@ -70,9 +71,8 @@ def serve(
     first = call.engine(agent=agent, approvals=approvals, judging=True, models=models)
     indexing = background_indexing(first.workspace.path)
     own = Operations(first, allow_write=allow_write, indexing=indexing)
-    settings = call.models()
     if socket is None:
-        attach(own, "serve", settings)
+        attach(own, "serve")
         indexing.start()
         raise Exit(serve_lines(own, take_over()))
 
@@ -86,7 +86,7 @@ def serve(
     indexing.start()
     corpus = own.engine.workspace.path
     path = Path(socket) if socket else [*sockets(corpus), *socket_paths(corpus)][0]
-    serve_shared(SharedServer(own, settings, operations_for), path)
+    serve_shared(SharedServer(own, operations_for), path)
 
 
 DEFAULT_PORT = 7_311
@@ -121,9 +121,8 @@ def mcp(
 ) -> None:
     """Serve MCP on standard input and output. An agent's host starts this command.
 
-    Tools: retrieve, get, multi_get, ls, why, compare, replay, verify, check, list_roles, status;
-    with --allow-write also mark, remember and, without --agent, ingest. It ends when its input
-    ends.
+    Tools: retrieve, get, ls, grep, why, compare, verify, check, list_roles, status; with
+    --allow-write also mark, remember and, without --agent, ingest. It ends when its input ends.
 
     With --http it serves until a signal ends it. It listens on 127.0.0.1 only, and each request
     needs the token.
@@ -139,7 +138,7 @@ def mcp(
     indexing = background_indexing(engine.workspace.path)
     operations = Operations(engine, allow_write=allow_write, indexing=indexing)
     if not http:
-        attach(operations, "mcp", call.models())
+        attach(operations, "mcp")
     indexing.start()
     try:
         from rolebundle.interfaces.servers.mcp import serve, serve_http
@@ -148,9 +147,7 @@ def mcp(
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise
         raise ConfigurationError(
-            "mcp_missing",
-            "the MCP server needs the MCP SDK, version 2",
-            install_hint("mcp"),
+            "mcp_missing", "the MCP server needs the MCP SDK, version 2", install_hint("mcp")
         ) from None
     if not http:
         serve(operations)
@@ -204,7 +201,7 @@ def connect(
     if undo:
         target = _named(host_file, chosen.label)
         target.undo(name)
-        click.echo(f"{target.path}: the change was undone", err=True)
+        print_note(f"{target.path}: the change was undone")
         return
     corpus = call.path.absolute()
     agent_options = [] if agent is None else ["--agent", agent]
@@ -212,23 +209,23 @@ def connect(
     entry = chosen.entry(command)
     click.echo(chosen.snippet(name, entry), nl=False)
     if not corpus.exists():
-        click.echo(f"note: {corpus} does not exist yet; `rolebundle ingest` makes it", err=True)
+        print_note(f"note: {corpus} does not exist yet; `rolebundle ingest` makes it")
     if find_spec("mcp_types") is None:
-        click.echo(f"note: the server needs the extra mcp; {install_hint('mcp')}", err=True)
+        print_note(f"note: the server needs the extra mcp; {install_hint('mcp')}")
     if not write:
-        click.echo(f"for {path}; --write adds it" if path else f"for {chosen.label}", err=True)
+        print_note(f"for {path}; --write adds it" if path else f"for {chosen.label}")
         if added_by := chosen.command(name, command):
-            click.echo(f"or: {added_by}", err=True)
+            print_note(f"or: {added_by}")
         return
     target = _named(host_file, chosen.label)
     is_new_file = not target.path.exists()
     backup = target.write(name, entry)
     if backup is None:
-        click.echo(f"{target.path}: has this entry already", err=True)
+        print_note(f"{target.path}: has this entry already")
     else:
         before = "" if is_new_file else f"; the file as it was: {backup}"
-        click.echo(f"{target.path}: written{before}", err=True)
-        click.echo(f"restart {chosen.label}, or let it read its servers again", err=True)
+        print_note(f"{target.path}: written{before}")
+        print_note(f"restart {chosen.label}, or let it read its servers again")
 
 
 def _named(host_file: HostFile | None, label: str) -> HostFile:

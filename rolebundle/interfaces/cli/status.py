@@ -59,7 +59,7 @@ def status(call: Call, check: bool) -> None:
             status = advised_status(admin.workspace.corpus, folders)
     if problem:
         status = status.model_copy(update={"overlay_problem": problem})
-    call.print(status, [_text(status, call.style)], indent=2)
+    call.print(status, [_text(status, call.style)])
     if status.problems:
         codes = ", ".join(sorted({problem.code for problem in status.problems}))
         raise CorpusCorrupt(

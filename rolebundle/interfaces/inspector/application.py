@@ -36,7 +36,7 @@ from rolebundle.interfaces.pages.views import (
     document_page,
     why_page,
 )
-from rolebundle.interfaces.parse import parsed, request_from
+from rolebundle.interfaces.parse import names_in, parsed, request_from
 from rolebundle.interfaces.servers.operations import internal_error
 from rolebundle.interfaces.servers.worker import server_is_ending
 from rolebundle.policy.overlays import list_overlays
@@ -130,13 +130,11 @@ class Inspector:
     Args:
         engine: answers for its agent, or for the owner of the corpus.
         base: the path that all views share, with the token and a slash at its end.
-        views: the views by name.
     """
 
-    def __init__(self, engine: Engine, base: str, views: Mapping[str, View]) -> None:
+    def __init__(self, engine: Engine, base: str) -> None:
         self.engine = engine
         self.admin = Admin(engine.workspace) if engine.agent is None else None
-        self._views = views
         self._base = base
         self._lock = Lock()
         self._is_closed = False
@@ -162,7 +160,7 @@ class Inspector:
                 return self._error(internal_error(error), HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _page(self, name: str, parameters: Parameters) -> str:
-        view = self._views.get(name)
+        view = VIEWS.get(name)
         if view is None:
             raise UsageError("no_view", "there is no such view", "use the links of the pages")
         with self.engine.access.call(parameters.get("agent") or None):
@@ -301,12 +299,8 @@ def compare(app: Inspector, parameters: Parameters) -> str:
 
 def _roles(parameters: Parameters) -> list[str]:
     """The roles of `role`, `other` and `roles`, which is a list with commas or comes repeatedly."""
-    roles = [
-        parameters.get("role"),
-        parameters.get("other"),
-        *",".join(parameters.all("roles")).split(","),
-    ]
-    return list(dict.fromkeys(role.strip() for role in roles if role.strip()))
+    single = [parameters.get("role"), parameters.get("other")]
+    return names_in(",".join([*single, *parameters.all("roles")]))
 
 
 def document(app: Inspector, parameters: Parameters) -> str:

@@ -7,11 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from rolebundle.contracts.codes import REJECTIONS
-from rolebundle.contracts.terms import (
-    RANKED_LOWER,
-    FallbackAction,
-    RejectionCode,
-)
+from rolebundle.contracts.terms import RANKED_LOWER, FallbackAction, RejectionCode
 from rolebundle.contracts.why import FoundBy
 from rolebundle.retrieval import filter as metadata_filter
 

@@ -36,8 +36,15 @@ END = b'{"rolebundle":"end"'
 """How the last line of a server begins, which is for this process."""
 WRITE_SECONDS = 1.0
 _CHUNK = 1 << 16
-_EMBEDDER_CODE = -32007
-_INTERRUPTED_CODE = -32603
+_ERRORS = {
+    "interrupted": (-32603, "the server is ending", "start it again and repeat the call"),
+    "server_gone": (
+        -32007,
+        "the server that this process was attached to has ended",
+        "repeat the call",
+    ),
+}
+"""Code → JSON-RPC's number, what is wrong, and the next step."""
 
 
 def end_line(*, is_finished: bool, is_stopped: bool) -> bytes:
@@ -145,7 +152,7 @@ class Forwarder:
             self._refuse_remaining()
         elif self.code:
             # They came after the end. After a `shutdown` nothing more is accepted.
-            self._answer_remaining("server_gone", _EMBEDDER_CODE)
+            self._answer_remaining("server_gone")
 
     def _on_signal(self, number: int, _frame: object) -> None:
         self.signals.append(number)
@@ -177,7 +184,7 @@ class Forwarder:
                 else:
                     self.code = int(end is not None and not end["is_finished"])
                     is_over = self._is_input_over or (end is not None and not end["is_stopped"])
-                self._answer_remaining("server_gone", _EMBEDDER_CODE)
+                self._answer_remaining("server_gone")
                 is_over = is_over or not self._start_alone()
             if is_over:
                 self._has_ended.set()
@@ -241,11 +248,14 @@ class Forwarder:
 
     # -- the end -------------------------------------------------------------------------------
 
-    def _answer_remaining(self, code: str, number: int) -> None:
+    def _answer_remaining(self, code: str) -> None:
+        number, message, hint = _ERRORS[code]
+        data = {"code": code, "message": message, "hint": hint, "retryable": True}
+        error = {"code": number, "message": message, "data": data}
         with self._delivering, suppress(OutputClosed):
             for request_id in self._outstanding.ids():
                 self.code = 1
-                answer = {"jsonrpc": "2.0", "id": request_id, "error": _error(code, number)}
+                answer = {"jsonrpc": "2.0", "id": request_id, "error": error}
                 line = json.dumps(answer, separators=(",", ":")).encode()
                 self._outstanding.note_answer(line)
                 self._writer.write(line)
@@ -254,7 +264,7 @@ class Forwarder:
         def refuse() -> None:
             with self._delivering:
                 self._is_refused = True
-            self._answer_remaining("interrupted", _INTERRUPTED_CODE)
+            self._answer_remaining("interrupted")
 
         # In a thread, because nobody may read the answers.
         refuser = Thread(target=refuse, daemon=True)
@@ -266,18 +276,6 @@ class Forwarder:
             self._process.terminate()
         if signal.SIGINT in self.signals:
             self.code = 130
-
-
-def _error(code: str, number: int) -> dict[str, Any]:
-    message, hint = {
-        "interrupted": ("the server is ending", "start it again and repeat the call"),
-        "server_gone": (
-            "the server that this process was attached to has ended",
-            "repeat the call",
-        ),
-    }[code]
-    data = {"code": code, "message": message, "hint": hint, "retryable": True}
-    return {"code": number, "message": message, "data": data}
 
 
 def main() -> None:

@@ -169,9 +169,8 @@ def listen(port: int) -> socket.socket:
     """
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        if os.name == "posix":
-            # Or a restarted server would wait for the connections of the one before.
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Or a restarted server would wait for the connections of the one before.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((ADDRESS, port))
         listener.listen(128)
     except OSError as error:
@@ -221,13 +220,12 @@ def _create(path: Path) -> None:
 
 def _read(path: Path) -> str:
     # Without waiting for a writer if it is a pipe; a link could lead to a file of somebody else.
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    descriptor = os.open(path, flags)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise _bad_token_file(path, "is not a plain file")
-        if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & 0o077):
+        if status.st_uid != os.geteuid() or status.st_mode & 0o077:
             raise ConfigurationError(
                 "token_file_readable",
                 f"{path}: others may read or change the token",

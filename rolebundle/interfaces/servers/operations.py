@@ -58,6 +58,8 @@ Answer = dict[str, Any]
 Progress = Callable[[str, int, int], None]
 Schema = dict[str, Any]
 
+DEFAULT_DETAIL: Detail = "compact"
+"""How much of a bundle a server answers if the request has no ``detail``."""
 MAX_TEXT_CHARS = 20_000
 """Characters of what `get` shows to a model if it asks for no bound."""
 
@@ -172,25 +174,18 @@ def _names(choice: Schema) -> list[str]:
 
 
 class Operations:
-    """The operations over one engine. Calls come one at a time; :meth:`interrupt` from any thread.
+    """The operations over one engine. Calls come one at a time.
 
     Args:
         engine: the corpus, the overlays and the model.
-        detail: how much of a bundle comes back if the request has no ``detail``.
         allow_write: whether the operations that write may be called.
         indexing: embeds after an `ingest`, for a contextual model.
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        *,
-        detail: Detail = "compact",
-        allow_write: bool = False,
-        indexing: Indexing | None = None,
+        self, engine: Engine, *, allow_write: bool = False, indexing: Indexing | None = None
     ) -> None:
         self.engine = engine
-        self.detail: Detail = detail
         self.allow_write = allow_write
         self.indexing = indexing
         self._progress: Progress | None = None
@@ -257,10 +252,6 @@ class Operations:
         """Whether a request may name the person who approved its action."""
         return self.engine.answering.approvals.source == "request"
 
-    def interrupt(self) -> None:
-        """End the call that runs now."""
-        self.engine.interrupt()
-
     def warm_up(self) -> None:
         """Open the corpus and load the model. If that fails now, it may work for the first call."""
         try:
@@ -291,7 +282,7 @@ class Operations:
     def _retrieve(self, request: RetrievalRequest) -> Answer:
         bundle = self.engine.retrieve(request)
         # The packet has the passages' texts already, and ``max_chars`` bounds it.
-        detail = request.detail or ("ids" if request.packet else self.detail)
+        detail = request.detail or ("ids" if request.packet else DEFAULT_DETAIL)
         return shaped_bundle(bundle, detail, request.max_chars)
 
     def _lookup(self, reference: str, request: GetRequest | MultiGetRequest) -> Lookup:

@@ -32,6 +32,7 @@ from rolebundle.interfaces.json_lines import (
     json_value,
 )
 from rolebundle.interfaces.servers.operations import (
+    DEFAULT_DETAIL,
     METHODS,
     TOOLS,
     Answer,
@@ -39,14 +40,7 @@ from rolebundle.interfaces.servers.operations import (
     Progress,
     internal_error,
 )
-from rolebundle.interfaces.servers.stdio import (
-    CAN_POLL,
-    Channel,
-    LineReader,
-    LineWriter,
-    OutputClosed,
-    ReadStopper,
-)
+from rolebundle.interfaces.servers.stdio import Channel, OutputClosed, ReadStopper
 from rolebundle.interfaces.servers.worker import (
     MAX_WAITING,
     ClientSession,
@@ -77,11 +71,8 @@ class Server(ClientSession):
 
     def __init__(self, operations: Operations, channel: Channel) -> None:
         stopper = ReadStopper()
-        super().__init__(Worker(operations, stopper.stop), stopper)
+        super().__init__(Worker(operations, stopper.stop), channel, stopper)
         self._operations = operations
-        self._reader = LineReader(channel, MAX_LINE_BYTES, self._stopper)
-        self._writer = LineWriter(channel)
-        self._is_cut_off = False
 
     def run(self) -> None:
         """Serve until the input ends, the output breaks, or :meth:`stop`.
@@ -110,7 +101,8 @@ class Server(ClientSession):
             if "id" not in envelope:
                 # A notification is never answered. All but this one have no effect.
                 if method == CANCEL and isinstance(params, dict) and "id" in params:
-                    self._cancel(params["id"])
+                    cancelled = (type(params["id"]), params["id"])
+                    self._worker.cancel(lambda job: job.key == cancelled)
                 return True
             fields = _checked_fields(method, params, self._operations.offered_methods)
         except RolebundleError as error:
@@ -129,18 +121,12 @@ class Server(ClientSession):
         self._worker.submit(job)
         return method != "shutdown" or refusal is not None
 
-    def _cancel(self, request_id: object) -> None:
-        key = (type(request_id), request_id)
-        self._worker.cancel(lambda job: job.key == key)
-
     # -- the working thread ------------------------------------------------------------------
 
     def _write(self, line: bytes) -> None:
         try:
             self._writer.write(line)
         except OutputClosed:
-            if not CAN_POLL:
-                os._exit(1)  # nothing else ends a read that has begun
             self._worker.unfinished += 1
             self._is_cut_off = True
             self._stopper.stop()
@@ -188,7 +174,7 @@ class Server(ClientSession):
                 "notifications": [CANCEL, PROGRESS],
                 "allow_write": self._operations.may_write,
                 "details": list(DETAILS),
-                "default_detail": self._operations.detail,
+                "default_detail": DEFAULT_DETAIL,
                 "limits": {
                     "line_bytes": MAX_LINE_BYTES,
                     "waiting": MAX_WAITING,
@@ -233,12 +219,7 @@ def serve(operations: Operations, channel: Channel) -> int:
     server = Server(operations, channel)
     signals: list[int] = []
 
-    def end() -> None:
-        if not CAN_POLL:
-            os._exit(end_code(signals, is_finished=False))
-        server.stop()
-
-    on_end(signals, end)
+    on_end(signals, server.stop)
     server.run()
     code = end_code(signals, is_finished=server.is_finished)
     if not server.has_ended:

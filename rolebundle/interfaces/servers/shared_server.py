@@ -22,7 +22,7 @@ import socket
 import stat
 import struct
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from importlib.metadata import version
@@ -52,7 +52,6 @@ from rolebundle.interfaces.servers.worker import (
 )
 from rolebundle.interfaces.signals import on_end
 
-HAS_SOCKETS = hasattr(socket, "AF_UNIX")
 MAX_PATH_BYTES = 107 if sys.platform == "linux" else 103
 """The longest address of a socket that the system takes."""
 _BACKLOG = 64
@@ -77,17 +76,10 @@ def listening(path: Path) -> Iterator[socket.socket]:
     """A socket that listens at a path, for this user alone. It is removed at the end.
 
     Raises:
-        ConfigurationError: ``no_unix_sockets``; ``socket_path``: the path is too long, or there is
-            something else.
+        ConfigurationError: ``socket_path``: the path is too long, or there is something else.
         CorpusBusy: ``already_served``: another server listens there.
         StorageError: ``io_error``: the socket cannot be made.
     """
-    if not HAS_SOCKETS:
-        raise ConfigurationError(
-            "no_unix_sockets",
-            "this system has no Unix domain sockets, so one server cannot serve several hosts",
-            "let each host start its own server: rolebundle serve, or rolebundle mcp",
-        )
     if len(os.fsencode(path)) > MAX_PATH_BYTES:
         raise ConfigurationError(
             "socket_path",
@@ -123,7 +115,7 @@ def connect(path: Path, timeout: float) -> socket.socket | None:
         path: of the socket.
         timeout: seconds, for each operation of the connection.
     """
-    if not HAS_SOCKETS or len(os.fsencode(path)) > MAX_PATH_BYTES:
+    if len(os.fsencode(path)) > MAX_PATH_BYTES:
         return None
     try:
         status = path.lstat()
@@ -215,9 +207,7 @@ def _is_there(path: Path) -> bool:
         return False
     if not stat.S_ISSOCK(mode):
         raise ConfigurationError(
-            "socket_path",
-            f"{path}: is not a socket",
-            "name another path with --socket PATH",
+            "socket_path", f"{path}: is not a socket", "name another path with --socket PATH"
         )
     return True
 
@@ -235,11 +225,7 @@ _FORWARDER = (
 _PROGRAM = "from rolebundle.interfaces.cli.main import main; main()"
 HELLO_SECONDS = 5.0
 _RESOLVED = frozenset(
-    f"ROLEBUNDLE_{name}"
-    for name in (
-        *("DB", "OVERLAYS", "SOCKET", "DEBUG", "SHARED"),
-        *("EMBED_URL", "EMBED_ALLOW_HOST", "JUDGE", "JUDGE_URL", "RERANK", "RERANK_URL"),
-    )
+    f"ROLEBUNDLE_{name}" for name in ("DB", "OVERLAYS", "SOCKET", "DEBUG", "SHARED")
 )
 """Variables that have an effect only as the options that they stand for, or none on answers."""
 
@@ -265,11 +251,11 @@ class Hello(Contract):
     overlay_folders: list[str]
 
     @classmethod
-    def of(cls, operations: Operations, protocol: Protocol, settings: Mapping[str, str]) -> Self:
+    def of(cls, operations: Operations, protocol: Protocol) -> Self:
         """What a process with these operations serves."""
         engine = operations.engine
         return cls(
-            settings=settings_digest(engine.workspace.path, settings),
+            settings=settings_digest(engine.workspace.path),
             protocol=protocol,
             agent=engine.agent,
             allow_write=operations.allow_write,
@@ -285,11 +271,11 @@ class Hello(Contract):
         return None
 
 
-def settings_digest(corpus: Path, settings: Mapping[str, str]) -> str:
+def settings_digest(corpus: Path) -> str:
     """The digest of all that must be the same in two processes that serve the same.
 
-    It covers the version, the file of the corpus, the options about models, and the environment
-    variables of this program and of Ollama.
+    It covers the version, the file of the corpus, and the environment variables of this program and
+    of Ollama.
     """
     try:
         status = corpus.stat()
@@ -303,7 +289,7 @@ def settings_digest(corpus: Path, settings: Mapping[str, str]) -> str:
     }
     # Answers contain the name by which the corpus was opened.
     names = [os.path.realpath(corpus), corpus.name]
-    values = [version("rolebundle"), names, file, dict(settings), environment]
+    values = [version("rolebundle"), names, file, environment]
     return sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
@@ -315,15 +301,14 @@ def sockets(corpus: Path) -> list[Path]:
     return [Path(named)] if named else socket_paths(corpus)
 
 
-def attach(operations: Operations, protocol: Protocol, settings: Mapping[str, str]) -> None:
+def attach(operations: Operations, protocol: Protocol) -> None:
     """Become the forwarder to the corpus's server. Return if there is none that serves the same.
 
     Args:
         operations: those that this process would serve.
         protocol: what it would speak.
-        settings: its options about models.
     """
-    connection = connect_to_server(operations, protocol, settings) if sys.executable else None
+    connection = connect_to_server(operations, protocol) if sys.executable else None
     if connection is not None:
         # -P: the folder in which a host starts this program is no place for modules.
         alone = [sys.executable, "-P", "-c", _PROGRAM, *sys.argv[1:]]
@@ -333,9 +318,7 @@ def attach(operations: Operations, protocol: Protocol, settings: Mapping[str, st
         os.execv(sys.executable, forwarder_command(connection, alone))
 
 
-def connect_to_server(
-    operations: Operations, protocol: Protocol, settings: Mapping[str, str]
-) -> socket.socket | None:
+def connect_to_server(operations: Operations, protocol: Protocol) -> socket.socket | None:
     """A connection to the corpus's server, if there is one and it serves the same.
 
     Why a server does not serve the same is written to standard error.
@@ -348,7 +331,7 @@ def connect_to_server(
         if connection is None:
             continue
         try:
-            reason = _refusal(connection, Hello.of(operations, protocol, settings))
+            reason = _refusal(connection, Hello.of(operations, protocol))
         except ValueError:
             reason = "the name of a folder or an agent is not text"
         if not reason:
@@ -398,18 +381,11 @@ class SharedServer:
         own: the operations of the server's own options. With an agent, only clients with exactly
             these options are served; otherwise a client chooses its agent, approvals and overlays,
             as in a process of its own. None may write if the server may not.
-        settings: the options about models, which must be the same.
         operations_for: makes the operations for a client.
     """
 
-    def __init__(
-        self,
-        own: Operations,
-        settings: Mapping[str, str],
-        operations_for: Callable[[Hello], Operations],
-    ) -> None:
+    def __init__(self, own: Operations, operations_for: Callable[[Hello], Operations]) -> None:
         self.own = own
-        self._settings = settings
         self._operations_for = operations_for
         self._stopper = ReadStopper()
         self._lock = Lock()
@@ -518,7 +494,7 @@ class SharedServer:
 
     def refusal(self, hello: Hello) -> str:
         """Why a client is not served; empty if it is."""
-        own = Hello.of(self.own, hello.protocol, self._settings)
+        own = Hello.of(self.own, hello.protocol)
         if hello.settings != own.settings:
             return "it has another version, corpus, model or environment"
         if hello.allow_write and not own.allow_write:

@@ -19,8 +19,6 @@ _CHUNK = 1 << 16
 _CANCELLING = ("$/cancelRequest", "notifications/cancelled")
 _MAX_LEFT_BYTES = 1 << 24
 """How much of what was already sent is read after the reader was stopped."""
-CAN_POLL = hasattr(select, "poll")
-"""Whether this system can wait for several descriptors at once; on Windows pipes it cannot."""
 
 
 class OutputClosed(Exception):
@@ -140,8 +138,6 @@ class LineReader:
         return b""
 
     def _readable(self) -> bool:
-        if not CAN_POLL:
-            return True
         incoming, outgoing, is_socket = self._channel
         poll = select.poll()
         poll.register(incoming, select.POLLIN)

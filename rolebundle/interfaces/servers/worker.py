@@ -21,8 +21,9 @@ from time import monotonic, sleep
 from typing import Any, TypeVar
 
 from rolebundle.errors import Interrupted, RolebundleError
+from rolebundle.interfaces.json_lines import MAX_LINE_BYTES
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.interfaces.servers.stdio import ReadStopper
+from rolebundle.interfaces.servers.stdio import Channel, LineReader, LineWriter, ReadStopper
 
 T = TypeVar("T")
 
@@ -316,7 +317,7 @@ class Worker:
         with self._changed:
             is_running = job is not None and job is self._running
             if is_running:
-                self.operations.interrupt()
+                self.operations.engine.interrupt()
             return is_running
 
     def _replace_waiting(self, jobs: list[Job]) -> None:
@@ -333,12 +334,17 @@ class ClientSession(ABC):
 
     Args:
         worker: runs its calls; it is this session's alone.
+        channel: where requests come from and answers go.
         stopper: ends the reading of its requests.
     """
 
-    def __init__(self, worker: Worker, stopper: ReadStopper) -> None:
+    def __init__(self, worker: Worker, channel: Channel, stopper: ReadStopper) -> None:
         self._worker = worker
         self._stopper = stopper
+        self._reader = LineReader(channel, MAX_LINE_BYTES, stopper)
+        self._writer = LineWriter(channel)
+        self._is_cut_off = False
+        """Whether nobody reads the answers any more."""
         self.is_stopped = False
         """Whether :meth:`stop` was called."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from rolebundle.interfaces.cli.main import MOVED, cli
+from rolebundle.interfaces.cli.main import cli
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.sqlite import BUSY_TIMEOUT_ENVIRONMENT
 from support.commands import commands_of, invoke, is_coded, run
@@ -20,7 +20,7 @@ from support.fake_embedder import HashingProvider
 def test_each_command_has_help_with_an_example() -> None:
     program = click.Context(cli, info_name="rolebundle", **cli.context_settings)
     commands = [context.command_path.split()[1:] for context in commands_of(program)]
-    assert ["retrieve"] in commands and ["corpus", "embed", "list"] in commands
+    assert ["retrieve"] in commands and ["corpus", "embed", "drop"] in commands
     for command in commands:
         outcome = invoke(*command, "--help")
         assert (outcome.code, outcome.err) == (0, "")
@@ -41,14 +41,6 @@ def test_the_command_line_stays_small() -> None:
     }
     assert len(cli.list_commands(program)) <= 26
     assert len(options) <= 89, sorted(options)
-
-
-@pytest.mark.parametrize("name", MOVED)
-def test_a_former_command_names_the_one_to_use(name: str) -> None:
-    refused = invoke(name, "--help")
-    assert refused.code == 2 and "[command_moved]" in refused.err
-    assert f"use `rolebundle {MOVED[name]}`" in refused.err
-    assert invoke(*MOVED[name].split(), "--help").code == 0
 
 
 def test_help_names_every_exit_code() -> None:

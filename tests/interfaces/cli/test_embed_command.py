@@ -93,12 +93,11 @@ class TestDryRun:
 
 
 class TestList:
-    def test_what_answers_has_a_star(self, db: Path, server: EmbeddingServer) -> None:
+    def test_status_says_which_one_answers(self, db: Path, server: EmbeddingServer) -> None:
         new(db, server)
-        outcome = invoke("corpus", "embed", "list", "--db", db)
-        old, ours = outcome.out.splitlines()
-        assert old == ("  1  fake:old  8 dimensions  6 vectors, 0 waiting  digest 0123456789ab")
-        assert ours.startswith(f"* 2  ollama:{MODEL}:latest  8 dimensions  6 vectors, 0 waiting")
+        text = invoke("status", "--db", db).out
+        assert "index 1, inactive: fake:old, 6 vectors, 0 waiting" in text
+        assert f"index 2, active: ollama:{MODEL}:latest, 6 vectors, 0 waiting" in text
 
 
 class TestUseAndDrop:
@@ -108,7 +107,7 @@ class TestUseAndDrop:
         assert active(db) == "old"
         outcome = invoke("corpus", "embed", "drop", "2", "--db", db)
         assert (outcome.code, outcome.err) == (0, "2 was removed\n")
-        assert len(invoke("corpus", "embed", "list", "--json", "--db", db).json()["indexes"]) == 1
+        assert len(invoke("status", "--json", "--db", db).json()["indexes"]) == 1
 
     def test_the_one_that_answers_is_not_dropped(self, db: Path) -> None:
         outcome = invoke("corpus", "embed", "drop", "1", "--db", db)
@@ -147,7 +146,7 @@ class TestUseAndDrop:
         outcome = invoke("corpus", "embed", *stray, "drop", "1", "--db", db)
         assert outcome.code == 2
         assert f"{stray[0]} has no effect before drop" in outcome.err
-        assert len(invoke("corpus", "embed", "list", "--json", "--db", db).json()["indexes"]) == 2
+        assert len(invoke("status", "--json", "--db", db).json()["indexes"]) == 2
 
 
 def test_clear_cache(db: Path) -> None:

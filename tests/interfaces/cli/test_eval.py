@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.evaluation import EvalComparison, EvalReport
+from rolebundle.contracts.evaluation import EvalReport
 from support.commands import invoke, is_coded
 
 TEXTS = {
@@ -55,18 +55,6 @@ def test_floors(collection: Path) -> None:
     assert (refused.code, "[bad_floor]" in refused.err) == (2, True)
 
 
-def test_compare(collection: Path, tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(invoke("eval", collection, "--lexical-only", "--json").out, encoding="utf-8")
-    reply = invoke("eval", path, path)
-    assert (reply.code, reply.err) == (0, "")
-    assert "2 questions in common" in reply.out
-    found = invoke("eval", path, path, "--json", "--fail-under", "ndcg@10=0.1")
-    assert found.code == 1, "a bound is on the change"
-    assert not EvalComparison.model_validate(found.json()).passed
-    is_coded(invoke("eval", path, tmp_path / "none.json"))
-
-
 def test_a_golden_set_on_ones_own_corpus(sample_db: Path, tmp_path: Path) -> None:
     golden = tmp_path / "mine.toml"
     golden.write_text(
@@ -102,7 +90,7 @@ def test_the_golden_set_of_a_role() -> None:
         (("none.toml",), 3),
         ((".",), 3),
         (("--role", "nobody"), 3),
-        (("a.json", "b.json", "x.toml"), 2),
+        (("a.toml", "b.toml"), 2),
     ],
 )
 def test_what_makes_no_sense_is_coded(

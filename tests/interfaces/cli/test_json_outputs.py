@@ -43,7 +43,6 @@ def db(prepared: Path, tmp_path: Path) -> Path:
         ("backup-result", "corpus backup BACKUP"),
         ("embed-plan", "corpus embed --dry-run"),
         ("embed-result", "corpus embed"),
-        ("embedding-indexes", "corpus embed list"),
         ("ingest-result", "ingest TREE --lexical-only"),
         ("overlay-details", "overlay show mossline-docs-writer"),
         ("overlay-explanation", "overlay explain mossline-docs-writer"),

@@ -11,7 +11,7 @@ from rolebundle.admin import Admin
 from rolebundle.admin.records import set_policy
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector import application as view
-from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.storage.quarantine import Scanned
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider
@@ -97,7 +97,7 @@ def test_an_agent_sees_the_same_with_and_without_hidden_documents(tmp_path: Path
             rule = {"scopes": ["shared"], "access_level": "internal"}
             set_policy(admin.workspace, json.dumps({"ada": rule}), "json")
         with Engine(path, agent="ada") as engine:
-            app = Inspector(engine, "/token/", VIEWS)
+            app = Inspector(engine, "/token/")
             queries = (
                 {},
                 {"prefix": "mail"},

@@ -11,7 +11,7 @@ from lxml import html
 from rolebundle.admin import Admin
 from rolebundle.admin.records import put_mark, set_policy
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters
+from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.retrieval.inspection import MAX_NEIGHBOURS, MAX_PASSAGES
 from rolebundle.storage.quarantine import Scanned
 from support.corpora import build, document
@@ -146,7 +146,7 @@ def test_the_owner_looks_at_a_corpus_with_a_policy(tmp_path: Path) -> None:
     with Admin(path) as admin:
         set_policy(admin.workspace, '{"ada": {"scopes": [], "access_level": "internal"}}', "json")
     with Engine(path) as engine:
-        app = Inspector(engine, "/token/", VIEWS)
+        app = Inspector(engine, "/token/")
         assert "/docs/old.md" in section(page_of(app, id="old"), "use")
         assert "/docs/" not in text_of(page_of(app, id="old", agent="ada"))
         refused = app.answer("document", Parameters([("id", "old"), ("agent", "eve")]))

@@ -7,7 +7,7 @@ import pytest
 from lxml import html
 
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters, Response
+from rolebundle.interfaces.inspector.application import Inspector, Parameters, Response
 from support.corpora import build, document, set_policy
 from support.overlay_files import write
 from support.pages import text_of
@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def app(folder: Path) -> Iterator[Inspector]:
     with Engine(folder / "with" / "team.db", [folder]) as engine:
-        yield Inspector(engine, "/token/", VIEWS)
+        yield Inspector(engine, "/token/")
 
 
 def response_of(app: Inspector, view: str, **parameters: str | list[str]) -> Response:
@@ -102,7 +102,7 @@ def test_a_page_is_the_same_without_the_documents_that_an_agent_may_not_see(
     pages = []
     for name in ("with", "without"):
         with Engine(folder / name / "team.db", [folder], agent=agent) as engine:
-            app = Inspector(engine, "/token/", VIEWS)
+            app = Inspector(engine, "/token/")
             pages.append(response_of(app, view, **parameters, agent=agent))
     assert pages[0] == pages[1]
     assert pages[0].status == (404 if parameters.get("id") == "salary" else 200)

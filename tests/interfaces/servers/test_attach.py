@@ -36,7 +36,6 @@ from support.served import SLOW, Served, codes, request
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix domain sockets")
 
-SETTINGS = Call(None, ()).models()
 BLOCKED = SLOW.format(seconds=20).replace(
     "time.sleep", "import sys; print('begun', file=sys.stderr, flush=True); time.sleep"
 )
@@ -75,7 +74,7 @@ class Attached(Served):
 
     def __init__(self, db: Path, protocol: Any = "serve", agent: str | None = None) -> None:
         self._encoding = "utf-8"
-        connection = connect_to_server(operations(db, agent), protocol, SETTINGS)
+        connection = connect_to_server(operations(db, agent), protocol)
         assert connection is not None
         alone = [*forked_program(), protocol, "--db", str(db)]
         with connection:
@@ -236,11 +235,11 @@ def test_a_client_that_gets_a_signal_answers_with_interrupted(
 
 def sharing(db: Path, agent: str | None = None, *, allow_write: bool = False) -> SharedServer:
     own = operations(db, agent, allow_write=allow_write)
-    return SharedServer(own, SETTINGS, lambda _: own)
+    return SharedServer(own, lambda _: own)
 
 
 def hello(db: Path, agent: str | None = None, **changes: Any) -> Hello:
-    return Hello.of(operations(db, agent), "serve", SETTINGS).model_copy(update=changes)
+    return Hello.of(operations(db, agent), "serve").model_copy(update=changes)
 
 
 def test_who_is_served(db: Path, tmp_path: Path) -> None:
@@ -274,6 +273,8 @@ def test_who_is_served(db: Path, tmp_path: Path) -> None:
     [
         ("ROLEBUNDLE_OPENAI_KEY", "other", "another"),
         ("OLLAMA_HOST", "127.0.0.1:1", "another"),
+        ("ROLEBUNDLE_RERANK", "rerank:x", "another"),
+        ("ROLEBUNDLE_EMBED_URL", "http://127.0.0.1:1", "another"),
         ("ROLEBUNDLE_DB", "elsewhere.db", ""),
         ("EDITOR", "ed", ""),
     ],
@@ -285,16 +286,13 @@ def test_other_settings_are_not_shared(
     monkeypatch.setenv(name, value)
     assert expected in sharing(db).refusal(other_request)
     assert bool(sharing(db).refusal(other_request)) == bool(expected)
-    settings = SETTINGS | {"rerank": "ollama:x"}
-    own = operations(db)
-    assert SharedServer(own, settings, lambda _: own).refusal(hello(db))
 
 
 def test_a_client_that_is_not_served_works_alone_and_says_why(
     db: Path, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(db, place, "--agent", "one"):
-        assert connect_to_server(operations(db, "two"), "serve", SETTINGS) is None
+        assert connect_to_server(operations(db, "two"), "serve") is None
         assert "it serves one agent" in capsys.readouterr().err
         with Attached(db, agent="one") as client:
             client.send(request(1, "roles.list"))

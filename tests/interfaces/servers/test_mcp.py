@@ -3,13 +3,11 @@
 What a process of its own is needed for is in test_mcp_process.py.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
@@ -70,7 +68,7 @@ def test_it_says_who_it_is_and_how_to_use_it(server: Shared) -> None:
     assert "not instructions" in shown_text.instructions
     assert "\n" not in shown_text.instructions
     assert shown_text.capabilities.tools is not None
-    assert shown_text.capabilities.resources is not None
+    assert shown_text.capabilities.resources is None
 
 
 def test_every_tool_is_described_and_read_only(server: Shared) -> None:
@@ -178,61 +176,3 @@ def test_an_unknown_tool_is_the_protocols_error(server: Shared) -> None:
 
     with pytest.raises(MCPError, match="there are retrieve, get"):
         server.call("search", {"task": TASK})
-
-
-def test_documents_and_overlays_are_resources(server: Shared, sample_db: Path) -> None:
-    _, document_id = some_chunk(sample_db)
-
-    async def talk(session: Any) -> Any:
-        listed = (await session.list_resources()).resources
-        templates = (await session.list_resource_templates()).resource_templates
-        chunk_id, _ = some_chunk(sample_db)
-        document = next(resource for resource in listed if resource.name == document_id)
-        overlay = next(
-            resource for resource in listed if resource.name == "mossline-security-reviewer"
-        )
-        return (
-            listed,
-            templates,
-            await session.read_resource(document.uri),
-            await session.read_resource(overlay.uri),
-            await session.read_resource(f"rolebundle://passage/{quote(chunk_id, safe='')}"),
-        )
-
-    listed, templates, document, overlay, passage = server.speak(talk)
-    assert len({resource.uri for resource in listed}) == len(listed)
-    assert [template.uri_template for template in templates] == [
-        "rolebundle://passage/{chunk_id}",
-        "rolebundle://document/{document_id}",
-        "rolebundle://overlay/{role}",
-    ]
-    with Engine(sample_db) as engine:
-        for found in engine.get(document_id).passages:
-            assert found.content in document.contents[0].text
-        (found,) = engine.get(some_chunk(sample_db)[0]).passages
-        assert found.content in passage.contents[0].text
-    assert "not instructions" in document.contents[0].text
-    assert (
-        json.loads(overlay.contents[0].text)["overlay"]["role_id"] == "mossline-security-reviewer"
-    )
-
-
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "rolebundle://document/none.md",
-        "rolebundle://passage/none",
-        "rolebundle://overlay/none",
-        "rolebundle://other/thing",
-        "file:///etc/hostname",
-    ],
-)
-def test_a_resource_that_is_not_there_is_refused(server: Shared, uri: str) -> None:
-    from mcp.shared.exceptions import MCPError
-
-    async def talk(session: Any) -> Any:
-        await session.read_resource(uri)
-
-    with pytest.raises(MCPError) as refused:
-        server.speak(talk)
-    assert refused.value.error.data["code"]

@@ -75,14 +75,6 @@ def check_server(inspector: list[str], server: list[str]) -> None:
         answer = call_inspector(inspector, server, *options)
         assert not answer.get("isError"), answer
         assert answer["content"][0]["text"] and "structuredContent" not in answer
-    resources = call_inspector(inspector, server, "--method", "resources/list")["resources"]
-    uri = next(
-        resource["uri"]
-        for resource in resources
-        if resource["uri"].startswith("rolebundle://document/")
-    )
-    read = call_inspector(inspector, server, "--method", "resources/read", "--uri", uri)
-    assert "not instructions" in read["contents"][0]["text"]
 
 
 def test_it_calls_every_tool_over_standard_input_and_output(

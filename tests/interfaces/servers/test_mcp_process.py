@@ -8,16 +8,12 @@ from typing import Any
 import pytest
 
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES
-from support.corpora import build, document
 from support.mcp import (
     CALL,
     INITIALIZE,
     INITIALIZED,
     SLOW,
     needs_mcp,
-    run_session,
-    server_of,
-    stdio_session,
 )  # fmt: skip
 from support.served import Served
 
@@ -27,24 +23,6 @@ pytestmark = needs_mcp
 @pytest.fixture(scope="module")
 def sample_db(sample_without_vectors: Path) -> Path:
     return sample_without_vectors
-
-
-def test_the_listing_comes_in_pages_and_ends(tmp_path: Path) -> None:
-    db = build(tmp_path, [document(f"note {n}", [f"The note {n}."]) for n in range(1_003)])
-
-    async def talk(session: Any) -> Any:
-        from mcp_types import PaginatedRequestParams
-
-        names, cursor, pages = [], None, 0
-        while pages == 0 or cursor:
-            page = await session.list_resources(params=PaginatedRequestParams(cursor=cursor))
-            names += [resource.uri for resource in page.resources if "://document/" in resource.uri]
-            cursor, pages = page.next_cursor, pages + 1
-        return names, pages, await session.read_resource(names[-1])
-
-    uris, pages, last = run_session(stdio_session(server_of(db)), talk)
-    assert (len(set(uris)), len(uris), pages) == (1_000, 1_000, 10)
-    assert "The note" in last.contents[0].text
 
 
 STRAY = """

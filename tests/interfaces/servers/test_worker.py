@@ -19,10 +19,10 @@ class FakeOperations:
 
     def __init__(self) -> None:
         self.calls: list[str] = []
-        self.engine = SimpleNamespace(close=lambda: self.calls.append("close"))
-
-    def interrupt(self) -> None:
-        self.calls.append("interrupt")
+        self.interrupted = Event()
+        self.engine = SimpleNamespace(
+            close=lambda: self.calls.append("close"), interrupt=self.interrupted.set
+        )
 
     def warm_up(self) -> None:
         self.calls.append("warm up")
