@@ -98,7 +98,7 @@ class Lanes:
         proposed = proposals.task.keys() | proposals.role.keys()
         # What an earlier search found keeps its hit, so that it keeps its score.
         new = sorted((proposed | nearest.keys()) - pool.hits.keys())
-        scores = lexical.score(self.corpus, self.query, proposals, new, facts=self.facts)
+        scores = lexical.score(self.corpus, self.query, new, facts=self.facts)
         lexical_seconds = perf_counter() - started
 
         started = perf_counter()
@@ -140,8 +140,7 @@ class Lanes:
     def measure(self, passages: Sequence[Passage]) -> dict[int, Hit]:
         """Rowid → the hit of a passage that no lane proposed, as if all lanes that know it had."""
         rowids = [passage.rowid for passage in passages]
-        nothing = lexical.LexicalProposals()
-        scores = lexical.score(self.corpus, self.query, nothing, rowids, facts=self.facts)
+        scores = lexical.score(self.corpus, self.query, rowids, facts=self.facts)
         cosines = self._cosines(rowids)
         return {
             passage.rowid: Hit(

@@ -45,7 +45,7 @@ from rolebundle.retrieval.bundle import (
 from rolebundle.retrieval.candidate import Candidate, Retrieval
 from rolebundle.retrieval.filter import as_valid, first_rejection, freshness_of, seen_rejection
 from rolebundle.retrieval.lanes import Lanes, open_lanes
-from rolebundle.retrieval.lexical import match_expression, matching_words
+from rolebundle.retrieval.lexical import LexicalIndex, matching_words
 from rolebundle.retrieval.lookup import ReferenceScope, resolve_reference
 from rolebundle.retrieval.pipeline import of_facts, run, score_sheet
 from rolebundle.retrieval.query import build_query
@@ -53,7 +53,7 @@ from rolebundle.retrieval.rank import mark_factor, ranking_order, select
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.where import Condition, unmet
-from rolebundle.storage import compartments, lexical_index, quarantine
+from rolebundle.storage import compartments, quarantine
 from rolebundle.storage.check import verify_passages
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.corpus import Corpus
@@ -478,10 +478,8 @@ def hidden_candidates(corpus: Corpus, agent: str | None, task: str) -> dict[str,
             hidden = next(hiding_rules(compartment, agent or "", rule), None)
             # The answer itself counts what is in quarantine.
             if hidden and hidden.rule != "quarantine" and compartment.chunks:
-                found = lexical_index.search(
-                    corpus, compartment.id, match_expression(terms), MAX_COUNTED
-                )
-                counts[hidden.rule] += len(found)
+                [found] = LexicalIndex.of(corpus, [compartment.id]).frequencies([terms])
+                counts[hidden.rule] += min(found, MAX_COUNTED)
     return dict(+counts)
 
 
@@ -505,9 +503,8 @@ def kept_back(corpus: Corpus, task: str) -> list[KeptBack]:
         terms = build_query(task, None).task_terms if quarantined else ()
         if not terms:
             return []
-        match = match_expression(terms)
         for compartment in quarantined:
-            scores |= lexical_index.search(corpus, compartment, match, _MAX_PASSAGES)
+            scores |= LexicalIndex.of(corpus, [compartment]).best(terms, _MAX_PASSAGES)
         documents = quarantine.quarantined_with(corpus, scores)
     return [
         KeptBack(document_id=document.document_id, kinds=_kinds(document))
