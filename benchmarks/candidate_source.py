@@ -10,8 +10,9 @@ from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import Lane
 from rolebundle.retrieval.candidate import Hit, Pool, Term
 from rolebundle.retrieval.lanes import Lanes
+from rolebundle.retrieval.lexical import inverse_frequency
 from rolebundle.storage.lexical_index import tokens
-from rolebundle.storage.postings import K1, B, inverse_frequency
+from rolebundle.storage.postings import K1, B
 from rolebundle.text.forms import index_tokens
 
 Phrase = tuple[str, ...]

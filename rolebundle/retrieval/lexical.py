@@ -5,6 +5,7 @@ All visible compartments are searched as if they were one index.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +22,7 @@ from rolebundle.text.stop_words import ENGLISH
 from rolebundle.text.words import is_english, rarity
 
 if TYPE_CHECKING:
-    from rolebundle.storage.postings import Places, Postings, Weighted
+    from rolebundle.storage.postings import Occurrences, Places, Postings
 
 RARE = 50
 """An exact term that at most so many chunks have is shown in a passage that has it."""
@@ -34,6 +35,7 @@ MIN_LETTERS, MAX_LETTERS = 4, 20
 MAX_CORRECTED = 4
 """At most so many words of a task are corrected; of each, so many spellings are looked at."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+_MIN_IDF = 1e-6
 
 
 class LexicalProposals(NamedTuple):
@@ -279,11 +281,10 @@ class LexicalIndex(NamedTuple):
         part.read(self.corpus, [phrase for of_word in phrases for phrase in of_word])
         return [part.having(self.corpus, of_word) for of_word in phrases]
 
-    def _weighted(self, terms: Sequence[Term]) -> Iterator[tuple[Postings, list[Weighted], float]]:
+    def _weighted(
+        self, terms: Sequence[Term]
+    ) -> Iterator[tuple[Postings, list[tuple[Occurrences, float, int]], float]]:
         """For each part, what the terms weigh in it, and the mean number of tokens in all."""
-        # The door of numpy.
-        from rolebundle.storage.postings import Weighted, inverse_frequency
-
         phrases = [_phrase(term) for term in terms]
         found = [part.read(self.corpus, phrases) for part in self.parts]
         average = sum(part.tokens for part in self.parts) / max(1, self.chunks)
@@ -292,9 +293,14 @@ class LexicalIndex(NamedTuple):
             for of_parts in zip(*found, strict=True)
         ]
         for part, occurrences in zip(self.parts, found, strict=True):
-            weighted = zip(occurrences, idfs, (term.weight for term in terms), strict=True)
-            yield part, [Weighted(*values) for values in weighted], average
+            weights = (term.weight for term in terms)
+            yield part, list(zip(occurrences, idfs, weights, strict=True)), average
 
 
 def _phrase(term: Term) -> Phrase:
     return phrase_of(index_tokens(term.text) if term.form else term.text)
+
+
+def inverse_frequency(chunks: int, frequency: int) -> float:
+    """The idf of a phrase that ``frequency`` of so many chunks have; at least FTS5's floor."""
+    return max(_MIN_IDF, math.log((chunks - frequency + 0.5) / (frequency + 0.5)))

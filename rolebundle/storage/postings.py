@@ -10,7 +10,6 @@ It is imported for a search only, because it needs numpy.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -27,7 +26,6 @@ K1 = 1.2
 """Saturation: the smaller, the less further occurrences of a term count."""
 B = 0.75
 """How much the length of a chunk counts, in [0, 1]."""
-MIN_IDF = 1e-6
 
 MAX_KEPT = 8_000_000
 """So many postings of a compartment are kept in memory, at 8 bytes each."""
@@ -51,14 +49,6 @@ class Occurrences(NamedTuple):
 
     places: Places
     counts: NDArray[np.float32]
-
-
-class Weighted(NamedTuple):
-    """A phrase of a query, its inverse document frequency, and how often the query has it."""
-
-    occurrences: Occurrences
-    idf: float
-    repeated: int
 
 
 class Postings:
@@ -155,7 +145,10 @@ class Postings:
         return found
 
     def bm25(
-        self, query: Iterable[Weighted], average: float, among: Places | None = None
+        self,
+        query: Iterable[tuple[Occurrences, float, int]],
+        average: float,
+        among: Places | None = None,
     ) -> NDArray[np.float64]:
         """The scores of chunks, each at least 0; 0 for those that have no phrase of the query.
 
@@ -163,7 +156,7 @@ class Postings:
         query, so that no score depends on the other chunks.
 
         Args:
-            query: the phrases.
+            query: of each phrase, where it occurs, its idf, and how often the query has it.
             average: the mean number of tokens of a chunk.
             among: the places of the chunks that are scored, sorted; ``None`` for all.
         """
@@ -229,8 +222,3 @@ def postings_of(corpus: Corpus, compartment: int) -> Postings:
         _shared[key] = kept[compartment]
     found: Postings = kept[compartment]
     return found
-
-
-def inverse_frequency(chunks: int, frequency: int) -> float:
-    """The idf of a phrase that ``frequency`` of so many chunks have; at least FTS5's floor."""
-    return max(MIN_IDF, math.log((chunks - frequency + 0.5) / (frequency + 0.5)))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -122,6 +123,17 @@ def test_bm25_equals_that_of_fts5(documents: list[StoredDocument], terms: list[T
         found = LexicalIndex.of(corpus, [place]).best(terms, 3)
         best = sorted(expected, key=lambda row: (-expected[row], row))[:3]
         assert found == {row: expected[row] for row in best}
+
+
+def test_forgotten_words_are_read_again(tmp_path: Path) -> None:
+    documents = [document("a", ["token audit"]), document("b", ["token token"])]
+    with open_reader(build(tmp_path, documents)) as corpus, corpus.reading():
+        index = LexicalIndex.of(corpus, [only_compartment(corpus)])
+        expected = index.best([Term("token"), Term("audit")], 2)
+        with patch.object(postings, "MAX_KEPT", 0):
+            assert index.best([Term("release")], 2) == {}
+            assert index.best([Term("audit")], 2).keys() == {1}
+            assert index.best([Term("token"), Term("audit")], 2) == expected
 
 
 def query_of(task: Sequence[Term], expansion: Sequence[Term] = ()) -> Query:
