@@ -26,7 +26,7 @@ from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.retrieval.lanes import query_vector
 from rolebundle.retrieval.lexical import LexicalIndex
 from rolebundle.retrieval.query import build_query
-from rolebundle.storage import compartments, vector_index
+from rolebundle.storage import compartments, postings, vector_index
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
