@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.terms import Lane
 from rolebundle.retrieval.candidate import Hit, Pool, Term
 from rolebundle.retrieval.lanes import Lanes
-from rolebundle.retrieval.lexical import Statistics
+from rolebundle.retrieval.lexical import inverse_frequency
 from rolebundle.storage.lexical_index import tokens
+from rolebundle.storage.postings import K1, B
 from rolebundle.text.forms import index_tokens
 
 Phrase = tuple[str, ...]
@@ -75,6 +76,53 @@ class CandidateSource(Protocol):
 
     def passages(self, rowids: Sequence[int]) -> dict[int, Passage]:
         """The chunks with the metadata of their documents."""
+
+
+class Statistics(NamedTuple):
+    """The statistics of a collection that BM25 uses, for the terms of one query.
+
+    Attributes:
+        weights: for each term, its idf times its weight in the query.
+        average: the mean number of tokens of a chunk.
+        total_weight: the sum of the weights of those terms that occur in the collection.
+    """
+
+    weights: tuple[float, ...]
+    average: float
+    total_weight: float
+
+    @classmethod
+    def of(
+        cls, chunks: int, tokens: int, frequencies: Sequence[int], weights: Sequence[int]
+    ) -> Self:
+        """The statistics of a collection.
+
+        Args:
+            chunks: how many it has.
+            tokens: how many they have together.
+            frequencies: for each term of the query, how many chunks have it.
+            weights: how often each term occurs in the query.
+        """
+        weighted = tuple(
+            weight * inverse_frequency(chunks, frequency)
+            for frequency, weight in zip(frequencies, weights, strict=True)
+        )
+        total_weight = sum(idf for idf, count in zip(weighted, frequencies, strict=True) if count)
+        return cls(weighted, tokens / chunks if chunks else 0.0, total_weight)
+
+    def bm25(self, tokens: float, occurrences: Sequence[float]) -> float:
+        """The score of a chunk.
+
+        Args:
+            tokens: how many it has.
+            occurrences: for each term, how often the chunk has it, weighted by column.
+        """
+        length = K1 * (1 - B + B * tokens / self.average)
+        return sum(
+            weight * count * (K1 + 1) / (count + length)
+            for weight, count in zip(self.weights, occurrences, strict=True)
+            if count
+        )
 
 
 class Ranked(NamedTuple):

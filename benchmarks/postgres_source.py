@@ -20,12 +20,12 @@ from candidate_source import Extent, Phrase
 from pydantic import TypeAdapter
 
 from rolebundle.contracts.documents import Passage
-from rolebundle.retrieval.lexical import K1, B
 from rolebundle.storage import compartments, vector_index
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.lexical_index import table_name
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import passages_by_rowid
+from rolebundle.storage.postings import K1, B
 
 try:
     import psycopg

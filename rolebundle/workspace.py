@@ -25,9 +25,6 @@ from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.publications import refuse_expired
 from rolebundle.storage.vector_index import EmbeddingIndex, active_index, all_indexes
 
-Models = dict[ProviderSpec, EmbeddingProvider]
-"""Embedding models that are set up, by how to reach them."""
-
 
 class Workspace:
     """One corpus file with its open readers, its embedding models and its audit.
@@ -41,7 +38,6 @@ class Workspace:
             the packaged static model if the corpus has no index.
         embed_url: the address of the model's server, instead of the one that the corpus remembers.
         allow_host: the only other machine that may be that server.
-        models: the models that are set up. Workspaces in several threads may share them.
     """
 
     def __init__(
@@ -51,14 +47,13 @@ class Workspace:
         *,
         embed_url: str = "",
         allow_host: str = "",
-        models: Models | None = None,
     ) -> None:
         self.path = path
         self.embed_url = embed_url
         self.allow_host = allow_host
         self.recorder = Recorder(path)
         self._default_provider = provider
-        self._providers: Models = {} if models is None else models
+        self._providers: dict[ProviderSpec, EmbeddingProvider] = {}
         self._reader: Corpus | None = None
         self._restricted_reader: Corpus | None = None
         self._closing = Lock()

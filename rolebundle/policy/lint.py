@@ -38,7 +38,7 @@ from rolebundle.policy.overlays import (
 )
 from rolebundle.policy.policy_file import Policy, parse_policy
 from rolebundle.policy.trust import loosened_values
-from rolebundle.storage import compartments, lexical_index, records
+from rolebundle.storage import compartments, records
 from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import (
@@ -47,6 +47,7 @@ from rolebundle.storage.documents import (
     access_attributes,
     document_kinds,
 )
+from rolebundle.storage.lexical_index import Phrase, phrase_of
 from rolebundle.text.forms import index_tokens, phrase_form
 from rolebundle.text.languages import likely_languages
 from rolebundle.text.words import counted, first_of
@@ -339,22 +340,25 @@ def word_counts(words: Vocabulary, corpus: Corpus) -> dict[str, tuple[str, int]]
         for name, phrases in _phrases(words).items()
         for index, phrase in enumerate(phrases)
     ]
-    expressions = [_expression(phrase) for _, phrase in places]
+    # The door of numpy.
+    from rolebundle.storage.postings import postings_of
+
+    forms = [_forms(phrase) for _, phrase in places]
     counts = [0] * len(places)
     for compartment in searchable_compartments(corpus):
-        more = lexical_index.frequencies(corpus, compartment.id, expressions)
-        counts = [count + new for count, new in zip(counts, more, strict=True)]
+        part = postings_of(corpus, compartment.id)
+        found = (len(part.having(corpus, phrases)) for phrases in forms)
+        counts = [count + new for count, new in zip(counts, found, strict=True)]
     return {place: (phrase, count) for (place, phrase), count in zip(places, counts, strict=True)}
 
 
-def _expression(phrase: str) -> str:
-    """A phrase and its forms as an FTS5 expression."""
+def _forms(phrase: str) -> list[Phrase]:
+    """A phrase and its forms, as they are indexed."""
     texts = [phrase]
     if not phrase.isascii():
         languages = dict.fromkeys((*likely_languages(phrase), ""))
         texts += [index_tokens(phrase_form(phrase, language)) for language in languages]
-    quoted = (text.replace('"', '""') for text in texts if text)
-    return " OR ".join(f'"{text}"' for text in quoted)
+    return [phrase_of(text) for text in texts]
 
 
 def excluded_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem]:

@@ -99,7 +99,7 @@ class Lanes:
         proposed = by_task.keys() | by_role.keys()
         # What an earlier search found keeps its hit, so that it keeps its score.
         new = sorted((proposed | nearest.keys()) - pool.hits.keys())
-        scores = lexical.score(self.corpus, self.query, new, by_task, by_role, facts=self.facts)
+        scores = lexical.score(self.corpus, self.query, new, facts=self.facts)
         lexical_seconds = perf_counter() - started
 
         started = perf_counter()

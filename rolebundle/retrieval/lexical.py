@@ -1,29 +1,27 @@
-"""The lexical lane: BM25 over FTS5. The task's terms and the role's are scored separately.
+"""The lexical lane: BM25 of the task's terms and of the role's, scored separately.
 
-If several compartments are visible, each proposes its best chunks, and these are scored again with
-the statistics of everything that is visible: :class:`Statistics` is BM25 as FTS5 computes it
-(Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009; constants
-and floor are those of SQLite's ``fts5_aux.c``).
+All visible compartments are searched as if they were one index.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import NamedTuple, Self
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.query import words_of
-from rolebundle.storage import compartments, lexical_index
-from rolebundle.storage.compartments import Compartment
+from rolebundle.storage import compartments
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.lexical_index import first_by_score
-from rolebundle.storage.passages import passages_by_rowid
+from rolebundle.storage.lexical_index import Phrase, phrase_of
+from rolebundle.storage.passages import chunks_of, first_by_score, passages_by_rowid
 from rolebundle.text.forms import index_tokens
 from rolebundle.text.stop_words import ENGLISH
 from rolebundle.text.words import is_english, rarity
+
+if TYPE_CHECKING:
+    from rolebundle.storage.postings import Occurrences, Places, Postings
 
 RARE = 50
 """An exact term that at most so many chunks have is shown in a passage that has it."""
@@ -36,24 +34,10 @@ MIN_LETTERS, MAX_LETTERS = 4, 20
 MAX_CORRECTED = 4
 """At most so many words of a task are corrected; of each, so many spellings are looked at."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
-
-K1 = 1.2
-"""Saturation: the smaller, the less further occurrences of a term count."""
-B = 0.75
-"""How much the length of a chunk counts, in [0, 1]."""
 _MIN_IDF = 1e-6
 
 
 # -- the lane ------------------------------------------------------------------------------------
-
-
-def match_expression(terms: Iterable[Term]) -> str:
-    """Terms as an FTS5 expression in which no text is syntax (law 4).
-
-    Each term is one quoted phrase; phrases are joined by OR. A term of weight n occurs n times,
-    so that bm25() counts it n times.
-    """
-    return " OR ".join(_literal(term) for term in terms for _ in range(term.weight))
 
 
 def propose(
@@ -83,14 +67,13 @@ def propose(
         rowid for words in exact for rowid in index.best([Term(words)], EXACT_PROPOSED, within)
     ]
     task = index.best(query.task_terms, depth, within)
-    by_exact = index.completed(query.task_terms, task, having)
-    by_task = {**{rowid: by_exact.get(rowid, 0.0) for rowid in having}, **task}
+    by_task = {**index.scores(query.task_terms, having), **task}
     return by_task, index.best(query.expansion_terms, depth, within)
 
 
 def exact_words(corpus: Corpus, query: Query) -> tuple[list[str], list[str]]:
     """The exact words and phrases of a task that are rare, and those that occur nowhere."""
-    counts = _index(corpus).frequencies([_literal(Term(words)) for words in query.task.exact])
+    counts = _index(corpus).frequencies([[Term(words)] for words in query.task.exact])
     counted = list(zip(query.task.exact, counts, strict=True))
     return (
         [words for words, count in counted if 0 < count <= RARE],
@@ -108,16 +91,16 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     index = _index(corpus)
     own = sorted(query.wordings[0] - query.names)
     places = [place for place in own if _may_be_misspelled(query.content_words[place][0].text)]
-    if not index.visible or not places:
+    if not index.parts or not places:
         return query
-    counts = index.frequencies([match_expression(query.content_words[place]) for place in places])
+    counts = index.frequencies([query.content_words[place] for place in places])
     content_words = list(query.content_words)
     corrected: dict[str, str] = {}
     unknown = [place for place, count in zip(places, counts, strict=True) if not count]
     for place in unknown[:MAX_CORRECTED]:
         word = content_words[place][0].text
         changed = one_change_away(word)
-        known = index.frequencies([_literal(Term(other)) for other in changed])
+        known = index.frequencies([[Term(other)] for other in changed])
         often = [
             (other in ENGLISH, is_english(other), count, other)
             for count, other in zip(known, changed, strict=True)
@@ -136,7 +119,7 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     )
 
 
-def _is_written(index: _Index, word: str) -> bool:
+def _is_written(index: LexicalIndex, word: str) -> bool:
     """Whether one of the best chunks for a word has it; the index may only know another form."""
     best = index.best([Term(word)], EXACT_PROPOSED)
     passages = passages_by_rowid(index.corpus, list(best)).values()
@@ -161,31 +144,13 @@ def one_change_away(word: str) -> list[str]:
 
 
 def score(
-    corpus: Corpus,
-    query: Query,
-    rowids: Sequence[int],
-    by_task: Mapping[int, float] = MappingProxyType({}),
-    by_role: Mapping[int, float] = MappingProxyType({}),
-    *,
-    facts: bool = False,
+    corpus: Corpus, query: Query, rowids: Sequence[int], *, facts: bool = False
 ) -> dict[int, tuple[float, float]]:
-    """Rowid → the BM25 against the task's terms and against the role's; only of what matches.
-
-    Args:
-        corpus: an open corpus.
-        query: the built query.
-        rowids: of the chunks.
-        by_task: the scores that are known from :func:`propose`.
-        by_role: the same against the role's terms.
-        facts: score remembered facts.
-    """
+    """Rowid → the BM25 against the task's terms and against the role's; only of what matches."""
     index = _index(corpus, facts=facts)
-    if not index.visible:
-        return {}
-    task = index.completed(query.task_terms, by_task, rowids)
-    role = index.completed(query.expansion_terms, by_role, rowids)
-    scores = {rowid: (task.get(rowid, 0.0), role.get(rowid, 0.0)) for rowid in rowids}
-    return {rowid: score for rowid, score in scores.items() if any(score)}
+    task = index.scores(query.task_terms, rowids)
+    role = index.scores(query.expansion_terms, rowids)
+    return {rowid: (task[rowid], role[rowid]) for rowid in rowids if task[rowid] or role[rowid]}
 
 
 def task_words(
@@ -194,8 +159,8 @@ def task_words(
     """The task's content words in everything that is visible, and which of these chunks have."""
     index = _index(corpus, facts=facts)
     return Evidence(
-        frequencies=index.frequencies(map(match_expression, query.content_words)),
-        chunks=sum(compartment.chunks for compartment in index.visible),
+        frequencies=index.frequencies(query.content_words),
+        chunks=index.chunks,
         matches=matching_words(corpus, query.content_words, rowids),
         wordings=query.wordings,
         rarities=[rarity(word.text) for word, *_ in query.content_words],
@@ -207,177 +172,125 @@ def matching_words(
 ) -> dict[int, frozenset[int]]:
     """Rowid → the positions of the words of which the chunk has a term, for each of the chunks."""
     positions: dict[int, set[int]] = {rowid: set() for rowid in rowids}
-    matches = [match_expression(terms) for terms in words]
     for compartment, chunks in compartments.chunks_by_compartment(corpus, rowids).items():
-        for position, rowid in lexical_index.matching(corpus, compartment, matches, chunks):
-            positions[rowid].add(position)
+        found = LexicalIndex.of(corpus, [compartment]).matches(words, chunks)
+        for position, having in enumerate(found):
+            for rowid in having:
+                positions[rowid].add(position)
     return {rowid: frozenset(matched) for rowid, matched in positions.items()}
 
 
-def _literal(term: Term) -> str:
-    text = term.text
-    if term.form:
-        # Imported here: compiling its patterns takes a tenth of a cold start.
-        text = index_tokens(text)
-    return '"' + text.replace("\x00", " ").replace('"', '""') + '"'
-
-
-def _index(corpus: Corpus, *, facts: bool = False) -> _Index:
+def _index(corpus: Corpus, *, facts: bool = False) -> LexicalIndex:
     visible = compartments.searchable_compartments(corpus, facts=facts)
-    return _Index(corpus, visible, [part for part in visible if part.has_facts is facts])
+    searched = [part.id for part in visible if part.has_facts is facts]
+    return LexicalIndex.of(corpus, [part.id for part in visible], searched)
 
 
-class _Index(NamedTuple):
-    """The index of everything that is visible.
+class LexicalIndex(NamedTuple):
+    """The words of some compartments, as one index.
 
     Attributes:
         corpus: an open corpus.
-        visible: the compartments whose statistics count.
+        parts: those whose statistics count.
         searched: those of them in which it searches.
     """
 
     corpus: Corpus
-    visible: Sequence[Compartment]
-    searched: Sequence[Compartment]
+    parts: Sequence[Postings]
+    searched: Sequence[Postings]
+
+    @classmethod
+    def of(
+        cls, corpus: Corpus, visible: Sequence[int], searched: Sequence[int] | None = None
+    ) -> LexicalIndex:
+        """The index of some compartments.
+
+        Args:
+            corpus: an open corpus.
+            visible: the compartments whose statistics count.
+            searched: those of them in which it searches; ``None`` for all.
+        """
+        # The door of numpy.
+        from rolebundle.storage.postings import postings_of
+
+        parts = {compartment: postings_of(corpus, compartment) for compartment in visible}
+        chosen = visible if searched is None else searched
+        return cls(corpus, list(parts.values()), [parts[compartment] for compartment in chosen])
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks it has."""
+        return sum(len(part.rowids) for part in self.parts)
 
     def best(
         self, terms: Sequence[Term], depth: int, within: Sequence[int] | None = None
     ) -> dict[int, float]:
-        """The best chunks for some terms, scored with the statistics of all compartments.
+        """Rowid → score of the best chunks, best first. Ties at the edge go to the lower chunk id.
 
         Args:
             terms: what is searched for.
             depth: how many chunks.
             within: rowids of the documents to search in; ``None`` for all.
         """
-        if len(self.visible) == 1 and terms and self.searched:
-            return self._best_of(self.visible[0], terms, depth, within)
-        terms = self.occurring(terms) if self.searched else ()
-        if not terms:
-            return {}
-        overall = self.statistics(terms)
-        estimates: dict[int, float] = {}
-        for compartment in self.searched:
-            best = self._best_of(compartment, terms, depth, within)
-            if best:
-                own = _Index(self.corpus, [compartment], [compartment]).statistics(terms)
-                scale = overall.total_weight / own.total_weight
-                estimates |= {rowid: bm25 * scale for rowid, bm25 in best.items()}
-        # Twice as many as needed, since the scores of single compartments are only approximate.
-        likely = first_by_score(self.corpus, estimates, 2 * depth)
-        return first_by_score(self.corpus, self.scores(terms, list(likely)), depth)
-
-    def _best_of(
-        self,
-        compartment: Compartment,
-        terms: Sequence[Term],
-        depth: int,
-        within: Sequence[int] | None,
-    ) -> dict[int, float]:
-        """The best chunks of one compartment, scored with its own statistics."""
-        match = match_expression(terms)
-        return dict(lexical_index.search(self.corpus, compartment.id, match, depth, within=within))
-
-    def completed(
-        self, terms: Sequence[Term], known: Mapping[int, float], rowids: Sequence[int]
-    ) -> Mapping[int, float]:
-        """The known scores, and those of the other chunks that match."""
-        missing = [rowid for rowid in rowids if rowid not in known]
-        return {**known, **self.scores(terms, missing)} if terms and missing else known
+        found: dict[int, float] = {}
+        chunks = None if within is None else chunks_of(self.corpus, within)
+        for part, weighted, average in self._weighted(terms):
+            if part in self.searched:
+                among = None if chunks is None else part.places(chunks)
+                scores = part.bm25(weighted, average, among)
+                found |= part.highest(scores, depth, among)
+        return first_by_score(self.corpus, found, depth)
 
     def scores(self, terms: Sequence[Term], rowids: Sequence[int]) -> dict[int, float]:
-        """The BM25 of those chunks that match, with the statistics of all compartments."""
-        if len(self.visible) == 1:
-            match = match_expression(terms)
-            return lexical_index.score(self.corpus, self.visible[0].id, match, rowids)
-        terms = self.occurring(terms)
-        if not terms:
-            return {}
-        overall = self.statistics(terms)
-        unweighted = " OR ".join(map(_literal, terms))
-        parts = compartments.chunks_by_compartment(self.corpus, rowids)
-        return {
-            rowid: overall.bm25(tokens, occurrences)
-            for compartment, chunks in parts.items()
-            for rowid, (tokens, *occurrences) in lexical_index.occurrences(
-                self.corpus, compartment, unweighted, chunks
-            ).items()
-        }
+        """Rowid → score, for each of these chunks; 0 if it has no term."""
+        found = dict.fromkeys(rowids, 0.0)
+        for part, weighted, average in self._weighted(terms):
+            among = part.places(rowids)
+            scores = part.bm25(weighted, average, among)
+            found |= zip(part.rowids[among].tolist(), scores.tolist(), strict=True)
+        return found
 
-    def occurring(self, terms: Sequence[Term]) -> list[Term]:
-        """The terms that occur in at least one chunk."""
-        counts = self.frequencies(map(_literal, terms))
-        return [term for term, count in zip(terms, counts, strict=True) if count]
+    def frequencies(self, words: Sequence[Sequence[Term]]) -> list[int]:
+        """For each word, how many chunks have one of its terms."""
+        return [
+            sum(len(places) for places in of_parts)
+            for of_parts in zip(*(self._having(part, words) for part in self.parts), strict=True)
+        ] or [0] * len(words)
 
-    def frequencies(self, matches: Iterable[str]) -> list[int]:
-        """For each expression, how many chunks of all compartments match it."""
-        matches = list(matches)
-        counted = (
-            lexical_index.frequencies(self.corpus, part.id, matches) for part in self.visible
-        )
-        return [sum(counts) for counts in zip(*counted, strict=True)] or [0] * len(matches)
+    def matches(self, words: Sequence[Sequence[Term]], rowids: Sequence[int]) -> list[set[int]]:
+        """For each word, the rowids of those chunks that have one of its terms."""
+        found: list[set[int]] = [set() for _ in words]
+        for part in self.parts:
+            among = part.places(rowids)
+            for rows, places in zip(found, self._having(part, words), strict=True):
+                rows.update(part.common(among, places))
+        return found
 
-    def statistics(self, terms: Sequence[Term]) -> Statistics:
-        """The statistics of all compartments for these terms."""
-        extents = [lexical_index.extent(self.corpus, part.id) for part in self.visible]
-        return Statistics.of(
-            sum(extent.chunks for extent in extents),
-            sum(extent.tokens for extent in extents),
-            self.frequencies(map(_literal, terms)),
-            [term.weight for term in terms],
-        )
+    def _having(self, part: Postings, words: Sequence[Sequence[Term]]) -> list[Places]:
+        phrases = [[_phrase(term) for term in terms] for terms in words]
+        part.read(self.corpus, [phrase for of_word in phrases for phrase in of_word])
+        return [part.having(self.corpus, of_word) for of_word in phrases]
+
+    def _weighted(
+        self, terms: Sequence[Term]
+    ) -> Iterator[tuple[Postings, list[tuple[Occurrences, float, int]], float]]:
+        """For each part, what the terms weigh in it, and the mean number of tokens in all."""
+        phrases = [_phrase(term) for term in terms]
+        found = [part.read(self.corpus, phrases) for part in self.parts]
+        average = sum(part.tokens for part in self.parts) / max(1, self.chunks)
+        idfs = [
+            inverse_frequency(self.chunks, sum(len(places) for places, _ in of_parts))
+            for of_parts in zip(*found, strict=True)
+        ]
+        for part, occurrences in zip(self.parts, found, strict=True):
+            weights = (term.weight for term in terms)
+            yield part, list(zip(occurrences, idfs, weights, strict=True)), average
 
 
-# -- BM25 ----------------------------------------------------------------------------------------
+def _phrase(term: Term) -> Phrase:
+    return phrase_of(index_tokens(term.text) if term.form else term.text)
 
 
 def inverse_frequency(chunks: int, frequency: int) -> float:
-    """The idf of a term that ``frequency`` of so many chunks have; at least FTS5's floor."""
+    """The idf of a phrase that ``frequency`` of so many chunks have; at least FTS5's floor."""
     return max(_MIN_IDF, math.log((chunks - frequency + 0.5) / (frequency + 0.5)))
-
-
-class Statistics(NamedTuple):
-    """The statistics of a collection that BM25 uses, for the terms of one query.
-
-    Attributes:
-        weights: for each term, its idf times its weight in the query.
-        average: the mean number of tokens of a chunk.
-        total_weight: the sum of the weights of those terms that occur in the collection.
-    """
-
-    weights: tuple[float, ...]
-    average: float
-    total_weight: float
-
-    @classmethod
-    def of(
-        cls, chunks: int, tokens: int, frequencies: Sequence[int], weights: Sequence[int]
-    ) -> Self:
-        """The statistics of a collection.
-
-        Args:
-            chunks: how many it has.
-            tokens: how many they have together.
-            frequencies: for each term of the query, how many chunks have it.
-            weights: how often each term occurs in the query.
-        """
-        weighted = tuple(
-            weight * inverse_frequency(chunks, frequency)
-            for frequency, weight in zip(frequencies, weights, strict=True)
-        )
-        total_weight = sum(idf for idf, count in zip(weighted, frequencies, strict=True) if count)
-        return cls(weighted, tokens / chunks if chunks else 0.0, total_weight)
-
-    def bm25(self, tokens: float, occurrences: Sequence[float]) -> float:
-        """The score of a chunk.
-
-        Args:
-            tokens: how many it has.
-            occurrences: for each term, how often the chunk has it, weighted by column.
-        """
-        length = K1 * (1 - B + B * tokens / self.average)
-        return sum(
-            weight * count * (K1 + 1) / (count + length)
-            for weight, count in zip(self.weights, occurrences, strict=True)
-            if count
-        )

@@ -170,14 +170,22 @@ def mark_duplicates(ranked: Sequence[Candidate]) -> None:
     and must not be rejected as a copy of the old one.
     """
     groups: defaultdict[tuple[str, ...], list[Candidate]] = defaultdict(list)
+    # Texts are compared only if their first and last words are equal, which is quick to see.
+    ends = {row.chunk_id: _ends(row) for row in ranked if not row.passage.superseded_by}
+    numbers = Counter(ends.values())
     for row in ranked:
-        if not row.passage.superseded_by:
+        if numbers[ends.get(row.chunk_id, ())] > 1:
             texts = (*row.passage.headings, row.passage.content)
             groups[tuple(" ".join(text.split()) for text in texts)].append(row)
     for copies in groups.values():
         first = min(copies, key=_copy_order)
         for row in copies:
             row.duplicate_of = None if row is first else first.chunk_id
+
+
+def _ends(row: Candidate) -> tuple[str, ...]:
+    text = row.passage.content
+    return (*text.split(None, 1)[:1], *text.rsplit(None, 1)[-1:])
 
 
 def _copy_order(row: Candidate) -> tuple[int, bool, str, int, str]:

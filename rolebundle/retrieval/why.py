@@ -45,7 +45,7 @@ from rolebundle.retrieval.bundle import (
 from rolebundle.retrieval.candidate import Candidate, Retrieval, Term
 from rolebundle.retrieval.filter import as_valid, filter_candidates, freshness_of, rejection_of
 from rolebundle.retrieval.lanes import Lanes, open_lanes
-from rolebundle.retrieval.lexical import match_expression, matching_words
+from rolebundle.retrieval.lexical import LexicalIndex, matching_words
 from rolebundle.retrieval.lookup import ReferenceScope, resolve_reference
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.pipeline import run
@@ -54,7 +54,7 @@ from rolebundle.retrieval.rank import mark_factor, rank, ranking_order, select
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.where import Condition, unmet
-from rolebundle.storage import compartments, lexical_index, quarantine
+from rolebundle.storage import compartments, quarantine
 from rolebundle.storage.check import verify_passages
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.corpus import Corpus
@@ -472,10 +472,8 @@ def hidden_candidates(corpus: Corpus, agent: str | None, task: str) -> dict[str,
             hidden = next(hiding_rules(compartment, agent or "", rule), None)
             # The answer itself counts what is in quarantine.
             if hidden and hidden.rule != "quarantine" and compartment.chunks:
-                found = lexical_index.search(
-                    corpus, compartment.id, match_expression(terms), MAX_COUNTED
-                )
-                counts[hidden.rule] += len(found)
+                [found] = LexicalIndex.of(corpus, [compartment.id]).frequencies([terms])
+                counts[hidden.rule] += min(found, MAX_COUNTED)
     return dict(+counts)
 
 
@@ -498,9 +496,8 @@ def kept_back(corpus: Corpus, terms: Sequence[Term]) -> list[KeptBack]:
         ]
         if not quarantined or not terms:
             return []
-        match = match_expression(terms)
         for compartment in quarantined:
-            scores |= lexical_index.search(corpus, compartment, match, _MAX_PASSAGES)
+            scores |= LexicalIndex.of(corpus, [compartment]).best(terms, _MAX_PASSAGES)
         documents = quarantine.quarantined_with(corpus, scores)
     return [
         KeptBack(document_id=document.document_id, kinds=_kinds(document))

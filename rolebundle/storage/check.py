@@ -250,9 +250,7 @@ def _finds_first_chunk(corpus: Corpus, compartment: Compartment) -> bool:
         return False
     [(rowid, content)] = rows
     word = _WHOLE_WORD.search(str(content))
-    return word is None or bool(
-        lexical_index.matching(corpus, compartment.id, [f'"{word[0]}"'], [rowid])
-    )
+    return word is None or lexical_index.has_word(corpus, compartment.id, word[0], rowid)
 
 
 def vectors_problem(corpus: Corpus, index: EmbeddingIndex) -> str:

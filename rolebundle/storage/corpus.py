@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
@@ -17,7 +16,6 @@ from rolebundle.storage import seal
 from rolebundle.storage.sqlite import UNUSABLE, Row, SqliteFile, interrupted
 from rolebundle.storage.stored_values import damaged, records
 
-MAX_CACHED_FREQUENCIES = 10_000
 _STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a millisecond
 
 _ALLOWED = "(SELECT compartment FROM temp.allowed_compartment)"
@@ -83,11 +81,10 @@ class Corpus(SqliteFile):
     is_restricted: bool = field(default=False, init=False)
     """Whether only the compartments of :meth:`restrict_to_compartments` are visible."""
     _has_vectors: bool = field(default=False, init=False)
-    _has_occurrences: bool = field(default=False, init=False)
     _is_stopped: bool = field(default=False, init=False)
     _end: float = field(default=inf, init=False)
     _snapshots: int = field(default=0, init=False)
-    _cached: tuple[Row, dict[tuple[int, str], int], set[str], dict[str, Any]] = field(
+    _cached: tuple[Row, dict[int, Any], set[str], dict[str, Any]] = field(
         default_factory=lambda: ((), {}, set(), {}), init=False
     )
 
@@ -207,15 +204,15 @@ class Corpus(SqliteFile):
 
     # -- caches and extensions -----------------------------------------------------------------
 
-    def _cache(self) -> tuple[Row, dict[tuple[int, str], int], set[str], dict[str, Any]]:
+    def _cache(self) -> tuple[Row, dict[int, Any], set[str], dict[str, Any]]:
         # The true generation, also if an agent is shown another one.
         state = tuple(self.rows("SELECT corpus_id, generation FROM main.corpus_state"))
-        if state != self._cached[0] or len(self._cached[1]) > MAX_CACHED_FREQUENCIES:
+        if state != self._cached[0]:
             self._cached = (state, {}, set(), {})
         return self._cached
 
-    def frequency_cache(self) -> dict[tuple[int, str], int]:
-        """(compartment, MATCH expression) → number of chunks; emptied when the corpus changes."""
+    def kept_postings(self) -> dict[int, Any]:
+        """Compartment → what searches know of its words; emptied when the corpus changes."""
         return self._cache()[1]
 
     def verified_tables(self) -> set[str]:
@@ -245,25 +242,23 @@ class Corpus(SqliteFile):
                 self.db.enable_load_extension(False)
         self._has_vectors = True
 
-    def register_occurrences(self, column_weights: Sequence[float]) -> None:
-        """Make the function ``occurrences`` available to full-text queries on this connection.
+    def vocabulary_of(self, index: str) -> str:
+        """Make the words of a full-text index readable, one row for each occurrence.
 
-        It returns packed doubles: the number of tokens of the chunk, then for each phrase of the
-        query how often it occurs in the chunk, each occurrence weighted by its column.
+        Args:
+            index: the name of an FTS5 table.
+
+        Returns:
+            The name of a table with the columns ``term``, ``doc``, ``col`` and ``offset``
+            (https://sqlite.org/fts5.html#the_fts5vocab_virtual_table_module).
         """
-        if self._has_occurrences:
-            return
-
-        def occurrences(api: apsw.FTS5ExtensionApi, /, *_: object) -> bytes:
-            numbers = array("d", [float(api.column_size(-1))])
-            for phrase in range(api.phrase_count):
-                columns = zip(api.phrase_locations(phrase), column_weights, strict=True)
-                numbers.append(sum(len(column) * weight for column, weight in columns))
-            return numbers.tobytes()
-
-        with self._mapped_errors():
-            self.db.register_fts5_function("occurrences", occurrences)
-        self._has_occurrences = True
+        name = f"temp.words_of_{index}"
+        with self._mapped_errors(), self._writable_temporary_tables():
+            self.db.execute(
+                f"CREATE VIRTUAL TABLE IF NOT EXISTS {name} "
+                f"USING fts5vocab(main, {index}, instance)"
+            )
+        return name
 
 
 def increment_generation(corpus: Corpus) -> None:

@@ -1,9 +1,9 @@
-"""The FTS5 indexes of a corpus, one for each compartment, and ties at the edge of a search."""
+"""The FTS5 indexes of a corpus, one for each compartment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -13,62 +13,12 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.sqlite import Binding
 from rolebundle.storage.stored_values import damaged
 
-MARGIN = 32
-"""How many results a search asks for in addition, to see where the ties at the edge end."""
-
-GROWTH = 64
-"""By how much the limit grows as long as the results tie. A search scores all matches, so that a
-larger limit costs less than another search."""
-
-
-def search_with_ties(
-    search: Callable[[int], Mapping[int, float]], number: int, most: int | None = None
-) -> Mapping[int, float]:
-    """The results of a search, with all that tie with the last one needed.
-
-    Args:
-        search: returns the best results for a limit, as rowid → score, best first.
-        number: how many are needed.
-        most: the largest limit that the search allows; ties beyond it are not seen.
-    """
-    limit = number + MARGIN
-    while True:
-        limit = limit if most is None else min(limit, most)
-        found = search(limit)
-        scores = list(found.values())
-        if len(found) < limit or limit == most or scores[number - 1] != scores[-1]:
-            return found
-        limit *= GROWTH
-
-
-def first_by_score(corpus: Corpus, scores: Mapping[int, float], number: int) -> dict[int, float]:
-    """The chunks with the highest scores, best first; ties at the edge go to the lower chunk id.
-
-    Args:
-        corpus: an open corpus.
-        scores: rowid → score.
-        number: how many, 1 or more.
-    """
-    ordered = sorted(scores, key=lambda rowid: (-scores[rowid], rowid))
-    if len(ordered) > number and scores[ordered[number - 1]] == scores[ordered[number]]:
-        edge = scores[ordered[number]]
-        above = [rowid for rowid in ordered if scores[rowid] > edge]
-        tied = [rowid for rowid in ordered if scores[rowid] == edge]
-        names = "SELECT id, chunk_id FROM chunk WHERE id IN (SELECT value FROM json_each(?))"
-        chunk_ids: dict[int, str] = dict(corpus.rows(names, (tied,)))
-        ordered = above + sorted(tied, key=lambda rowid: chunk_ids.get(rowid, ""))
-    return {rowid: scores[rowid] for rowid in ordered[:number]}
-
-
-# bm25() weights of title, headings, content, tags, hints.
+COLUMNS = ("title", "headings", "content", "tags", "hints")
 COLUMN_WEIGHTS = (2.0, 1.5, 1.0, 1.0, 1.0)
+"""How much an occurrence in each column counts."""
 
-_COLUMNS = "title, headings, content, tags, hints"
+_COLUMNS = ", ".join(COLUMNS)
 TOKENIZER = "porter unicode61 remove_diacritics 2"
-# A filter by documents, as a set that SQLite builds once. Because of the unary plus, the planner
-# does not run the full-text query once for each rowid in it.
-_WITHIN = " AND +rowid IN (SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?)))"
-_ROWID_IN_LIST = " AND +rowid IN (SELECT value FROM json_each(?))"
 # A commit leaves a segment for each megabyte of words. FTS5 would merge every four of them, and so
 # write each word of a large ingest several times. Instead they are merged late: by `merge`, or when
 # there are 128.
@@ -84,6 +34,9 @@ _PLACES = (
 
 Token = tuple[int, int, str]
 """Its first character in the text, the one after its last, and what is indexed."""
+
+Phrase = tuple[str, ...]
+"""The tokens of a word or phrase, as they are indexed."""
 
 
 class Extent(NamedTuple):
@@ -133,86 +86,6 @@ def drop(corpus: Corpus, compartment: int) -> None:
     corpus.run(f"DROP VIEW IF EXISTS {content_view(compartment)[0]}")
 
 
-def _bm25(compartment: int) -> str:
-    return f"bm25({table_name(compartment)}, {', '.join(str(weight) for weight in COLUMN_WEIGHTS)})"
-
-
-def search_sql(compartment: int, *, within: bool = False) -> str:
-    """The best chunks for a MATCH expression.
-
-    Bindings: match[, documents as JSON], limit. bm25() is smaller for better matches, so its sign
-    is reversed. Ties are in the order of rowids; :func:`search` resolves those at the edge.
-    """
-    name = table_name(compartment)
-    return (
-        f"SELECT rowid, -{_bm25(compartment)} AS score FROM {name} WHERE {name} MATCH ?"
-        f"{_WITHIN if within else ''} ORDER BY score DESC, rowid LIMIT ?"
-    )
-
-
-def score_sql(compartment: int) -> str:
-    """The scores of given chunks. Bindings: match, rowids as JSON."""
-    name = table_name(compartment)
-    return f"SELECT rowid, -{_bm25(compartment)} FROM {name} WHERE {name} MATCH ?{_ROWID_IN_LIST}"
-
-
-def search(
-    corpus: Corpus,
-    compartment: int,
-    match: str,
-    limit: int,
-    *,
-    within: Sequence[int] | None = None,
-) -> list[tuple[int, float]]:
-    """The ``limit`` best (rowid, BM25) of a compartment for an FTS5 expression, best first.
-
-    Ties at the edge go to the lower chunk id.
-
-    Args:
-        corpus: an open corpus.
-        compartment: where to search. BM25 uses its statistics.
-        match: the expression that is scored.
-        limit: how many.
-        within: rowids of the documents to search in.
-    """
-    bindings = (match,) if within is None else (match, [*within])
-    sql = search_sql(compartment, within=within is not None)
-    best = search_with_ties(lambda most: dict(corpus.rows(sql, (*bindings, most))), limit)
-    return list(first_by_score(corpus, best, limit).items())
-
-
-def frequencies(corpus: Corpus, compartment: int, matches: Sequence[str]) -> list[int]:
-    """How many chunks each expression matches. Cached until the corpus changes."""
-    known, name = corpus.frequency_cache(), table_name(compartment)
-    missing = [match for match in matches if (compartment, match) not in known]
-    if missing:
-        count = f"(SELECT count(*) FROM {name} WHERE {name} MATCH value)"
-        counted = corpus.rows(f"SELECT key, {count} FROM json_each(?)", (missing,))
-        known |= {(compartment, missing[number]): count for number, count in counted}
-    return [known[compartment, match] for match in matches]
-
-
-def score(corpus: Corpus, compartment: int, match: str, rowids: Sequence[int]) -> dict[int, float]:
-    """Rowid → BM25, for those of ``rowids`` that the expression matches."""
-    return dict(corpus.rows(score_sql(compartment), (match, [*rowids])))
-
-
-def occurrences(
-    corpus: Corpus, compartment: int, match: str, rowids: Sequence[int]
-) -> dict[int, tuple[float, ...]]:
-    """What BM25 needs to know of single chunks, apart from the statistics of an index.
-
-    Returns:
-        rowid → (tokens, then for each phrase of the expression how often it occurs, weighted by
-        the column), for those of ``rowids`` that the expression matches.
-    """
-    corpus.register_occurrences(COLUMN_WEIGHTS)
-    name = table_name(compartment)
-    sql = f"SELECT rowid, occurrences({name}) FROM {name} WHERE {name} MATCH ?{_ROWID_IN_LIST}"
-    rows = corpus.rows(sql, (match, [*rowids]))
-    return {rowid: tuple(memoryview(packed).cast("d")) for rowid, packed in rows}
-
-
 def extent(corpus: Corpus, compartment: int) -> Extent:
     """The size of an index, from FTS5's own record.
 
@@ -240,17 +113,13 @@ def _varints(block: bytes) -> list[int]:
     return numbers
 
 
-def matching(
-    corpus: Corpus, compartment: int, matches: Sequence[str], rowids: Sequence[int]
-) -> list[tuple[int, int]]:
-    """The pairs (position of the expression, rowid) of expressions that match these chunks."""
+def has_word(corpus: Corpus, compartment: int, word: str, rowid: int) -> bool:
+    """Whether the index finds a chunk by a word of letters and digits."""
     name = table_name(compartment)
-    return corpus.rows(
-        "SELECT expression.key, chunk.value FROM json_each(?) expression "
-        "CROSS JOIN json_each(?) chunk WHERE EXISTS (SELECT 1 FROM "
-        f"{name} WHERE {name} MATCH expression.value AND rowid = chunk.value)",
-        ([*matches], [*rowids]),
+    found = corpus.value(
+        f"SELECT count(*) FROM {name} WHERE {name} MATCH ? AND rowid = ?", (f'"{word}"', rowid)
     )
+    return bool(found)
 
 
 def add_range(corpus: Corpus, compartment: int, first_rowid: int, last_rowid: int) -> None:
@@ -264,7 +133,7 @@ def add_range(corpus: Corpus, compartment: int, first_rowid: int, last_rowid: in
 
 
 def _add(corpus: Corpus, compartment: int, chosen: str, bindings: Sequence[Binding]) -> None:
-    columns = ", ".join(f"c.{column}" for column in _COLUMNS.split(", "))
+    columns = ", ".join(f"c.{column}" for column in COLUMNS)
     corpus.run(
         f"INSERT INTO {table_name(compartment)} (rowid, {_COLUMNS}) SELECT c.id, {columns} "
         f"FROM chunk c CROSS JOIN document d ON d.id = c.document WHERE {chosen}",
@@ -380,6 +249,12 @@ def tokens(text: str) -> list[Token]:
         characters += len(data[start:end].decode())
         result.append((first, characters, indexed))
     return result
+
+
+@lru_cache(maxsize=4096)
+def phrase_of(text: str) -> Phrase:
+    """The tokens of a word or phrase as the index has them; empty if it has none."""
+    return tuple(token for _, _, token in tokens(text.replace("\x00", " ")))
 
 
 @cache

@@ -237,6 +237,32 @@ def passages_of_documents(
 # -- parts of chunks -------------------------------------------------------------------------------
 
 
+def first_by_score(corpus: Corpus, scores: Mapping[int, float], number: int) -> dict[int, float]:
+    """The chunks with the highest scores, best first; ties at the edge go to the lower chunk id.
+
+    Args:
+        corpus: an open corpus.
+        scores: rowid → score.
+        number: how many, 1 or more.
+    """
+    ordered = sorted(scores, key=lambda rowid: (-scores[rowid], rowid))
+    if len(ordered) > number and scores[ordered[number - 1]] == scores[ordered[number]]:
+        edge = scores[ordered[number]]
+        above = [rowid for rowid in ordered if scores[rowid] > edge]
+        tied = [rowid for rowid in ordered if scores[rowid] == edge]
+        names = "SELECT id, chunk_id FROM chunk WHERE id IN (SELECT value FROM json_each(?))"
+        chunk_ids: dict[int, str] = dict(corpus.rows(names, (tied,)))
+        ordered = above + sorted(tied, key=lambda rowid: chunk_ids.get(rowid, ""))
+    return {rowid: scores[rowid] for rowid in ordered[:number]}
+
+
+def chunks_of(corpus: Corpus, documents: Sequence[int]) -> list[int]:
+    """The rowids of the chunks of some documents."""
+    return corpus.column(
+        "SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?))", ([*documents],)
+    )
+
+
 def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
     """Chunk id → hash of its text, for those of the ids that the corpus has."""
     chosen = f"SELECT chunk_id, content_hash FROM chunk WHERE chunk_id {AMONG} ORDER BY chunk_id"

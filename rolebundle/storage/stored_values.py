@@ -156,7 +156,9 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, _strings(text)))
 
 
+@lru_cache(maxsize=4096)
 def _strings(text: str) -> tuple[str, ...]:
+    # Cached, because many passages have the same headings, tags and roles.
     if text == "[]":
         return ()
     values = json.loads(text)

@@ -5,11 +5,11 @@ sqlite-vec measures the L2 distance d. All vectors have unit length, so cosine =
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rolebundle.storage import compartments
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.lexical_index import first_by_score, search_with_ties
+from rolebundle.storage.passages import first_by_score
 from rolebundle.storage.sqlite import Row
 from rolebundle.storage.vector_index import EmbeddingIndex, IndexPart
 
@@ -17,6 +17,34 @@ MAX_NEIGHBOURS = 4096
 """sqlite-vec's own limit of k."""
 MIN_SCANNED = 20_000
 """From so many vectors of a part on, a process that answers again keeps them in memory."""
+
+
+MARGIN = 32
+"""How many results a search asks for in addition, to see where the ties at the edge end."""
+
+GROWTH = 64
+"""By how much the limit grows as long as the results tie. A search scores all matches, so that a
+larger limit costs less than another search."""
+
+
+def search_with_ties(
+    search: Callable[[int], Mapping[int, float]], number: int, most: int | None = None
+) -> Mapping[int, float]:
+    """The results of a search, with all that tie with the last one needed.
+
+    Args:
+        search: returns the best results for a limit, as rowid → score, best first.
+        number: how many are needed.
+        most: the largest limit that the search allows; ties beyond it are not seen.
+    """
+    limit = number + MARGIN
+    while True:
+        limit = limit if most is None else min(limit, most)
+        found = search(limit)
+        scores = list(found.values())
+        if len(found) < limit or limit == most or scores[number - 1] != scores[-1]:
+            return found
+        limit *= GROWTH
 
 
 def search_sql(part: IndexPart, *, within: bool = False) -> str:

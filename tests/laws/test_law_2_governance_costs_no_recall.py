@@ -30,13 +30,13 @@ from rolebundle.contracts.documents import DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.interfaces.parse import request_from
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.retrieval.lexical import match_expression, with_corrections
+from rolebundle.retrieval.lexical import with_corrections
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.passages import passages_by_rowid
 from support.amounts import few_examples
-from support.compartments import search_everywhere
+from support.compartments import match_expression, search_everywhere
 from support.corpora import FLAGGED, NOW, ask, build, built, document, overlay, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.strategies import LONG, corpora, overlays, requests
@@ -219,7 +219,7 @@ def _findable(corpus: Corpus, fields: dict[str, Any], role: Overlay) -> set[int]
     rowids: set[int] = set()
     for terms in (query.task_terms, query.expansion_terms):
         if terms:
-            rowids |= {*search_everywhere(corpus, match_expression(terms), 10_000)}
+            rowids |= {*search_everywhere(corpus, match_expression(terms))}
     return rowids
 
 

@@ -16,7 +16,7 @@ from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.interfaces.parse import request_from
 from rolebundle.retrieval import lanes
-from rolebundle.storage import lexical_index, store
+from rolebundle.storage import store, vector_search
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import few_examples
@@ -90,7 +90,7 @@ def test_an_updated_corpus_and_a_rebuilt_one_answer_alike(
                 fill(corpus, [original], provider)
         with (
             patch.object(lanes, "POOL_DEPTH", data.draw(st.integers(1, 4))),
-            patch.object(lexical_index, "MARGIN", data.draw(st.integers(1, 2))),
+            patch.object(vector_search, "MARGIN", data.draw(st.integers(1, 2))),
             open_reader(rebuilt) as rebuilt_corpus,
             open_reader(updated) as updated_corpus,
         ):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -23,16 +24,16 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.retrieval.lanes import query_vector
-from rolebundle.retrieval.lexical import Statistics, match_expression
+from rolebundle.retrieval.lexical import LexicalIndex
 from rolebundle.retrieval.query import build_query
-from rolebundle.storage import compartments, lexical_index, vector_index
+from rolebundle.storage import compartments, postings, vector_index
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.passages import passages_by_rowid
 from support.amounts import few_examples
 from support.commands import invoke
-from support.compartments import only_compartment
+from support.compartments import fts5_scores, match_expression, only_compartment
 from support.corpora import NOW, build, built, chunk, document, overlay, scratch_folder
 from support.embedding_server import MODEL, EmbeddingServer, embedding_server
 from support.strategies import any_text, choices
@@ -105,34 +106,6 @@ def parted(
     ]
 
 
-def literal(term: Term) -> str:
-    return match_expression([Term(term.text)])
-
-
-def merged_scores(corpus: Corpus, place: int, terms: Sequence[Term]) -> dict[int, float]:
-    """The scores as computed if several compartments are visible."""
-    known = [term for term in terms if lexical_index.frequencies(corpus, place, [literal(term)])[0]]
-    extent = lexical_index.extent(corpus, place)
-    statistics = Statistics.of(
-        extent.chunks,
-        extent.tokens,
-        [lexical_index.frequencies(corpus, place, [literal(term)])[0] for term in known],
-        [term.weight for term in known],
-    )
-    rows = [row for (row,) in corpus.rows("SELECT id FROM chunk")]
-    unweighted = match_expression(Term(term.text) for term in known)
-    if not known:
-        return {}
-    found = lexical_index.occurrences(corpus, place, unweighted, rows)
-    return {row: statistics.bm25(tokens, counts) for row, (tokens, *counts) in found.items()}
-
-
-def fts5_scores(corpus: Corpus, place: int, terms: Sequence[Term]) -> dict[int, float]:
-    """The scores of FTS5's bm25()."""
-    rows = [row for (row,) in corpus.rows("SELECT id FROM chunk")]
-    return lexical_index.score(corpus, place, match_expression(terms), rows)
-
-
 @few_examples
 @given(documents=corpora(), terms=terms)
 @example(documents=[document("a", ["token"])], terms=[Term("token", 3)])
@@ -142,11 +115,25 @@ def fts5_scores(corpus: Corpus, place: int, terms: Sequence[Term]) -> dict[int, 
 def test_bm25_equals_that_of_fts5(documents: list[StoredDocument], terms: list[Term]) -> None:
     with scratch_folder() as folder, built(folder, documents) as corpus:
         place = only_compartment(corpus)
-        expected = fts5_scores(corpus, place, terms)
-        found = merged_scores(corpus, place, terms)
-        assert found.keys() == expected.keys()
-        for row, score in found.items():
-            assert math.isclose(score, expected[row], rel_tol=CLOSE, abs_tol=1e-15)
+        expected = fts5_scores(corpus, place, match_expression(terms))
+        rows = corpus.column("SELECT id FROM chunk")
+        assert LexicalIndex.of(corpus, [place]).scores(terms, rows) == {
+            row: expected.get(row, 0.0) for row in rows
+        }
+        found = LexicalIndex.of(corpus, [place]).best(terms, 3)
+        best = sorted(expected, key=lambda row: (-expected[row], row))[:3]
+        assert found == {row: expected[row] for row in best}
+
+
+def test_forgotten_words_are_read_again(tmp_path: Path) -> None:
+    documents = [document("a", ["token audit"]), document("b", ["token token"])]
+    with open_reader(build(tmp_path, documents)) as corpus, corpus.reading():
+        index = LexicalIndex.of(corpus, [only_compartment(corpus)])
+        expected = index.best([Term("token"), Term("audit")], 2)
+        with patch.object(postings, "MAX_KEPT", 0):
+            assert index.best([Term("release")], 2) == {}
+            assert index.best([Term("audit")], 2).keys() == {1}
+            assert index.best([Term("token"), Term("audit")], 2) == expected
 
 
 def query_of(task: Sequence[Term], expansion: Sequence[Term] = ()) -> Query:
@@ -266,7 +253,7 @@ class TestDepth:
             documents.append(document(scope, [f"token {long}"], scope=scope))
         with open_reader(build(tmp_path, documents)) as corpus:
             alone = {
-                compartment.scope: lexical_index.search(corpus, compartment.id, '"token"', 1)[0][1]
+                compartment.scope: max(fts5_scores(corpus, compartment.id, '"token"').values())
                 for compartment in compartments.searchable_compartments(corpus)
             }
             assert alone["shared"] < alone["hr"] == alone["board"]
@@ -299,20 +286,7 @@ def by_id(corpus: Corpus, hits: dict[int, tuple[float, float]]) -> dict[str, tup
 def searched(corpus: Corpus, searched_query: Query, depth: int) -> dict[int, tuple[float, float]]:
     """The hits of the lane, with their true scores."""
     found = lexical.propose(corpus, searched_query, depth)
-    return lexical.score(corpus, searched_query, sorted(found[0].keys() | found[1].keys()), *found)
-
-
-@pytest.mark.parametrize(
-    ("terms", "expression"),
-    [
-        ([Term("token"), Term("v2.1")], '"token" OR "v2.1"'),
-        ([Term("a", 3)], '"a" OR "a" OR "a"'),  # a weight is a repetition
-        ([Term('a"b\x00c')], '"a""b c"'),
-        ([Term("NEAR("), Term("-x*")], '"NEAR(" OR "-x*"'),
-    ],
-)
-def test_terms_are_quoted_and_or_joined(terms: list[Term], expression: str) -> None:
-    assert lexical.match_expression(terms) == expression
+    return lexical.score(corpus, searched_query, sorted(found[0].keys() | found[1].keys()))
 
 
 class TestSearch:

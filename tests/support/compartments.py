@@ -1,5 +1,8 @@
 """Look into compartments, and check that each has what belongs to it."""
 
+from collections.abc import Iterable
+
+from rolebundle.retrieval.candidate import Term
 from rolebundle.storage import compartments, lexical_index, vector_index
 from rolebundle.storage.corpus import Corpus
 
@@ -13,12 +16,32 @@ def only_compartment(corpus: Corpus) -> int:
     return rows.id
 
 
-def search_everywhere(corpus: Corpus, match: str, limit: int = 1000) -> list[int]:
+def match_expression(terms: Iterable[Term]) -> str:
+    """Terms as an FTS5 expression: each as often as it weighs, as quoted phrases joined by OR."""
+    return " OR ".join(
+        '"' + term.text.replace("\x00", " ").replace('"', '""') + '"'
+        for term in terms
+        for _ in range(term.weight)
+    )
+
+
+def fts5_scores(corpus: Corpus, place: int, match: str) -> dict[int, float]:
+    """Rowid → FTS5's own BM25, for all chunks of a compartment that match an expression."""
+    name = lexical_index.table_name(place)
+    weights = ", ".join(map(str, lexical_index.COLUMN_WEIGHTS))
+    return dict(
+        corpus.rows(
+            f"SELECT rowid, -bm25({name}, {weights}) FROM {name} WHERE {name} MATCH ?", (match,)
+        )
+    )
+
+
+def search_everywhere(corpus: Corpus, match: str) -> list[int]:
     """Return rowids from the lexical indexes of all compartments, quarantine included."""
     return [
         row
         for place in compartments.visible_compartments(corpus)
-        for row, _ in lexical_index.search(corpus, place.id, match, limit)
+        for row in fts5_scores(corpus, place.id, match)
     ]
 
 

@@ -91,6 +91,8 @@ COMMANDS = {
         "policy": ("policy", "Which agent may see what, and who asked what"),
         "mcp": ("serving", "Serve MCP on standard input and output"),
         "serve": ("serving", "Serve JSON-RPC on standard input and output"),
+        "up": ("serving", "Start a server that makes commands and hosts start fast"),
+        "down": ("serving", "End that server"),
         "replica": ("replica", "Publish and pull replicas of what one agent may see"),
     },
 }

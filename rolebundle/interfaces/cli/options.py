@@ -30,7 +30,7 @@ from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import ResolvedOverlay, load_file, overlay_folders
 from rolebundle.storage.file import corpus_path
 from rolebundle.text.units import parse_duration
-from rolebundle.workspace import Models, Workspace
+from rolebundle.workspace import Workspace
 
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
@@ -249,16 +249,14 @@ class Call:
         approvals: str = "request",
         in_working_folder: bool = False,
         judging: bool = False,
-        models: Models | None = None,
     ) -> Engine:
         """The engine for these options.
 
         With ``in_working_folder``, relative paths in references begin in the working folder, too.
         With ``judging``, the engine has the judge of the environment.
-        Engines in several threads may share ``models``.
         """
         return Engine(
-            workspace_for(self.path, models),
+            workspace_for(self.path),
             self.folders,
             agent=agent,
             rerank=setting("RERANK"),
@@ -440,7 +438,7 @@ def _judge() -> Judge | None:
     return Judge(setting("JUDGE"), url_setting("JUDGE_URL"), setting("EMBED_ALLOW_HOST"))
 
 
-def workspace_for(path: Path, models: Models | None = None) -> Workspace:
+def workspace_for(path: Path) -> Workspace:
     """The workspace of a corpus with the embedding server of the environment."""
     url, host = url_setting("EMBED_URL"), setting("EMBED_ALLOW_HOST")
-    return Workspace(path, embed_url=url, allow_host=host, models=models)
+    return Workspace(path, embed_url=url, allow_host=host)

@@ -21,36 +21,18 @@ from rolebundle.interfaces.hosts import (
 )
 from rolebundle.interfaces.servers.loopback import default_token_file, listen
 from rolebundle.interfaces.servers.operations import Operations
+from rolebundle.interfaces.servers.preload import server_path, start, stop
 from rolebundle.interfaces.servers.serve import serve as serve_lines
-from rolebundle.interfaces.servers.shared_server import (
-    Hello,
-    SharedServer,
-    attach,
-    serve_shared,
-    socket_paths,
-    sockets,
-)
 from rolebundle.interfaces.servers.stdio import take_over
 from rolebundle.policy.access import check_agent
-from rolebundle.workspace import Models
 
 
 @click.command()
 @click.option("--allow-write", is_flag=True, help="Also allow `ingest`, `mark` and `remember`.")
 @click.option("--agent", metavar="ID", help="Serve only this agent.")
 @approvals_option("none")
-@click.option(
-    "--socket",
-    metavar="[PATH]",
-    is_flag=False,
-    flag_value="",
-    help="Serve several hosts at a Unix domain socket, until a signal. Default: a path for each "
-    "corpus, which `serve` and `mcp` find.",
-)
 @with_call("overlay_dirs")
-def serve(
-    call: Call, allow_write: bool, agent: str | None, approvals: str, socket: str | None
-) -> None:
+def serve(call: Call, allow_write: bool, agent: str | None, approvals: str) -> None:
     """Answer JSON-RPC 2.0 requests on standard input and output, one request a line.
 
     Methods: initialize, retrieve, get, multi_get, ls, grep, why, compare, replay, verify,
@@ -59,34 +41,36 @@ def serve(
     Requests may be pipelined. $/cancelRequest cancels one. The server ends when its input ends and
     everything is answered.
 
-    With --socket one process serves several hosts, so that the model is loaded once: `rolebundle
-    serve` and `rolebundle mcp` attach to it if they have the same settings. With --agent it serves
-    only clients with that agent.
-
     \b
     echo '{"jsonrpc":"2.0","id":1,"method":"retrieve","params":{"task":"Plan release 3.0"}}' \\
       | rolebundle serve
     """
-    models: Models = {}
-    first = call.engine(agent=agent, approvals=approvals, judging=True, models=models)
-    indexing = background_indexing(first.workspace.path)
-    own = Operations(first, allow_write=allow_write, indexing=indexing)
-    if socket is None:
-        attach(own, "serve")
-        indexing.start()
-        raise Exit(serve_lines(own, take_over()))
-
-    def operations_for(hello: Hello) -> Operations:
-        client = call.engine(
-            agent=hello.agent, approvals=hello.approvals, judging=True, models=models
-        )
-        client.overlay_folders = tuple(map(Path, hello.overlay_folders))
-        return Operations(client, allow_write=hello.allow_write, indexing=indexing)
-
+    engine = call.engine(agent=agent, approvals=approvals, judging=True)
+    indexing = background_indexing(engine.workspace.path)
+    operations = Operations(engine, allow_write=allow_write, indexing=indexing)
     indexing.start()
-    corpus = own.engine.workspace.path
-    path = Path(socket) if socket else [*sockets(corpus), *socket_paths(corpus)][0]
-    serve_shared(SharedServer(own, operations_for), path)
+    raise Exit(serve_lines(operations, take_over()))
+
+
+@click.command()
+def up() -> None:
+    """Start a server in the background that makes commands and hosts start fast.
+
+    It has loaded the program and the models. Commands that agents and hosts call (retrieve, get,
+    mcp, serve and others) then run in a process forked from it, and do what they would do without
+    it. It serves all corpora of this user, opens none itself, and ends after an hour without a
+    command, or when rolebundle was updated. Nothing else starts it.
+    """
+    path = server_path()
+    started = start(path)
+    click.echo(f"{path}: {'the server is up' if started else 'the server was up already'}")
+
+
+@click.command()
+def down() -> None:
+    """End the server that `up` started. Commands that run in it are finished."""
+    path = server_path()
+    click.echo(f"{path}: {'the server has ended' if stop(path) else 'there was no server'}")
 
 
 DEFAULT_PORT = 7_311
@@ -137,8 +121,6 @@ def mcp(
     engine = call.engine(agent=agent, approvals=approvals, judging=True)
     indexing = background_indexing(engine.workspace.path)
     operations = Operations(engine, allow_write=allow_write, indexing=indexing)
-    if not http:
-        attach(operations, "mcp")
     indexing.start()
     try:
         from rolebundle.interfaces.servers.mcp import serve, serve_http

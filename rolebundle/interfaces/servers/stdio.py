@@ -31,12 +31,10 @@ class Channel(NamedTuple):
     Attributes:
         incoming: is read.
         outgoing: is written.
-        is_socket: whether both are of one socket, whose other end may stop sending and still read.
     """
 
     incoming: int
     outgoing: int
-    is_socket: bool = False
 
 
 def take_over() -> Channel:
@@ -138,11 +136,10 @@ class LineReader:
         return b""
 
     def _readable(self) -> bool:
-        incoming, outgoing, is_socket = self._channel
+        incoming, outgoing = self._channel
         poll = select.poll()
         poll.register(incoming, select.POLLIN)
-        if not is_socket:
-            poll.register(outgoing, 0)  # reports errors only
+        poll.register(outgoing, 0)  # reports errors only
         if not self._is_stopped:
             poll.register(self._stopper.descriptor, select.POLLIN)
         ready = dict(poll.poll(0 if self._is_stopped else None))

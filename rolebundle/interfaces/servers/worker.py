@@ -357,10 +357,6 @@ class ClientSession(ABC):
         self.is_stopped = True
         self._stopper.stop()
 
-    def close(self) -> None:
-        """Close what :meth:`stop` uses, after everything has ended."""
-        self._stopper.close()
-
     @property
     def is_finished(self) -> bool:
         """Whether every call was finished. The others have the code ``interrupted``."""

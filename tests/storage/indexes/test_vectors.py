@@ -14,13 +14,16 @@ from rolebundle.contracts.upkeep import IndexIdentity, Noise
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions, IngestReport
-from rolebundle.storage import lexical_index, vector_index, vector_search
+from rolebundle.retrieval.candidate import Term
+from rolebundle.retrieval.lexical import LexicalIndex
+from rolebundle.storage import vector_index, vector_search
 from rolebundle.storage import vector_index as vector_cache
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.lexical_index import GROWTH, MARGIN, first_by_score, search_with_ties
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.passages import first_by_score
 from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.vector_search import GROWTH, MARGIN, search_with_ties
 from support.corpora import build, document, fill
 from support.fake_embedder import DIMENSIONS, IDENTITY, HashingProvider
 from support.sound import assert_sound, contents
@@ -331,8 +334,8 @@ def test_the_lower_chunk_id_wins_at_the_edge(tmp_path: Path) -> None:
     with open_reader(path) as corpus:
         ids = dict(corpus.rows("SELECT id, chunk_id FROM chunk"))
         [compartment] = [row[0] for row in corpus.rows("SELECT id FROM compartment")]
-        best = lexical_index.search(corpus, compartment, "token", 7)
-        assert {ids[rowid] for rowid, _ in best} == {f"{name}#0" for name in names[:7]}
+        best = LexicalIndex.of(corpus, [compartment]).best([Term("token")], 7)
+        assert [ids[rowid] for rowid in best] == [f"{name}#0" for name in names[:7]]
         above = {max(ids): 2.0} | dict.fromkeys(ids, 1.0) | {max(ids): 2.0}
         first_three = first_by_score(corpus, above, 3)
         assert [ids[rowid] for rowid in first_three] == ["n000#0", "n001#0", "n002#0"]

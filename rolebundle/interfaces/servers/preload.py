@@ -1,0 +1,365 @@
+"""The server of `rolebundle up`: it forks a process for each command that asks for one.
+
+It has one thread and no open corpus, so that a fork is safe: the command opens the corpus, reads
+the policy and the overlays, and checks the agent as it does in a process of its own. Only modules
+and models are shared. See :mod:`rolebundle.interfaces.warm` for the client.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import gc
+import os
+import re
+import selectors
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NoReturn
+
+import rolebundle
+from rolebundle.errors import ConfigurationError, CorpusBusy, RolebundleError, StorageError
+from rolebundle.interfaces.cli import main as command_line
+from rolebundle.interfaces.warm import PID, identity, is_same_user, socket_path
+
+IDLE_SECONDS = 3_600.0
+"""It ends after so long without a command."""
+MAX_PATH_BYTES = 107 if sys.platform == "linux" else 103
+"""The longest address of a socket that the system takes."""
+MAX_REQUEST_BYTES = 1 << 24
+_BACKLOG = 64
+_REQUEST_SECONDS = 5.0
+_HEAVY = (
+    "apsw",
+    "sqlite_vec",
+    "rolebundle.storage.postings",
+    "rolebundle.storage.vector_scan",
+    "rolebundle.verification.verify",
+)
+
+
+def start(path: Path) -> bool:
+    """Start a server in the background, and wait until it can be used.
+
+    Returns:
+        Whether it was started; false if one is there.
+
+    Raises:
+        ConfigurationError, StorageError: see :func:`listening`.
+    """
+    ready, writer = os.pipe()
+    command = [sys.executable, "-P", "-c", f"from {__name__} import main; main()"]
+    with os.fdopen(ready, "rb") as answer:
+        process = subprocess.Popen(
+            [*command, str(path), str(writer)],
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            pass_fds=[writer],
+        )
+        os.close(writer)
+        text = answer.read().decode()
+    if text == "up":
+        return True
+    process.wait()
+    code, _, message = text.partition(" ")
+    if code == "already_served":
+        return False
+    raise StorageError(code or "server_failed", message or "the server ended at once", _HINT)
+
+
+_HINT = "commands work without a server; ROLEBUNDLE_SOCKET=PATH names another place for its socket"
+
+
+def stop(path: Path) -> bool:
+    """End the server, and wait for its end. Commands that run in it go on.
+
+    Returns:
+        Whether there was one.
+    """
+    try:
+        lock = Path(f"{path}.lock").open("r+b")  # noqa: SIM115 - closed below
+    except OSError:
+        return False
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            with suppress(ValueError, ProcessLookupError):
+                os.kill(int(lock.read()), signal.SIGTERM)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return True
+    return False
+
+
+def main() -> NoReturn:
+    """Serve at the path of the first argument; tell the descriptor of the second when it can."""
+    path, ready = Path(sys.argv[1]), int(sys.argv[2])
+    running: dict[int, socket.socket] = {}
+    try:
+        with listening(path) as (listener, lock):
+            load()
+            os.write(ready, b"up")
+            os.close(ready)
+            serve(listener, lock, running)
+    except RolebundleError as error:
+        os.write(ready, f"{error.code} {error.message}".encode())
+    while running:
+        _tell_ended(running, 0)
+    os._exit(0)
+
+
+def load() -> None:
+    """Import what the commands need, and load the models that are installed."""
+    rows = (row for section in command_line.COMMANDS.values() for row in section.values())
+    for name in (*_HEAVY, *(f"rolebundle.interfaces.cli.{module}" for module, _ in rows)):
+        import_module(name)
+    from rolebundle.embedding.provider import ProviderSpec
+    from rolebundle.embedding.registry import provider_for
+
+    for provider in ("static", "onnx"):
+        if provider == "static" or find_spec("onnxruntime"):
+            with suppress(RolebundleError):
+                provider_for(ProviderSpec(provider, "")).embed_queries(["warm"])
+    gc.collect()
+    # What is here stays: a search for garbage would copy its pages into each process.
+    gc.freeze()
+
+
+def serve(listener: socket.socket, lock: int, running: dict[int, socket.socket]) -> None:
+    """Fork a process for each command, until SIGTERM, or none came for an hour, or an update.
+
+    Args:
+        listener: where the clients connect.
+        lock: the descriptor of the lock file.
+        running: process → the connection of its client; it is kept up to date.
+    """
+    # Nothing but this thread may run: a fork copies only the thread that calls it.
+    ended: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    version = _version()
+    with selectors.DefaultSelector() as selector:
+        selector.register(listener, selectors.EVENT_READ)
+        selector.register(woken, selectors.EVENT_READ)
+        while not ended and (events := selector.select(IDLE_SECONDS)):
+            for key, _ in events:
+                if key.fileobj == woken:
+                    os.read(woken, 1 << 10)
+                    _tell_ended(running, os.WNOHANG)
+                    continue
+                connection, _ = listener.accept()
+                if not (is_same_user(connection) and _is_confined_alike(connection)):
+                    connection.close()
+                elif _version() != version:
+                    connection.close()
+                    return
+                elif process := os.fork():
+                    running[process] = connection
+                else:
+                    for descriptor in (woken, wake, listener.fileno(), lock):
+                        os.close(descriptor)
+                    for other in running.values():
+                        other.close()
+                    _run(connection)
+
+
+def _tell_ended(running: dict[int, socket.socket], options: int) -> None:
+    """Tell the clients of the processes that have ended their exit codes."""
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, options))[0]:
+            code = os.waitstatus_to_exitcode(ended[1])
+            with running.pop(ended[0]) as connection, suppress(OSError):
+                connection.send(bytes([code if code >= 0 else 128 - code]))
+
+
+def _version() -> tuple[int, int]:
+    """How many files the program has, and the time of the last change of one in nanoseconds."""
+    times = [file.stat().st_mtime_ns for file in Path(rolebundle.__file__).parent.rglob("*.py")]
+    return len(times), max(times)
+
+
+def _is_confined_alike(connection: socket.socket) -> bool:
+    """Whether the client sees the same files and may do the same system calls as this process.
+
+    A command that runs here must not get out of the sandbox of the agent that called it. Only
+    Linux tells.
+    """
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    client = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    with suppress(OSError):
+        return _confinement(str(struct.unpack("3i", client)[0])) == _confinement("self")
+    return False
+
+
+def _confinement(process: str) -> list[str]:
+    folder = Path("/proc", process)
+    names = [str((folder / name).readlink()) for name in ("root", "ns/mnt", "ns/user")]
+    return names + re.findall(r"(?:Seccomp|NoNewPrivs|Cap\w+):.*", (folder / "status").read_text())
+
+
+def _run(connection: socket.socket) -> NoReturn:
+    """Become the process of a command, and end as it ends."""
+    code: object = 1
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        connection.settimeout(_REQUEST_SECONDS)
+        arguments = None
+        with suppress(OSError, ValueError, struct.error):
+            arguments = _take_over(connection)
+        if arguments is None:
+            connection.sendall(PID.pack(0))
+        else:
+            sys.argv = ["rolebundle", *arguments]
+            command_line.main()
+    except SystemExit as end:
+        code = end.code
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else 0)
+
+
+def _take_over(connection: socket.socket) -> list[str] | None:
+    """Take the streams, folder, variables and umask of a client over, and return its arguments.
+
+    ``None`` if its command must not run here.
+    """
+    length, descriptors, _, _ = socket.recv_fds(connection, PID.size, 4)
+    [size] = PID.unpack(length)
+    if size > MAX_REQUEST_BYTES:
+        return None
+    message = connection.recv(size, socket.MSG_WAITALL)
+    numbers, *fields = message.split(b"\0")
+    umask, own, count = map(int, numbers.split())
+    if fields[:own] != identity() or len(message) != size:
+        return None
+    connection.sendall(PID.pack(os.getpid()))
+    *streams, folder = descriptors
+    os.fchdir(folder)
+    os.close(folder)
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.umask(umask)
+    os.environb.clear()
+    for field in fields[own + count :]:
+        name, _, value = field.partition(b"=")
+        os.environb[name] = value
+    for number, stream_name in enumerate(("stdin", "stdout", "stderr")):
+        former = getattr(sys, stream_name)
+        stream = os.fdopen(
+            number,
+            "r" if number == 0 else "w",
+            1 if number == 2 or os.isatty(number) else -1,
+            encoding=former.encoding,
+            errors=former.errors,
+            closefd=False,
+        )
+        setattr(sys, stream_name, stream)
+        setattr(sys, f"__{stream_name}__", stream)
+    return [os.fsdecode(argument) for argument in fields[own : own + count]]
+
+
+# -- the socket ----------------------------------------------------------------------------------
+
+
+def server_path() -> Path:
+    """The path of the user's server.
+
+    Raises:
+        ConfigurationError: ``no_server``: this system cannot have one, or it is switched off.
+    """
+    path = socket_path() if hasattr(os, "fork") and hasattr(socket, "AF_UNIX") else ""
+    if not path:
+        raise ConfigurationError(
+            "no_server",
+            "there is no server here: the system has no fork or no Unix domain sockets, or "
+            "ROLEBUNDLE_SOCKET is `none`",
+            "commands work without one",
+        )
+    if len(os.fsencode(path)) > MAX_PATH_BYTES:
+        raise ConfigurationError(
+            "socket_path",
+            f"{path}: the path is longer than {MAX_PATH_BYTES} bytes",
+            "name a shorter one with ROLEBUNDLE_SOCKET=PATH",
+        )
+    return Path(path).absolute()
+
+
+@contextmanager
+def listening(path: Path) -> Iterator[tuple[socket.socket, int]]:
+    """A socket that listens at a path, for this user alone, and the descriptor of its lock file.
+
+    The lock file has the number of this process. The socket is removed at the end.
+
+    Raises:
+        ConfigurationError: ``socket_path``: there is something else.
+        CorpusBusy: ``already_served``: another server listens there.
+        StorageError: ``io_error``: the socket cannot be made.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _remove(path, only_look=True)  # Or a lock file would be made beside something else.
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        lock = os.open(f"{path}.lock", flags, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            raise CorpusBusy(
+                "already_served", f"{path}: another server listens there", "use it"
+            ) from None
+        os.ftruncate(lock, 0)
+        os.write(lock, b"%d" % os.getpid())
+        _remove(path)  # What a killed server left: this process has the lock.
+        listener = socket.socket(socket.AF_UNIX)
+        before = os.umask(0o177)
+        try:
+            listener.bind(os.fspath(path))
+        finally:
+            os.umask(before)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        raise StorageError(
+            "io_error", f"{path}: the socket cannot be made ({error.strerror})", _HINT
+        ) from error
+    try:
+        yield listener, lock
+    finally:
+        listener.close()
+        _remove(path)
+        os.close(lock)
+
+
+def _remove(path: Path, *, only_look: bool = False) -> None:
+    """Remove a socket. If something else is there, raise a ConfigurationError."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise ConfigurationError(
+            "socket_path", f"{path}: is not a socket", "name another path with ROLEBUNDLE_SOCKET"
+        )
+    if not only_look:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,224 @@
+"""The words of a compartment in memory, and the BM25 of its chunks.
+
+FTS5's index is the only stored one. What it knows of a word is read when the word is first asked
+for, and kept until the corpus changes. BM25 is computed as FTS5 computes it (Robertson and
+Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009; constants, floor and order
+of terms are those of SQLite's ``fts5_aux.c``), with the statistics of all that is visible.
+
+It is imported for a search only, because it needs numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rolebundle.storage import lexical_index
+from rolebundle.storage.corpus import Corpus, corpus_counts, true_generation
+from rolebundle.storage.lexical_index import COLUMN_WEIGHTS, COLUMNS, Phrase
+from rolebundle.storage.stored_values import damaged
+
+K1 = 1.2
+"""Saturation: the smaller, the less further occurrences of a term count."""
+B = 0.75
+"""How much the length of a chunk counts, in [0, 1]."""
+
+MAX_KEPT = 8_000_000
+"""So many postings of a compartment are kept in memory, at 8 bytes each."""
+
+_OFFSETS = 1 << 24
+"""More than the tokens of a column."""
+_COLUMN_NUMBER = " ".join(f"WHEN '{name}' THEN {n}" for n, name in enumerate(COLUMNS))
+_WEIGHTS = np.array(COLUMN_WEIGHTS)
+
+Places = NDArray[np.int32]
+"""Chunks by their place among those of a compartment, sorted."""
+
+
+class Occurrences(NamedTuple):
+    """Where a phrase occurs.
+
+    Attributes:
+        places: of the chunks that have it.
+        counts: how often each has it, weighted by the column, float32.
+    """
+
+    places: Places
+    counts: NDArray[np.float32]
+
+
+class Postings:
+    """The words of one compartment at one generation of the corpus.
+
+    Attributes:
+        rowids: of its chunks, sorted, int64.
+        lengths: the number of tokens of each chunk, float64.
+        tokens: of all chunks together.
+
+    Raises:
+        CorpusCorrupt: FTS5's record of the lengths is damaged.
+    """
+
+    def __init__(self, corpus: Corpus, compartment: int) -> None:
+        self._table = lexical_index.table_name(compartment)
+        self._known: dict[Phrase, Occurrences] = {}
+        self._kept = 0
+        [(rowids, sizes)] = corpus.rows(
+            "SELECT group_concat(id), group_concat(hex(sz), '') "
+            f"FROM (SELECT id, sz FROM {self._table}_docsize ORDER BY id)"
+        )
+        self.rowids = _numbers(rowids)
+        # A varint for each column: seven bits a byte, the high bit set on all but the last.
+        data = np.frombuffer(bytes.fromhex(sizes or ""), np.uint8)
+        is_last = data < 0x80
+        number: NDArray[np.int64] = np.cumsum(is_last) - is_last
+        if is_last.sum() != len(COLUMNS) * len(self.rowids):
+            raise damaged(f"{self._table}_docsize")
+        after = np.flatnonzero(is_last)[number] - np.arange(len(data))
+        self.lengths = np.bincount(number // len(COLUMNS), (data & 0x7F) * 128.0**after)
+        self.tokens = float(self.lengths.sum())
+
+    def read(self, corpus: Corpus, phrases: Sequence[Phrase]) -> list[Occurrences]:
+        """Where each phrase occurs."""
+        known = self._known
+        missing = [phrase for phrase in dict.fromkeys(phrases) if phrase not in known]
+        if missing:
+            if self._kept > MAX_KEPT:
+                known = {phrase: known[phrase] for phrase in phrases if phrase in known}
+            # A new mapping, because other threads may read the old one.
+            known = known | self._from_index(corpus, missing)
+            self._known = known
+            self._kept = sum(len(found.places) for found in known.values())
+        return [known[phrase] for phrase in phrases]
+
+    def _from_index(self, corpus: Corpus, phrases: Sequence[Phrase]) -> dict[Phrase, Occurrences]:
+        words = list(dict.fromkeys(word for phrase in phrases for word in phrase))
+        table = corpus.vocabulary_of(self._table)
+        key = f"doc * {len(COLUMNS)} + CASE col {_COLUMN_NUMBER} END"
+        # With their offsets only if there are phrases of several words.
+        has_offsets = any(len(phrase) > 1 for phrase in phrases)
+        key = f"({key}) * {_OFFSETS} + offset" if has_offsets else key
+        rows = corpus.rows(
+            f"SELECT value, (SELECT group_concat({key}) FROM {table} WHERE term = value) "
+            "FROM json_each(?)",
+            (words,),
+        )
+        keys = {word: _numbers(found) for word, found in rows}
+        result = {}
+        for phrase in phrases:
+            found = keys[phrase[0]] if phrase else _numbers(None)
+            for number, word in enumerate(phrase[1:], 1):
+                found = np.intersect1d(found, keys[word] - number, assume_unique=True)
+            result[phrase] = self._counted(found // _OFFSETS if has_offsets else found)
+        return result
+
+    def _counted(self, keys: NDArray[np.int64]) -> Occurrences:
+        """Occurrences from keys ``rowid * columns + column``, sorted."""
+        rowids, columns = np.divmod(keys, len(COLUMNS))
+        starts = np.flatnonzero(np.diff(rowids, prepend=-1))
+        weights = _WEIGHTS[columns]
+        counts = np.add.reduceat(weights, starts) if len(starts) else weights
+        places = np.searchsorted(self.rowids, rowids[starts])
+        return Occurrences(places.astype(np.int32), counts.astype(np.float32))
+
+    def having(self, corpus: Corpus, phrases: Sequence[Phrase]) -> Places:
+        """The places of all chunks that have any of the phrases."""
+        found = [occurrences.places for occurrences in self.read(corpus, phrases)]
+        return found[0] if len(found) == 1 else np.unique(np.concatenate([_NO_PLACES, *found]))
+
+    def common(self, places: Places, others: Places) -> list[int]:
+        """The rowids of the chunks that are among both."""
+        both = np.intersect1d(places, others, assume_unique=True)
+        return [int(rowid) for rowid in self.rowids[both]]
+
+    def places(self, rowids: Sequence[int] | NDArray[np.int64]) -> Places:
+        """The places of those chunks that are in this compartment."""
+        wanted = np.sort(np.array(rowids, np.int64))
+        places = np.searchsorted(self.rowids, wanted)
+        is_within = places < len(self.rowids)
+        places, wanted = places[is_within], wanted[is_within]
+        found: Places = places[self.rowids[places] == wanted].astype(np.int32)
+        return found
+
+    def bm25(
+        self,
+        query: Iterable[tuple[Occurrences, float, int]],
+        average: float,
+        among: Places | None = None,
+    ) -> NDArray[np.float64]:
+        """The scores of chunks, each at least 0; 0 for those that have no phrase of the query.
+
+        ``Σ idf · f · (k1 + 1) / (f + k1 · (1 − b + b · tokens / average))``, in the order of the
+        query, so that no score depends on the other chunks.
+
+        Args:
+            query: of each phrase, where it occurs, its idf, and how often the query has it.
+            average: the mean number of tokens of a chunk.
+            among: the places of the chunks that are scored, sorted; ``None`` for all.
+        """
+        scores = np.zeros(len(self.rowids) if among is None else len(among))
+        for occurrences, idf, repeated in query:
+            at, places, counts = _among(occurrences, among)
+            often = counts.astype(np.float64)
+            length = K1 * (1 - B + B * self.lengths[places] / average)
+            part = idf * (often * (K1 + 1) / (often + length))
+            for _ in range(repeated):
+                scores[at] += part
+        return scores
+
+    def highest(
+        self, scores: NDArray[np.float64], number: int, among: Places | None = None
+    ) -> dict[int, float]:
+        """Rowid → score, for the highest scores above 0, and for all that tie with the last one."""
+        best = np.flatnonzero(scores)
+        if len(best) > number:
+            least = np.partition(scores[best], -number)[-number]
+            best = best[scores[best] >= least]
+        places = best if among is None else among[best]
+        return dict(zip(self.rowids[places].tolist(), scores[best].tolist(), strict=True))
+
+
+_NO_PLACES = np.empty(0, np.int32)
+
+
+def _numbers(text: str | None) -> NDArray[np.int64]:
+    return np.fromstring(text or "", np.int64, sep=",")
+
+
+def _among(
+    occurrences: Occurrences, among: Places | None
+) -> tuple[NDArray[np.integer], Places, NDArray[np.float32]]:
+    """The occurrences in chunks that are searched, with the positions of these chunks."""
+    places, counts = occurrences
+    if among is None:
+        return places, places, counts
+    at = np.searchsorted(places, among)
+    positions = np.flatnonzero(at < len(places))
+    positions = positions[places[at[positions]] == among[positions]]
+    return positions, among[positions], counts[at[positions]]
+
+
+_shared: WeakValueDictionary[tuple[object, ...], Postings] = WeakValueDictionary()
+"""For all connections of this process to a file. Each open corpus holds those that it uses: as long
+as one does, no other file can have its stamp."""
+
+
+def postings_of(corpus: Corpus, compartment: int) -> Postings:
+    """The words of a compartment, kept until the corpus changes.
+
+    A writer keeps none: it would have what another transaction undoes.
+    """
+    if not corpus.snapshot:
+        return Postings(corpus, compartment)
+    kept = corpus.kept_postings()
+    if compartment not in kept:
+        name = corpus_counts(corpus).corpus_id
+        key = (corpus.path, corpus.stamp, name, true_generation(corpus), compartment)
+        kept[compartment] = _shared.get(key) or Postings(corpus, compartment)
+        _shared[key] = kept[compartment]
+    found: Postings = kept[compartment]
+    return found
