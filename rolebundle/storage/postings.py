@@ -30,6 +30,8 @@ B = 0.75
 MAX_KEPT = 8_000_000
 """So many postings of a compartment are kept in memory, at 8 bytes each."""
 
+_OF_A_PHRASE = 64
+"""What is kept for each phrase, counted as postings."""
 _OFFSETS = 1 << 24
 """More than the tokens of a column."""
 _COLUMN_NUMBER = " ".join(f"WHEN '{name}' THEN {n}" for n, name in enumerate(COLUMNS))
@@ -60,7 +62,7 @@ class Postings:
         tokens: of all chunks together.
 
     Raises:
-        CorpusCorrupt: FTS5's record of the lengths is damaged.
+        CorpusCorrupt: the index is damaged, also by :meth:`read`.
     """
 
     def __init__(self, corpus: Corpus, compartment: int) -> None:
@@ -77,10 +79,12 @@ class Postings:
         is_last = data < 0x80
         number: NDArray[np.int64] = np.cumsum(is_last) - is_last
         if is_last.sum() != len(COLUMNS) * len(self.rowids):
-            raise damaged(f"{self._table}_docsize")
+            raise damaged(self._table)
         after = np.flatnonzero(is_last)[number] - np.arange(len(data))
         self.lengths = np.bincount(number // len(COLUMNS), (data & 0x7F) * 128.0**after)
         self.tokens = float(self.lengths.sum())
+        if lexical_index.extent(corpus, compartment) != (len(self.rowids), self.tokens):
+            raise damaged(self._table)
 
     def read(self, corpus: Corpus, phrases: Sequence[Phrase]) -> list[Occurrences]:
         """Where each phrase occurs."""
@@ -92,7 +96,7 @@ class Postings:
             # A new mapping, because other threads may read the old one.
             known = known | self._from_index(corpus, missing)
             self._known = known
-            self._kept = sum(len(found.places) for found in known.values())
+            self._kept = sum(_OF_A_PHRASE + len(found.places) for found in known.values())
         return [known[phrase] for phrase in phrases]
 
     def _from_index(self, corpus: Corpus, phrases: Sequence[Phrase]) -> dict[Phrase, Occurrences]:
@@ -123,6 +127,8 @@ class Postings:
         weights = _WEIGHTS[columns]
         counts = np.add.reduceat(weights, starts) if len(starts) else weights
         places = np.searchsorted(self.rowids, rowids[starts])
+        if not np.array_equal(self.rowids[places[places < len(self.rowids)]], rowids[starts]):
+            raise damaged(self._table)
         return Occurrences(places.astype(np.int32), counts.astype(np.float32))
 
     def having(self, corpus: Corpus, phrases: Sequence[Phrase]) -> Places:

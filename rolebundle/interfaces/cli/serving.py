@@ -12,6 +12,7 @@ from rolebundle.errors import ConfigurationError, UsageError, install_hint
 from rolebundle.interfaces.cli.ingest import background_indexing
 from rolebundle.interfaces.cli.options import Call, approvals_option, with_call
 from rolebundle.interfaces.cli.output import print_note
+from rolebundle.interfaces.cli.preload import server_path, start, stop
 from rolebundle.interfaces.hosts import (
     HOSTS,
     HostFile,
@@ -21,7 +22,6 @@ from rolebundle.interfaces.hosts import (
 )
 from rolebundle.interfaces.servers.loopback import default_token_file, listen
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.interfaces.servers.preload import server_path, start, stop
 from rolebundle.interfaces.servers.serve import serve as serve_lines
 from rolebundle.interfaces.servers.stdio import take_over
 from rolebundle.policy.access import check_agent

@@ -15,7 +15,7 @@ import pytest
 
 from rolebundle.errors import ConfigurationError, CorpusBusy
 from rolebundle.interfaces import warm
-from rolebundle.interfaces.servers import preload
+from rolebundle.interfaces.cli import preload
 from support.corpora import build, document
 from support.served import request
 
@@ -195,7 +195,7 @@ def test_up_and_down(db: Path, place: Path) -> None:
 def test_it_ends_by_itself(db: Path, place: Path, change: str) -> None:
     """Without a command for a while, or when the program's files have changed."""
     ready, writer = os.pipe()
-    code = f"from rolebundle.interfaces.servers import preload; preload.{change}; preload.main()"
+    code = f"from rolebundle.interfaces.cli import preload; preload.{change}; preload.main()"
     command = [sys.executable, "-c", code, str(place), str(writer)]
     with os.fdopen(ready, "rb") as answer, subprocess.Popen(command, pass_fds=[writer]) as server:
         os.close(writer)
