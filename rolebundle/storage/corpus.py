@@ -81,6 +81,8 @@ class Corpus(SqliteFile):
     is_restricted: bool = field(default=False, init=False)
     """Whether only the compartments of :meth:`restrict_to_compartments` are visible."""
     _has_vectors: bool = field(default=False, init=False)
+    searched_first: int = field(default=0, init=False)
+    """The first :attr:`snapshot` in which vectors were searched."""
     _is_stopped: bool = field(default=False, init=False)
     _end: float = field(default=inf, init=False)
     _snapshots: int = field(default=0, init=False)
@@ -220,11 +222,7 @@ class Corpus(SqliteFile):
         return self._cache()[2]
 
     def kept_scans(self) -> dict[str, Any]:
-        """What searches know of the vectors in a table; emptied when the corpus changes.
-
-        The vectors themselves (``None`` if they are damaged), or the number of the snapshot that
-        searched them first.
-        """
+        """Table → its vectors in memory, ``None`` if they are damaged; emptied by a change."""
         return self._cache()[3]
 
     def load_vectors(self) -> None:

@@ -133,20 +133,21 @@ def _nearest(
 def _nearest_in_memory(
     corpus: Corpus, index: EmbeddingIndex, part: IndexPart, vector: bytes, k: int
 ) -> Mapping[int, float]:
-    """The same by the vectors in memory, from the second snapshot that searches them on.
+    """The same by the vectors in memory, from the second snapshot on in which this reader searches.
 
-    Their reading takes several times as long as one search in vec0. Empty if it is the first, if
-    too many may be among the nearest, or if something is damaged: vec0 decides then.
+    Their reading takes several times as long as one search in vec0. Empty in the first snapshot, or
+    if too many may be among the nearest, or if something is damaged: vec0 decides then.
     """
-    kept = corpus.kept_scans()
-    known = kept.setdefault(part.table, corpus.snapshot)
-    if corpus.snapshot in (0, known):
+    corpus.searched_first = corpus.searched_first or corpus.snapshot
+    if corpus.snapshot in (0, corpus.searched_first):
         return {}
-    if isinstance(known, int):
+    kept = corpus.kept_scans()
+    if part.table not in kept:
         # The door of numpy.
         from rolebundle.storage.vector_scan import scan_of
 
-        known = kept[part.table] = scan_of(corpus, part)
+        kept[part.table] = scan_of(corpus, part)
+    known = kept[part.table]
     candidates = known.candidates(vector, k) if known else []
     scored = score(corpus, index, vector, candidates) if len(candidates) <= MAX_NEIGHBOURS else {}
     return scored if len(scored) == len(candidates) else {}
