@@ -1,10 +1,12 @@
 """Measure the interfaces: latency of `serve`, robustness, cold starts, readers beside a writer.
 
-Run: python benchmarks/serve.py [--only warm|noise|cold|mixed]
+Run: python benchmarks/serve.py [--only warm|noise|cold|same|mixed]
 
 warm: a request through `rolebundle serve` against the same call in this process, in turns.
 noise: random lines and broken requests, with a valid request after each thousand.
-cold: a one-shot `rolebundle retrieve` against a Python that only imports apsw, click and pydantic.
+cold: a one-shot `rolebundle retrieve`, without and with the server of `rolebundle up`, against a
+    Python that only imports apsw, click and pydantic.
+same: answers of one-shot commands with and without the server of `up`.
 mixed: readers, each with its own server, while another process ingests without a pause.
 """
 
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import re
 import subprocess
@@ -19,6 +22,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
 from statistics import median
@@ -33,6 +37,8 @@ from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
 
 _PROGRAM = [sys.executable, "-c", "from rolebundle.interfaces.cli.main import main; main()"]
+_COMMAND = [sys.executable, "-m", "rolebundle"]
+_DEMO = {"ROLEBUNDLE_OVERLAYS": str(demo_overlays())}
 _OVERLAYS = ("--overlay-dir", str(demo_overlays()))
 _IMPORTS = [sys.executable, "-c", "import apsw, click, pydantic"]
 _QUESTIONS = (
@@ -42,7 +48,7 @@ _QUESTIONS = (
     ("Find out why the merge queue stalls", "mossline-incident-responder"),
     ("Review the loom merge", "mossline-code-reviewer"),
 )
-_SECTIONS = ("warm", "noise", "cold", "mixed")
+_SECTIONS = ("warm", "noise", "cold", "same", "mixed")
 _LINES_A_BATCH = 1_000
 _SEED = 20_261_101
 
@@ -129,33 +135,72 @@ def noise(db: Path, count: int) -> None:
 
 
 def cold(db: Path, pairs: int) -> None:
-    """Print the medians of one-shot commands and of the bare imports."""
-    task = [
-        *_PROGRAM,
-        "retrieve",
-        _QUESTIONS[0][0],
-        "--role",
-        _QUESTIONS[0][1],
-        "--db",
-        str(db),
-        *_OVERLAYS,
-    ]
-    commands = {
-        "bare import": _IMPORTS,
-        "one-shot, lexical": [*task, "--lexical-only"],
-        "one-shot, both lanes": task,
-    }
-    times: dict[str, list[float]] = {name: [] for name in commands}
-    for turn in range(pairs + 1):
-        for name, command in commands.items():
-            started = perf_counter()
-            subprocess.run(command, check=True, capture_output=True)
-            if turn:
-                times[name].append((perf_counter() - started) * 1000)
+    """Print the medians of one-shot commands, without and with a server, and of the imports."""
+    task = ["retrieve", _QUESTIONS[0][0], "--role", _QUESTIONS[0][1], "--db", str(db), *_OVERLAYS]
+    with _server() as socket:
+        alone, served = ({**os.environ, "ROLEBUNDLE_SOCKET": name} for name in ("none", socket))
+        commands = {
+            "bare import": (_IMPORTS, alone),
+            "one-shot, lexical": ([*_COMMAND, *task, "--lexical-only"], alone),
+            "one-shot, both lanes": ([*_COMMAND, *task], alone),
+            "with `up`, lexical": ([*_COMMAND, *task, "--lexical-only"], served),
+            "with `up`, both lanes": ([*_COMMAND, *task], served),
+        }
+        times: dict[str, list[float]] = {name: [] for name in commands}
+        for turn in range(pairs + 1):
+            for name, (command, environment) in commands.items():
+                started = perf_counter()
+                subprocess.run(command, check=True, capture_output=True, env=environment)
+                if turn:
+                    times[name].append((perf_counter() - started) * 1000)
     print(f"cold, {pairs} times each")
     for name, durations in times.items():
         ratios = [time / base for time, base in zip(durations, times["bare import"], strict=True)]
         print(f"  {name:26} {median(durations):8.1f} ms   x{median(ratios):.2f}")
+
+
+def same(db: Path, count: int) -> None:
+    """Print how many answers differ between one-shot commands without and with a server."""
+    different = 0
+    with _server() as socket:
+        for number in range(count):
+            task, role = _QUESTIONS[number % len(_QUESTIONS)]
+            words = task.split()
+            words = words[number % len(words) :] + words[: number % len(words)]
+            request = {
+                "task": " ".join(words),
+                "role": role if number % 3 else None,
+                "limit": 1 + number % 9,
+                "lexical_only": number % 2 == 0,
+                "detail": ("ids", "compact", "full")[number % 3],
+                "now": "2026-11-15T00:00:00Z",
+            }
+            answers = []
+            for name in ("none", socket):
+                done = subprocess.run(
+                    [*_COMMAND, "retrieve", "--request", "-", "--db", str(db)],
+                    input=json.dumps(request).encode(),
+                    capture_output=True,
+                    check=False,
+                    env={**os.environ, "ROLEBUNDLE_SOCKET": name, **_DEMO},
+                )
+                text = re.sub(rb'"\w+_ms": ?[0-9.]+', b"", done.stdout)
+                answers.append((done.returncode, text, done.stderr))
+            different += answers[0] != answers[1]
+    print(f"answers with and without a server: {different} of {count} differ, times aside")
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    """The path of the socket of a server of `up`."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "s")
+        environment = {**os.environ, "ROLEBUNDLE_SOCKET": path}
+        subprocess.run([*_COMMAND, "up"], check=True, capture_output=True, env=environment)
+        try:
+            yield path
+        finally:
+            subprocess.run([*_COMMAND, "down"], check=True, capture_output=True, env=environment)
 
 
 def mixed(db: Path, tree: Path, seconds: float, readers: int) -> None:
@@ -309,6 +354,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=200, help="warm requests each way")
     parser.add_argument("--lines", type=int, default=100_000, help="lines of noise")
     parser.add_argument("--pairs", type=int, default=15, help="cold starts each")
+    parser.add_argument("--answers", type=int, default=500, help="answers with and without `up`")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long readers read")
     parser.add_argument("--readers", type=int, default=8)
     arguments = parser.parse_args()
@@ -322,6 +368,7 @@ def main() -> None:
             "warm": lambda: warm(db, arguments.rounds),
             "noise": lambda: noise(db, arguments.lines),
             "cold": lambda: cold(db, arguments.pairs),
+            "same": lambda: same(db, arguments.answers),
             "mixed": lambda: mixed(db, tree, arguments.seconds, arguments.readers),
         }
         for name in _sections(arguments.only):

@@ -15,8 +15,10 @@ import socket
 import stat
 import struct
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ENVIRONMENT = "ROLEBUNDLE_SOCKET"
 """The environment variable with the path of the server's socket; ``none``: use no server."""
@@ -61,11 +63,13 @@ def connect(path: str) -> socket.socket | None:
     if not stat.S_ISSOCK(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
         return None
     connection = socket.socket(socket.AF_UNIX)
-    with suppress(OSError):
+    try:
         connection.settimeout(_CONNECT_SECONDS)
         connection.connect(path)
         if is_same_user(connection):
             return connection
+    except OSError:
+        pass
     connection.close()
     return None
 
@@ -75,7 +79,7 @@ def is_same_user(connection: socket.socket) -> bool:
 
     If the system does not tell, the permissions of the socket's file decide.
     """
-    with suppress(OSError):  # The other end is gone.
+    try:
         if hasattr(socket, "SO_PEERCRED"):
             credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
             return bool(struct.unpack("3i", credentials)[1] == os.geteuid())
@@ -83,8 +87,9 @@ def is_same_user(connection: socket.socket) -> bool:
             # LOCAL_PEERCRED of <sys/un.h>: the version, then the user.
             credentials = connection.getsockopt(0, 1, 76)
             return bool(struct.unpack("2I", credentials[:8])[1] == os.geteuid())
-        return True
-    return False
+    except OSError:
+        return False  # The other end is gone.
+    return True
 
 
 def run(arguments: Sequence[str]) -> int | None:

@@ -19,7 +19,8 @@ import stat
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -29,7 +30,9 @@ from typing import NoReturn
 import rolebundle
 from rolebundle.errors import ConfigurationError, CorpusBusy, RolebundleError, StorageError
 from rolebundle.interfaces.cli import main as command_line
-from rolebundle.interfaces.warm import PID, identity, is_same_user, socket_path
+from rolebundle.interfaces.warm import COMMANDS, PID, identity, is_same_user, socket_path
+from rolebundle.policy.overlays import list_overlays
+from rolebundle.resources import demo_overlays
 
 IDLE_SECONDS = 3_600.0
 """It ends after so long without a command."""
@@ -108,11 +111,16 @@ def main() -> NoReturn:
     path, ready = Path(sys.argv[1]), int(sys.argv[2])
     running: dict[int, socket.socket] = {}
     try:
-        with listening(path) as (listener, lock):
+        with listening(path) as (listener, lock), tempfile.TemporaryDirectory() as folder:
             load()
+            note = _corpus_of_one_line(Path(folder))
+            _answer(note)
+            gc.collect()
+            # What is here stays: a search for garbage would copy its pages into each process.
+            gc.freeze()
             os.write(ready, b"up")
             os.close(ready)
-            serve(listener, lock, running)
+            serve(listener, lock, note, running)
     except RolebundleError as error:
         os.write(ready, f"{error.code} {error.message}".encode())
     while running:
@@ -122,9 +130,11 @@ def main() -> NoReturn:
 
 def load() -> None:
     """Import what the commands need, and load the models that are installed."""
-    rows = (row for section in command_line.COMMANDS.values() for row in section.values())
-    for name in (*_HEAVY, *(f"rolebundle.interfaces.cli.{module}" for module, _ in rows)):
+    rows = {name: row for rows in command_line.COMMANDS.values() for name, row in rows.items()}
+    for name in (*_HEAVY, *(f"rolebundle.interfaces.cli.{rows[name][0]}" for name in COMMANDS)):
         import_module(name)
+    # Its threads would not exist in a fork, which would wait for them.
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
     from rolebundle.embedding.provider import ProviderSpec
     from rolebundle.embedding.registry import provider_for
 
@@ -132,17 +142,40 @@ def load() -> None:
         if provider == "static" or find_spec("onnxruntime"):
             with suppress(RolebundleError):
                 provider_for(ProviderSpec(provider, "")).embed_queries(["warm"])
-    gc.collect()
-    # What is here stays: a search for garbage would copy its pages into each process.
-    gc.freeze()
 
 
-def serve(listener: socket.socket, lock: int, running: dict[int, socket.socket]) -> None:
-    """Fork a process for each command, until SIGTERM, or none came for an hour, or an update.
+def _corpus_of_one_line(folder: Path) -> str:
+    """The path of a corpus."""
+    note, db = folder / "note.md", str(folder / "note.db")
+    note.write_text("The server is warm.", encoding="utf-8")
+    # Ingest starts threads, and nothing but one thread may run in a process that forks.
+    if process := os.fork():
+        os.waitpid(process, 0)
+        return db
+    _call("ingest", str(note), "--db", db)
+    os._exit(0)
+
+
+def _answer(db: str) -> None:
+    """Answer from a corpus, for what is only made when it is first needed."""
+    folder = demo_overlays()
+    role = list_overlays([folder])[0].role_id
+    _call("retrieve", "a server", "--db", db, "--overlay-dir", str(folder), "--role", role)
+    _call("get", "note.md", "--db", db)
+
+
+def _call(*arguments: str) -> None:
+    with suppress(SystemExit):
+        command_line.main(arguments)
+
+
+def serve(listener: socket.socket, lock: int, note: str, running: dict[int, socket.socket]) -> None:
+    """Run each command in a process, until SIGTERM, or none came for an hour, or an update.
 
     Args:
         listener: where the clients connect.
         lock: the descriptor of the lock file.
+        note: the path of a small corpus.
         running: process → the connection of its client; it is kept up to date.
     """
     # Nothing but this thread may run: a fork copies only the thread that calls it.
@@ -152,7 +185,10 @@ def serve(listener: socket.socket, lock: int, running: dict[int, socket.socket])
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-    version = _version()
+    files = [*Path(rolebundle.__file__).parent.rglob("*.py")]
+    version = _version(files)
+    own = [woken, wake, listener.fileno(), lock]
+    process, waiting = _prepare(own, running, note)
     with selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
         selector.register(woken, selectors.EVENT_READ)
@@ -165,17 +201,40 @@ def serve(listener: socket.socket, lock: int, running: dict[int, socket.socket])
                 connection, _ = listener.accept()
                 if not (is_same_user(connection) and _is_confined_alike(connection)):
                     connection.close()
-                elif _version() != version:
+                    continue
+                if _version(files) != version:
                     connection.close()
                     return
-                elif process := os.fork():
-                    running[process] = connection
-                else:
-                    for descriptor in (woken, wake, listener.fileno(), lock):
-                        os.close(descriptor)
-                    for other in running.values():
-                        other.close()
-                    _run(connection)
+                # If the process is gone, its client ends without one, and runs the command itself.
+                with waiting, suppress(OSError):
+                    socket.send_fds(waiting, [b"-"], [connection.fileno()])
+                running[process] = connection
+                process, waiting = _prepare(own, running, note)
+
+
+def _prepare(
+    own: Sequence[int], running: Mapping[int, socket.socket], note: str
+) -> tuple[int, socket.socket]:
+    """Fork a process that waits for the connection of a client, with the socket to send it.
+
+    It answers once before it waits: so it has its copies of the pages that an answer writes to.
+    """
+    ours, theirs = socket.socketpair()
+    if process := os.fork():
+        theirs.close()
+        return process, ours
+    ours.close()
+    for descriptor in own:
+        os.close(descriptor)
+    for connection in running.values():
+        connection.close()
+    try:
+        _answer(note)
+        _, descriptors, _, _ = socket.recv_fds(theirs, 1, 1)
+        if descriptors:
+            _run(socket.socket(fileno=descriptors[0]))
+    finally:
+        os._exit(1)
 
 
 def _tell_ended(running: dict[int, socket.socket], options: int) -> None:
@@ -183,14 +242,14 @@ def _tell_ended(running: dict[int, socket.socket], options: int) -> None:
     with suppress(ChildProcessError):
         while (ended := os.waitpid(-1, options))[0]:
             code = os.waitstatus_to_exitcode(ended[1])
-            with running.pop(ended[0]) as connection, suppress(OSError):
-                connection.send(bytes([code if code >= 0 else 128 - code]))
+            if connection := running.pop(ended[0], None):
+                with connection, suppress(OSError):
+                    connection.send(bytes([code if code >= 0 else 128 - code]))
 
 
-def _version() -> tuple[int, int]:
-    """How many files the program has, and the time of the last change of one in nanoseconds."""
-    times = [file.stat().st_mtime_ns for file in Path(rolebundle.__file__).parent.rglob("*.py")]
-    return len(times), max(times)
+def _version(files: Sequence[Path]) -> list[int]:
+    """The times at which the program's files were changed; 0 for a file that is gone."""
+    return [file.stat().st_mtime_ns if file.exists() else 0 for file in files]
 
 
 def _is_confined_alike(connection: socket.socket) -> bool:

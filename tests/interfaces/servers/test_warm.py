@@ -191,7 +191,9 @@ def test_up_and_down(db: Path, place: Path) -> None:
     assert ran(ONLY_IN_THE_SERVER, "ls", "--db", str(db), place=place).returncode != 0
 
 
-@pytest.mark.parametrize("change", ["IDLE_SECONDS = 0.05", "_version = iter(range(9)).__next__"])
+@pytest.mark.parametrize(
+    "change", ["IDLE_SECONDS = 0.05", "_version = lambda _, n=iter(range(9)): next(n)"]
+)
 def test_it_ends_by_itself(db: Path, place: Path, change: str) -> None:
     """Without a command for a while, or when the program's files have changed."""
     ready, writer = os.pipe()
