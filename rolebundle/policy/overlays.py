@@ -629,9 +629,15 @@ def rule_matches(rule: SourceRule, subject: RuleSubject) -> bool:
     """Whether a rule matches a document."""
     if rule.pattern is None:
         return any(map(_in_any_case(rule.path or "").match, subject.paths))
-    # A plain substring takes linear time, whatever the pattern is.
-    pattern = rule.pattern.casefold()
-    return any(pattern in name.casefold() for name in subject.names)
+    return _is_in_a_name(rule.pattern, subject.names)
+
+
+@lru_cache(maxsize=4096)
+def _is_in_a_name(pattern: str, names: tuple[str, ...]) -> bool:
+    # Cached, because few kinds of documents have many passages. A plain substring takes linear
+    # time, whatever the pattern is.
+    folded = pattern.casefold()
+    return any(folded in name.casefold() for name in names)
 
 
 @lru_cache(maxsize=1024)
