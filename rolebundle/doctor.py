@@ -383,7 +383,7 @@ def _watch(path: Path) -> Iterator[Finding]:
     if watch is None:
         return
     now = datetime.now(UTC)
-    restart_hint = "start `rolebundle watch` again, if the corpus is to follow the files"
+    restart_hint = "start `rolebundle corpus watch` again, if the corpus is to follow the files"
     silent = f"{seconds_since(watch.heartbeat_at, now):.0f} s ago"
     if watch.state == "stopped" and not watch.problem:
         yield _ok(f"ended {silent}")

@@ -129,8 +129,8 @@ FAULTS = """
   interfaces/servers/test_serve_sessions.py::test_every_piped_request_is_answered
   interfaces/servers/test_serve_sessions.py::test_every_request_is_answered_or_interrupted_at_a_signal
   interfaces/servers/test_mcp_process.py::test_a_signal_ends_a_call_that_runs
-  interfaces/servers/test_attach.py::test_a_killed_server_is_reported_and_the_client_continues_alone
-  interfaces/servers/test_attach.py::test_a_server_that_gets_a_signal_answers_with_interrupted
+  interfaces/servers/test_warm.py::test_a_signal_reaches_the_command
+  interfaces/servers/test_warm.py::test_up_and_down
   interfaces/servers/test_serve_end.py::test_a_broken_pipe_ends_it
   interfaces/servers/test_serve_end.py::test_a_signal_ends_it
 40 something prints to stdout
@@ -139,7 +139,6 @@ FAULTS = """
 41 cancel, runaway query
   interfaces/servers/test_serve.py::test_a_cancelled_request_that_runs_is_interrupted
   interfaces/servers/test_serve.py::test_an_overdue_deadline
-  interfaces/servers/test_attach.py::test_connections_have_their_own_agents_and_cannot_cancel_each_other
 42 ../, symlink out of the root, loop, FIFO, device
   faults/test_files_that_change.py::test_what_is_no_regular_file_below_the_root
   faults/test_files_that_change.py::test_a_device_named_on_the_command_line

@@ -61,7 +61,7 @@ write corpus embed clear-cache DB
 write corpus embed drop other DB
 write corpus embed use other DB
 read compare note --roles mossline-docs-writer,mossline-code-reviewer LEXICAL
-read replay {}/bundle.json DB
+read compare {}/bundle.json DB
 write inspect {}/bundle.json --html {}/page.html
 read why n1.md:1-3 note LEXICAL
 read corpus formats
@@ -158,7 +158,9 @@ def _options(line: str) -> str:
 
 def test_every_command_is_classified() -> None:
     used = {use.command for use in all_uses()}
-    assert set(commands(cli)) - {"watch"} == used, "add it here as a read or a write"
+    assert set(commands(cli)) - {"corpus watch", "up", "down"} == used, (
+        "add it here as a read or a write"
+    )
 
 
 # -- the states of the files ---------------------------------------------------------------------

@@ -393,7 +393,7 @@ def content(db: Path) -> set[tuple[object, ...]]:
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_after_a_kill_the_corpus_becomes_what_a_fresh_ingest_gives(db: Path, folder: Path) -> None:
     program = "from rolebundle.interfaces.cli.main import main; main()"
-    command = [sys.executable, "-c", program, "watch", "--lexical-only", "--db", db]
+    command = [sys.executable, "-c", program, "corpus", "watch", "--lexical-only", "--db", db]
     with db.with_name("watch.log").open("ab") as log:
         killed = subprocess.Popen(command, stderr=log)
         until(lambda: read_heartbeat(db) is not None)

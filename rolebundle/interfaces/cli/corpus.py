@@ -46,6 +46,7 @@ from rolebundle.errors import (
     UsageError,
 )
 from rolebundle.ingest.formats import formats as all_formats
+from rolebundle.interfaces.cli.ingest import watch
 from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import (
     print_first,
@@ -75,6 +76,8 @@ def corpus() -> None:
     rolebundle corpus roots list
     """
 
+
+corpus.add_command(watch)
 
 _yes_option = click.option(
     "--yes", is_flag=True, help="Do it. Without this, only show what would be done."

@@ -6,7 +6,7 @@ import sys
 import webbrowser
 from collections.abc import Iterable, Iterator, Sequence
 from threading import Thread
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import click
 from click.exceptions import Exit
@@ -268,27 +268,37 @@ def _labelled(label: str, lines: Iterable[str], style: Style) -> list[str]:
 
 
 @click.command()
-@click.argument("task")
-@click.option(
-    "--roles", required=True, metavar="ROLE,ROLE[,…]", help="Two or more roles, with commas."
-)
+@click.argument("task", metavar="TASK|BUNDLE.json|-")
+@click.option("--roles", metavar="ROLE,ROLE[,…]", help="Two or more roles, with commas.")
 @with_call(
     "overlay_dirs",
+    "overlay_file",
     "html_file",
     "as_json",
     request=RetrievalRequest,
     without=["task", "also", "role", "token_budget", "evidence", "detail", "max_chars"],
 )
-def compare(call: Call, task: str, roles: str) -> None:
-    """Compare what several ROLES get for TASK: what they share, what differs, and why.
+def compare(call: Call, task: str, roles: str | None) -> None:
+    """Compare what several ROLES get for TASK, or a saved answer with the one of today.
+
+    With --roles: what the roles share, what differs, and why. The page of --html also has the
+    answer without a role.
+
+    Without --roles: repeat the request of a BUNDLE, and report what has changed since. Task, role,
+    limits and time are those of the bundle. -: standard input. The exit code is 1 if the answer is
+    different.
 
     \b
     rolebundle compare "Plan release 3.0" --roles product-manager,security-reviewer
-    rolebundle compare "Plan release 3.0" --roles technical-writer,incident-responder --json
     rolebundle compare "Plan 3.0" --roles product-manager,technical-writer --html roles.html
-
-    The page of --html also has the answer without a role.
+    rolebundle retrieve "Plan release 3.0" --role technical-writer --format json > bundle.json
+    rolebundle compare bundle.json
     """
+    if roles is None:
+        _compare_with_today(call, task)
+        return
+    if call.overlay_file is not None:
+        raise click.UsageError("--overlay is for a saved answer; --roles names those of a task")
     role_ids = names_in(roles)
     if len(role_ids) < 2:
         raise click.UsageError("--roles: name at least two different roles, separated by commas")
@@ -304,6 +314,26 @@ def compare(call: Call, task: str, roles: str) -> None:
     lines = [*map(_overlap, comparison.overlaps), "", *comparison_lines(answer)]
     parts = (part for line in lines for part in folded(line, terminal_width()))
     call.print(comparison, parts, exclude_none=True)
+
+
+def _compare_with_today(call: Call, name: str) -> None:
+    if call.html_file is not None or call.fields.keys() - {"agent"}:
+        raise click.UsageError(
+            "a saved answer has its own task, time and limits; to compare what roles get for a "
+            "task, name them: --roles ROLE,ROLE"
+        )
+    try:
+        with click.open_file(name, "rb") as file:
+            bundle = bundle_from(read_bundle(file))
+    except FileNotFoundError:
+        raise click.UsageError(
+            f"{name}: no such file. For a task, name the roles: --roles ROLE,ROLE"
+        ) from None
+    with call.engine(**call.fields) as engine:
+        replayed = engine.replay(bundle, call.overlay)
+    call.print(replayed, _lines(replayed), exclude_none=True)
+    if not replayed.same:
+        raise Exit(1)
 
 
 def _overlap(overlap: Overlap) -> str:
@@ -327,29 +357,7 @@ _WHEREABOUTS = {
 }
 
 
-@click.command()
-@click.argument("bundle_file", metavar="BUNDLE|-", type=click.File("rb"))
-@with_call("overlay_dirs", "overlay_file", "as_json", request=RetrievalRequest, only=["agent"])
-def replay(call: Call, bundle_file: BinaryIO) -> None:
-    """Repeat the request of a BUNDLE, and report what has changed since.
-
-    Task, role, limits and time are those of the bundle. -: standard input. The exit code is 1 if
-    the answer is different.
-
-    \b
-    rolebundle retrieve "Plan release 3.0" --role technical-writer --format json > bundle.json
-    rolebundle replay bundle.json
-    rolebundle replay bundle.json --json
-    """
-    bundle = bundle_from(read_bundle(bundle_file))
-    with call.engine(**call.fields) as engine:
-        replayed = engine.replay(bundle, call.overlay)
-    call.print(replayed, _lines(replayed), exclude_none=True)
-    if not replayed.same:
-        raise Exit(1)
-
-
-def read_bundle(file: BinaryIO) -> Any:
+def read_bundle(file: IO[bytes]) -> Any:
     """The plain values of a bundle's file.
 
     Raises:

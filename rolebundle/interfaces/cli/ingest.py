@@ -1,4 +1,4 @@
-"""`rolebundle ingest | watch`: files into the corpus."""
+"""`rolebundle ingest` and `corpus watch`: files into the corpus."""
 
 from __future__ import annotations
 
@@ -320,7 +320,7 @@ def _without_path(entry: Skipped) -> str:
     return entry.message.removeprefix(f"{entry.path}:").strip()
 
 
-_LEFT = "left to `rolebundle watch`, `rolebundle serve` or `rolebundle corpus embed`"
+_LEFT = "left to `rolebundle corpus watch`, `rolebundle serve` or `rolebundle corpus embed`"
 
 
 def complete_index(admin: Admin) -> None:
@@ -375,7 +375,7 @@ def _print(line: str) -> None:
         print_note(line)
 
 
-@click.command()
+@click.command(short_help="Update it whenever files change")
 @click.option(
     "--poll",
     is_flag=True,
@@ -393,8 +393,8 @@ def watch(call: Call, poll: bool) -> None:
     run `rolebundle ingest` if that is meant.
 
     \b
-    rolebundle watch
-    rolebundle watch --poll --db team.db
+    rolebundle corpus watch
+    rolebundle corpus watch --poll --db team.db
     """
     admin = call.admin()
     stop = Event()

@@ -70,12 +70,10 @@ COMMANDS = {
     "Documents": {
         "ls": ("lookups", "List documents"),
         "grep": ("lookups", "Find lines by an exact text or a regular expression"),
-        "watch": ("ingest", "Update the corpus whenever files change"),
-        "corpus": ("corpus", "Care for the file: check, back up, purge, embed, ..."),
+        "corpus": ("corpus", "Care for the file: watch, check, back up, purge, ..."),
     },
     "Answers": {
-        "compare": ("explain", "Compare what several roles get for a task"),
-        "replay": ("explain", "Repeat a saved answer, and report what has changed"),
+        "compare": ("explain", "Compare what several roles get, or a saved answer with today's"),
         "inspect": ("explain", "Show answers, roles and the corpus in a browser"),
         "verify": ("checks", "Check the quotes, citations and figures of a draft"),
         "eval": ("eval", "Measure retrieval on a golden set or a test collection"),

@@ -42,7 +42,7 @@ def policy() -> None:
 
     The metadata of a document has a scope and a sensitivity. A policy file gives each agent its
     scopes, its access level and its deny patterns. If a policy is set, agents that it does not name
-    see nothing, and `retrieve`, `get`, `ls`, `grep`, `why`, `compare`, `replay` and the servers
+    see nothing, and `retrieve`, `get`, `ls`, `grep`, `why`, `compare` and the servers
     need an agent.
 
     \b

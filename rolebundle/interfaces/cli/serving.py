@@ -60,6 +60,9 @@ def up() -> None:
     mcp, serve and others) then run in a process forked from it, and do what they would do without
     it. It serves all corpora of this user, opens none itself, and ends after an hour without a
     command, or when rolebundle was updated. Nothing else starts it.
+
+    \b
+    rolebundle up
     """
     path = server_path()
     started = start(path)
@@ -68,7 +71,11 @@ def up() -> None:
 
 @click.command()
 def down() -> None:
-    """End the server that `up` started. Commands that run in it are finished."""
+    """End the server that `up` started. Commands that run in it are finished.
+
+    \b
+    rolebundle down
+    """
     path = server_path()
     click.echo(f"{path}: {'the server has ended' if stop(path) else 'there was no server'}")
 

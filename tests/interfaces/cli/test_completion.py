@@ -35,7 +35,7 @@ def completed(*words: str) -> list[str]:
 
 
 def test_commands_and_options_are_completed() -> None:
-    assert completed("re") == ["retrieve", "replay", "remember", "replica"]
+    assert completed("re") == ["retrieve", "remember", "replica"]
     assert completed("retrieve", "--form") == ["--format"]
     assert completed("retrieve", "--format", "p") == ["prompt"]
 

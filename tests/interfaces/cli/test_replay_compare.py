@@ -1,4 +1,4 @@
-"""`rolebundle replay` and `rolebundle compare` on the sample corpus."""
+"""`rolebundle compare`, of roles and of saved answers, on the sample corpus."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ def refused(outcome: Outcome, code: str) -> None:
 
 class TestReplay:
     def test_the_same_today(self, sample_db: Path, bundle: Path) -> None:
-        reply = invoke("replay", bundle, "--db", sample_db)
+        reply = invoke("compare", bundle, "--db", sample_db)
         assert (reply.code, reply.err) == (0, "")
         assert reply.out.startswith(
             "the answer is the same today: mossline-security-reviewer · Review"
@@ -59,7 +59,7 @@ class TestReplay:
         (notes / "one.md").write_text("# one\n\nNo rotation of the token.\n", encoding="utf-8")
         (notes / "two.md").unlink()
         assert invoke(*ingest).code == 0
-        reply = invoke("replay", path, "--db", db)
+        reply = invoke("compare", path, "--db", db)
         assert reply.code == 1
         for line in (
             "the answer is different today: (no role)",
@@ -70,7 +70,7 @@ class TestReplay:
             "new: not proposed → rank 1",
         ):
             assert line in reply.out
-        coded = invoke("replay", path, "--db", db, "--json")
+        coded = invoke("compare", path, "--db", db, "--json")
         assert (coded.code, coded.err) == (1, "")
         assert coded.json()["same"] is False
 
@@ -80,20 +80,20 @@ class TestReplay:
         overlay = write(roles, "mine", retrieval_policy={"max_selected_chunks": 3})
         path = ask(sample_db, tmp_path, "--overlay", overlay)
         for found in (("--overlay", overlay), ("--overlay-dir", roles)):
-            reply = invoke("replay", path, "--db", sample_db, *found)
+            reply = invoke("compare", path, "--db", sample_db, *found)
             assert reply.out.startswith("the answer is the same"), reply.out
         write(roles, "mine", retrieval_policy={"max_selected_chunks": 2})
-        reply = invoke("replay", path, "--db", sample_db, "--overlay", overlay)
+        reply = invoke("compare", path, "--db", sample_db, "--overlay", overlay)
         assert "overlay: " in reply.out
         assert "→ budget_cut (score" in reply.out
         assert "not selected in either answer: " in reply.out
-        assert invoke("replay", path, "--db", sample_db).code == 3
+        assert invoke("compare", path, "--db", sample_db).code == 3
 
     def test_the_reference_bundles(self, sample_db: Path, shared: Path) -> None:
         paths = sorted((shared / "compat" / "knowledge-core").glob("bundle-*.json"))
         assert paths
         for path in paths:
-            outcome = invoke("replay", path, "--db", sample_db)
+            outcome = invoke("compare", path, "--db", sample_db)
             refused(outcome, "bundle_not_replayable")
             assert "corpus: is missing" in outcome.err
 
@@ -116,7 +116,7 @@ class TestReplay:
     def test_what_is_no_bundle(self, sample_db: Path, tmp_path: Path, content: bytes) -> None:
         path = tmp_path / "bundle.json"
         path.write_bytes(content)
-        refused(invoke("replay", path, "--db", sample_db), "bundle_malformed")
+        refused(invoke("compare", path, "--db", sample_db), "bundle_malformed")
 
     @pytest.mark.parametrize("detail", ["ids", "compact"])
     def test_less_detail(self, sample_db: Path, bundle: Path, detail: str) -> None:
@@ -124,13 +124,13 @@ class TestReplay:
         kept_keys = ("rank", "chunk_id", "document_id", "scores", "citation")
         kept_keys += ("content",) if detail == "compact" else ()
         less = [{name: passage[name] for name in kept_keys} for passage in plain["selected"]]
-        outcome = invoke("replay", change(bundle, selected=less), "--db", sample_db)
+        outcome = invoke("compare", change(bundle, selected=less), "--db", sample_db)
         refused(outcome, "bundle_incomplete")
         assert "full" in outcome.err
 
     def test_text_from_a_bundle_is_no_terminal_command(self, sample_db: Path, bundle: Path) -> None:
         corpus = json.loads(bundle.read_text("utf-8"))["corpus"] | {"corpus_id": "x\x1b[2Jy"}
-        reply = invoke("replay", change(bundle, corpus=corpus), "--db", sample_db)
+        reply = invoke("compare", change(bundle, corpus=corpus), "--db", sample_db)
         assert "corpus: x [2Jy → " in reply.out
         assert "\x1b" not in reply.out
 

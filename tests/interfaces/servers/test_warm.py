@@ -163,6 +163,20 @@ def test_another_users_server_is_not_used(served: Path, monkeypatch: pytest.Monk
     served.chmod(0o600)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
+def test_a_process_in_a_sandbox_is_not_served(db: Path, served: Path) -> None:
+    """One that has given up gaining privileges, as sandboxes make it."""
+    confined = (
+        sys.executable,
+        "-c",
+        "import ctypes, os, sys; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)\n"
+        "os.execv(sys.executable, [sys.executable, '-c', *sys.argv[1:]])",
+        ONLY_IN_THE_SERVER[-1],
+    )
+    assert ran(ONLY_IN_THE_SERVER, "ls", "--db", str(db), place=served).returncode == 0
+    assert ran(confined, "ls", "--db", str(db), place=served).returncode != 0
+
+
 # -- its beginning and its end ---------------------------------------------------------------------
 
 
