@@ -1,4 +1,4 @@
-"""Measure the memory of three hosts: each with a server of its own, or attached to one server.
+"""Measure the memory of three hosts, without and with the server of `rolebundle up`.
 
 Run: python benchmarks/attached.py [--hosts 3] [--model static]
 
@@ -20,7 +20,7 @@ from typing import Any
 
 from rolebundle.resources import data_folder
 
-_PROGRAM = [sys.executable, "-c", "from rolebundle.interfaces.cli.main import main; main()"]
+_PROGRAM = [sys.executable, "-m", "rolebundle"]
 _TASKS = ("Review the token refresh flow", "Plan release 3.0", "Why does the merge queue stall?")
 _HELLO = {
     "protocolVersion": "2025-06-18",
@@ -32,10 +32,10 @@ _HELLO = {
 class Host:
     """A process of `rolebundle serve` or `rolebundle mcp`, and what it is asked."""
 
-    def __init__(self, command: str, db: Path, *options: str) -> None:
+    def __init__(self, command: str, db: Path) -> None:
         self.command = command
         self.process = subprocess.Popen(
-            [*_PROGRAM, command, "--db", str(db), *options],
+            [*_PROGRAM, command, "--db", str(db)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -82,17 +82,21 @@ def total(processes: list[int]) -> tuple[float, float]:
     return sum(rss for rss, _ in pairs) / 1000, sum(pss for _, pss in pairs) / 1000
 
 
-def measure(command: str, db: Path, count: int, *options: str, server: int = 0) -> Any:
-    """RSS and PSS of so many hosts that have asked, and of the server."""
+def measure(command: str, db: Path, count: int, server: int = 0) -> Any:
+    """RSS and PSS of so many hosts that have asked, and of the server and what it has forked."""
     with ExitStack() as stack:
         hosts = []
         for _ in range(count):
-            host = Host(command, db, *options)
+            host = Host(command, db)
             stack.callback(host.close)
             hosts.append(host)
             for task in _TASKS:
                 host.retrieve(task)
-        return total([host.process.pid for host in hosts] + ([server] if server else []))
+        processes = [host.process.pid for host in hosts]
+        if server:
+            forked = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+            processes += [server, *map(int, forked)]
+        return total(processes)
 
 
 def main() -> None:
@@ -102,7 +106,6 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder) / "corpus.db"
-        os.environ["XDG_RUNTIME_DIR"] = folder
         ingest = [*_PROGRAM, "ingest", str(data_folder("sample_corpus")), "--db", str(db)]
         subprocess.run(ingest, check=True, capture_output=True)
         if arguments.model != "static":
@@ -112,18 +115,14 @@ def main() -> None:
         for command in ("serve", "mcp"):
             os.environ["ROLEBUNDLE_SOCKET"] = "none"
             alone = measure(command, db, arguments.hosts)
-            del os.environ["ROLEBUNDLE_SOCKET"]
-            server = subprocess.Popen(
-                [*_PROGRAM, "serve", "--socket", "--db", str(db)], stderr=subprocess.PIPE
-            )
-            assert server.stderr is not None
-            server.stderr.readline()
-            attached = measure(command, db, arguments.hosts, server=server.pid)
-            server.terminate()
-            server.wait(30)
+            os.environ["ROLEBUNDLE_SOCKET"] = f"{folder}/s"
+            subprocess.run([*_PROGRAM, "up"], check=True, capture_output=True)
+            server = int(Path(f"{folder}/s.lock").read_text())
+            attached = measure(command, db, arguments.hosts, server)
+            subprocess.run([*_PROGRAM, "down"], check=True, capture_output=True)
             for name, alone_mb, many in zip(("RSS", "PSS"), attached, alone, strict=True):
                 ratio = f"x{alone_mb / many:.2f}"
-                print(f"  {command:6} {name} {many:7.0f} alone {alone_mb:7.0f} attached {ratio}")
+                print(f"  {command:6} {name} {many:7.0f} alone {alone_mb:7.0f} with up {ratio}")
 
 
 if __name__ == "__main__":

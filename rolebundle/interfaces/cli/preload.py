@@ -138,10 +138,10 @@ def load() -> None:
     from rolebundle.embedding.provider import ProviderSpec
     from rolebundle.embedding.registry import provider_for
 
-    for provider in ("static", "onnx"):
-        if provider == "static" or find_spec("onnxruntime"):
-            with suppress(RolebundleError):
-                provider_for(ProviderSpec(provider, "")).embed_queries(["warm"])
+    has_onnx = find_spec("onnxruntime") and os.environ.get("ROLEBUNDLE_MODEL") != "static"
+    for provider in ("static", "onnx") if has_onnx else ("static",):
+        with suppress(RolebundleError):
+            provider_for(ProviderSpec(provider, "")).embed_queries(["warm"])
 
 
 def _corpus_of_one_line(folder: Path) -> str:
