@@ -39,7 +39,7 @@ class Sentence(NamedTuple):
         quotes: the ranges between quotation marks.
         header: the head of its table; the label of a definition.
         citations_beside: of a quote that stands alone and cites nothing: the citations that stand
-            alone after it, else those of the lead-in before it, which ends with a colon.
+            alone after it, else those of the sentence that introduces it.
     """
 
     start: int
@@ -84,9 +84,17 @@ def _with_citations_beside(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
             yield sentence._replace(citations_beside=beside)
             continue
         if not is_alone:  # The items of a list have one lead-in.
-            ends_with_colon = sentence.text.rstrip("*_ \t")[-1:] in (":", "：")
-            lead_in = sentence.citations if ends_with_colon else ()
+            is_lead_in = following is not None and _is_lead_in(sentence, following)
+            lead_in = sentence.citations if is_lead_in else ()
         yield sentence
+
+
+def _is_lead_in(sentence: Sentence, following: Sentence) -> bool:
+    """Whether a sentence introduces a quote: with a colon, or in the paragraph of the quote."""
+    if sentence.text.rstrip("*_ \t")[-1:] in (":", "："):
+        return True
+    is_beside = following.start == sentence.end + 1 and following.kind == sentence.kind == "prose"
+    return is_beside and not sentence.quotes
 
 
 def _is_attribution(sentence: Sentence) -> bool:

@@ -152,7 +152,7 @@ class TestTheSourceOfAQuoteThatStandsAlone:
             "> {}\n\n(Source: [1])", "It says:\n\n> {}\n\n[1]", "{lead_in}\n\n> {}", "{lead_in}\n> “{}”",
             "{lead_in}\n\n“{}”", '{lead_in}\n"{}"', '{lead_in}\n\n- "{}"', "**{lead_in}**\n\n> *{}*",
             "- {lead_in}\n\n  > {}", '- {lead_in}\n  - "Close the intake valve"\n  - "{}"',
-            "The runbook says: « {} » [1].",
+            "The runbook says: « {} » [1].", 'The runbook has a limit [1]. "{}"',
         ],
     )  # fmt: skip
     @with_both_kinds_of_evidence
@@ -173,6 +173,7 @@ class TestTheSourceOfAQuoteThatStandsAlone:
         "draft",
         [
             f"The tank is small [1].\n\n> {OLD}",
+            f'The tank is small [1].\n\n"{OLD}"',
             f"> {OLD}\n\nThe new runbook has another limit [1].",
             f"{LEAD_IN} it is small.\n\n> {OLD}",
             f"{LEAD_IN}\n\nThe team wrote “{OLD}” at that time.",
