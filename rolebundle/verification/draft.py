@@ -19,16 +19,16 @@ from itertools import pairwise, zip_longest
 from typing import Literal, NamedTuple
 
 from rolebundle.text.words import WORD
-from rolebundle.verification.marked_draft import (
+from rolebundle.verification.citations import (
     Citation,
+    Definitions,
+    Range,
     citations_in,
     is_inside,
     merged,
-    opaque_in,
 )
 
 Kind = Literal["prose", "item", "heading", "code", "row", "header", "quote", "definition"]
-Range = tuple[int, int]
 
 
 class Sentence(NamedTuple):
@@ -65,7 +65,7 @@ def parse_draft(text: str) -> list[Sentence]:
     """The sentences of a draft, in order, with their quotes and citations."""
     blocks = _blocks(text)
     definitions = {
-        block.header: citations_in(text, block.start, block.end, {})
+        block.header: citations_in(text, block.start, block.end, {})[0]
         for block in reversed(blocks)
         if block.kind == "definition"
     }
@@ -104,15 +104,12 @@ def _is_attribution(sentence: Sentence) -> bool:
     return not sentence.has_content or _ATTRIBUTION.match(sentence.text) is not None
 
 
-def _sentences_of_block(
-    text: str, block: Sentence, definitions: dict[str, list[Citation]]
-) -> Iterator[Sentence]:
+def _sentences_of_block(text: str, block: Sentence, definitions: Definitions) -> Iterator[Sentence]:
     start, end, kind = block.start, block.end, block.kind
     if kind == "code":
         yield block
         return
-    cited = citations_in(text, start, end, definitions)
-    opaque = opaque_in(text, start, end, cited)
+    cited, opaque = citations_in(text, start, end, definitions)
     if kind == "quote" and not _CALLOUT.match(block.text):
         cuts = merged(
             [*(c[:2] for c in cited), *(m.span() for m in _QUOTE_CUT.finditer(text, start, end))]
