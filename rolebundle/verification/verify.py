@@ -48,13 +48,13 @@ from rolebundle.verification.sentences import (
     unknown_parts,
 )
 
-DEFAULT_REQUIRED = frozenset(("quotes", "citations", "figures", "names"))
 DEFAULT_SECONDS = 45.0
 """For the checks, if the request has no deadline: many callers wait 60 seconds."""
 _ALWAYS = frozenset(("sources", "publish", "deadline"))
 _COUNTED: dict[CheckName, str] = {
     "quotes": "quote", "citations": "citation", "figures": "figure", "names": "name",
 }  # fmt: skip
+"""The checks that are required by default, and what each counts."""
 _UNCHECKED = ("unchecked_language", "unknown_name", "uncovered", "differs")
 
 
@@ -74,7 +74,7 @@ def verify(
         Interrupted: the deadline has passed.
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
-    required = DEFAULT_REQUIRED if request.require is None else frozenset[str](request.require)
+    required = frozenset[str](_COUNTED if request.require is None else request.require)
     required |= {"coverage"} if request.publish else frozenset()
     end = None if request.deadline_ms else monotonic() + DEFAULT_SECONDS
     passages: dict[str, Passage] = {}
