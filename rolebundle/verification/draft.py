@@ -83,15 +83,19 @@ def _with_citations_beside(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
             beside = following.citations if is_cited_after else lead_in
             yield sentence._replace(citations_beside=beside)
             continue
-        if not is_alone:  # The items of a list have one lead-in.
+        # The items of a list and the rows of a table have one lead-in.
+        if not is_alone and sentence.kind != "header":
             is_lead_in = following is not None and _is_lead_in(sentence, following)
             lead_in = sentence.citations if is_lead_in else ()
         yield sentence
 
 
 def _is_lead_in(sentence: Sentence, following: Sentence) -> bool:
-    """Whether a sentence introduces a quote: with a colon, or in the paragraph of the quote."""
-    if sentence.text.rstrip("*_ \t")[-1:] in (":", "："):
+    """Whether a sentence introduces a quote.
+
+    It is a heading, ends with a colon, or is in the paragraph of the quote.
+    """
+    if sentence.kind == "heading" or sentence.text.rstrip("*_ \t")[-1:] in (":", "："):
         return True
     is_beside = following.start == sentence.end + 1 and following.kind == sentence.kind == "prose"
     return is_beside and not sentence.quotes
@@ -99,7 +103,7 @@ def _is_lead_in(sentence: Sentence, following: Sentence) -> bool:
 
 def _is_attribution(sentence: Sentence) -> bool:
     """Whether a sentence only says where the quote before it is from."""
-    if not sentence.citations or sentence.quotes or sentence.kind not in ("prose", "quote"):
+    if not sentence.citations or sentence.quotes or sentence.kind not in ("prose", "item", "quote"):
         return False
     return not sentence.has_content or _ATTRIBUTION.match(sentence.text) is not None
 
@@ -136,8 +140,12 @@ def _sentences_of_block(text: str, block: Sentence, definitions: Definitions) ->
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
 _QUOTE_MARKS = re.compile(r"[ \t]*(?!>>> )(?:>[ \t]?)+")
-_QUOTE_CUT = re.compile(r"(?m:^[ \t]*(?:>[ \t]?)+(?:$|(?:[—–―]|--|source:)[ \t]?\S[^\r\n]*))", re.I)
-_ATTRIBUTION = re.compile(r"[—–―]|--")
+_QUOTE_CUT = re.compile(
+    r"(?m:^[ \t]*(?:>[ \t]?)+(?:$|(?:[—–―]|--|\(?source:)[ \t]?\S[^\r\n]*))"
+    r"|\(?source:[ \t]*(?=\[)",
+    re.I,
+)
+_ATTRIBUTION = re.compile(r"[*_(]*(?:[—–―]|--|source:)", re.IGNORECASE)
 _CALLOUT = re.compile(r"[ \t]*(?:>[ \t]?)+\[!\w{1,20}\]")
 _INDENTED = re.compile(r" {4}|\t")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^`\r\n]*$")
@@ -305,7 +313,8 @@ def _unmarked(text: str, start: int, end: int) -> Range:
     """A part of a blockquote without the marks around it, or its quotation marks."""
     marks = _QUOTE_MARKS.match(text, start, end)
     start = marks.end() if marks else start
-    end = start + len(text[start:end].rstrip(" \t\r\n>("))  # A citation follows in parentheses.
+    # A citation that follows may stand in parentheses, or behind a dash.
+    end = start + len(text[start:end].rstrip(" \t\r\n>(—–―-"))
     is_whole = end - start > 1 and text[end - 1] in _CLOSED_BY.get(text[start], "")
     return (start + 1, end - 1) if is_whole else (start, end)
 

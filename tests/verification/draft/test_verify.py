@@ -152,7 +152,9 @@ class TestTheSourceOfAQuoteThatStandsAlone:
             "> {}\n\n(Source: [1])", "It says:\n\n> {}\n\n[1]", "{lead_in}\n\n> {}", "{lead_in}\n> “{}”",
             "{lead_in}\n\n“{}”", '{lead_in}\n"{}"', '{lead_in}\n\n- "{}"', "**{lead_in}**\n\n> *{}*",
             "- {lead_in}\n\n  > {}", '- {lead_in}\n  - "Close the intake valve"\n  - "{}"',
-            "The runbook says: « {} » [1].", 'The runbook has a limit [1]. "{}"',
+            "> {} — [1]", "> {}\n>\n> (Source: [1])", "> {}\n\n*— The runbook [1]*",
+            "> {}\n\nSource: the runbook, [1]", "- “{}” — [1]", "## The runbook [1]\n\n> {}",
+            "{lead_in}\n\n| quote |\n| --- |\n| “{}” |", "The runbook says: « {} » [1].", 'The runbook has a limit [1]. "{}"',
         ],
     )  # fmt: skip
     @with_both_kinds_of_evidence
