@@ -15,7 +15,7 @@ from rolebundle.contracts.verification import Finding, JudgeOpinion
 from rolebundle.embedding.ollama import DEFAULT_URL
 from rolebundle.embedding.servers import OpenAIServer
 from rolebundle.errors import ConfigurationError, EmbedderError
-from rolebundle.verification.findings import finding
+from rolebundle.verification.findings import finding, shortened
 
 MAX_JUDGED = 200
 """So many covered sentences of one draft are judged, the first ones."""
@@ -145,7 +145,7 @@ def opinion_findings(opinions: Sequence[JudgeOpinion], draft: str) -> list[Findi
 def _line(answer: str) -> str:
     start = answer[: 2 * _MAX_ANSWER_CHARS]
     line = " ".join("".join(c if c.isprintable() else " " for c in start).split())
-    return line if len(line) <= _MAX_ANSWER_CHARS else f"{line[: _MAX_ANSWER_CHARS - 1]}…"
+    return shortened(line, _MAX_ANSWER_CHARS)
 
 
 def _bad_judge(problem: str, example: str) -> ConfigurationError:
