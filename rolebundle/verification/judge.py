@@ -41,7 +41,6 @@ class Judge:
         name: ``PROVIDER:MODEL``, with the provider ``ollama`` or ``openai``.
         url: the server, instead of Ollama's usual address.
         allow_host: the only host besides this machine that may be the server.
-        deadline_seconds: for one sentence.
 
     Raises:
         ConfigurationError: ``bad_judge``.
@@ -49,14 +48,7 @@ class Judge:
         EmbedderError: ``host_not_local``.
     """
 
-    def __init__(
-        self,
-        name: str,
-        url: str = "",
-        allow_host: str = "",
-        *,
-        deadline_seconds: float = DEADLINE_SECONDS,
-    ) -> None:
+    def __init__(self, name: str, url: str = "", allow_host: str = "") -> None:
         provider, _, model = name.strip().partition(":")
         if provider not in ("ollama", "openai") or not model:
             raise _bad_judge(f"{name!r} is no PROVIDER:MODEL", "ollama:bespoke-minicheck")
@@ -67,7 +59,7 @@ class Judge:
             url or DEFAULT_URL,
             allow_host=allow_host,
             key_variable="ROLEBUNDLE_OPENAI_KEY" if provider == "openai" else "",
-            deadline_seconds=deadline_seconds,
+            deadline_seconds=DEADLINE_SECONDS,
         )
 
     def opinions(
