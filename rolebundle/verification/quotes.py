@@ -113,7 +113,7 @@ def _readings(text: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
         if len(parts) <= _MAX_PARTS and (parts != [text] or "[" in text):
             read = [_with_brackets(part, joins_lines) for part in parts]
             if all(read):
-                patterns[tuple(filter(None, read))] = None
+                patterns[tuple(read)] = None
     return tuple(tuple(map(re.compile, parts)) for parts in patterns if all(parts))
 
 
