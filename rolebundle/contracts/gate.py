@@ -25,8 +25,8 @@ GateVerdict = Literal["success", "failed", "unknown"]
 Allowed = Literal["placeholder", "error", "empty", "copy"]
 """A finding about the content of a file that a contract may allow."""
 FindingCode = Literal[
-    "placeholder", "error", "empty", "copy", "wrong_kind", "no_work", "no_baseline",
-    "edited_baseline", "edited_contract", "edited_input",
+    Allowed, "wrong_kind", "no_work", "no_baseline", "edited_baseline", "edited_contract",
+    "edited_input",
 ]  # fmt: skip
 
 _OUTSIDE = re.compile(r"^(?:[A-Za-z]:|/)|\\|[\x00-\x1f\x7f]|(?:^|/)(?:\.{0,2})(?:/|$)")
@@ -67,7 +67,6 @@ FIELDS: Mapping[CriterionKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "command": (("command",), ("exit_code", "seconds")),
 }
 """The fields that a kind of criterion needs, and those that it may have."""
-_COMMON = ("id", "level", "check", "allow")
 
 
 class Criterion(Contract):
@@ -122,7 +121,7 @@ class Criterion(Contract):
     def _check_fields(self) -> Self:
         needed, optional = FIELDS[self.check]
         named_fields = {name.rstrip("_") for name, value in self if value is not None}
-        named_fields -= set(_COMMON)
+        named_fields -= {"id", "level", "check", "allow"}
         for name in needed:
             if name not in named_fields:
                 raise ValueError(f"check {self.check} needs the key {name}")

@@ -19,9 +19,7 @@ MAX_DRAFT_CHARACTERS = 1_000_000
 
 Check = Literal["quotes", "citations", "figures", "names", "coverage", "judge"]
 """A check that a request can require."""
-CheckName = Literal[
-    "quotes", "citations", "figures", "names", "coverage", "judge", "sources", "publish", "deadline"
-]
+CheckName = Literal[Check, "sources", "publish", "deadline"]
 FindingCode = Literal[
     "exact", "normalized", "misattributed", "near", "absent", "cited", "unknown_citation",
     "wrong_place", "unrelated_citation", "unchecked_language", "figure_found", "rounded",

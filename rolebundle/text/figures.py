@@ -226,7 +226,7 @@ _HEDGES = {
     "about": r"about|around|roughly|approximately|approx\.?|circa|ca\.?|some|~|≈",
 }
 _HEDGE = re.compile(
-    "|".join(rf"(?<!\w)(?P<{kind}>{words})" for kind, words in _HEDGES.items()) + "",
+    "|".join(rf"(?<!\w)(?P<{kind}>{words})" for kind, words in _HEDGES.items()),
     re.IGNORECASE,
 )
 

@@ -15,20 +15,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Literal, NamedTuple
 
 from rolebundle.text.words import WORD
-from rolebundle.verification.marked_draft import (
+from rolebundle.verification.citations import (
     Citation,
+    Definitions,
+    Range,
     citations_in,
     is_inside,
     merged,
-    opaque_in,
 )
 
 Kind = Literal["prose", "item", "heading", "code", "row", "header", "quote", "definition"]
-Range = tuple[int, int]
 
 
 class Sentence(NamedTuple):
@@ -38,6 +38,8 @@ class Sentence(NamedTuple):
         has_content: false for headings, code, questions and other text that states nothing.
         quotes: the ranges between quotation marks.
         header: the head of its table; the label of a definition.
+        citations_beside: of a quote that stands alone and cites nothing: the citations that stand
+            alone after it, else those of the sentence that introduces it.
     """
 
     start: int
@@ -48,6 +50,7 @@ class Sentence(NamedTuple):
     quotes: tuple[Range, ...] = ()
     citations: tuple[Citation, ...] = ()
     header: str = ""
+    citations_beside: tuple[Citation, ...] = ()
 
     def prose(self, *, with_quotes: bool = False) -> str:
         """The text with spaces instead of its citations and quotes."""
@@ -62,22 +65,55 @@ def parse_draft(text: str) -> list[Sentence]:
     """The sentences of a draft, in order, with their quotes and citations."""
     blocks = _blocks(text)
     definitions = {
-        block.header: citations_in(text, block.start, block.end, {})
+        block.header: citations_in(text, block.start, block.end, {})[0]
         for block in reversed(blocks)
         if block.kind == "definition"
     }
-    return [s for block in blocks for s in _sentences_of_block(text, block, definitions)]
+    sentences = [s for block in blocks for s in _sentences_of_block(text, block, definitions)]
+    return [*_with_citations_beside(sentences)]
 
 
-def _sentences_of_block(
-    text: str, block: Sentence, definitions: dict[str, list[Citation]]
-) -> Iterator[Sentence]:
+def _with_citations_beside(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
+    """The sentences, with the citations beside the quotes that stand alone."""
+    lead_in: tuple[Citation, ...] = ()
+    for sentence, following in zip_longest(sentences, sentences[1:]):
+        is_alone = sentence.quotes and not WORD.search(sentence.prose())
+        if is_alone and not sentence.citations:
+            is_cited_after = following is not None and _is_attribution(following)
+            beside = following.citations if is_cited_after else lead_in
+            yield sentence._replace(citations_beside=beside)
+            continue
+        # The items of a list and the rows of a table have one lead-in.
+        if not is_alone and sentence.kind != "header":
+            is_lead_in = following is not None and _is_lead_in(sentence, following)
+            lead_in = sentence.citations if is_lead_in else ()
+        yield sentence
+
+
+def _is_lead_in(sentence: Sentence, following: Sentence) -> bool:
+    """Whether a sentence introduces a quote.
+
+    It is a heading, ends with a colon, or is in the paragraph of the quote.
+    """
+    if sentence.kind == "heading" or sentence.text.rstrip("*_ \t")[-1:] in (":", "："):
+        return True
+    is_beside = following.start == sentence.end + 1 and following.kind == sentence.kind == "prose"
+    return is_beside and not sentence.quotes
+
+
+def _is_attribution(sentence: Sentence) -> bool:
+    """Whether a sentence only says where the quote before it is from."""
+    if not sentence.citations or sentence.quotes or sentence.kind not in ("prose", "item", "quote"):
+        return False
+    return not sentence.has_content or _ATTRIBUTION.match(sentence.text) is not None
+
+
+def _sentences_of_block(text: str, block: Sentence, definitions: Definitions) -> Iterator[Sentence]:
     start, end, kind = block.start, block.end, block.kind
     if kind == "code":
         yield block
         return
-    cited = citations_in(text, start, end, definitions)
-    opaque = opaque_in(text, start, end, cited)
+    cited, opaque = citations_in(text, start, end, definitions)
     if kind == "quote" and not _CALLOUT.match(block.text):
         cuts = merged(
             [*(c[:2] for c in cited), *(m.span() for m in _QUOTE_CUT.finditer(text, start, end))]
@@ -104,7 +140,12 @@ def _sentences_of_block(
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
 _QUOTE_MARKS = re.compile(r"[ \t]*(?!>>> )(?:>[ \t]?)+")
-_QUOTE_CUT = re.compile(r"(?m:^[ \t]*(?:>[ \t]?)+(?:$|(?:[—–―]|--)[ \t]?\S[^\r\n]*))")
+_QUOTE_CUT = re.compile(
+    r"(?m:^[ \t]*(?:>[ \t]?)+(?:$|(?:[—–―]|--|\(?source:)[ \t]?\S[^\r\n]*))"
+    r"|\(?source:[ \t]*(?=\[)",
+    re.I,
+)
+_ATTRIBUTION = re.compile(r"[*_(]*(?:[—–―]|--|source:)", re.IGNORECASE)
 _CALLOUT = re.compile(r"[ \t]*(?:>[ \t]?)+\[!\w{1,20}\]")
 _INDENTED = re.compile(r" {4}|\t")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^`\r\n]*$")
@@ -187,6 +228,7 @@ _CLOSED_BY = {marks[0]: marks[1:] for marks in '"" “” „“” ‟” «» 
 _EITHER = '"”»›'  # These open or close.
 _SINGLE = re.compile("['‘’‚‛]")
 _ELISION = re.compile(r"(?:\d\ds?|tis|twas|em|til|till|cause|n|round|bout)\b", re.IGNORECASE)
+_SPACED_CLOSER = re.compile(r"\s(?=[»›])")
 _CLOSERS = "\"'”’»›)]}*_`」』＂ "
 
 
@@ -268,9 +310,11 @@ def _trimmed(text: str, start: int, end: int, cited: Sequence[Citation]) -> Rang
 
 
 def _unmarked(text: str, start: int, end: int) -> Range:
-    """A part of a blockquote without the marks of its first line, or its quotation marks."""
+    """A part of a blockquote without the marks around it, or its quotation marks."""
     marks = _QUOTE_MARKS.match(text, start, end)
     start = marks.end() if marks else start
+    # A citation that follows may stand in parentheses, or behind a dash.
+    end = start + len(text[start:end].rstrip(" \t\r\n>(—–―-"))
     is_whole = end - start > 1 and text[end - 1] in _CLOSED_BY.get(text[start], "")
     return (start + 1, end - 1) if is_whole else (start, end)
 
@@ -306,7 +350,9 @@ def _ranges(
         stop = match.end()
         if match.start() < start or (is_inside(match.start(), inner) and stop not in last_of):
             continue
-        after = _after(text, stop, end, _CLOSERS.strip())
+        # A full stop at the end of a quote may have a space before the mark: « Oui. »
+        spaced = _SPACED_CLOSER.match(text, stop, end) if stop in last_of else None
+        after = _after(text, spaced.end() if spaced else stop, end, _CLOSERS.strip())
         following = _after(text, after, end)
         while following in citations:
             following = _after(text, citations[following], end)

@@ -92,9 +92,9 @@ def finding(
     return Finding(code=code, **values | more)
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, limit: int = MAX_SHOWN) -> str:
     """As much of a text as a finding shows."""
-    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 # -- sources ---------------------------------------------------------------------------------------

@@ -340,8 +340,6 @@ _RESULTS: dict[bool | None, Result] = {False: "not_met", None: "unknown", True: 
 """The worst first."""
 _Judged = tuple[bool | None, str]
 """Whether a criterion is met, ``None`` if that cannot be found out; and why."""
-_Found = Iterator[tuple[FindingCode, str | None, str]]
-"""Code, file and message of findings."""
 
 
 class GateCheck:
@@ -374,31 +372,19 @@ class GateCheck:
 
     def report(self) -> GateReport:
         """The result of each criterion, the findings, and what follows from both."""
-        results = [
-            CriterionResult(id=c.id, level=c.level, check=c.check, result=result, reason=reason)
-            for c in self._contract.criteria
-            for is_met, reason in (self._judge(c),)
-            for result in (_RESULTS[is_met],)
-        ]
-        findings = [
-            GateFinding(code=code, message=message, file=file)
-            for found in (self._doubts(), self._no_work(), self._faults())
-            for code, file, message in found
-        ]
+        results = [self._result(criterion) for criterion in self._contract.criteria]
+        findings = [*self._doubts(), *self._no_work(), *self._faults()]
         must = [result for result in results if result.level == "must"]
         open_must = [result for result in must if result.result != "met"]
+        open_should = [r for r in results if r.level == "should" and r.result != "met"]
         verdict: GateVerdict = "unknown" if findings or open_must else "success"
-        if any(finding.code not in _DOUBTS for finding in findings) or any(
-            result.result == "not_met" for result in open_must
-        ):
+        if not _DOUBTS.issuperset(finding.code for finding in findings) or "not_met" in [
+            result.result for result in open_must
+        ]:
             verdict = "failed"
         reasons = [f"{r.id}: {r.result.replace('_', ' ')}: {r.reason}" for r in open_must]
         reasons += [finding.message for finding in findings]
-        reasons += [
-            f"{result.id}: should be met: {result.reason}"
-            for result in results
-            if result.level == "should" and result.result != "met"
-        ]
+        reasons += [f"{r.id}: should be met: {r.reason}" for r in open_should]
         count = f"{len(must) - len(open_must)} of {len(must)} must criteria are met"
         name, baseline = self._loaded.path.name, self._stored.baseline
         facts = [f"{name}: {verdict}; {count}", *reasons]
@@ -417,6 +403,13 @@ class GateCheck:
         )
 
     # -- criteria ----------------------------------------------------------------------------------
+
+    def _result(self, criterion: Criterion) -> CriterionResult:
+        is_met, reason = self._judge(criterion)
+        return CriterionResult(
+            id=criterion.id, level=criterion.level, check=criterion.check,
+            result=_RESULTS[is_met], reason=reason,
+        )  # fmt: skip
 
     def _judge(self, criterion: Criterion) -> _Judged:
         """Judge a criterion by the worst result of its files; ``changed`` by the best."""
@@ -560,19 +553,20 @@ class GateCheck:
 
     # -- findings ----------------------------------------------------------------------------------
 
-    def _doubts(self) -> _Found:
+    def _doubts(self) -> Iterator[GateFinding]:
         """Why the check itself cannot be trusted."""
         start, baseline = self._stored.start, self._stored.baseline
         if self._stored.damage:
-            yield "edited_baseline", None, self._stored.damage
+            yield GateFinding(code="edited_baseline", message=self._stored.damage)
         elif start is None:
             message = "the gate was not started, so nobody knows what was there before"
-            yield "no_baseline", None, message
+            yield GateFinding(code="no_baseline", message=message)
         elif baseline is None:
-            yield "edited_baseline", None, "the stored baseline is none; start the gate again"
+            message = "the stored baseline is none; start the gate again"
+            yield GateFinding(code="edited_baseline", message=message)
         if start is not None and start.contract_hash != self._loaded.content_hash:
             message = "the contract is not the one that the gate was started with"
-            yield "edited_contract", None, message
+            yield GateFinding(code="edited_contract", message=message)
         for before in baseline.inputs if baseline else ():
             try:
                 state = self._work.state(before.path)
@@ -580,9 +574,9 @@ class GateCheck:
                 state = None
             if state is None or state.sha256 != before.sha256:
                 message = f"{before.path}: decides the result, and has changed since the start"
-                yield "edited_input", before.path, message
+                yield GateFinding(code="edited_input", message=message, file=before.path)
 
-    def _no_work(self) -> _Found:
+    def _no_work(self) -> Iterator[GateFinding]:
         """Whether every file that the contract names has the bytes of the start."""
         if self._stored.baseline is None:
             return
@@ -593,9 +587,10 @@ class GateCheck:
             return  # A criterion says so.
         before = {path: state.sha256 for path, state in self._before.items()}
         if before == {state.path: state.sha256 for state in states}:
-            yield "no_work", None, "nothing that the contract names has changed since the start"
+            message = "nothing that the contract names has changed since the start"
+            yield GateFinding(code="no_work", message=message)
 
-    def _faults(self) -> _Found:
+    def _faults(self) -> Iterator[GateFinding]:
         """What is wrong with the content of the new and changed files that must be there."""
         required = [c for c in self._contract.criteria if c.file and c.level == "must"]
         exempt = {c.file for c in required if c.check in _EXEMPT}
@@ -635,7 +630,7 @@ class GateCheck:
             }
             for code, message in faults.items():
                 if message and code not in allowed:
-                    yield code, name, f"{name}: {message}"
+                    yield GateFinding(code=code, message=f"{name}: {message}", file=name)
 
 
 def _fits(schema: Any, data: bytes) -> _Judged:

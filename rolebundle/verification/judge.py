@@ -15,7 +15,7 @@ from rolebundle.contracts.verification import Finding, JudgeOpinion
 from rolebundle.embedding.ollama import DEFAULT_URL
 from rolebundle.embedding.servers import OpenAIServer
 from rolebundle.errors import ConfigurationError, EmbedderError
-from rolebundle.verification.findings import finding
+from rolebundle.verification.findings import finding, shortened
 
 MAX_JUDGED = 200
 """So many covered sentences of one draft are judged, the first ones."""
@@ -41,7 +41,6 @@ class Judge:
         name: ``PROVIDER:MODEL``, with the provider ``ollama`` or ``openai``.
         url: the server, instead of Ollama's usual address.
         allow_host: the only host besides this machine that may be the server.
-        deadline_seconds: for one sentence.
 
     Raises:
         ConfigurationError: ``bad_judge``.
@@ -49,14 +48,7 @@ class Judge:
         EmbedderError: ``host_not_local``.
     """
 
-    def __init__(
-        self,
-        name: str,
-        url: str = "",
-        allow_host: str = "",
-        *,
-        deadline_seconds: float = DEADLINE_SECONDS,
-    ) -> None:
+    def __init__(self, name: str, url: str = "", allow_host: str = "") -> None:
         provider, _, model = name.strip().partition(":")
         if provider not in ("ollama", "openai") or not model:
             raise _bad_judge(f"{name!r} is no PROVIDER:MODEL", "ollama:bespoke-minicheck")
@@ -67,7 +59,7 @@ class Judge:
             url or DEFAULT_URL,
             allow_host=allow_host,
             key_variable="ROLEBUNDLE_OPENAI_KEY" if provider == "openai" else "",
-            deadline_seconds=deadline_seconds,
+            deadline_seconds=DEADLINE_SECONDS,
         )
 
     def opinions(
@@ -145,7 +137,7 @@ def opinion_findings(opinions: Sequence[JudgeOpinion], draft: str) -> list[Findi
 def _line(answer: str) -> str:
     start = answer[: 2 * _MAX_ANSWER_CHARS]
     line = " ".join("".join(c if c.isprintable() else " " for c in start).split())
-    return line if len(line) <= _MAX_ANSWER_CHARS else f"{line[: _MAX_ANSWER_CHARS - 1]}…"
+    return shortened(line, _MAX_ANSWER_CHARS)
 
 
 def _bad_judge(problem: str, example: str) -> ConfigurationError:

@@ -257,10 +257,9 @@ def _check_said(seen: Corpus, fact: str, source: _Source) -> None:
         found = matching_words(seen, task.content_words, rowids).values()
         for place, (word, *_) in enumerate(task.content_words):
             words[word.text] = any(place in places for places in found)
-        exact = [
+        needed += [
             text for text in task.exact if not any(has_words(p, text) for p in source.passages)
         ]
-        needed += exact
     missing = [word for word, is_there in words.items() if not is_there]
     needed += [word for word in missing if any(map(str.isdigit, word))]
     if source.passages and (needed or 2 * len(missing) >= len(words)):

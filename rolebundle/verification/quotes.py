@@ -24,6 +24,7 @@ from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.languages import UNSPACED, is_unspaced
 from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS
 from rolebundle.text.words import WORD
+from rolebundle.verification.citations import is_inside
 from rolebundle.verification.draft import sentence_starts
 
 MIN_SIMILARITY = 75.0
@@ -112,7 +113,7 @@ def _readings(text: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
         if len(parts) <= _MAX_PARTS and (parts != [text] or "[" in text):
             read = [_with_brackets(part, joins_lines) for part in parts]
             if all(read):
-                patterns[tuple(filter(None, read))] = None
+                patterns[tuple(read)] = None
     return tuple(tuple(map(re.compile, parts)) for parts in patterns if all(parts))
 
 
@@ -254,7 +255,8 @@ class Tokens(NamedTuple):
 _INVISIBLE = "\u00ad\u180e\u200b-\u200f\u2060\ufe0e\ufe0f\ufeff"
 _LETTER = rf"(?:[^\W\d_ʼʹ]|[\u0300-\u036f\u0900-\u0dff{_INVISIBLE}])"
 _SKIPPED = (
-    rf"(?m:^[ \t]*(?:>[ \t]?)+(?![ \t]*[-−+.\d$€£])|^[ \t]*[-*+•][ \t]+)|\]\([^()\s]*\)|[\[\]`*]"
+    rf"(?m:^[ \t]*(?:>[ \t]?)+(?![ \t]*[-−+.\d$€£])|^[ \t]*[-*+•][ \t]+)"
+    r"|\]\([^()\s]*(?:[ \t]+\"[^\"\n]*\")?\)|[\[\]`*]"
     rf"|[{_INVISIBLE}]|:[a-z][\w:+-]*:(?=`)|(?<=`)~(?:\w+\.)*|\s<[^<>`\n]+>(?=`)|(?<!\w)_+|_+(?!\w)"
 )
 _WORD = rf"{_LETTER}+(?:_+{_LETTER}+)*"
@@ -265,6 +267,7 @@ _PATTERNS = [
     )
     for word in (_WORD, _DIVIDED)
 ]
+_LABEL = re.compile(r"(?<![\w\])])\[[^\[\]]+\](\[[^\[\]\n]+\])")  # Of a link: [text][label].
 _REMOVED = re.compile(rf"[{_INVISIBLE}]|[-‐][ \t]*\r?\n[ \t>]*")
 _FORMS = str.maketrans(
     dict.fromkeys('“”„‟«»″〝〞〟「」『』"‘’‚‛‹›′´ʼʻʹ', "'")
@@ -277,8 +280,11 @@ _FORMS = str.maketrans(
 def tokens_of(text: str, *, joins_lines: bool = False) -> Tokens:
     """The tokens of a text. ``joins_lines``: a hyphen at the end of a line divides a word."""
     found, spans = [], []
+    labels = [match.span(1) for match in _LABEL.finditer(text)]
     for match in _PATTERNS[joins_lines].finditer(text):
-        if match["skipped"] is None and (token := _canonical(match[0])):
+        if match["skipped"] is not None or is_inside(match.start(), labels):
+            continue
+        if token := _canonical(match[0]):
             found.append(token)
             spans.append(match.span())
     starts = [*accumulate((len(token) + 1 for token in found), initial=1)]

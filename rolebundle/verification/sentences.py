@@ -45,6 +45,7 @@ class Match(NamedTuple):
         return self.share >= COVERED and self.share * self.words >= min(MIN_WORDS, self.words) > 0
 
 
+@lru_cache(maxsize=2048)
 def content_words(text: str) -> frozenset[str]:
     """The stems of the content words of a text; pairs of letters in a script without spaces."""
     return frozenset(stems_of(text, language_of(text, "en")).content)
@@ -60,23 +61,14 @@ def _matches(text: str, passages: Sequence[Passage]) -> Iterator[Match]:
     """All windows of passages that have any of a text's content words."""
     words = content_words(text)
     for passage in passages:
-        head = _words_of_head(passage)
-        if words.isdisjoint(_words_of(passage.content) | head):
+        head = content_words("\n".join((passage.document.title, *passage.headings)))
+        if words.isdisjoint(content_words(passage.content) | head):
             continue
         for window, found in _windows(passage.content):
             missing = words - found - head
             if len(missing) < len(words):
                 share = 1 - len(missing) / len(words)
                 yield Match(share, len(words), passage, window, tuple(sorted(missing)))
-
-
-def _words_of_head(passage: Passage) -> frozenset[str]:
-    return _words_of("\n".join((passage.document.title, *passage.headings)))
-
-
-@lru_cache(maxsize=2048)
-def _words_of(text: str) -> frozenset[str]:
-    return content_words(text)
 
 
 @lru_cache(maxsize=1024)
@@ -260,16 +252,16 @@ def names_in(text: str) -> Iterator[Name]:
 def unknown_parts(name: Name, evidence: Sequence[Passage]) -> list[str]:
     """The words of a name that stand nowhere in the evidence."""
     parts = re.split(r"[\s()./,:\[\]{}'\"]+", name.text)
-    known = [_line_of(passage) for passage in evidence]
+    tokens = [(part, tokens_of(part).line.lower()) for part in parts]
+    lines = [_line_of(passage) for passage in evidence]
     return [
-        part for part in parts
-        if sum(map(str.isalpha, part)) > 1 and not any(_stands_in(part, line) for line in known)
-    ]  # fmt: skip
-
-
-def _stands_in(part: str, line: str) -> bool:
-    token = tokens_of(part).line.lower()
-    return token in line or f"{token.rstrip().removesuffix('s')} " in line
+        part
+        for part, token in tokens
+        if sum(map(str.isalpha, part)) > 1
+        and not any(
+            token in line or f"{token.rstrip().removesuffix('s')} " in line for line in lines
+        )
+    ]
 
 
 @lru_cache(maxsize=1024)

@@ -48,13 +48,13 @@ from rolebundle.verification.sentences import (
     unknown_parts,
 )
 
-DEFAULT_REQUIRED = frozenset(("quotes", "citations", "figures", "names"))
 DEFAULT_SECONDS = 45.0
 """For the checks, if the request has no deadline: many callers wait 60 seconds."""
 _ALWAYS = frozenset(("sources", "publish", "deadline"))
 _COUNTED: dict[CheckName, str] = {
     "quotes": "quote", "citations": "citation", "figures": "figure", "names": "name",
 }  # fmt: skip
+"""The checks that are required by default, and what each counts."""
 _UNCHECKED = ("unchecked_language", "unknown_name", "uncovered", "differs")
 
 
@@ -74,7 +74,7 @@ def verify(
         Interrupted: the deadline has passed.
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
-    required = DEFAULT_REQUIRED if request.require is None else frozenset[str](request.require)
+    required = frozenset[str](_COUNTED if request.require is None else request.require)
     required |= {"coverage"} if request.publish else frozenset()
     end = None if request.deadline_ms else monotonic() + DEFAULT_SECONDS
     passages: dict[str, Passage] = {}
@@ -119,7 +119,9 @@ def verify(
         counts=dict(Counter(f.code for f in findings)),
         findings=findings,
         uncited_sentences=[
-            Span(start=s.start, end=s.end) for s in sentences if s.has_content and not s.citations
+            Span(start=s.start, end=s.end)
+            for s in sentences
+            if s.has_content and not (s.citations or s.citations_beside)
         ],
         validated_draft=validated_draft(request.draft, sentences, findings, redact=request.redact),
         passages=[
@@ -145,7 +147,8 @@ class SentenceCheck:
         self._named = [(c, evidence.named_by(c, self._all)) for c in sentence.citations]
         self._cited = [passage for _, named in self._named for passage in named]
         if quoted and not sentence.citations:
-            self._cited = titled(self._prose, self._all)
+            beside = [evidence.named_by(c, self._all) for c in sentence.citations_beside]
+            self._cited = [p for named in beside for p in named] or titled(self._prose, self._all)
         self.passages = {p.chunk_id: p for p in (*self._all, *self._cited)}
         self._all = [*self.passages.values()]
 

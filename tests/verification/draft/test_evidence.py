@@ -702,10 +702,14 @@ def test_a_judge_that_is_required_must_be_there(db_judge: Path) -> None:
     ],
 )
 def test_a_judge_that_fails_is_reported(
-    db_judge: Path, server: EmbeddingServer, fault: Callable[[Handler], None]
+    db_judge: Path,
+    server: EmbeddingServer,
+    fault: Callable[[Handler], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("rolebundle.verification.judge.DEADLINE_SECONDS", 0.3)
     server.faults[CHAT] = fault
-    judged = verified_judge(db_judge, Judge("ollama:m", server.url, deadline_seconds=0.3), TEXT)
+    judged = verified_judge(db_judge, Judge("ollama:m", server.url), TEXT)
     assert judged.verdict == "nothing_wrong_found"
     assert judged.opinions == []
     assert judged.judge_problem and judged.judge_problem.startswith("the judge ollama:m failed: ")

@@ -536,6 +536,8 @@ SAME = [
     ("[the guide](docs/a.md) says", "the guide says"),
     ("call :meth:`~a.b.run` of ``x``", "call run of x"),
     ("a\n> b", "a b"),
+    ("see [the `web` tag][web-tag] now", "see the web tag now"),
+    ('see [the tag](web.md "The tag") now', "see the tag now"),
     ("漢字\n漢字", "漢字漢字"),
 ]
 DIFFERENT = [
@@ -546,6 +548,7 @@ DIFFERENT = [
     ("2*3*4", "234"),
     ("~~old~~", "old"),
     ("a\n> 5", "a 5"),
+    ("m[row][column]", "m[row][key]"),
     ("\u202e51", "51"),
     ("аdmin", "admin"),
     ("US", "us"),

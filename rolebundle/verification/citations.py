@@ -62,68 +62,78 @@ _CODE_MARKS = re.compile("`+")
 _TAG = re.compile(
     r"</?(?!q\b)[a-zA-Z][\w-]*(?:[ \t]+[\w:-]+(?:=(?:\"[^\"\n]*\"|'[^'\n]*'))?)*[ \t]*/?>"
 )
+Range = tuple[int, int]
 Target = tuple[CitationKind, str]
+Definitions = Mapping[str, Sequence[Citation]]
+"""What footnotes and labels cite."""
 
 
 def citations_in(
-    text: str, start: int, end: int, definitions: Mapping[str, Sequence[Citation]]
-) -> list[Citation]:
-    """The citations of a range, in order. ``definitions``: what footnotes and labels cite."""
+    text: str, start: int, end: int, definitions: Definitions
+) -> tuple[list[Citation], list[Range]]:
+    """The citations of a range, and the ranges in it whose punctuation is not the prose's.
+
+    The latter are citations, code, addresses, tags and the targets of links. Both are in order.
+    """
     found: list[Citation] = []
-    taken: list[tuple[int, int]] = []
-    code = code_spans(text, start, end)
-
-    def add(match: re.Match[str], targets: Sequence[Target]) -> None:
-        taken.append(match.span())
-        found.extend(Citation(*match.span(), *target) for target in dict.fromkeys(targets))
-
-    for match in _LINK.finditer(text, start, end):
-        if not is_inside(match.start(), code):
-            place = [*_places(match[2].removeprefix("./"), is_marked=True)]
-            number = _NUMBERED.fullmatch(match[1])
-            add(match, place or ([*_numbers(number[1])] if number else []))
-    for pattern in (_BRACKET, _PARENTHESES, _RAISED):
-        excluded = merged([*taken, *(m.span() for m in _URL.finditer(text, start, end))])
+    code = _code_spans(text, start, end)
+    urls = [match.span() for match in _URL.finditer(text, start, end)]
+    taken = [*urls]
+    for pattern, targets_of in _FORMS:
+        excluded = merged(taken)
         for match in pattern.finditer(text, start, end):
             if is_inside(match.start(), excluded) or is_inside(match.start(), code):
                 continue
-            if pattern is _RAISED:
-                targets: Sequence[Target] | None = [
-                    ("number", unicodedata.normalize("NFKC", match[0]))
-                ]
-            elif pattern is _BRACKET:
-                targets = _bracketed(match[1].strip(), definitions)
-            else:
-                sourced = _SOURCED.fullmatch(match[1].strip())
-                targets = [*_numbers(sourced[1])] if sourced else _listed(match[1])
-                if (
-                    targets is None
-                    and re.search(r"et al\.?|[a-z], ", match[1])
-                    and _WORK.fullmatch(match[1])
-                ):
-                    targets = [("work", match[1])]
+            targets = targets_of(match, definitions)
             if targets is not None:
-                add(match, targets)
-    excluded = merged([*taken, *(m.span() for m in _URL.finditer(text, start, end))])
+                taken.append(match.span())
+                found += [Citation(*match.span(), *target) for target in dict.fromkeys(targets)]
+    excluded = merged(taken)
     for match in _TOKEN.finditer(text, start, end):
         token = match[0].rstrip(".:!?…")
         if (":" in token or "#" in token) and not is_inside(match.start(), excluded):
             at = match.start()
             found += [Citation(at, at + len(token), *t) for t in _places(token, is_marked=False)]
-    return sorted(found, key=lambda citation: citation[:2])
+    tags = [match.span() for match in _TAG.finditer(text, start, end)]
+    links = [(match.end(1), match.end()) for match in _LINK.finditer(text, start, end)]
+    opaque = merged([*urls, *tags, *links, *code, *(c[:2] for c in found)])
+    return sorted(found, key=lambda citation: citation[:2]), opaque
 
 
-def _bracketed(
-    inner: str, definitions: Mapping[str, Sequence[Citation]]
-) -> Sequence[Target] | None:
+def _linked(match: re.Match[str], _definitions: Definitions) -> Sequence[Target]:
+    number = _NUMBERED.fullmatch(match[1])
+    place = [*_places(match[2].removeprefix("./"), is_marked=True)]
+    return place or ([*_numbers(number[1])] if number else [])
+
+
+def _bracketed(match: re.Match[str], definitions: Definitions) -> Sequence[Target] | None:
     """What ``[inner]`` cites; ``None`` if it is no citation, nothing if it explains something."""
+    inner = match[1].strip()
     if inner in definitions and (definitions[inner] or inner.startswith("^")):
         return [(c.kind, c.target) for c in definitions[inner]][:_MAX_EXPANDED]
-    if (match := _NUMBERED.fullmatch(inner)) and not _YEAR.fullmatch(inner):
-        return [*_numbers(match[1])]
+    if (number := _NUMBERED.fullmatch(inner)) and not _YEAR.fullmatch(inner):
+        return [*_numbers(number[1])]
     if _FOOTNOTE.fullmatch(inner) or _WORK.fullmatch(inner):
         return [("work", inner)]
     return _listed(inner)
+
+
+def _parenthesized(match: re.Match[str], _definitions: Definitions) -> Sequence[Target] | None:
+    if sourced := _SOURCED.fullmatch(match[1].strip()):
+        return [*_numbers(sourced[1])]
+    listed = _listed(match[1])
+    is_work = re.search(r"et al\.?|[a-z], ", match[1]) and _WORK.fullmatch(match[1])
+    return [("work", match[1])] if listed is None and is_work else listed
+
+
+def _raised(match: re.Match[str], _definitions: Definitions) -> Sequence[Target]:
+    return [("number", unicodedata.normalize("NFKC", match[0]))]
+
+
+_FORMS = (
+    (_LINK, _linked), (_BRACKET, _bracketed), (_PARENTHESES, _parenthesized), (_RAISED, _raised),
+)  # fmt: skip
+"""The marks of citations, and what a match cites; ``None`` if it is no citation."""
 
 
 def _numbers(text: str) -> Iterator[Target]:
@@ -170,16 +180,9 @@ def _places(token: str, *, is_marked: bool) -> Iterator[Target]:
             yield "locator", f"{path}:{match[1]}-{match[2] or match[1]}"
 
 
-def opaque_in(text: str, start: int, end: int, cited: Sequence[Citation]) -> list[tuple[int, int]]:
-    """Ranges whose punctuation is not the prose's: code, citations, addresses, tags and links."""
-    spans = [m.span() for pattern in (_URL, _TAG) for m in pattern.finditer(text, start, end)]
-    spans += [(m.end(1), m.end()) for m in _LINK.finditer(text, start, end)]
-    return merged([*spans, *(c[:2] for c in cited), *code_spans(text, start, end)])
-
-
-def code_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
+def _code_spans(text: str, start: int, end: int) -> list[Range]:
     """Code between backticks that is no quoted phrase."""
-    spans: list[tuple[int, int]] = []
+    spans: list[Range] = []
     runs = [match.span() for match in _CODE_MARKS.finditer(text, start, end)]
     closing: dict[int, list[int]] = {}
     for first, last in runs:
@@ -197,9 +200,9 @@ def code_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return spans
 
 
-def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def merged(spans: Iterable[Range]) -> list[Range]:
     """The ranges in order; ranges that overlap are joined."""
-    result: list[tuple[int, int]] = []
+    result: list[Range] = []
     for start, end in sorted(spans):
         if result and start < result[-1][1]:
             result[-1] = result[-1][0], max(end, result[-1][1])
@@ -208,7 +211,7 @@ def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return result
 
 
-def is_inside(position: int, spans: Sequence[tuple[int, int]]) -> bool:
+def is_inside(position: int, spans: Sequence[Range]) -> bool:
     """Whether a position is in one of the sorted, disjoint ranges."""
     at = bisect_right(spans, (position, position + 1_000_000)) - 1
     return at >= 0 and spans[at][0] <= position < spans[at][1]
