@@ -1,8 +1,9 @@
 """The server of `rolebundle up`: it forks a process for each command that asks for one.
 
-It has one thread and no open corpus, so that a fork is safe: the command opens the corpus, reads
-the policy and the overlays, and checks the agent as it does in a process of its own. Only modules
-and models are shared. See :mod:`rolebundle.interfaces.warm` for the client.
+It has one thread and no open file of a corpus, so that a fork is safe: the command opens the
+corpus, reads the policy and the overlays, and checks the agent as it does in a process of its own.
+Only modules and models are shared. A process always waits for the next command. See
+:mod:`rolebundle.interfaces.warm` for the client, and docs/decisions/0035 for the reasons.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ def start(path: Path) -> bool:
     code, _, message = text.partition(" ")
     if code == "already_served":
         return False
-    raise StorageError(code or "server_failed", message or "the server ended at once", _HINT)
+    kind = ConfigurationError if code == "socket_path" else StorageError
+    raise kind(code or "server_failed", message or "the server ended at once", _HINT)
 
 
 _HINT = "commands work without a server; ROLEBUNDLE_SOCKET=PATH names another place for its socket"
