@@ -108,16 +108,21 @@ def run(arguments: Sequence[str]) -> int | None:
     connection = connect(path) if path else None
     if connection is None:
         return None
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     with connection:
+        # They wait until it is known where they go.
+        signal.pthread_sigmask(signal.SIG_BLOCK, signals)
         try:
             _send(connection, arguments)
             [process] = PID.unpack(connection.recv(PID.size, socket.MSG_WAITALL))
+            if not process:
+                return None
+            for number in signals:
+                signal.signal(number, lambda received, _: os.kill(process, received))
         except (OSError, struct.error):
             return None
-        if not process:
-            return None
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, lambda received, _: os.kill(process, received))
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
         connection.settimeout(None)
         code = connection.recv(1)
         return code[0] if code else _EXIT_KILLED
