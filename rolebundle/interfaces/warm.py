@@ -104,7 +104,7 @@ def run(arguments: Sequence[str]) -> int | None:
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if not arguments or arguments[0] not in COMMANDS or None in streams:
         return None
-    path = socket_path() if hasattr(socket, "AF_UNIX") else ""
+    path = socket_path()
     connection = connect(path) if path else None
     if connection is None:
         return None

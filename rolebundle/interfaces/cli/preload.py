@@ -347,15 +347,12 @@ def server_path() -> Path:
     """The path of the user's server.
 
     Raises:
-        ConfigurationError: ``no_server``: this system cannot have one, or it is switched off.
+        ConfigurationError: ``no_server``: it is switched off; ``socket_path``: too long.
     """
-    path = socket_path() if hasattr(os, "fork") and hasattr(socket, "AF_UNIX") else ""
+    path = socket_path()
     if not path:
         raise ConfigurationError(
-            "no_server",
-            "there is no server here: the system has no fork or no Unix domain sockets, or "
-            "ROLEBUNDLE_SOCKET is `none`",
-            "commands work without one",
+            "no_server", "ROLEBUNDLE_SOCKET is `none`, so no server is used", "unset it"
         )
     if len(os.fsencode(path)) > MAX_PATH_BYTES:
         raise ConfigurationError(

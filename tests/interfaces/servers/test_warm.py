@@ -19,8 +19,6 @@ from rolebundle.interfaces.cli import preload
 from support.corpora import build, document
 from support.served import request
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and Unix sockets")
-
 PROGRAM = (sys.executable, "-m", "rolebundle")
 ONLY_IN_THE_SERVER = (
     sys.executable,
