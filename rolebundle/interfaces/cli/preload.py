@@ -29,6 +29,8 @@ from pathlib import Path
 from typing import NoReturn
 
 import rolebundle
+from rolebundle.embedding.provider import ProviderSpec
+from rolebundle.embedding.registry import provider_for
 from rolebundle.errors import ConfigurationError, CorpusBusy, RolebundleError, StorageError
 from rolebundle.interfaces.cli import main as command_line
 from rolebundle.interfaces.warm import COMMANDS, PID, identity, is_same_user, socket_path
@@ -137,9 +139,6 @@ def load() -> None:
         import_module(name)
     # Its threads would not exist in a fork, which would wait for them.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    from rolebundle.embedding.provider import ProviderSpec
-    from rolebundle.embedding.registry import provider_for
-
     has_onnx = find_spec("onnxruntime") and os.environ.get("ROLEBUNDLE_MODEL") != "static"
     for provider in ("static", "onnx") if has_onnx else ("static",):
         with suppress(RolebundleError):
