@@ -16,10 +16,6 @@ import stat
 import struct
 import sys
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 ENVIRONMENT = "ROLEBUNDLE_SOCKET"
 """The environment variable with the path of the server's socket; ``none``: use no server."""
 COMMANDS = frozenset(
@@ -28,7 +24,6 @@ COMMANDS = frozenset(
 """The commands that agents and hosts call."""
 PID = struct.Struct("!I")
 """The first answer: the number of the process that runs the command, or 0 if none will."""
-_EXIT_KILLED = 1
 _SAME = ("LANG", "LC_", "PYTHON")
 _CONNECT_SECONDS = 5.0
 
@@ -92,7 +87,7 @@ def is_same_user(connection: socket.socket) -> bool:
     return True
 
 
-def run(arguments: Sequence[str]) -> int | None:
+def run(arguments: list[str]) -> int | None:
     """Run a command in the server.
 
     Args:
@@ -119,16 +114,22 @@ def run(arguments: Sequence[str]) -> int | None:
                 return None
             for number in signals:
                 signal.signal(number, lambda received, _: os.kill(process, received))
+            connection.sendall(b"-")  # The process waits for this.
         except (OSError, struct.error):
             return None
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
         connection.settimeout(None)
-        code = connection.recv(1)
-        return code[0] if code else _EXIT_KILLED
+        if code := connection.recv(1):
+            return code[0]
+    sys.stderr.write(
+        "error: the server of `rolebundle up` was killed while the command ran [server_gone]\n"
+        "  next: see whether the command had an effect, and repeat it if not\n"
+    )
+    return 1
 
 
-def _send(connection: socket.socket, arguments: Sequence[str]) -> None:
+def _send(connection: socket.socket, arguments: list[str]) -> None:
     """Send identity, umask, arguments and variables, and the descriptors of streams and folder."""
     os.umask(umask := os.umask(0o077))
     own = identity()

@@ -325,9 +325,10 @@ def _compare_with_today(call: Call, name: str) -> None:
     try:
         with click.open_file(name, "rb") as file:
             bundle = bundle_from(read_bundle(file))
-    except FileNotFoundError:
+    except OSError as error:
         raise click.UsageError(
-            f"{name}: no such file. For a task, name the roles: --roles ROLE,ROLE"
+            f"{name}: no saved answer can be read there ({error.strerror}). For a task, name the "
+            "roles: --roles ROLE,ROLE"
         ) from None
     with call.engine(**call.fields) as engine:
         replayed = engine.replay(bundle, call.overlay)

@@ -39,13 +39,9 @@ from rolebundle.resources import demo_overlays
 
 IDLE_SECONDS = 3_600.0
 """It ends after so long without a command."""
-MAX_PATH_BYTES = 107 if sys.platform == "linux" else 103
-"""The longest address of a socket that the system takes."""
 MAX_REQUEST_BYTES = 1 << 24
-_BACKLOG = 64
 _REQUEST_SECONDS = 5.0
 _HEAVY = (
-    "apsw",
     "sqlite_vec",
     "rolebundle.storage.postings",
     "rolebundle.storage.vector_scan",
@@ -126,9 +122,10 @@ def main() -> NoReturn:
             os.close(ready)
             serve(listener, lock, note, running)
     except RolebundleError as error:
-        os.write(ready, f"{error.code} {error.message}".encode())
-    while running:
-        _tell_ended(running, 0)
+        with suppress(OSError):  # It was up, and is closed.
+            os.write(ready, f"{error.code} {error.message}".encode())
+    # Until every process has ended.
+    _tell_ended(running, 0)
     os._exit(0)
 
 
@@ -149,12 +146,14 @@ def _corpus_of_one_line(folder: Path) -> str:
     """The path of a corpus."""
     note, db = folder / "note.md", str(folder / "note.db")
     note.write_text("The server is warm.", encoding="utf-8")
-    # Ingest starts threads, and nothing but one thread may run in a process that forks.
+    # Ingest starts threads, and only one thread may run in a process that forks.
     if process := os.fork():
         os.waitpid(process, 0)
         return db
-    _call("ingest", str(note), "--db", db)
-    os._exit(0)
+    try:
+        _call("ingest", str(note), "--db", db)
+    finally:
+        os._exit(0)
 
 
 def _answer(db: str) -> None:
@@ -179,7 +178,7 @@ def serve(listener: socket.socket, lock: int, note: str, running: dict[int, sock
         note: the path of a small corpus.
         running: process → the connection of its client; it is kept up to date.
     """
-    # Nothing but this thread may run: a fork copies only the thread that calls it.
+    # Only this thread may run: a fork copies only the thread that calls it.
     ended: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -206,10 +205,13 @@ def serve(listener: socket.socket, lock: int, note: str, running: dict[int, sock
                 if _version(files) != version:
                     connection.close()
                     return
-                # If the process is gone, its client ends without one, and runs the command itself.
-                with waiting, suppress(OSError):
-                    socket.send_fds(waiting, [b"-"], [connection.fileno()])
-                running[process] = connection
+                with waiting:
+                    try:
+                        socket.send_fds(waiting, [b"-"], [connection.fileno()])
+                    except OSError:  # The process is gone: the client runs the command itself.
+                        connection.close()
+                    else:
+                        running[process] = connection
                 process, waiting = _prepare(own, running, note)
 
 
@@ -313,6 +315,9 @@ def _take_over(connection: socket.socket) -> list[str] | None:
     if fields[:own] != identity() or len(message) != size:
         return None
     connection.sendall(PID.pack(os.getpid()))
+    # A client that has given up runs the command itself, and it must not run twice.
+    if not connection.recv(1):
+        return None
     *streams, folder = descriptors
     os.fchdir(folder)
     os.close(folder)
@@ -346,18 +351,12 @@ def server_path() -> Path:
     """The path of the user's server.
 
     Raises:
-        ConfigurationError: ``no_server``: it is switched off; ``socket_path``: too long.
+        ConfigurationError: ``no_server``: it is switched off.
     """
     path = socket_path()
     if not path:
         raise ConfigurationError(
             "no_server", "ROLEBUNDLE_SOCKET is `none`, so no server is used", "unset it"
-        )
-    if len(os.fsencode(path)) > MAX_PATH_BYTES:
-        raise ConfigurationError(
-            "socket_path",
-            f"{path}: the path is longer than {MAX_PATH_BYTES} bytes",
-            "name a shorter one with ROLEBUNDLE_SOCKET=PATH",
         )
     return Path(path).absolute()
 
@@ -395,10 +394,10 @@ def listening(path: Path) -> Iterator[tuple[socket.socket, int]]:
             listener.bind(os.fspath(path))
         finally:
             os.umask(before)
-        listener.listen(_BACKLOG)
+        listener.listen()
     except OSError as error:
         raise StorageError(
-            "io_error", f"{path}: the socket cannot be made ({error.strerror})", _HINT
+            "io_error", f"{path}: the socket cannot be made ({error.strerror or error})", _HINT
         ) from error
     try:
         yield listener, lock

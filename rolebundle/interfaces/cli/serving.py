@@ -59,7 +59,7 @@ def up() -> None:
     It has loaded the program and the models. Commands that agents and hosts call (retrieve, get,
     mcp, serve and others) then run in a process forked from it, and do what they would do without
     it. It serves all corpora of this user, opens none itself, and ends after an hour without a
-    command, or when rolebundle was updated. Nothing else starts it.
+    command, or when rolebundle was updated. No other command starts it.
 
     \b
     rolebundle up
@@ -71,7 +71,7 @@ def up() -> None:
 
 @click.command()
 def down() -> None:
-    """End the server that `up` started. Commands that run in it are finished.
+    """End the server that `up` started. Commands that run in it go on to their end.
 
     \b
     rolebundle down

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -70,6 +71,28 @@ def ran(
     )
 
 
+@contextmanager
+def host(db: Path, place: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of `serve` in the server."""
+    with subprocess.Popen(
+        [*ONLY_IN_THE_SERVER, "serve", "--db", str(db)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "ROLEBUNDLE_SOCKET": str(place)},
+    ) as process:
+        asked(process, request(1, "roles.list"))
+        yield process
+
+
+def asked(process: subprocess.Popen[bytes], line: bytes) -> None:
+    """Send a request, and wait for its answer."""
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(line + b"\n")
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["id"] == json.loads(line)["id"]
+
+
 COMMANDS = {
     "answer": (["retrieve", "token", "--now", NOW, "--format", "prompt"], b""),
     "request": (
@@ -118,16 +141,7 @@ def test_it_runs_in_the_folder_and_with_the_umask_of_its_caller(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_reaches_the_command(db: Path, served: Path, number: signal.Signals) -> None:
-    with subprocess.Popen(
-        [*ONLY_IN_THE_SERVER, "serve", "--db", str(db)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "ROLEBUNDLE_SOCKET": str(served)},
-    ) as process:
-        assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(request(1, "roles.list") + b"\n")
-        process.stdin.flush()
-        assert json.loads(process.stdout.readline())["id"] == 1
+    with host(db, served) as process:
         process.send_signal(number)
         assert process.wait(20) == (130 if number == signal.SIGINT else 0)
 
@@ -184,26 +198,26 @@ def test_a_process_in_a_sandbox_is_not_served(db: Path, served: Path) -> None:
 def test_up_and_down(db: Path, place: Path) -> None:
     assert b"is up\n" in ran(PROGRAM, "up", place=place).stdout
     assert b"was up already" in ran(PROGRAM, "up", place=place).stdout
-    with subprocess.Popen(
-        [*ONLY_IN_THE_SERVER, "serve", "--db", str(db)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "ROLEBUNDLE_SOCKET": str(place)},
-    ) as host:
-        assert host.stdin is not None and host.stdout is not None
-        host.stdin.write(request(1, "roles.list") + b"\n")
-        host.stdin.flush()
-        assert json.loads(host.stdout.readline())["id"] == 1
+    with host(db, place) as process:
         assert b"has ended" in ran(PROGRAM, "down", place=place).stdout
         assert not place.exists()
-        # What ran in it goes on to its end.
-        host.stdin.write(request(2, "shutdown") + b"\n")
-        host.stdin.flush()
-        assert json.loads(host.stdout.readline())["id"] == 2
-        assert host.wait(20) == 0
+        # What runs in it goes on to its end.
+        asked(process, request(2, "shutdown"))
+        assert process.wait(20) == 0
     assert b"there was no server" in ran(PROGRAM, "down", place=place).stdout
     assert ran(PROGRAM, "ls", "--db", str(db), place=place).returncode == 0
     assert ran(ONLY_IN_THE_SERVER, "ls", "--db", str(db), place=place).returncode != 0
+
+
+def test_a_killed_server_is_reported_by_the_commands_that_ran_in_it(db: Path, place: Path) -> None:
+    assert preload.start(place)
+    with host(db, place) as process:
+        os.kill(int(Path(f"{place}.lock").read_text()), signal.SIGKILL)
+        asked(process, request(2, "shutdown"))
+        assert process.stderr is not None
+        assert b"[server_gone]" in process.stderr.read()
+        assert process.wait(20) == 1
+    assert ran(PROGRAM, "ls", "--db", str(db), place=place).returncode == 0
 
 
 @pytest.mark.parametrize(
