@@ -240,7 +240,7 @@ def selected_chunk(
         overlay_hits=[
             *row.metadata_hits,
             *row.vocabulary_hits,
-            *([row.mark_hit] if row.mark_hit else ()),
+            *row.role_hits,
         ],
         same_in=list(copies) or None,
         metadata=ChunkMetadata.model_construct(

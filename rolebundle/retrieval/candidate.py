@@ -170,14 +170,14 @@ class Pool(NamedTuple):
 
 # -- the score sheet -----------------------------------------------------------------------------
 
-MAX_ROLE_SHARE = 0.65
-"""The most that the role's terms may weigh together, so that the task always counts."""
-VAGUE_FACTOR = 2.2
-"""A role's share is multiplied with this for a task whose words choose no passage."""
-HALF_SPECIFIC = 3.65
-"""The specificity in nats at which it is half of that."""
-STEEPNESS = 12
+VAGUE_FACTOR = 2.8
+"""A role's two weights are multiplied with this for a task whose words choose no passage."""
+HALF_SPECIFIC = 3.6
+"""The specificity in nats at which the factor is half of that."""
+STEEPNESS = 16
 """How quickly it falls there."""
+FULL_EVIDENCE = 0.15
+"""The role's part counts fully from this score of the lanes on."""
 VOCABULARY_FACTOR = 0.15
 """The vocabulary's weight against the metadata's is multiplied with this: a phrase may occur by
 chance, also in a text of another team, and metadata was declared."""
@@ -186,16 +186,16 @@ chance, also in a text of another team, and metadata was declared."""
 def role_share(policy: RetrievalPolicy, specificity: float) -> float:
     """The share of the role's terms in the final score, in [0, 1].
 
-    It is the policy's share, times 2.2 for a vague task and less for a specific one:
-    ``2.2 / (1 + (s / 3.65)¹²)`` for a specificity of ``s`` nats. If many passages have the task's
-    words equally, the task cannot choose among them, and the role does; if one stands out, the task
-    decides. It is at most ``MAX_ROLE_SHARE``; all, if the policy gives the lanes nothing.
+    ``w / (lanes + w)``: ``lanes`` is the sum of the policy's weights of the lanes, and ``w`` that
+    of the role's two weights times ``2.8 / (1 + (s / 3.6)¹⁶)`` for a specificity of ``s`` nats. If
+    many passages have the task's words equally, the task cannot choose among them, and the role
+    does; if one stands out, the task decides. The task always counts, unless the policy gives the
+    lanes nothing.
     """
     lanes = policy.lexical_weight + policy.semantic_weight
     role = policy.metadata_weight + policy.rerank_weight
-    factor = VAGUE_FACTOR / (1 + (specificity / HALF_SPECIFIC) ** STEEPNESS)
-    share = min(MAX_ROLE_SHARE, factor * role / (lanes + role))
-    return 1.0 if not lanes and share else share
+    role *= VAGUE_FACTOR / (1 + (specificity / HALF_SPECIFIC) ** STEEPNESS)
+    return role / (lanes + role) if role else 0.0
 
 
 class Weights(NamedTuple):
@@ -252,6 +252,17 @@ class Weights(NamedTuple):
             return self.lexical * (row.lexical + row.semantic)
         return self.lexical * row.lexical + self.semantic * row.semantic
 
+    def evidence_factor(self, row: "Candidate") -> float:
+        """What the role's terms of a candidate are multiplied with, in [0, 1].
+
+        ``min(1, x / 0.15)`` for the mean ``x`` of the lanes' terms by their weights: a role orders
+        what may answer the task, and lifts nothing that is far from it. It is 1 if only words were
+        searched, because a passage without the task's words may still be about it.
+        """
+        if not self.semantic:
+            return 1.0
+        return min(1.0, self.lane_score(row) / (self.lexical + self.semantic) / FULL_EVIDENCE)
+
 
 @dataclass(slots=True)
 class Candidate:
@@ -275,7 +286,7 @@ class Candidate:
         final: the score so far.
         metadata_hits: the rules that made up the metadata score.
         vocabulary_hits: the phrases of the role that the passage has.
-        mark_hit: what its mark multiplies the role's terms with.
+        role_hits: what its mark and its evidence multiply the role's terms with.
         lifted_for: why it was lifted.
         duplicate_of: the chunk id of the candidate that stands for it, if it is a copy.
         is_kept: it is the best for the task, or for an exact word of it; a hard limit of its source
@@ -303,7 +314,7 @@ class Candidate:
     final: float = 0.0
     metadata_hits: tuple[str, ...] = ()
     vocabulary_hits: tuple[str, ...] = ()
-    mark_hit: str = ""
+    role_hits: tuple[str, ...] = ()
     lifted_for: tuple[str, ...] = ()
     duplicate_of: str | None = None
     is_kept: bool = False

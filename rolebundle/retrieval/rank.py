@@ -76,7 +76,7 @@ def rank(
     if scores is not None:
         rerank(first, scores, weights)
     for row in allowed:
-        add_role(row, request)
+        add_role(row, request, weights)
         row.weigh(weights)
     ranked = sorted(allowed, key=ranking_order)
     mark_duplicates(ranked)
@@ -200,7 +200,7 @@ def _copy_order(row: Candidate) -> tuple[int, bool, str, int, str]:
 # -- the role's part -----------------------------------------------------------------------------
 
 
-def add_role(row: Candidate, request: ResolvedRequest) -> None:
+def add_role(row: Candidate, request: ResolvedRequest, weights: Weights) -> None:
     """Write the role's terms; without a role there are none.
 
     Both terms saturate, so that a passage of the role's ground is not pushed further by every rule
@@ -210,7 +210,8 @@ def add_role(row: Candidate, request: ResolvedRequest) -> None:
     - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
       the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``.
 
-    A mark then multiplies both with :func:`mark_factor`.
+    A mark then multiplies both with :func:`mark_factor`, and weak evidence for the task with
+    :meth:`Weights.evidence_factor`.
     """
     if not request.ranks_by_role:
         return
@@ -222,10 +223,14 @@ def add_role(row: Candidate, request: ResolvedRequest) -> None:
     row.vocabulary = (1 - by_expansion) * min(1.0, phrases / PREFERRED_TERM)
     row.vocabulary += by_expansion * row.expansion
     row.metadata = normalize_metadata(row.metadata_score)
+    factors = {}
+    if (by_evidence := weights.evidence_factor(row)) < 1.0:
+        factors["penalty:weak-evidence"] = by_evidence
     if passage.mark is not None and passage.mark.ruling is not None:
-        factor = mark_factor(passage.mark.ruling)
+        factors[f"mark:{passage.mark.state}"] = mark_factor(passage.mark.ruling)
+    for factor in factors.values():
         row.metadata, row.vocabulary = factor * row.metadata, factor * row.vocabulary
-        row.mark_hit = f"mark:{passage.mark.state}(×{factor:g})"
+    row.role_hits = tuple(f"{name}(×{round(factor, 3):g})" for name, factor in factors.items())
 
 
 def mark_factor(state: MarkState) -> float:
@@ -452,7 +457,7 @@ def forbidden_hits(found: Retrieval) -> list[Candidate]:
     ]
     for row in supposed:
         add_metadata(row, request)
-        add_role(row, request)
+        add_role(row, request, found.weights)
         row.weigh(found.weights)
     together = sorted((*map(replace, found.selected), *supposed), key=ranking_order)
     select(together, request)

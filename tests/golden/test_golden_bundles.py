@@ -7,7 +7,7 @@ better sentence does not break it; values, codes and fields do.
 
 If a change of the ranking is intended, write the files anew and read the difference:
 
-    ROLEBUNDLE_GOLDEN=write pytest tests/golden -m "slow or not slow"
+    ROLEBUNDLE_UPDATE_GOLDEN=1 pytest tests/golden -m "slow or not slow"
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from support.commands import invoke
 from support.served import Served
 
 HERE = Path(__file__).parent
-WRITE = os.environ.get("ROLEBUNDLE_GOLDEN") == "write"
+WRITE = bool(os.environ.get("ROLEBUNDLE_UPDATE_GOLDEN"))
 NOW = "2026-11-15T00:00:00+00:00"
 DETAILS = ("full", "compact")
 MODES: dict[str, dict[str, Any]] = {

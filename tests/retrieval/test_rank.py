@@ -13,7 +13,7 @@ from rolebundle.contracts.documents import Superseder
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
 from rolebundle.contracts.terms import Fusion
 from rolebundle.retrieval.candidate import (
-    MAX_ROLE_SHARE,
+    FULL_EVIDENCE,
     VAGUE_FACTOR,
     Candidate,
     Pool,
@@ -302,9 +302,24 @@ class TestDefault:
         assert self.of(0.4, both=False) == pytest.approx([0.6, 0, *role])
 
     def test_a_vague_task_gives_the_role_more_and_a_specific_one_little(self) -> None:
-        assert role_share(RetrievalPolicy(), 0) == MAX_ROLE_SHARE < VAGUE_FACTOR * 0.4
-        assert role_share(RetrievalPolicy(), 3.65) == pytest.approx(VAGUE_FACTOR * 0.4 / 2)
+        role = VAGUE_FACTOR * 0.4
+        assert role_share(RetrievalPolicy(), 0) == pytest.approx(role / (0.6 + role))
+        assert role_share(RetrievalPolicy(), 3.6) == pytest.approx(role / 2 / (0.6 + role / 2))
         assert role_share(RetrievalPolicy(), 8) < 0.01
+
+
+@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+@given(lexical=st.floats(0, 1), semantic=st.floats(0, 1), share=st.floats(0, 0.9))
+def test_the_roles_part_needs_evidence_for_the_task(
+    fusion: Fusion, lexical: float, semantic: float, share: float
+) -> None:
+    row = allowed(lexical=lexical, semantic=semantic)
+    both = Weights.of(RetrievalPolicy(), fusion, has_semantic=True, role_share=share)
+    of_lexical = 0.6 if fusion == "weighted" else 0.5
+    mean = of_lexical * lexical + (1 - of_lexical) * semantic
+    assert both.evidence_factor(row) == pytest.approx(min(1.0, mean / FULL_EVIDENCE))
+    words = Weights.of(RetrievalPolicy(), fusion, has_semantic=False, role_share=share)
+    assert words.evidence_factor(row) == 1
 
 
 @pytest.mark.parametrize(("fusion", "has_semantic"), MODES)
@@ -315,14 +330,14 @@ class TestDefault:
 @example(of=single_terms[3], specificity=50.0)
 @example(of=policy(1e-320, 0.0, 1.0, 0.0), specificity=3.0)
 @example(of=policy(1.0, 0.0, 1e-320, 0.0), specificity=3.0)
-def test_they_sum_to_1_and_the_role_has_at_most_its_maximum(
+def test_they_sum_to_1_and_the_task_always_counts(
     fusion: Fusion, has_semantic: bool, of: RetrievalPolicy, specificity: float
 ) -> None:
     result = weights_policy(of, fusion, has_semantic, specificity)
     assert sum(result[:4]) == pytest.approx(1, abs=1e-12)
     assert min(result[:4]) >= 0
     if of.lexical_weight or of.semantic_weight:
-        assert share_of(result) <= MAX_ROLE_SHARE + 1e-12
+        assert share_of(result) <= 1
     else:
         assert share_of(result) in (
             0,

@@ -219,9 +219,9 @@ def test_no_text_ends_its_block_and_the_budget_holds(
 
 
 def test_the_golden_packet() -> None:
-    """After an intended change: ROLEBUNDLE_GOLDEN=write pytest tests/retrieval/answer/test_packet.py"""
+    """After an intended change: ROLEBUNDLE_UPDATE_GOLDEN=1 pytest tests/retrieval/answer/test_packet.py"""
     text = packet(bundle_of(), ROLE) + "\n"
-    if os.environ.get("ROLEBUNDLE_GOLDEN") == "write":
+    if os.environ.get("ROLEBUNDLE_UPDATE_GOLDEN") == "1":
         GOLDEN.write_text(text, encoding="utf-8")
     assert text == GOLDEN.read_text(encoding="utf-8")
 
