@@ -43,7 +43,7 @@ INPUT_VERSION = f"{CHUNKER_VERSION}, tags"
 """The version of the embedded text: the chunker, and what is added to title and text. Stored in the
 column ``chunker`` of each index."""
 _TIMED_TEXTS = 32
-_BYTES_PER_DIMENSION = 8  # a float32 in the vec0 table, and one in the record
+_BYTES_PER_DIMENSION = 4  # a float32
 
 Progress = Callable[[str, int, int], None]
 """Called with the current step, how many units of it are done, and how many there are."""

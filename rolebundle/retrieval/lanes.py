@@ -40,7 +40,7 @@ from rolebundle.storage.vector_index import EmbeddingIndex
 
 POOL_DEPTH = 100
 """How many chunks each lane proposes at first."""
-MAX_DEPTH = vector_search.MAX_NEIGHBOURS
+MAX_DEPTH = 4_096
 """The bound of law 2: a lane is not asked for more than this many chunks at once."""
 
 
@@ -311,7 +311,7 @@ def _complete_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingInd
 
 def _waiting(corpus: Corpus, index: EmbeddingIndex, *, facts: bool = False) -> int:
     """How many chunks of documents, or of remembered facts, have no vector in an index."""
-    vectors = {part.compartment: part.vectors for part in vector_index.current_parts(corpus, index)}
+    vectors = vector_index.current_parts(corpus, index.id)
     return sum(
         compartment.chunks - vectors.get(compartment.id, 0)
         for compartment in compartments.searchable_compartments(corpus, facts=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import struct
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 
@@ -15,12 +15,11 @@ from rolebundle.storage.compartments import (
     searchable_compartments,
     visible_compartments,
 )
-from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.corpus import Corpus, true_generation
 from rolebundle.storage.documents import documents_of
 from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns, placements
-from rolebundle.storage.sqlite import AMONG, Row
 from rolebundle.storage.stored_values import damaged
-from rolebundle.storage.vector_index import EmbeddingIndex, IndexPart
+from rolebundle.storage.vector_index import EmbeddingIndex
 
 Found = Iterable[tuple[str, str]]
 """Problems, each a stable code and a message."""
@@ -51,7 +50,7 @@ def find_problems(
         except CorpusCorrupt as error:
             # Damage that ends one check is a finding; the other checks still run.
             problems.append(("unreadable", error.message))
-        except (AttributeError, TypeError, ValueError, struct.error) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             # A damaged page may return any type.
             problems.append(("unreadable", f"a value cannot be what was stored ({error})"))
         if {code for code, _ in problems} & {"file_damaged", "orphan", "schema_changed"}:
@@ -123,73 +122,25 @@ def _lexical_problems(corpus: Corpus) -> Found:
 
 
 def _vector_problems(corpus: Corpus) -> Found:
-    for part in (part for index in vector_index.all_indexes(corpus) for part in index.parts):
-        table = part.table
-        stored = corpus.value(f"SELECT count(*) FROM {table}_rowids")
-        recorded = corpus.value(
-            "SELECT count(*) FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk "
-            "CROSS JOIN document d ON d.id = c.document "
-            "WHERE e.index_id = ? AND d.compartment = ?",
-            (part.index_id, part.compartment),
-        )
-        if not stored == recorded == part.vectors:
-            counts = f"{stored} vectors, {recorded} records, {part.vectors} counted"
-            yield "vectors_miscounted", f"{table}: {counts}"
-        # Its blocks are read as they are stored: sqlite-vec 0.1.9 does not check their form, and a
-        # scan of damaged ones can end the process.
-        blocks = corpus.iterate(
-            "SELECT c.chunk_id, c.size, c.validity, c.rowids, v.vectors "
-            f"FROM {table}_chunks c LEFT JOIN {table}_vector_chunks00 v ON v.rowid = c.chunk_id"
-        )
-        intact = [_intact_vectors(corpus, part, *block) for block in blocks]
-        if None in intact or sum(filter(None, intact)) != stored:
-            yield "vectors_damaged", f"{table}: it is not what was stored"
-
-
-def _intact_vectors(
-    corpus: Corpus,
-    part: IndexPart,
-    block: int,
-    size: object,
-    validity: object,
-    rowids: object,
-    vectors: object,
-) -> int | None:
-    """How many vectors a block of vec0 has; ``None`` if one is not what was stored."""
-    if not (
-        isinstance(size, int)
-        and isinstance(validity, bytes)
-        and isinstance(rowids, bytes)
-        and isinstance(vectors, bytes)
-        and (len(validity) * 8, len(rowids), len(vectors))
-        == (size, size * 8, size * 4 * part.dimensions)
-    ):
-        return None
-    numbers = struct.unpack(f"<{size}q", rowids)
-    width = 4 * part.dimensions
-    expected: dict[int, Row] = {
-        rowid: tuple(row)
-        for rowid, *row in corpus.rows(
-            "SELECT r.rowid, r.id, r.chunk_id, r.chunk_offset, e.vector, e.input_hash, "
-            f"e.vector_hash FROM {part.table}_rowids r JOIN embedded e ON e.index_id = ? "
-            f"AND e.chunk = r.rowid WHERE r.rowid {AMONG}",
-            (part.index_id, [*numbers]),
-        )
-    }
-    count = 0
-    for place, rowid in enumerate(numbers):
-        vector = vectors[place * width : (place + 1) * width]
-        if validity[place // 8] >> place % 8 & 1:
-            count += 1
-            *found, input_hash, vector_hash = expected.get(rowid, (None,) * 6)
+    for index in vector_index.all_indexes(corpus):
+        counted = {place: number for place, number in index.parts.items() if number}
+        stored: Counter[int] = Counter()
+        for chunk, own, place, input_hash, vector_hash, vector in corpus.iterate(
+            "SELECT e.chunk, e.compartment, d.compartment, input_hash, vector_hash, vector "
+            "FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk CROSS JOIN document d "
+            "ON d.id = c.document WHERE e.index_id = ?",
+            (index.id,),
+        ):
+            stored[own] += 1
             if (
-                found != [None, block, place, vector]
+                own != place
+                or len(vector) != 4 * index.identity.model.dimensions
                 or vector_index.vector_hash(input_hash, vector) != vector_hash
             ):
-                return None
-        elif rowid or any(vector):
-            return None  # sqlite-vec writes zeroes to a place that it frees.
-    return count
+                yield "vectors_damaged", f"the vector of chunk {chunk} is not what was stored"
+        if stored != counted:
+            message = f"index {index.id} has {dict(stored)} vectors by compartment, not {counted}"
+            yield "vectors_miscounted", message
 
 
 _WHOLE_WORD = re.compile(r"(?<!\S)[A-Za-z0-9]+(?!\S)")
@@ -229,15 +180,14 @@ def verify_lexical_indexes(corpus: Corpus) -> None:
     Raises:
         CorpusCorrupt: they do not.
     """
-    verified = corpus.verified_tables()
     for compartment in searchable_compartments(corpus, facts=True):
         name = lexical_index.table_name(compartment.id)
-        if name in verified:
+        if corpus.verified.get(name) == true_generation(corpus):
             continue
         indexed = lexical_index.extent(corpus, compartment.id).chunks
         if indexed != compartment.chunks or not _finds_first_chunk(corpus, compartment):
             raise damaged("the lexical index", "damaged_index", corpus.path)
-        verified.add(name)
+        corpus.verified[name] = true_generation(corpus)
 
 
 def _finds_first_chunk(corpus: Corpus, compartment: Compartment) -> bool:
@@ -255,26 +205,11 @@ def _finds_first_chunk(corpus: Corpus, compartment: Compartment) -> bool:
 
 def vectors_problem(corpus: Corpus, index: EmbeddingIndex) -> str:
     """What is wrong with the sizes of an embedding index; empty if nothing is."""
-    verified = corpus.verified_tables()
-    for part in index.parts:
-        if part.vectors and part.table not in verified:
-            if not _has_all_vectors(corpus, part):
+    stored = "SELECT count(*) FROM embedded WHERE index_id = ? AND compartment = ?"
+    for compartment, vectors in index.parts.items():
+        name = f"vectors_{index.id}_{compartment}"
+        if corpus.verified.get(name) != true_generation(corpus):
+            if corpus.value(stored, (index.id, compartment)) != vectors:
                 return "the embedding index is damaged: it does not have what was stored"
-            verified.add(part.table)
+            corpus.verified[name] = true_generation(corpus)
     return ""
-
-
-def _has_all_vectors(corpus: Corpus, part: IndexPart) -> bool:
-    try:
-        blocks = corpus.rows(
-            f"SELECT chunk_id, validity FROM {part.table}_chunks ORDER BY chunk_id"
-        )
-        stored = sum(int.from_bytes(validity, "little").bit_count() for _, validity in blocks)
-        has_records = corpus.value(
-            f"SELECT EXISTS (SELECT 1 FROM {part.table}_rowids r CROSS JOIN embedded e "
-            "ON e.index_id = ? AND e.chunk = r.rowid)",
-            (part.index_id,),
-        )
-    except (CorpusCorrupt, TypeError):
-        return False
-    return stored == part.vectors and bool(has_records)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
@@ -13,7 +13,7 @@ import apsw
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import seal
-from rolebundle.storage.sqlite import UNUSABLE, Row, SqliteFile, interrupted
+from rolebundle.storage.sqlite import UNUSABLE, SqliteFile, interrupted
 from rolebundle.storage.stored_values import damaged, records
 
 _STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a millisecond
@@ -28,6 +28,7 @@ _EMPTY = (
     "publication",
     "replica",
     "seal",
+    "chunk_change",
     # They have paths of this machine.
     "path_flags",
     "root",
@@ -52,8 +53,7 @@ RESTRICTING_VIEWS = (
     f"CREATE TEMP VIEW document AS SELECT * FROM main.document WHERE compartment IN {_ALLOWED}",
     "CREATE TEMP VIEW chunk AS SELECT c.* FROM main.chunk c CROSS JOIN main.document d "
     "ON d.id = c.document CROSS JOIN temp.allowed_compartment v ON v.compartment = d.compartment",
-    "CREATE TEMP VIEW embedded AS SELECT e.* FROM main.embedded e CROSS JOIN chunk c "
-    "ON c.id = e.chunk",
+    f"CREATE TEMP VIEW embedded AS SELECT * FROM main.embedded WHERE compartment IN {_ALLOWED}",
     "CREATE TEMP VIEW embedding_share AS SELECT * FROM main.embedding_share "
     f"WHERE compartment IN {_ALLOWED}",
     *(f"CREATE TEMP VIEW {name} AS SELECT * FROM main.{name} WHERE 0" for name in _EMPTY),
@@ -86,9 +86,10 @@ class Corpus(SqliteFile):
     _is_stopped: bool = field(default=False, init=False)
     _end: float = field(default=inf, init=False)
     _snapshots: int = field(default=0, init=False)
-    _cached: tuple[Row, dict[int, Any], set[str], dict[str, Any]] = field(
-        default_factory=lambda: ((), {}, set(), {}), init=False
-    )
+    in_memory: dict[Hashable, Any] = field(default_factory=dict, init=False)
+    """What searches keep; :mod:`rolebundle.storage.changes` keeps it up to date."""
+    verified: dict[str, int] = field(default_factory=dict, init=False)
+    """Indexes → the generation at which they were verified."""
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -204,29 +205,10 @@ class Corpus(SqliteFile):
         finally:
             self.db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
 
-    # -- caches and extensions -----------------------------------------------------------------
-
-    def _cache(self) -> tuple[Row, dict[int, Any], set[str], dict[str, Any]]:
-        # The true generation, also if an agent is shown another one.
-        state = tuple(self.rows("SELECT corpus_id, generation FROM main.corpus_state"))
-        if state != self._cached[0]:
-            self._cached = (state, {}, set(), {})
-        return self._cached
-
-    def kept_postings(self) -> dict[int, Any]:
-        """Compartment → what searches know of its words; emptied when the corpus changes."""
-        return self._cache()[1]
-
-    def verified_tables(self) -> set[str]:
-        """The tables of indexes that were verified; emptied when the corpus changes."""
-        return self._cache()[2]
-
-    def kept_scans(self) -> dict[str, Any]:
-        """Table → its vectors in memory, ``None`` if they are damaged; emptied by a change."""
-        return self._cache()[3]
+    # -- extensions -----------------------------------------------------------------
 
     def load_vectors(self) -> None:
-        """Make sqlite-vec's functions and tables available on this connection."""
+        """Make sqlite-vec's functions available on this connection."""
         import sqlite_vec  # It imports numpy.
 
         if self._has_vectors:

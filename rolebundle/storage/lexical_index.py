@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from rolebundle.storage import changes
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.sqlite import Binding
 from rolebundle.storage.stored_values import damaged
@@ -130,6 +131,7 @@ def add_range(corpus: Corpus, compartment: int, first_rowid: int, last_rowid: in
         "c.id BETWEEN ? AND ? AND d.compartment = ?",
         (first_rowid, last_rowid, compartment),
     )
+    changes.record_ranges(corpus, [(first_rowid, last_rowid)])
 
 
 def _add(corpus: Corpus, compartment: int, chosen: str, bindings: Sequence[Binding]) -> None:
@@ -144,6 +146,7 @@ def _add(corpus: Corpus, compartment: int, chosen: str, bindings: Sequence[Bindi
 def add_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
     """Index these chunks."""
     _add(corpus, compartment, "c.id IN (SELECT value FROM json_each(?))", ([*rowids],))
+    changes.record(corpus, rowids)
 
 
 def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
@@ -154,6 +157,7 @@ def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> No
         "FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
         ([*rowids],),
     )
+    changes.record(corpus, rowids)
 
 
 def rebuild(corpus: Corpus, compartment: int) -> None:

@@ -37,7 +37,9 @@ APPLICATION_ID = 0x52424E44
 """``RBND`` in the file's header."""
 CACHE_KIB = 32_768
 """Pages that a writer caches: an ingest returns to the pages of the indexes."""
-LOG_PAGES = 16_384
+PAGE_BYTES = 8_192
+"""The page size of a new file: a vector of 256 dimensions wastes a fifth of a page of 4,096."""
+LOG_PAGES = 8_192
 """How long the write-ahead log grows before it is folded into the file: 64 MB."""
 
 REPLICAS = 10
@@ -143,7 +145,7 @@ def _open_writer(path: Path, verify: bool, replica: bool) -> Corpus:
         db.pragma("foreign_keys", True)
         db.pragma("secure_delete", True)
         apply_migrations(corpus)
-        _drop_approximate_indexes(corpus)
+        _drop_former_indexes(corpus)
     return corpus
 
 
@@ -151,6 +153,7 @@ def _use_write_ahead_log(db: apsw.Connection) -> None:
     if db.pragma("user_version") == 0:
         # In the file's header, so that a bare `file corpus.db` can read it.
         db.pragma("application_id", APPLICATION_ID)
+        db.pragma("page_size", PAGE_BYTES)
     # EXTRA while the file gives up its first journal. If that journal came back after a power
     # loss, it would undo the change to WAL, and with it all that the log holds.
     db.pragma("synchronous", "extra")
@@ -255,16 +258,10 @@ def apply_migrations(corpus: Corpus) -> None:
             for entry in migrations()[version:]:
                 db.execute(entry.read_text(encoding="utf-8"))
         # After all steps, because it reads and writes the newest schema.
-        indexes = vector_index.all_indexes(corpus)
-        if indexes:
-            corpus.load_vectors()
         if version < _COMPARTMENTS:
-            for index in indexes:
-                corpus.run(f"DROP TABLE IF EXISTS vectors_{index.id}")
             partition.assign_compartments(corpus, partition.no_denied_patterns)
         if version < _DIGESTS:
             vector_index.rehash(corpus)
-            vector_index.rebuild(corpus)
             digests.write_all(corpus)
         elif version < _FACTS_APART:
             partition.separate_facts(corpus)
@@ -273,13 +270,13 @@ def apply_migrations(corpus: Corpus) -> None:
         db.pragma("user_version", latest)
 
 
-def _drop_approximate_indexes(corpus: Corpus) -> None:
-    """Drop the approximate indexes of earlier versions, which no search uses.
+def _drop_former_indexes(corpus: Corpus) -> None:
+    """Drop the tables of vectors of earlier versions, which no search uses.
 
-    Their extension, vec1, is not needed: without the row of the virtual table in the schema, the
-    tables behind it are ordinary ones.
+    Their extensions are not needed: without the row of the virtual table in the schema, the tables
+    behind it are ordinary ones.
     """
-    virtual = "sql LIKE 'CREATE VIRTUAL TABLE fast!_%' ESCAPE '!'"
+    virtual = "sql LIKE 'CREATE VIRTUAL TABLE %' AND (name GLOB 'fast_*' OR name GLOB 'vectors_*')"
     if not corpus.value(f"SELECT count(*) FROM sqlite_schema WHERE {virtual}"):
         return
     db = corpus.db
@@ -291,11 +288,10 @@ def _drop_approximate_indexes(corpus: Corpus) -> None:
             db.pragma("writable_schema", "reset")
             for drop in corpus.column(
                 "SELECT format('DROP TABLE \"%w\"', name) FROM sqlite_schema "
-                "WHERE type = 'table' AND name GLOB 'fast_*'"
+                "WHERE type = 'table' AND (name GLOB 'fast_*' OR name GLOB 'vectors_*')"
             ):
                 corpus.run(drop)
-            corpus.run("UPDATE embedding_share SET fast = '' WHERE fast <> ''")
-            corpus.run("DELETE FROM seal WHERE name GLOB 'fast_*'")
+            corpus.run("DELETE FROM seal WHERE name GLOB 'fast_*' OR name GLOB 'vectors_*'")
     finally:
         db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
 

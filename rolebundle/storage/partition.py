@@ -116,14 +116,12 @@ def move_documents(corpus: Corpus, rows: Sequence[int], source: int, target: int
         corpus.run(moved, (target, [*rows]))
         lexical_index.add_chunks(corpus, target, chunks)
         compartments.add_to_counts(corpus, target, documents=len(rows), chunks=len(chunks))
-        for index in vector_index.all_indexes(corpus):
-            vector_index.move(corpus, index, chunks, source, target)
+        vector_index.move(corpus, chunks, target)
 
 
 def remove_empty(corpus: Corpus) -> None:
     """Remove the compartments without documents, with their indexes."""
     for compartment in compartments.visible_compartments(corpus):
         if not compartment.documents:
-            vector_index.drop_compartment(corpus, compartment.id)
             lexical_index.drop(corpus, compartment.id)
             corpus.run("DELETE FROM compartment WHERE id = ?", (compartment.id,))

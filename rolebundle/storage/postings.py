@@ -10,16 +10,18 @@ It is imported for a search only, because it needs numpy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from typing import NamedTuple
-from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rolebundle.storage import lexical_index
-from rolebundle.storage.corpus import Corpus, corpus_counts, true_generation
+from rolebundle.storage.changes import ALL, Ranges, up_to_date
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.lexical_index import COLUMN_WEIGHTS, COLUMNS, Phrase
+from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.stored_values import damaged
 
 K1 = 1.2
@@ -66,25 +68,75 @@ class Postings:
     """
 
     def __init__(self, corpus: Corpus, compartment: int) -> None:
+        self._compartment = compartment
         self._table = lexical_index.table_name(compartment)
         self._known: dict[Phrase, Occurrences] = {}
         self._kept = 0
-        [(rowids, sizes)] = corpus.rows(
-            "SELECT group_concat(id), group_concat(hex(sz), '') "
-            f"FROM (SELECT id, sz FROM {self._table}_docsize ORDER BY id)"
+        self._set(corpus, *self._lengths(corpus, ALL))
+
+    def _set(self, corpus: Corpus, rowids: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
+        self.rowids, self.lengths = rowids, lengths
+        self.tokens = float(lengths.sum())
+        if lexical_index.extent(corpus, self._compartment) != (len(rowids), self.tokens):
+            raise damaged(self._table)
+
+    def _lengths(
+        self, corpus: Corpus, ranges: Ranges
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The rowids of these ranges, and the number of tokens of each."""
+        [(found, sizes)] = corpus.rows(
+            "SELECT group_concat(s.id), group_concat(hex(sz), '') FROM json_each(?) r CROSS JOIN "
+            f"{self._table}_docsize s ON s.id BETWEEN r.value ->> 0 AND r.value ->> 1",
+            (ranges,),
         )
-        self.rowids = _numbers(rowids)
+        rowids = _numbers(found)
         # A varint for each column: seven bits a byte, the high bit set on all but the last.
         data = np.frombuffer(bytes.fromhex(sizes or ""), np.uint8)
         is_last = data < 0x80
         number: NDArray[np.int64] = np.cumsum(is_last) - is_last
-        if is_last.sum() != len(COLUMNS) * len(self.rowids):
+        if is_last.sum() != len(COLUMNS) * len(rowids):
             raise damaged(self._table)
         after = np.flatnonzero(is_last)[number] - np.arange(len(data))
-        self.lengths = np.bincount(number // len(COLUMNS), (data & 0x7F) * 128.0**after)
-        self.tokens = float(self.lengths.sum())
-        if lexical_index.extent(corpus, compartment) != (len(self.rowids), self.tokens):
-            raise damaged(self._table)
+        lengths = np.bincount(number // len(COLUMNS), (data & 0x7F) * 128.0**after)
+        return rowids, lengths.astype(np.float64)
+
+    def updated(self, corpus: Corpus, ranges: Ranges) -> Postings:
+        """The same at the current generation: the chunks of these ranges are read again."""
+        new = copy(self)
+        is_old = np.zeros(len(self.rowids), bool)
+        for first, last in ranges:
+            start, end = np.searchsorted(self.rowids, (first, last + 1))
+            is_old[start:end] = True
+        changed, lengths = self._lengths(corpus, ranges)
+        stays = np.flatnonzero(~is_old)
+        rowids = np.concatenate([self.rowids[stays], changed])
+        order = np.argsort(rowids, kind="stable")
+        new._set(corpus, rowids[order], np.concatenate([self.lengths[stays], lengths])[order])
+        # The new place of each chunk that stays, or −1; and of each that was read.
+        places = np.argsort(order, kind="stable").astype(np.int32)
+        moved = np.full(len(self.rowids), -1, np.int32)
+        moved[stays] = places[: len(stays)]
+        keys = _keys_of_texts(corpus, changed)
+        # What comes before the first change stays as it is.
+        first = int(np.argmin(np.append(moved, -1) == np.arange(len(moved) + 1)))
+        new._known = {
+            phrase: new._moved(known, moved, first, _phrase_keys(phrase, keys) // _OFFSETS)
+            for phrase, known in self._known.items()
+        }
+        return new
+
+    def _moved(
+        self, known: Occurrences, moved: Places, first: int, keys: NDArray[np.int64]
+    ) -> Occurrences:
+        """Occurrences of the former generation at their new places, with those of new keys."""
+        cut = np.searchsorted(known.places, first)
+        if cut == len(known.places) and not len(keys):
+            return known
+        places, added = moved[known.places[cut:]], self._counted(keys)
+        at = np.concatenate([known.places[:cut], places[places >= 0], added.places])
+        counts = np.concatenate([known.counts[:cut], known.counts[cut:][places >= 0], added.counts])
+        by_place = np.argsort(at, kind="stable") if len(keys) else slice(None)
+        return Occurrences(at[by_place], counts[by_place])
 
     def read(self, corpus: Corpus, phrases: Sequence[Phrase]) -> list[Occurrences]:
         """Where each phrase occurs."""
@@ -112,13 +164,8 @@ class Postings:
             (words,),
         )
         keys = {word: _numbers(found) for word, found in rows}
-        result = {}
-        for phrase in phrases:
-            found = keys[phrase[0]] if phrase else _numbers(None)
-            for number, word in enumerate(phrase[1:], 1):
-                found = np.intersect1d(found, keys[word] - number, assume_unique=True)
-            result[phrase] = self._counted(found // _OFFSETS if has_offsets else found)
-        return result
+        unit = _OFFSETS if has_offsets else 1
+        return {phrase: self._counted(_phrase_keys(phrase, keys) // unit) for phrase in phrases}
 
     def _counted(self, keys: NDArray[np.int64]) -> Occurrences:
         """Occurrences from keys ``rowid * columns + column``, sorted."""
@@ -134,12 +181,18 @@ class Postings:
     def having(self, corpus: Corpus, phrases: Sequence[Phrase]) -> Places:
         """The places of all chunks that have any of the phrases."""
         found = [occurrences.places for occurrences in self.read(corpus, phrases)]
-        return found[0] if len(found) == 1 else np.unique(np.concatenate([_NO_PLACES, *found]))
+        if len(found) == 1:
+            return found[0]
+        # Marking is several times as fast as sorting.
+        has_any = np.zeros(len(self.rowids), bool)
+        for places in found:
+            has_any[places] = True
+        return np.flatnonzero(has_any).astype(np.int32)
 
     def common(self, places: Places, others: Places) -> list[int]:
         """The rowids of the chunks that are among both."""
-        both = np.intersect1d(places, others, assume_unique=True)
-        return [int(rowid) for rowid in self.rowids[both]]
+        at, _ = _shared(others, places)
+        return [int(rowid) for rowid in self.rowids[places[at]]]
 
     def places(self, rowids: Sequence[int] | NDArray[np.int64]) -> Places:
         """The places of those chunks that are in this compartment."""
@@ -188,7 +241,7 @@ class Postings:
         return dict(zip(self.rowids[places].tolist(), scores[best].tolist(), strict=True))
 
 
-_NO_PLACES = np.empty(0, np.int32)
+_NO_KEYS = np.empty(0, np.int64)
 
 
 def _numbers(text: str | None) -> NDArray[np.int64]:
@@ -202,29 +255,45 @@ def _among(
     places, counts = occurrences
     if among is None:
         return places, places, counts
+    positions, at = _shared(places, among)
+    return positions, among[positions], counts[at]
+
+
+def _shared(places: Places, among: Places) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The positions in ``among``, and those in ``places``, of what both have. Both are sorted."""
     at = np.searchsorted(places, among)
     positions = np.flatnonzero(at < len(places))
     positions = positions[places[at[positions]] == among[positions]]
-    return positions, among[positions], counts[at[positions]]
+    return positions, at[positions]
 
 
-_shared: WeakValueDictionary[tuple[object, ...], Postings] = WeakValueDictionary()
-"""For all connections of this process to a file. Each open corpus holds those that it uses: as long
-as one does, no other file can have its stamp."""
+def _phrase_keys(phrase: Phrase, keys: Mapping[str, NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The sorted keys at which a phrase begins, from those of its words."""
+    found = keys.get(phrase[0], _NO_KEYS) if phrase else _NO_KEYS
+    for number, word in enumerate(phrase[1:], 1):
+        found = np.intersect1d(found, keys.get(word, _NO_KEYS) - number, assume_unique=True)
+    return found
+
+
+def _keys_of_texts(corpus: Corpus, rowids: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    """Word → sorted keys ``(rowid * columns + column) * offsets + offset``, from the texts."""
+    keys: dict[str, list[int]] = {}
+    for rowid, *texts in corpus.rows(
+        f"SELECT id, {', '.join(COLUMNS)} FROM main.chunk WHERE id {AMONG} ORDER BY id",
+        (rowids.tolist(),),
+    ):
+        for column, text in enumerate(texts):
+            start = (rowid * len(COLUMNS) + column) * _OFFSETS
+            for offset, (_, _, word) in enumerate(lexical_index.tokens(text)):
+                keys.setdefault(word, []).append(start + offset)
+    return {word: np.array(found, np.int64) for word, found in keys.items()}
 
 
 def postings_of(corpus: Corpus, compartment: int) -> Postings:
-    """The words of a compartment, kept until the corpus changes.
+    """The words of a compartment, kept in memory.
 
     A writer keeps none: it would have what another transaction undoes.
     """
     if not corpus.snapshot:
         return Postings(corpus, compartment)
-    kept = corpus.kept_postings()
-    if compartment not in kept:
-        name = corpus_counts(corpus).corpus_id
-        key = (corpus.path, corpus.stamp, name, true_generation(corpus), compartment)
-        kept[compartment] = _shared.get(key) or Postings(corpus, compartment)
-        _shared[key] = kept[compartment]
-    found: Postings = kept[compartment]
-    return found
+    return up_to_date(corpus, ("words", compartment), lambda: Postings(corpus, compartment))

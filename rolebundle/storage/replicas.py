@@ -41,7 +41,7 @@ _NOT_COVERED = ("replica", "seal", "corpus_state")
 """Tables that depend on the manifest. The manifest has the values of ``corpus_state``."""
 _LITESTREAM = ("_litestream_lock", "_litestream_seq")
 """Tables that Litestream adds to a file that it replicates."""
-_ROWS_PER_STEP = 16  # a row of vec0 has 1024 vectors
+_ROWS_PER_STEP = 1_000
 
 
 def set_identity(replica: Corpus, corpus_id: str, generation: int) -> None:

@@ -23,7 +23,7 @@ from rolebundle.storage.sqlite import Row, SqliteFile, harden, is_missing_or_emp
 
 _CONTENT = ("source", "supersession", *digests.DIGESTED)
 """What belongs to documents; their digests prove it."""
-_DERIVED = {"corpus_state", "compartment", "embedding_share", "replica"}
+_DERIVED = {"corpus_state", "compartment", "embedding_share", "replica", "chunk_change"}
 _TRACE_OF_REPLICA = b'{"manifest":{"version":1,"publisher":'
 _MAX_ROWS = 10_000_000
 """Of a table. A damaged tree may lead back to where it came from."""
@@ -105,7 +105,7 @@ def copy_rows(old: SqliteFile, new: Corpus) -> set[str]:
     if "corpus_state" not in distrusted:
         [state] = old.rows("SELECT corpus_id, generation + 1 FROM main.corpus_state")
         new.run("UPDATE corpus_state SET corpus_id = ?, generation = ?", state)
-    return distrusted - {"compartment", "embedding_share", "replica"}
+    return distrusted - (_DERIVED - {"corpus_state"})
 
 
 def _is_intact(old: SqliteFile, table: str) -> bool:

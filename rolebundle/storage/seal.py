@@ -7,7 +7,6 @@ ends with writing those that changed.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Sequence
 from hashlib import blake2b
 
@@ -20,6 +19,7 @@ TABLES = (
     "policy",
     "embedding_index",
     "embedding_share",
+    "chunk_change",
     "purge",
     "approved_manifest",
     "path_flags",
@@ -34,13 +34,11 @@ TABLES = (
 )
 _HAVE_ROWS = "SELECT " + ", ".join(f"EXISTS (SELECT 1 FROM main.{name})" for name in TABLES)
 """One statement instead of one for each table, because most of them are empty."""
-# SQLite makes sqlite_sequence with the first vec0 table, and VACUUM drops it if it is empty.
+# Former versions needed sqlite_sequence, and VACUUM drops it if it is empty.
 _SCHEMA = (
     "SELECT type, name, tbl_name, sql FROM main.sqlite_schema WHERE name <> 'sqlite_sequence' "
     "ORDER BY type, name"
 )
-_VIRTUAL = re.compile(r"CREATE VIRTUAL TABLE (\w+) USING (fts5|vec0)\b")
-_RECORDS = {"fts5": "config", "vec0": "info"}
 
 
 _encode = json.JSONEncoder(
@@ -138,7 +136,6 @@ def _indexes(file: SqliteFile) -> dict[str, bytes]:
     schema = file.rows(_SCHEMA)
     digests = {"sqlite_schema": row_digest(schema)}
     for _, name, _, sql in schema:
-        if match := _VIRTUAL.match(str(sql)):
-            record = f"{name}_{_RECORDS[match[2]]}"
-            digests[record] = row_digest(_rows(file, record))
+        if str(sql).startswith(f"CREATE VIRTUAL TABLE {name} USING fts5"):
+            digests[f"{name}_config"] = row_digest(_rows(file, f"{name}_config"))
     return digests

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import NamedTuple
 
 from rolebundle.contracts.upkeep import IndexIdentity, ModelIdentity, Noise
-from rolebundle.storage import compartments
+from rolebundle.storage import changes, compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.seal import row_digest
+from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.stored_values import damaged, typed
 
 MAX_CACHE_BYTES = 50 * 1024 * 1024
@@ -74,33 +75,19 @@ _CREATED = (
 _TYPES = (int, str, str, str, int, str, str, str, str, bool, str, str, float | None, float | None)
 
 
-class IndexPart(NamedTuple):
-    """The part of an embedding index that has the vectors of one compartment: so many of them."""
-
-    index_id: int
-    compartment: int
-    dimensions: int
-    vectors: int
-
-    @property
-    def table(self) -> str:
-        """The vec0 table of its vectors."""
-        return f"vectors_{self.index_id}_{self.compartment}"
-
-
 @dataclass(frozen=True, slots=True)
 class EmbeddingIndex:
-    """An embedding index of the corpus, by the number that names its tables.
+    """An embedding index of the corpus, by its number.
 
-    ``parts`` are its parts when this was read. ``connection`` is JSON: how to connect to the
-    model again; its column is called ``reach``. ``noise`` is what the model's cosines mean;
-    ``None`` if it was not measured yet.
+    ``parts`` is compartment → number of vectors when this was read. ``connection`` is JSON: how to
+    connect to the model again; its column is called ``reach``. ``noise`` is what the model's
+    cosines mean; ``None`` if it was not measured yet.
     """
 
     id: int
     identity: IndexIdentity
     # The following fields are not part of the identity of the index.
-    parts: tuple[IndexPart, ...] = field(default=(), compare=False)
+    parts: Mapping[int, int] = field(default_factory=dict, compare=False)
     active: bool = field(default=False, compare=False)
     connection: str = field(default="{}", compare=False)
     started_at: str = field(default="", compare=False)
@@ -109,7 +96,7 @@ class EmbeddingIndex:
     @property
     def vectors(self) -> int:
         """How many chunks had a vector when this was read."""
-        return sum(part.vectors for part in self.parts)
+        return sum(self.parts.values())
 
 
 def active_index(corpus: Corpus) -> EmbeddingIndex | None:
@@ -138,7 +125,7 @@ def _indexes(corpus: Corpus, condition: str) -> list[EmbeddingIndex]:
     for number, *columns in typed(rows, *_TYPES):
         *model, chunker, normalization, active, connection, started_at, floor, related = columns
         identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
-        parts = _parts(corpus, number, identity.model.dimensions)
+        parts = current_parts(corpus, number)
         if (floor is None) != (related is None):
             raise damaged("the noise floor of an embedding index")
         noise = None if floor is None else Noise(floor, related)
@@ -148,14 +135,10 @@ def _indexes(corpus: Corpus, condition: str) -> list[EmbeddingIndex]:
     return indexes
 
 
-def _parts(corpus: Corpus, index_id: int, dimensions: int) -> tuple[IndexPart, ...]:
-    source = "embedding_share WHERE index_id = ? ORDER BY compartment"
-    return tuple(corpus.select(IndexPart, source, (index_id,), {"dimensions": str(dimensions)}))
-
-
-def current_parts(corpus: Corpus, index: EmbeddingIndex) -> tuple[IndexPart, ...]:
-    """The parts of the index as they are now."""
-    return _parts(corpus, index.id, index.identity.model.dimensions)
+def current_parts(corpus: Corpus, index_id: int) -> dict[int, int]:
+    """Compartment → how many vectors an index has of its chunks now."""
+    parts = "SELECT compartment, vectors FROM embedding_share WHERE index_id = ?"
+    return dict(typed(corpus.rows(parts, (index_id,)), int, int))
 
 
 def create_index(
@@ -170,7 +153,7 @@ def create_index(
     model, chunker, normalization = identity
     row = (*model, chunker, normalization, 0, connection, started_at)
     corpus.insert(f"embedding_index ({_CREATED})", [row])
-    index = EmbeddingIndex(corpus.last_rowid(), identity, (), activate, connection, started_at)
+    index = EmbeddingIndex(corpus.last_rowid(), identity, {}, activate, connection, started_at)
     if activate:
         activate_index(corpus, index)
     return index
@@ -184,45 +167,11 @@ def activate_index(corpus: Corpus, index: EmbeddingIndex) -> None:
 
 def delete_index(corpus: Corpus, index: EmbeddingIndex) -> None:
     """Remove an index with its vectors. Call it inside a write transaction."""
-    for part in current_parts(corpus, index):
-        _drop_part(corpus, part)
-    corpus.run("DELETE FROM embedding_index WHERE id = ?", (index.id,))
-
-
-def drop_compartment(corpus: Corpus, compartment: int) -> None:
-    """Remove the vectors of a compartment from every index."""
-    for part in (part for index in all_indexes(corpus) for part in index.parts):
-        if part.compartment == compartment:
-            _drop_part(corpus, part)
-
-
-def _drop_part(corpus: Corpus, part: IndexPart) -> None:
-    corpus.load_vectors()
-    corpus.run(f"DROP TABLE {part.table}")
-    corpus.run(
-        "DELETE FROM embedding_share WHERE index_id = ? AND compartment = ?",
-        (part.index_id, part.compartment),
-    )
-
-
-def create_table(corpus: Corpus, part: IndexPart) -> None:
-    """Create the empty vec0 table of a part."""
-    dimensions = int(part.dimensions)
-    corpus.run(f"CREATE VIRTUAL TABLE {part.table} USING vec0 (embedding float[{dimensions}])")
-
-
-def _part(corpus: Corpus, index: EmbeddingIndex, compartment: int) -> IndexPart:
-    """Return the index's part for a compartment. Create it if there is none."""
-    for part in current_parts(corpus, index):
-        if part.compartment == compartment:
-            return part
-    part = IndexPart(index.id, compartment, index.identity.model.dimensions, 0)
-    corpus.load_vectors()
-    create_table(corpus, part)
-    corpus.insert(
-        "embedding_share (index_id, compartment, vectors, fast)", [(index.id, compartment, 0, "")]
-    )
-    return part
+    ends = "SELECT min(chunk), max(chunk) FROM embedded WHERE index_id = ? HAVING count(*)"
+    # The next index may have the same number.
+    changes.record_ranges(corpus, corpus.rows(ends, (index.id,)))
+    for table, column in (("embedded", "index_id"), ("embedding_index", "id")):
+        corpus.run(f"DELETE FROM {table} WHERE {column} = ?", (index.id,))
 
 
 def input_hashes(corpus: Corpus, index: EmbeddingIndex, after: int, limit: int) -> dict[int, str]:
@@ -282,94 +231,63 @@ def rehash(corpus: Corpus) -> None:
     corpus.run_many("UPDATE embedded SET vector_hash = ? WHERE index_id = ? AND chunk = ?", changes)
 
 
-_EMBEDDED_CHUNKS = (
-    "FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk CROSS JOIN document d "
-    "ON d.id = c.document WHERE e.index_id = ?"
-)
-
-
-def rebuild(corpus: Corpus) -> None:
-    """Make every vec0 table again: before 0.1.9, sqlite-vec left the bytes of deleted vectors."""
-    for part in (part for index in all_indexes(corpus) for part in index.parts):
-        corpus.load_vectors()
-        corpus.run(f"DROP TABLE {part.table}")
-        create_table(corpus, part)
-        corpus.run(
-            f"INSERT INTO {part.table} (rowid, embedding) SELECT e.chunk, e.vector "
-            f"{_EMBEDDED_CHUNKS} AND d.compartment = ? AND length(e.vector) = ? ORDER BY e.chunk",
-            (part.index_id, part.compartment, 4 * part.dimensions),
-        )
-
-
 def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str, bytes]]) -> None:
     """Store (chunk rowid, input hash, vector), replacing the vectors that the chunks had."""
-    by_rowid = {rowid: vector for rowid, _, vector in vectors}
-    remove(corpus, index, [*by_rowid])
-    for compartment, chunks in compartments.chunks_by_compartment(corpus, [*by_rowid]).items():
-        _insert(corpus, index, compartment, [(chunk, by_rowid[chunk]) for chunk in chunks])
+    rowids = [rowid for rowid, *_ in vectors]
+    remove(corpus, index, rowids)
+    places = compartments.chunks_by_compartment(corpus, rowids)
+    compartment_of = {chunk: place for place, chunks in places.items() for chunk in chunks}
     rows = [
-        (index.id, rowid, made_of, vector_hash(made_of, vector), vector)
+        (index.id, rowid, compartment_of[rowid], made_of, vector_hash(made_of, vector), vector)
         for rowid, made_of, vector in vectors
     ]
-    corpus.insert("embedded (index_id, chunk, input_hash, vector_hash, vector)", rows)
-
-
-def _insert(
-    corpus: Corpus, index: EmbeddingIndex, compartment: int, vectors: Sequence[tuple[int, bytes]]
-) -> None:
-    part = _part(corpus, index, compartment)
-    corpus.load_vectors()
-    corpus.insert(f"{part.table} (rowid, embedding)", vectors)
-    _count(corpus, part, len(vectors))
-
-
-def _delete(corpus: Corpus, part: IndexPart, rowids: Sequence[int]) -> None:
-    corpus.load_vectors()
-    corpus.run_many(f"DELETE FROM {part.table} WHERE rowid = ?", ((row,) for row in rowids))
-    _count(corpus, part, -len(rowids))
+    target = "embedded (index_id, chunk, compartment, input_hash, vector_hash, vector)"
+    corpus.insert(target, rows)
+    for compartment, chunks in places.items():
+        _count(corpus, index, compartment, len(chunks))
+    changes.record(corpus, rowids)
 
 
 def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None:
     """Remove the vectors of these chunks from an index, and keep them in the cache."""
     chosen = (index.id, [*rowids])
-    stored = corpus.rows(f"SELECT chunk, input_hash, vector_hash, vector {_OF_CHUNKS}", chosen)
+    columns = "chunk, compartment, input_hash, vector_hash, vector"
+    stored = corpus.rows(f"SELECT {columns} {_OF_CHUNKS}", chosen)
     if not stored:
         return
     # Not a damaged one: it would come back with a new hash, as if it were intact.
     intact = [
         (made_of, vector)
-        for _, made_of, expected, vector in stored
+        for *_, made_of, expected, vector in stored
         if vector_hash(made_of, vector) == expected
     ]
     cache_vectors(corpus, index.identity.model, intact)
-    by_compartment = compartments.chunks_by_compartment(corpus, [row[0] for row in stored])
-    for compartment, chunks in by_compartment.items():
-        _delete(corpus, _part(corpus, index, compartment), chunks)
+    for compartment, number in Counter(compartment for _, compartment, *_ in stored).items():
+        _count(corpus, index, compartment, -number)
     corpus.run(f"DELETE {_OF_CHUNKS}", chosen)
+    changes.record(corpus, [chunk for chunk, *_ in stored])
 
 
-def move(
-    corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int], source: int, target: int
-) -> None:
-    """Move the vectors of these chunks to another compartment; compartment 0 has none."""
-    chosen = (index.id, [*rowids])
-    vectors = corpus.rows(f"SELECT chunk, vector {_OF_CHUNKS} ORDER BY chunk", chosen)
-    if not vectors:
-        return
-    if source:
-        _delete(corpus, _part(corpus, index, source), [chunk for chunk, _ in vectors])
-    # vec0 refuses a vector of another length. It is left out, so that the others can move and the
-    # check finds it.
-    size = 4 * index.identity.model.dimensions
-    complete = [pair for pair in vectors if isinstance(pair[1], bytes) and len(pair[1]) == size]
-    _insert(corpus, index, target, complete)
+def move(corpus: Corpus, rowids: Sequence[int], target: int) -> None:
+    """Move the vectors of these chunks, in every index, to another compartment."""
+    of_chunks = f"FROM embedded WHERE chunk {AMONG}"
+    for index in all_indexes(corpus):
+        numbers = f"SELECT compartment, count(*) {of_chunks} AND index_id = ? GROUP BY compartment"
+        for source, number in corpus.rows(numbers, ([*rowids], index.id)):
+            _count(corpus, index, source, -number)
+            _count(corpus, index, target, number)
+    corpus.run(f"UPDATE embedded SET compartment = ? WHERE chunk {AMONG}", (target, [*rowids]))
+    changes.record(corpus, rowids)
 
 
-def _count(corpus: Corpus, part: IndexPart, change: int) -> None:
-    corpus.run(
-        "UPDATE embedding_share SET vectors = vectors + ? WHERE index_id = ? AND compartment = ?",
-        (change, part.index_id, part.compartment),
-    )
+def _count(corpus: Corpus, index: EmbeddingIndex, compartment: int, change: int) -> None:
+    """Add to the recorded number of vectors. Compartment 0, before the first, has no record."""
+    if compartment:
+        corpus.run(
+            "INSERT INTO embedding_share (index_id, compartment, vectors) VALUES (?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET vectors = vectors + excluded.vectors",
+            (index.id, compartment, change),
+        )
 
 
 def chunks_without_vector(
@@ -385,4 +303,4 @@ def chunks_without_vector(
 
 def count_vectors(corpus: Corpus, index: EmbeddingIndex) -> int:
     """How many chunks have a vector in this index now."""
-    return sum(part.vectors for part in current_parts(corpus, index))
+    return sum(current_parts(corpus, index.id).values())

@@ -1,4 +1,4 @@
-"""The vectors of one part of an embedding index in memory, which propose candidates exactly.
+"""The vectors of an embedding index in memory, which propose candidates exactly.
 
 Each vector v is kept as whole numbers c, from −127 to 127, times a scale s, so that no component of
 v − s·c is larger than s/2. For a query q, v·q then differs from s·(c·q) by at most s/2 · Σ|q|. The
@@ -11,34 +11,38 @@ It is imported for a second answer only, because it needs numpy.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from weakref import WeakValueDictionary
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rolebundle.storage.corpus import Corpus, corpus_counts, true_generation
-from rolebundle.storage.vector_index import IndexPart
+from rolebundle.storage.changes import ALL, Ranges, up_to_date
+from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.sqlite import Row
+from rolebundle.storage.vector_index import EmbeddingIndex
 
 _MOST = 127
 _SMALLEST_SCALE = 1e-30
+_MAX_BLOCKS = 1_000
 _ROWS = 512
 """So many rows as float32 fit into a processor's cache; 4,096 take several times as long."""
 
 
 @dataclass(frozen=True, eq=False)
 class VectorScan:
-    """The vectors of one part: 1 byte a dimension, and 16 bytes a vector.
+    """Vectors: 1 byte a dimension, and 16 bytes a vector.
 
     Attributes:
         rowids: of their chunks, int64.
-        codes: one row of int8 for each vector.
+        codes: one row of int8 for each vector, in blocks, so that few are copied by a change.
         scales: what the row is multiplied by, float32.
         halves: half the square of the vector's length, float32.
     """
 
     rowids: NDArray[np.int64]
-    codes: NDArray[np.int8]
+    codes: tuple[NDArray[np.int8], ...]
     scales: NDArray[np.float32]
     halves: NDArray[np.float32]
 
@@ -50,13 +54,18 @@ class VectorScan:
             k: at least 1.
         """
         query = np.frombuffer(vector, "<f4")
-        count, dimensions = self.codes.shape
+        count, dimensions = len(self.rowids), len(query)
+        if not count:
+            return []
         values = np.empty(count, np.float32)
         floats = np.empty((_ROWS, dimensions), np.float32)
-        for start in range(0, count, _ROWS):
-            rows = self.codes[start : start + _ROWS]
-            floats[: len(rows)] = rows
-            np.dot(floats[: len(rows)], query, out=values[start : start + _ROWS])
+        done = 0
+        for block in self.codes:
+            for start in range(0, len(block), _ROWS):
+                rows = block[start : start + _ROWS]
+                floats[: len(rows)] = rows
+                np.dot(floats[: len(rows)], query, out=values[done : done + len(rows)])
+                done += len(rows)
         values = values * self.scales - self.halves
         # A sum of n float32 products has an error of at most n · 2^-24 times the sum of their
         # absolute values (Higham, "Accuracy and Stability of Numerical Algorithms", 3.1). Four
@@ -68,46 +77,89 @@ class VectorScan:
         return [int(rowid) for rowid in self.rowids[values + errors >= least]]
 
 
-_shared: WeakValueDictionary[tuple[object, ...], VectorScan] = WeakValueDictionary()
-"""For all connections of this process to a file. Each open corpus holds those that it uses: as long
-as one does, no other file can have its stamp."""
+@dataclass(frozen=True, eq=False)
+class IndexScan:
+    """The vectors of an embedding index, by the compartment of their chunks."""
+
+    index_id: int
+    dimensions: int
+    parts: Mapping[int, VectorScan]
+
+    def candidates(self, compartments: Collection[int], vector: bytes, k: int) -> list[int]:
+        """Those of :meth:`VectorScan.candidates` of each of the compartments."""
+        found = (self.parts[number] for number in compartments if number in self.parts)
+        return [rowid for part in found for rowid in part.candidates(vector, k)]
+
+    def updated(self, corpus: Corpus, ranges: Ranges) -> IndexScan:
+        """The same at the current generation: the vectors of these ranges are read again."""
+        new = _read(corpus, self.index_id, self.dimensions, ranges).parts
+        parts = {}
+        for number in self.parts.keys() | new.keys():
+            pieces = [new[number]] if number in new else []
+            if number in self.parts:
+                pieces.insert(0, _without(self.parts[number], ranges))
+            parts[number] = pieces[0] if len(pieces) == 1 else _joined(pieces)
+        return IndexScan(self.index_id, self.dimensions, parts)
 
 
-def scan_of(corpus: Corpus, part: IndexPart) -> VectorScan | None:
-    """The vectors of a part, read once for each generation; ``None`` if they are damaged.
+def scan_of(corpus: Corpus, index: EmbeddingIndex) -> IndexScan:
+    """The vectors of an index, kept in memory. Call it inside a snapshot.
 
-    Call it inside :meth:`~rolebundle.storage.corpus.Corpus.reading`.
+    Damaged ones, of another length or not finite, are left out.
     """
-    name = corpus_counts(corpus).corpus_id
-    key = (corpus.path, corpus.stamp, name, true_generation(corpus), part.table)
-    scan = _shared.get(key) or _read(corpus, part)
-    if scan is not None:
-        _shared[key] = scan
-    return scan
-
-
-def _read(corpus: Corpus, part: IndexPart) -> VectorScan | None:
-    """Read the blocks of vec0's table as it stores them."""
-    scan = VectorScan(
-        np.empty(part.vectors, np.int64),
-        np.empty((part.vectors, part.dimensions), np.int8),
-        np.empty(part.vectors, np.float32),
-        np.empty(part.vectors, np.float32),
+    dimensions = index.identity.model.dimensions
+    return up_to_date(
+        corpus,
+        ("vectors", index.id, dimensions),
+        lambda: _read(corpus, index.id, dimensions, ALL),
     )
-    done = 0
-    for validity, rowids, stored in corpus.iterate(
-        f"SELECT c.validity, c.rowids, v.vectors FROM {part.table}_chunks c "
-        f"JOIN {part.table}_vector_chunks00 v ON v.rowid = c.chunk_id"
-    ):
-        try:
-            used = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little") == 1
-            vectors = np.frombuffer(stored, "<f4").reshape(len(used), part.dimensions)[used]
-            rows = slice(done, done + len(vectors))
-            scan.rowids[rows] = np.frombuffer(rowids, "<i8")[used]
-            scales = np.maximum(np.abs(vectors).max(axis=1) / _MOST, np.float32(_SMALLEST_SCALE))
-            scan.codes[rows] = np.rint(vectors / scales[:, None])
-            scan.scales[rows], scan.halves[rows] = scales, np.square(vectors).sum(axis=1) / 2
-        except (ValueError, IndexError, TypeError):
-            return None
-        done += len(vectors)
-    return scan if done == part.vectors and np.isfinite(scan.halves).all() else None
+
+
+def _read(corpus: Corpus, index_id: int, dimensions: int, ranges: Ranges) -> IndexScan:
+    rows = corpus.iterate(
+        "SELECT e.compartment, e.chunk, e.vector FROM json_each(?) r CROSS JOIN main.embedded e "
+        "ON e.index_id = ? AND e.chunk BETWEEN r.value ->> 0 AND r.value ->> 1 "
+        "WHERE length(e.vector) = ?",
+        (ranges, index_id, 4 * dimensions),
+    )
+    pieces: dict[int, list[VectorScan]] = {}
+    while batch := list(islice(rows, _ROWS)):
+        for number in {compartment for compartment, *_ in batch}:
+            of_part = [row for row in batch if row[0] == number]
+            pieces.setdefault(number, []).append(_scan(of_part, dimensions))
+    return IndexScan(
+        index_id, dimensions, {number: _joined(found) for number, found in pieces.items()}
+    )
+
+
+def _scan(rows: Iterable[Row], dimensions: int) -> VectorScan:
+    _, rowids, stored = zip(*rows, strict=True)
+    vectors = np.frombuffer(b"".join(stored), "<f4").reshape(-1, dimensions)
+    with np.errstate(all="ignore"):
+        halves = np.square(vectors).sum(axis=1) / 2
+    is_finite = np.isfinite(halves)
+    vectors, halves = vectors[is_finite], halves[is_finite]
+    scales = np.maximum(np.abs(vectors).max(axis=1) / _MOST, np.float32(_SMALLEST_SCALE))
+    codes = np.rint(vectors / scales[:, None]).astype(np.int8)
+    return VectorScan(np.array(rowids, np.int64)[is_finite], (codes,), scales, halves)
+
+
+def _joined(pieces: list[VectorScan]) -> VectorScan:
+    codes = tuple(block for piece in pieces for block in piece.codes)
+    return VectorScan(
+        np.concatenate([piece.rowids for piece in pieces]),
+        codes if len(codes) <= _MAX_BLOCKS else (np.concatenate(codes),),
+        np.concatenate([piece.scales for piece in pieces]),
+        np.concatenate([piece.halves for piece in pieces]),
+    )
+
+
+def _without(scan: VectorScan, ranges: Ranges) -> VectorScan:
+    stays = np.ones(len(scan.rowids), bool)
+    for first, last in ranges:
+        stays &= (scan.rowids < first) | (scan.rowids > last)
+    if stays.all():
+        return scan
+    parts = zip(scan.codes, np.split(stays, np.cumsum([*map(len, scan.codes)])[:-1]), strict=True)
+    codes = tuple(block if of.all() else block[of] for block, of in parts)
+    return VectorScan(scan.rowids[stays], codes, scan.scales[stays], scan.halves[stays])

@@ -126,8 +126,7 @@ KEYS = {
 CHANGES = (
     "INSERT INTO lexical_1 (lexical_1) VALUES ('delete-all')",
     "DELETE FROM lexical_1_data",
-    "DELETE FROM vectors_1_1_chunks",
-    "DELETE FROM vectors_1_1_vector_chunks00",
+    "UPDATE embedded SET vector = x'00' WHERE chunk % 3 = 0",
     "DELETE FROM embedded",
     "UPDATE document SET scope = 'shared', compartment = 1 WHERE id % 7 = 0",
     "UPDATE document SET trust_tier = 'authoritative' WHERE id % 5 = 0",

@@ -21,7 +21,7 @@ from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import CHECKOUT, invoke
 from support.compartments import assert_compartments_are_separate, kinds
 from support.corpora import NOISE, ask, build, document
-from support.fake_embedder import HashingProvider
+from support.fake_embedder import DIMENSIONS, HashingProvider
 from support.old_schema import build_schema_1, names_in
 from support.sound import assert_sound, contents
 
@@ -182,7 +182,7 @@ class TestFromTheFirstSchema:
         assert {"lexical", "lexical_data", "vectors_1", "vectors_1_chunks"} <= names_in(old)
         open_writer(old).close()
         remaining = {name for name in names_in(old) if re.match(r"(lexical|vectors)(_|$)", name)}
-        assert all(re.match(r"lexical_\d|vectors_1_\d", name) for name in remaining), remaining
+        assert all(re.match(r"lexical_\d", name) for name in remaining), remaining
 
     def test_the_backup_is_the_old_file(self, old: Path) -> None:
         before = _every_row(old)
@@ -230,16 +230,22 @@ def _every_row(path: Path) -> dict[str, list[tuple[object, ...]]]:
     return found
 
 
-def test_an_approximate_index_of_an_earlier_version_is_dropped(tmp_path: Path) -> None:
-    """Its tables, its state and its seals; a reader ignores it."""
+def test_indexes_of_vectors_of_earlier_versions_are_dropped(tmp_path: Path) -> None:
+    """Their tables and their seals; a reader ignores them."""
     path = build(tmp_path, [document("a", ["token rotation"])], HashingProvider())
     with open_writer(path) as corpus:
         apsw.sqlite_extra.load(corpus.db, "vec1")
+        corpus.load_vectors()
         with corpus.writing():
-            corpus.run("CREATE VIRTUAL TABLE fast_1_1 USING vec1(vec)")
-            corpus.run("INSERT INTO fast_1_1 (rowid, vec) SELECT chunk, vector FROM embedded")
-            corpus.run("UPDATE embedding_share SET fast = '{}'")
+            for create in (
+                "CREATE VIRTUAL TABLE fast_1_1 USING vec1(vec)",
+                f"CREATE VIRTUAL TABLE vectors_1_1 USING vec0(embedding float[{DIMENSIONS}])",
+            ):
+                corpus.run(create)
+            for target in ("fast_1_1 (rowid, vec)", "vectors_1_1 (rowid, embedding)"):
+                corpus.run(f"INSERT INTO {target} SELECT chunk, vector FROM embedded")
             corpus.run("INSERT INTO seal VALUES ('fast_1_1_config', x'00')")
+            corpus.run("INSERT INTO seal VALUES ('vectors_1_1_info', x'00')")
     with open_reader(path) as corpus:
         index = vector_index.active_index(corpus)
         assert index is not None
@@ -247,6 +253,5 @@ def test_an_approximate_index_of_an_earlier_version_is_dropped(tmp_path: Path) -
         assert [row for row, _ in vector_search.search(corpus, index, vector, 5)] == [1]
     with open_writer(path) as corpus:
         assert find_problems(corpus) == []
-        assert corpus.rows("SELECT DISTINCT fast FROM embedding_share") == [("",)]
-    assert not [name for name in names_in(path) if name.startswith("fast_")]
+    assert not [name for name in names_in(path) if name.startswith(("fast_", "vectors_"))]
     assert_sound(path)

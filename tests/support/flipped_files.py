@@ -107,8 +107,7 @@ def flipped(image: bytes, bit: int) -> bytes:
 def sample_of_bits(image: bytes, count: int, seed: int) -> list[int]:
     """Bits of the file, the same for the same seed.
 
-    Half of them are of the whole file, half of places with content: most of a small corpus is the
-    zeroes of vec0's blocks.
+    Half of them are of the whole file, half of places with content.
     """
     chance = random.Random(seed)
     places = [at for at in range(len(image)) if any(image[max(0, at - 4) : at + 5])]

@@ -87,7 +87,7 @@ class TestDryRun:
     def test_json(self, db: Path, server: EmbeddingServer) -> None:
         plan = new(db, server, "--dry-run", "--json").json()
         assert plan.pop("seconds") >= 0
-        assert plan == {"chunks": 6, "waiting": 6, "bytes": 6 * 8 * 4 * 2}
+        assert plan == {"chunks": 6, "waiting": 6, "bytes": 6 * 8 * 4}
         assert new(db, server).code == 0
         assert new(db, server, "--dry-run", "--json").json()["waiting"] == 0
 

@@ -1,4 +1,4 @@
-"""Indexes of vectors, exact and approximate, their cache, and ties."""
+"""Indexes of vectors, their cache, and ties."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.passages import first_by_score
+from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.vector_search import GROWTH, MARGIN, search_with_ties
 from support.corpora import build, document, fill
@@ -87,26 +88,20 @@ class TestSearch:
         assert vector_search.search(corpus_exact, index, unit(1, 0), 9, []) == []
 
     @pytest.mark.parametrize("documents", [[1], [2], [1, 2], [2, 1, 99]])
-    def test_few_and_many_documents_are_searched_with_the_same_result(
-        self,
-        corpus_exact: Corpus,
-        index: EmbeddingIndex,
-        documents: list[int],
-        monkeypatch: pytest.MonkeyPatch,
+    def test_documents_are_searched_with_the_same_result(
+        self, corpus_exact: Corpus, index: EmbeddingIndex, documents: list[int]
     ) -> None:
-        found = []
-        for few in (0.0, 2.0):
-            monkeypatch.setattr(vector_search, "_MAX_FEW_SHARE", few)
-            found.append(vector_search.search(corpus_exact, index, unit(0.8, 0.6), 3, documents))
-        rows, cosines = zip(*found[0], strict=True)
-        assert [row for row, _ in found[1]] == list(rows)
-        assert [cosine for _, cosine in found[1]] == pytest.approx(cosines, abs=1e-6)
+        everywhere = vector_search.search(corpus_exact, index, unit(0.8, 0.6), 9)
+        own = corpus_exact.column(f"SELECT id FROM chunk WHERE document {AMONG}", (documents,))
+        expected = [(row, cosine) for row, cosine in everywhere if row in own]
+        found = vector_search.search(corpus_exact, index, unit(0.8, 0.6), 9, documents)
+        assert found == expected
 
     def test_given_rows_are_scored(self, corpus_exact: Corpus, index: EmbeddingIndex) -> None:
         found = vector_search.score(corpus_exact, index, unit(0, 1), [2, 3, 6, 99])
         assert found == pytest.approx({2: 0.8, 3: 1.0}, abs=1e-6)
 
-    def test_a_limit_above_that_of_sqlite_vec_is_reduced(
+    def test_a_limit_above_the_number_gives_all(
         self, corpus_exact: Corpus, index: EmbeddingIndex
     ) -> None:
         assert len(vector_search.search(corpus_exact, index, unit(1, 0), 1_000_000)) == 4
@@ -302,7 +297,7 @@ def test_chunking_back_is_not_embedded_again(world: World) -> None:
 # -- Ties at the edge of a search are broken by chunk id, and cost a second search only if needed
 
 
-def searched(scores: list[float], number: int, most: int | None = None) -> tuple[int, list[int]]:
+def searched(scores: list[float], number: int) -> tuple[int, list[int]]:
     """How many results come back, and the limits of the searches."""
     limits: list[int] = []
 
@@ -310,7 +305,7 @@ def searched(scores: list[float], number: int, most: int | None = None) -> tuple
         limits.append(limit)
         return dict(enumerate(scores[:limit]))
 
-    return len(search_with_ties(search, number, most)), limits
+    return len(search_with_ties(search, number)), limits
 
 
 def test_one_search_is_enough_if_the_ties_end_in_it() -> None:
@@ -324,8 +319,6 @@ def test_the_search_goes_on_while_the_last_one_ties_with_the_edge() -> None:
     flat = [1.0] * 1_000
     length, limits = searched(flat, 10)
     assert length == 1_000 and limits == [42, 42 * GROWTH]
-    assert searched(flat, 10, most=100) == (100, [42, 100])
-    assert searched(flat, 100, most=100) == (100, [100])
 
 
 def test_the_lower_chunk_id_wins_at_the_edge(tmp_path: Path) -> None:
