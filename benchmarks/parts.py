@@ -56,6 +56,7 @@ PARTS: Mapping[str, tuple[str, Any]] = {
     "copies": ("rolebundle.retrieval.rank.mark_duplicates", lambda ranked: None),
     "source diversity": ("rolebundle.retrieval.rank.DIVERSITY_STEP", 0.0),
     "the role's vocabulary": ("rolebundle.retrieval.candidate.VOCABULARY_FACTOR", 0.0),
+    "evidence for the role's part": ("rolebundle.retrieval.candidate.FULL_EVIDENCE", 1e-9),
     "the role": ("rolebundle.retrieval.pipeline.role_share", lambda policy, specificity: 0.0),
 }
 """Part → what is replaced, and with what. "nothing" replaces a constant with its own value."""
