@@ -77,6 +77,24 @@ def test_a_full_queue_waits_for_space_or_for_the_end(
     assert not waiting.is_alive()
 
 
+def test_stop_interrupts_what_runs_and_refuses_what_waits(started: Started) -> None:
+    begun = Event()
+
+    def run(_: Job) -> object:
+        begun.set()
+        started.operations.interrupted.wait(SECONDS)
+        return "first"
+
+    running = Job(run, started.delivered.append, lambda: "refused first", "first")
+    started.submit(running, started.quick("second"))
+    started.worker.start()
+    assert begun.wait(SECONDS)
+    started.worker.stop()
+    started.submit(started.quick("third"))
+    assert started.delivered == ["first", "refused second", "refused third"]
+    assert started.worker.has_ended
+
+
 def test_a_deaf_job_is_refused_once(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "STOP_SECONDS", 0.05)
     ending = Event()

@@ -325,6 +325,7 @@ def test_named_evidence_takes_linear_time(engine: Engine, piece: str, length: in
 
 # Evidence, and a draft that states the same in another notation.
 SAME = [
+    ("5-10 days", "from five to ten days"),
     ("It lasts ninety minutes.", "It lasts 1.5 h."),
     ("We have twenty-five servers.", "We have 25 servers."),
     ("It cost $1.2bn in total.", "It cost 1.2 billion dollars."),
