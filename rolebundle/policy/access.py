@@ -26,6 +26,9 @@ from rolebundle.storage.publications import Publication, find_publication, load_
 from rolebundle.storage.records import StoredPolicy
 from rolebundle.text.paths import compile_glob
 
+_UNREADABLE = "**: the policy could not be read"
+"""In place of the patterns that deny a document."""
+
 
 def access_denied() -> AccessDenied:
     """Return the only error. It has no reason, because a reason could reveal what exists."""
@@ -180,7 +183,7 @@ def _rule_allows(rule: AgentRule | None, compartment: Compartment) -> bool:
     return rule is None or (
         (not rule.scopes or compartment.scope in rule.scopes)
         and level_rank(rule.access_level) >= level_rank(compartment.sensitivity)
-        and not set(rule.deny_patterns) & set(compartment.denied)
+        and not {_UNREADABLE, *rule.deny_patterns} & set(compartment.denied)
     )
 
 
@@ -211,8 +214,8 @@ def set_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: s
 def deny_matcher(corpus: Corpus) -> DeniedPatterns:
     """The function that gives the policy's deny patterns that match a file.
 
-    An ingest assigns documents to compartments by it. If the policy cannot be read, it matches
-    nothing: such a policy denies everyone anyway.
+    An ingest assigns documents to compartments by it. If the policy cannot be read, what is
+    assigned meanwhile is visible to nobody until a policy is set.
     """
     try:
         stored = records.load_policy(corpus) if records.has_policy(corpus) else None
@@ -220,7 +223,7 @@ def deny_matcher(corpus: Corpus) -> DeniedPatterns:
             return no_denied_patterns
         return _matcher(parse_policy(stored.content, stored.format, "the policy"))
     except RolebundleError:
-        return no_denied_patterns
+        return lambda path, location: (_UNREADABLE,)
 
 
 def _matcher(policy: Policy) -> DeniedPatterns:

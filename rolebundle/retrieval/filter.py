@@ -27,27 +27,21 @@ def filter_candidates(
     candidates: Iterable[Candidate],
     request: ResolvedRequest,
     supposed: Container[int] = (),
-) -> list[Candidate]:
-    """The candidates that may be selected, with their metadata score; the others get a code.
+) -> None:
+    """Write the metadata score of each candidate that may be selected, and the others' code.
 
     Args:
         candidates: the candidates.
         request: the resolved request.
         supposed: rowids of what counts as allowed, whatever policy says.
-
-    Returns:
-        The allowed candidates, in the order they came in.
     """
-    allowed = []
     for row in candidates:
         row.passage = as_valid(row.passage, request)
         rejection = rejection_of(row.passage, request)
         if rejection is None or row.passage.rowid in supposed:
             add_metadata(row, request)
-            allowed.append(row)
         else:
             row.code, row.note = rejection
-    return allowed
 
 
 def as_valid(passage: Passage, request: ResolvedRequest) -> Passage:
@@ -161,6 +155,13 @@ def is_readable(governed: Governed, request: ResolvedRequest) -> bool:
     """Whether the role of a request may read it: its sources and roles do not reject it."""
     codes = {code for code, _ in rejections(governed, request)}
     return not codes & {"forbidden_source", "role_mismatch"}
+
+
+def is_rejected_by_role(passage: Passage, request: ResolvedRequest) -> bool:
+    """Whether nothing but the role of a request rejects it."""
+    codes = {code for code, _ in rejections(passage, request)}
+    of_role = {"forbidden_source", "role_mismatch", "stale"}
+    return codes <= of_role and not seen_rejection(passage, request)
 
 
 def later_start(document: DocumentMetadata | Superseder, request: ResolvedRequest) -> str:

@@ -224,6 +224,16 @@ class Lanes:
         }
         return sorted(allowed if within is None else allowed.intersection(within))
 
+    def words_only(self, degraded: str) -> Lanes:
+        """The lexical lane alone, and why the semantic lane does not run."""
+        return Lanes(
+            self.corpus,
+            self.query,
+            degraded=degraded,
+            exact=self.exact,
+            absent_exact=self.absent_exact,
+        )
+
     def waiting(self) -> int:
         """How many chunks the semantic lane cannot find, because they have no vector yet."""
         if self.index is None:

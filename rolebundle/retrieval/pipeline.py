@@ -18,6 +18,7 @@ from time import perf_counter
 
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.errors import CorpusCorrupt
 from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights, role_share
 from rolebundle.retrieval.corpus_state import corpus_state
 from rolebundle.retrieval.evidence import Evidence
@@ -61,7 +62,14 @@ def search(
     started = perf_counter()
     with corpus.reading():
         query = build_query(request.task, request.overlay, request.also)
-        retrieval = run(open_lanes(corpus, query, provider), request, reranker)
+        lanes = open_lanes(corpus, query, provider)
+        try:
+            retrieval = run(lanes, request, reranker)
+        except CorpusCorrupt as error:
+            if error.code != "vectors_damaged":
+                raise
+            lanes = lanes.words_only(f"{error.message}; {error.hint}")
+            retrieval = run(lanes, request, reranker)
     return replace(retrieval, seconds=perf_counter() - started)
 
 
@@ -139,8 +147,8 @@ def _one_round(lanes: Lanes, opened: Retrieval, pool: Pool, reranker: Reranker |
     request, weights = opened.request, opened.weights
     scores = reranker.scores if reranker else None
     candidates = merge(pool, weights)
-    allowed = filter_candidates(candidates, request)
-    ranked = rank(allowed, pool, request, weights, lanes.exact, scores)
+    filter_candidates(candidates, request)
+    ranked = rank(candidates, pool, request, weights, lanes.exact, scores)
     found = replace(opened, pool=pool, candidates=candidates, ranked=ranked)
     evidence = lanes.with_support(opened.evidence, found.judged)
     evidence = evidence.judged_by([passage.rowid for passage in found.judged])

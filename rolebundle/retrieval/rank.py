@@ -15,7 +15,12 @@ from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy, Vocabulary
 from rolebundle.contracts.terms import TRUST_TIERS, Fusion, MarkState, RejectionCode
 from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights
-from rolebundle.retrieval.filter import add_metadata, rejections, seen_rejection
+from rolebundle.retrieval.filter import (
+    add_metadata,
+    is_rejected_by_role,
+    rejections,
+    seen_rejection,
+)
 from rolebundle.retrieval.merge import merge, scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.text.words import counted
@@ -55,31 +60,32 @@ MARK_VALUES: Mapping[MarkState, float] = MappingProxyType(
 
 
 def rank(
-    allowed: Sequence[Candidate],
+    candidates: Sequence[Candidate],
     pool: Pool,
     request: ResolvedRequest,
     weights: Weights,
     exact: Sequence[str] = (),
     scores: Scores | None = None,
 ) -> list[Candidate]:
-    """Score and order the candidates by :func:`ranking_order`.
+    """Score and order the candidates that policy allows by :func:`ranking_order`.
 
     Args:
-        allowed: what policy allows.
+        candidates: all candidates; those that policy rejects have a code.
         pool: what the lanes proposed.
         request: the resolved request.
         weights: of the score's terms.
         exact: the rare exact words and phrases of the task.
         scores: asks the reranking model for the scores of the best passages.
     """
-    first = [row for row in allowed if row.round == 0]
+    allowed = [row for row in candidates if row.code is None]
     if scores is not None:
+        first = [row for row in allowed if row.round == 0]
         rerank(first, scores, weights)
     for row in allowed:
         add_role(row, request, weights)
         row.weigh(weights)
+    mark_duplicates(allowed)
     ranked = sorted(allowed, key=ranking_order)
-    mark_duplicates(ranked)
     penalize_sources(ranked, request)
     ranked.sort(key=ranking_order)
     for words in exact:
@@ -88,8 +94,10 @@ def rank(
     if request.overlay is not None:
         # As without a role, if the role's own `fusion` scores them differently.
         fusion = request.echo.fusion or "weighted"
-        plain = [] if fusion == weights.fusion else merge(pool, weights._replace(fusion=fusion))
-        best = _best_without_role(plain or first, ranked, fusion)
+        plain = candidates
+        if fusion != weights.fusion:
+            plain = merge(pool, weights._replace(fusion=fusion))
+        best = _best_without_role(candidates, plain, request, fusion)
         _lift(ranked, best, KEPT_FIRST, "first without a role")
     return ranked
 
@@ -124,17 +132,35 @@ def has_words(passage: Passage, words: str) -> bool:
 
 
 def _best_without_role(
-    plain: Sequence[Candidate], ranked: Sequence[Candidate], fusion: Fusion
+    candidates: Sequence[Candidate],
+    plain: Sequence[Candidate],
+    request: ResolvedRequest,
+    fusion: Fusion,
 ) -> Candidate | None:
-    """The ranked candidate that would be first without a role."""
+    """The allowed candidate that would be first without a role.
+
+    Args:
+        candidates: all candidates. What only the role rejects may be a copy of an allowed one.
+        plain: the same with the lanes' scores by ``fusion``.
+        request: the resolved request.
+        fusion: of a request without a role.
+    """
     # Whether meanings count does not depend on the role's weights.
     has_semantic = any(row.cosine is not None or row.contextual is not None for row in plain)
     weights = Weights.of(RetrievalPolicy(), fusion, has_semantic=has_semantic, role_share=0.0)
-    by_id = {
-        row.chunk_id: row for row in ranked if not row.passage.superseded_by and row.round == 0
-    }
-    best = best_by_lanes((row for row in plain if row.chunk_id in by_id), weights, 1)
-    return by_id[best[0].chunk_id] if best else None
+    scores = {row.chunk_id: weights.lane_score(row) for row in plain}
+
+    def order(copies: Sequence[Candidate]) -> tuple[float, float, str]:
+        best = max(scores[row.chunk_id] for row in copies)
+        return -best, -scores[copies[0].chunk_id], copies[0].chunk_id
+
+    groups = _copies(
+        row
+        for row in candidates
+        if row.round == 0 and (row.code is None or is_rejected_by_role(row.passage, request))
+    )
+    best_first = (row for copies in sorted(groups, key=order) for row in copies)
+    return next((row for row in best_first if row.code is None), None)
 
 
 def _lift(ranked: list[Candidate], lifted: Candidate | None, place: int, reason: str) -> None:
@@ -159,8 +185,10 @@ def _lift(ranked: list[Candidate], lifted: Candidate | None, place: int, reason:
     ranked.sort(key=ranking_order)
 
 
-def mark_duplicates(ranked: Sequence[Candidate]) -> None:
+def mark_duplicates(rows: Iterable[Candidate]) -> None:
     """Write the chunk id of the passage that stands for each copy.
+
+    It has the best score of its copies: the answer has this text where it is found best.
 
     Copies are passages with the same headings and the same text, whitespace aside. They are one
     place in an answer. The one that stands for the others has the higher trust, then a path that
@@ -169,18 +197,28 @@ def mark_duplicates(ranked: Sequence[Candidate]) -> None:
     Superseded candidates are not compared: a newer version of a document may have the same text,
     and must not be rejected as a copy of the old one.
     """
+    for first, *others in _copies(rows):
+        for row in others:
+            row.duplicate_of = first.chunk_id
+        best = min((first, *others), key=ranking_order)
+        first.round = best.round
+        if best.final > first.final:
+            first.lift, first.final = best.final - first.final, best.final
+            first.lifted_for = (f"ranked as its copy {best.chunk_id}",)
+
+
+def _copies(rows: Iterable[Candidate]) -> list[list[Candidate]]:
+    """The rows that can be selected, those of one text together; the one that stands is first."""
     groups: defaultdict[tuple[str, ...], list[Candidate]] = defaultdict(list)
     # Texts are compared only if their first and last words are equal, which is quick to see.
-    ends = {row.chunk_id: _ends(row) for row in ranked if not row.passage.superseded_by}
-    numbers = Counter(ends.values())
-    for row in ranked:
-        if numbers[ends.get(row.chunk_id, ())] > 1:
+    ends = [(_ends(row), row) for row in rows if not row.passage.superseded_by]
+    numbers = Counter(end for end, _ in ends)
+    for end, row in ends:
+        texts: tuple[str, ...] = ("", row.chunk_id)
+        if numbers[end] > 1:
             texts = (*row.passage.headings, row.passage.content)
-            groups[tuple(" ".join(text.split()) for text in texts)].append(row)
-    for copies in groups.values():
-        first = min(copies, key=_copy_order)
-        for row in copies:
-            row.duplicate_of = None if row is first else first.chunk_id
+        groups[tuple(" ".join(text.split()) for text in texts)].append(row)
+    return [sorted(copies, key=_copy_order) for copies in groups.values()]
 
 
 def _ends(row: Candidate) -> tuple[str, ...]:

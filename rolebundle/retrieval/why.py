@@ -161,9 +161,10 @@ class Execution:
         missing = [passage for passage in passages if passage.rowid not in pool.hits]
         pool = pool._replace(hits={**pool.hits, **self.lanes.measure(missing)})
         supposed = {passage.rowid for passage in passages}
-        allowed = filter_candidates(merge(pool, weights), request, supposed)
+        candidates = merge(pool, weights)
+        filter_candidates(candidates, request, supposed)
         scores = self.reranker.known if self.reranker else None
-        ranked = rank(allowed, pool, request, weights, self.lanes.exact, scores)
+        ranked = rank(candidates, pool, request, weights, self.lanes.exact, scores)
         select(ranked, request, retrieval.withheld)
         return ranked
 
@@ -331,7 +332,7 @@ def _score_trace(
         weights=score_weights(retrieval.weights),
         vocabulary=list(own.vocabulary_hits),
         mark_factor=mark_factor(mark.ruling) if mark and mark.ruling else None,
-        lift="; ".join(own.lifted_for[:1]),
+        lift="; ".join(own.lifted_for),
         place=1 + ranked.index(own),
         of=len(ranked),
         rank=rank,

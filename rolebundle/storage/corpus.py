@@ -86,6 +86,8 @@ class Corpus(SqliteFile):
     _is_stopped: bool = field(default=False, init=False)
     _end: float = field(default=inf, init=False)
     _snapshots: int = field(default=0, init=False)
+    _allowed: tuple[int, list[int], int] = field(default=(0, [], 0), init=False)
+    """A snapshot, the compartments that are visible in it, and its generation."""
     in_memory: dict[Hashable, Any] = field(default_factory=dict, init=False)
     """What searches keep; :mod:`rolebundle.storage.changes` keeps it up to date."""
     verified: dict[str, int] = field(default_factory=dict, init=False)
@@ -168,7 +170,7 @@ class Corpus(SqliteFile):
         self.is_restricted = True
 
     def restrict_to_compartments(self, compartments: Iterable[int], *, generation: int = 0) -> None:
-        """Make these compartments visible, until the end of :meth:`reading`.
+        """Make these compartments visible, and no others, until the end of :meth:`reading`.
 
         Args:
             compartments: their numbers.
@@ -177,11 +179,15 @@ class Corpus(SqliteFile):
         """
         if not self.is_restricted or not self.db.in_transaction:
             raise AssertionError("call enable_restriction() first, and stay inside reading()")
+        allowed = self._snapshots, sorted(compartments), generation
+        if self._allowed[0] == self._snapshots and self._allowed != allowed:
+            raise AssertionError("what is visible in a snapshot must not change")
+        self._allowed = allowed
         with self._mapped_errors(), self._writable_temporary_tables():
             self.db.execute("DELETE FROM temp.allowed_compartment")
             self.db.executemany(
                 "INSERT INTO temp.allowed_compartment VALUES (?)",
-                ((number,) for number in compartments),
+                ((number,) for number in allowed[1]),
             )
             self.db.execute("DELETE FROM temp.restricted_state")
             self.db.execute("INSERT INTO temp.restricted_state VALUES (?)", (generation,))

@@ -26,6 +26,8 @@ from rolebundle.storage.vector_index import EmbeddingIndex
 _MOST = 127
 _SMALLEST_SCALE = 1e-30
 _MAX_BLOCKS = 1_000
+_OF_DAMAGED = np.float32(-1e30)
+"""In place of half the square of a length; it makes a vector a candidate in every search."""
 _ROWS = 512
 """So many rows as float32 fit into a processor's cache; 4,096 take several times as long."""
 
@@ -105,7 +107,7 @@ class IndexScan:
 def scan_of(corpus: Corpus, index: EmbeddingIndex) -> IndexScan:
     """The vectors of an index, kept in memory. Call it inside a snapshot.
 
-    Damaged ones, of another length or not finite, are left out.
+    Damaged ones, of another length or not finite, are always candidates.
     """
     dimensions = index.identity.model.dimensions
     return up_to_date(
@@ -117,10 +119,10 @@ def scan_of(corpus: Corpus, index: EmbeddingIndex) -> IndexScan:
 
 def _read(corpus: Corpus, index_id: int, dimensions: int, ranges: Ranges) -> IndexScan:
     rows = corpus.iterate(
-        "SELECT e.compartment, e.chunk, e.vector FROM json_each(?) r CROSS JOIN main.embedded e "
-        "ON e.index_id = ? AND e.chunk BETWEEN r.value ->> 0 AND r.value ->> 1 "
-        "WHERE length(e.vector) = ?",
-        (ranges, index_id, 4 * dimensions),
+        "SELECT e.compartment, e.chunk, CASE length(e.vector) WHEN ? THEN e.vector ELSE ? END "
+        "FROM json_each(?) r CROSS JOIN main.embedded e "
+        "ON e.index_id = ? AND e.chunk BETWEEN r.value ->> 0 AND r.value ->> 1",
+        (4 * dimensions, np.full(dimensions, np.nan, "<f4").tobytes(), ranges, index_id),
     )
     pieces: dict[int, list[VectorScan]] = {}
     while batch := list(islice(rows, _ROWS)):
@@ -137,11 +139,12 @@ def _scan(rows: Iterable[Row], dimensions: int) -> VectorScan:
     vectors = np.frombuffer(b"".join(stored), "<f4").reshape(-1, dimensions)
     with np.errstate(all="ignore"):
         halves = np.square(vectors).sum(axis=1) / 2
-    is_finite = np.isfinite(halves)
-    vectors, halves = vectors[is_finite], halves[is_finite]
+    is_damaged = ~np.isfinite(halves)
+    vectors = np.where(is_damaged[:, None], np.float32(0), vectors)
+    halves[is_damaged] = _OF_DAMAGED
     scales = np.maximum(np.abs(vectors).max(axis=1) / _MOST, np.float32(_SMALLEST_SCALE))
     codes = np.rint(vectors / scales[:, None]).astype(np.int8)
-    return VectorScan(np.array(rowids, np.int64)[is_finite], (codes,), scales, halves)
+    return VectorScan(np.array(rowids, np.int64), (codes,), scales, halves)
 
 
 def _joined(pieces: list[VectorScan]) -> VectorScan:

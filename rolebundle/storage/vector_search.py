@@ -6,12 +6,12 @@ sqlite-vec measures the L2 distance d. All vectors have unit length, so cosine =
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import inf
 
 from rolebundle.storage import compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.passages import first_by_score
 from rolebundle.storage.sqlite import AMONG, Binding, Row
+from rolebundle.storage.stored_values import damaged
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 MIN_SCANNED = 2_000
@@ -24,19 +24,22 @@ GROWTH = 64
 """By how much the limit grows as long as the results tie. A search measures all vectors, so that a
 larger limit costs less than another search."""
 
-_OF_INDEX = "e.index_id = ? AND length(e.vector) = ?"
-_BEST = "AND e.compartment IN (SELECT value FROM json_each(?)) ORDER BY distance, e.chunk LIMIT ?"
-NEAREST_SQL = (
-    f"SELECT e.chunk, vec_distance_L2(e.vector, ?) AS distance FROM embedded e WHERE {_OF_INDEX} "
-    f"{_BEST}"
+# A damaged vector has no distance, and so comes first. To compare another length is an error.
+_DISTANCE = (
+    "e.chunk, CASE length(e.vector) WHEN length(?1) "
+    "THEN nullif(vec_distance_L2(e.vector, ?1), 9e999) END AS distance"
 )
-"""The nearest chunks. Bindings: vector, index, its bytes, compartments as JSON, limit."""
+_NEAREST = (
+    "WHERE e.index_id = ?2 AND e.compartment IN (SELECT value FROM json_each(?3)) "
+    "ORDER BY distance, e.chunk LIMIT ?4"
+)
+NEAREST_SQL = f"SELECT {_DISTANCE} FROM embedded e {_NEAREST}"
+"""The nearest chunks. Bindings: vector, index, compartments as JSON, limit."""
 NEAREST_WITHIN_SQL = (
-    "SELECT e.chunk, vec_distance_L2(e.vector, ?) AS distance FROM json_each(?) chosen "
-    "CROSS JOIN chunk c ON c.document = chosen.value CROSS JOIN embedded e ON e.chunk = c.id "
-    f"WHERE {_OF_INDEX} {_BEST}"
+    f"SELECT {_DISTANCE} FROM json_each(?5) chosen CROSS JOIN chunk c ON c.document = chosen.value "
+    f"CROSS JOIN embedded e ON e.chunk = c.id {_NEAREST}"
 )
-"""The same, of some documents. Bindings: vector, documents as JSON, and as above."""
+"""The same, of some documents. Bindings: as above, and the documents as JSON."""
 
 
 def search(
@@ -51,19 +54,22 @@ def search(
     """The ``limit`` nearest (rowid, cosine) of documents, or of remembered facts, nearest first.
 
     Ties at the edge go to the lower chunk id.
+
+    Raises:
+        CorpusCorrupt: ``vectors_damaged``: a vector among them is not what was stored.
     """
     corpus.load_vectors()
     searchable = compartments.searchable_compartments(corpus, facts=True)
     searched = sorted(place.id for place in searchable if place.has_facts is facts)
-    of_index = (index.id, len(vector), searched)
     sql, known = NEAREST_SQL, None
-    bindings: tuple[Binding, ...] = (vector, *of_index)
+    documents: tuple[Binding, ...] = ()
     if within is not None:
-        sql, bindings = NEAREST_WITHIN_SQL, (vector, [*within], *of_index)
+        sql, documents = NEAREST_WITHIN_SQL, ([*within],)
     elif sum(index.parts.get(compartment, 0) for compartment in searched) >= MIN_SCANNED:
         known = _nearest_in_memory(corpus, index, vector, limit, searched)
     found = known or search_with_ties(
-        lambda most: _cosines(corpus.rows(sql, (*bindings, most))), limit
+        lambda most: _cosines(corpus.rows(sql, (vector, index.id, searched, most, *documents))),
+        limit,
     )
     return list(first_by_score(corpus, found, limit).items())
 
@@ -105,18 +111,25 @@ def _nearest_in_memory(
 
 
 def _cosines(rows: Iterable[Row]) -> dict[int, float]:
-    # A damaged vector may have no distance, or an infinite one.
-    return {rowid: 1.0 - d * d / 2.0 for rowid, d in rows if d is not None and d < inf}
+    cosines = {}
+    for rowid, distance in rows:
+        if distance is None:
+            raise damaged("a vector", "vectors_damaged")
+        cosines[rowid] = 1.0 - distance * distance / 2.0
+    return cosines
 
 
 def score(
     corpus: Corpus, index: EmbeddingIndex, vector: bytes, rowids: Sequence[int]
 ) -> dict[int, float]:
-    """The cosine of those of ``rowids`` that have a vector."""
+    """The cosine of those of ``rowids`` that have a vector.
+
+    Raises:
+        CorpusCorrupt: ``vectors_damaged``.
+    """
     corpus.load_vectors()
     rows = corpus.rows(
-        "SELECT chunk, vec_distance_L2(vector, ?) FROM embedded WHERE index_id = ? "
-        f"AND length(vector) = ? AND chunk {AMONG}",
-        (vector, index.id, len(vector), [*rowids]),
+        f"SELECT {_DISTANCE} FROM embedded e WHERE e.index_id = ?2 AND e.chunk {AMONG}",
+        (vector, index.id, [*rowids]),
     )
     return _cosines(rows)

@@ -6,8 +6,9 @@ import pytest
 
 from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.storage import digests
+from rolebundle.storage import digests, vector_search
 from rolebundle.storage.opening import open_reader, open_writer
+from support.bundles import without_semantic_state
 from support.commands import invoke
 from support.corpora import ask, build, document
 from support.damaged_files import codes_of, commands, repair, run_without_change, tamper
@@ -33,23 +34,38 @@ def test_a_flipped_bit_in_a_vector_is_found_and_mended(corpus_file: Path, tree: 
     assert_sound(corpus_file)
 
 
+_BUT_ONE_FLOAT = "substr(vector, 1, length(vector) - 4)"
 MISSHAPEN = (
     "UPDATE embedded SET vector = x'00' WHERE chunk = 3",
     "UPDATE embedded SET vector = x'' WHERE chunk % 2",
     "UPDATE embedded SET vector = vector || x'00000000'",
-    "UPDATE embedded SET vector_hash = 'forged' WHERE chunk = 3",
+    f"UPDATE embedded SET vector = {_BUT_ONE_FLOAT} || x'0000C07F' WHERE chunk = 3",  # NaN
+    f"UPDATE embedded SET vector = {_BUT_ONE_FLOAT} || x'0000807F' WHERE chunk = 3",  # infinite
+    f"UPDATE embedded SET vector = {_BUT_ONE_FLOAT} || x'FFFF7FFF' WHERE chunk = 3",  # -3.4e38
 )
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("statement", MISSHAPEN)
-def test_a_misshapen_vector_is_not_compared_and_is_mended(
-    corpus_file: Path, tree: Path, statement: str
+def test_a_misshapen_vector_is_reported_and_mended(
+    corpus_file: Path, tree: Path, statement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Law 6, also if the vectors are in memory, as from the second answer on."""
+    monkeypatch.setattr(vector_search, "MIN_SCANNED", 1)
     expected = contents(corpus_file)
     tamper(corpus_file, statement)
     assert codes_of(corpus_file) == {"vectors_damaged"}
-    assert invoke("retrieve", "token rotation", "--db", corpus_file).code == 0
+    with open_reader(corpus_file) as corpus:
+        bundles = [
+            ask(corpus, None, provider, task="token rotation")
+            for provider in (None, HashingProvider(), HashingProvider())
+        ]
+    words_only, *degraded = map(without_semantic_state, bundles)
+    assert degraded == [words_only, words_only]
+    for bundle in bundles[1:]:
+        [message] = [w.message for w in bundle.warnings if w.code == "SEMANTIC_LANE_DEGRADED"]
+        assert "a vector is not what was stored" in message
+        assert "rolebundle corpus doctor" in message
     assert repair(corpus_file).lost == []
     with open_writer(corpus_file) as corpus:
         sync.ingest(corpus, [tree], HashingProvider())

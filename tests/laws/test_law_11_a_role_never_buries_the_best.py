@@ -45,6 +45,13 @@ ROLE_ALONE: dict[str, Any] = {
     "min_score": 0.0,
 }  # fmt: skip
 
+# Copies: the one that is found best does not stand for the others.
+COPIES = [
+    document("found", ["token of the plan"], title="rotation audit", source_id="drafts"),
+    document("stands", ["token of the plan"], trust_tier="preferred", source_id="wiki"),
+    document("third", ["rotation of tokens in the plan"], source_id="wiki"),
+]
+
 marked = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(get_args(MarkState))))
 
 
@@ -87,6 +94,27 @@ marked = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(get_args(Mar
     role=overlay(
         **LIKES_SECURITY,
         retrieval_policy={"min_score": 0.0, "diversity": "hard", "max_chunks_per_source": 2},
+    ),
+    fields={"task": "token rotation audit", "lexical_only": True},
+)
+@example(
+    documents=COPIES,
+    crowd=CROWD,
+    marked=[],
+    role=overlay(**LIKES_SECURITY, retrieval_policy=ROLE_ALONE),
+    fields={"task": "token rotation audit", "lexical_only": True},
+)
+@example(
+    documents=COPIES,
+    crowd=CROWD,
+    marked=[],
+    role=overlay(
+        vocabulary=LIKES_SECURITY["vocabulary"],
+        source_policy={
+            **LIKES_SECURITY["source_policy"],
+            "forbidden_sources": [{"pattern": "drafts"}],
+        },
+        retrieval_policy=ROLE_ALONE,
     ),
     fields={"task": "token rotation audit", "lexical_only": True},
 )

@@ -20,6 +20,7 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.access import access_denied, count_quarantined, denies, may_see
 from rolebundle.policy.lint import lint_active_policy, lint_policy, report_policy
 from rolebundle.policy.policy_file import parse_policy, read_policy_file
+from rolebundle.storage import records
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.opening import open_reader, open_writer
 from support.corpora import build, document
@@ -270,6 +271,25 @@ def test_the_policy_applies_to_documents_ingested_later(db: Path, tmp_path: Path
     tree = write_files(tmp_path / "tree", {"hr/pay.md": text, "ops/run.md": text})
     with Admin(db) as admin:
         admin.ingest([tree], IngestOptions(lexical_only=True))
+    assert visible_documents(db, "ada") == ["plan", "tree/ops/run.md"]
+
+
+def test_what_was_ingested_under_an_unreadable_policy_is_hidden(db: Path, tmp_path: Path) -> None:
+    """As by a version that does not know a key of it. A policy that is set again shows it."""
+    rules = {"ada": {"scopes": [], "access_level": "internal", "deny_patterns": ["hr/**"]}}
+    put(db, rules)
+
+    def replace_policy(content: str) -> None:
+        with open_writer(db) as corpus, corpus.writing():
+            records.save_policy(corpus, content, "json", "", "2026-11-01T00:00:00Z")
+
+    replace_policy("[unknown")
+    with Admin(db) as admin:
+        tree = write_files(tmp_path / "tree", {"hr/pay.md": "token", "ops/run.md": "token"})
+        admin.ingest([tree], IngestOptions(lexical_only=True))
+    replace_policy(json.dumps(rules))
+    assert visible_documents(db, "ada") == ["plan"]
+    put(db, rules)
     assert visible_documents(db, "ada") == ["plan", "tree/ops/run.md"]
 
 

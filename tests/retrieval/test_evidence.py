@@ -409,6 +409,20 @@ class TestInAnAnswer:
         codes = {rejection.chunk_id: rejection.reason for rejection in bundle.rejected}
         assert codes == {"copy#0": "duplicate", "original#0": "duplicate"}
 
+    def test_it_ranks_as_the_best_of_its_copies(self, tmp_path: Path) -> None:
+        best, other = "quarantine of newcomers, gloves", "The quarantine: wear gloves."
+        documents = (
+            document("a", [RULES], title=best, source_id="a"),
+            document("b", [other], source_id="b"),
+            document("c", [RULES], trust_tier="authoritative", source_id="c"),
+        )
+        with built(tmp_path, documents) as corpus:
+            alone = ask(corpus, task=best, lexical_only=True, where={"source": ["b", "c"]})
+            bundle = ask(corpus, task=best, lexical_only=True)
+        assert [shown.document_id for shown in alone.selected] == ["b", "c"]
+        assert bundle.selected[0].document_id == "c"
+        assert "lifted: ranked as its copy a#0" in bundle.selected[0].reasons_selected
+
     def test_what_policy_rejects_stands_for_none(self, tmp_path: Path) -> None:
         role = overlay(source_policy={"forbidden_sources": [{"pattern": "latest"}]})
         with built(tmp_path, self.VERSIONS) as corpus:

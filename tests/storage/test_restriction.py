@@ -216,12 +216,16 @@ class TestWhatIsAllowed:
             assert [*vector_search.score(restricted, index, vector, [1, 2, 3, 4])] == rows
             assert [*passages_by_rowid(restricted, [1, 2, 3, 4])] == rows
 
-    def test_is_what_was_allowed_last(self, restricted: Corpus) -> None:
+    def test_is_the_same_to_the_end_of_a_snapshot(self, restricted: Corpus) -> None:
         found = places(restricted)
         with restricted.reading():
-            restricted.restrict_to_compartments([found["a"]])
             restricted.restrict_to_compartments([found["b"]])
+            restricted.restrict_to_compartments([found["b"]])
+            for other in ([found["a"]], [], found.values()):
+                with pytest.raises(AssertionError, match="must not change"):
+                    restricted.restrict_to_compartments(other)
             assert search_everywhere(restricted, '"token"') == [3]
+        with restricted.reading():
             restricted.restrict_to_compartments([])
             assert search_everywhere(restricted, '"token"') == []
 
@@ -242,14 +246,12 @@ class TestWhatIsAllowed:
 
     def test_does_not_reveal_other_writes(self, restricted: Corpus) -> None:
         assert restricted.value("SELECT generation FROM main.corpus_state") > 0
-        with restricted.reading():
-            restricted.restrict_to_compartments([places(restricted)["a"]])
-            assert restricted.value("SELECT generation FROM corpus_state") == 0
-            assert restricted.value("SELECT count(*) FROM embedding_cache") == 0
-            restricted.restrict_to_compartments([places(restricted)["a"]], generation=5)
-            assert restricted.rows("SELECT generation FROM corpus_state") == [(5,)]
-            restricted.restrict_to_compartments([places(restricted)["b"]], generation=3)
-            assert restricted.rows("SELECT generation FROM corpus_state") == [(3,)]
+        for name, generation in (("a", 0), ("a", 5), ("b", 3)):
+            with restricted.reading():
+                found = [places(restricted)[name]]
+                restricted.restrict_to_compartments(found, generation=generation)
+                assert restricted.rows("SELECT generation FROM corpus_state") == [(generation,)]
+                assert restricted.value("SELECT count(*) FROM embedding_cache") == 0
         assert restricted.rows("SELECT generation FROM corpus_state") == [(0,)]
 
     def test_is_a_snapshot_that_a_writer_does_not_change(

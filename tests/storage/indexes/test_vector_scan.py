@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import vector_index, vector_search
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.opening import open_reader, open_writer
@@ -59,7 +60,7 @@ def scans(corpus: Corpus) -> list[IndexScan]:
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1e-20, 1e-3, 0.3, 3.0]), st.booleans())
 def test_the_same_answers_as_from_the_file(seed: int, spread: float, is_unit: bool) -> None:
-    """Also for equal vectors, for vectors whose int8 are equal, and for those of other lengths."""
+    """Also for equal vectors, for vectors whose int8 are equal, and for long or short ones."""
     chance = np.random.default_rng(seed)
     centres = chance.normal(size=(3, DIMENSIONS))
     vectors = centres[chance.integers(0, 3, 60)] + spread * chance.normal(size=(60, DIMENSIONS))
@@ -95,14 +96,14 @@ def test_a_change_is_seen(path: Path) -> None:
             assert found == [(7, 1.0)]
 
 
-def test_a_vector_of_another_length_is_left_out(path: Path) -> None:
+@pytest.mark.parametrize("damage", [b"\0", np.full(DIMENSIONS, np.nan, "<f4").tobytes()])
+def test_a_damaged_vector_is_an_error(path: Path, damage: bytes) -> None:
     query = np.eye(DIMENSIONS)[0]
-    with open_reader(path) as corpus:
-        [[best, *others]] = answers(corpus, query, 5)
     with open_writer(path) as corpus, corpus.writing():
-        corpus.run("UPDATE embedded SET vector = x'00' WHERE chunk = ?", (best[0],))
+        corpus.run("UPDATE embedded SET vector = ? WHERE chunk = 7", (damage,))
         increment_generation(corpus)
     with open_reader(path) as corpus:
         for _ in range(3):
-            [found] = answers(corpus, query, 5)
-            assert found[:4] == others
+            with pytest.raises(CorpusCorrupt, match="a vector is not what was stored"):
+                answers(corpus, query, 5)
+        assert len(scans(corpus)) == 1
