@@ -6,24 +6,29 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import WriteKind
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
+from rolebundle.lazy import lazy_module
 from rolebundle.policy.access import access_denied, check_agent, restrict_to_agent, role_denied
 from rolebundle.policy.overlays import load_role
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
 from rolebundle.retrieval.filter import is_readable
-from rolebundle.retrieval.lookup import ReferenceScope
-from rolebundle.retrieval.request import resolve_request
-from rolebundle.retrieval.why import quarantined_error
+from rolebundle.retrieval.request import ReferenceScope, resolve_request
 from rolebundle.storage import compartments, records
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.publications import stored_manifest
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
+
+# Answers do not need it.
+if TYPE_CHECKING:
+    from rolebundle.retrieval import why as why_module
+else:
+    why_module = lazy_module("rolebundle.retrieval.why")
 
 
 class Writing(NamedTuple):
@@ -270,7 +275,9 @@ class AccessControl:
         except UsageError as error:
             if error.code == "not_found" and self.is_owner(agent):
                 scope = self.reference_scope(UNRESTRICTED_VIEW)
-                if quarantined := quarantined_error(self.workspace.corpus, reference, scope):
+                if quarantined := why_module.quarantined_error(
+                    self.workspace.corpus, reference, scope
+                ):
                     raise quarantined from None
             raise
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.access_control import AccessControl
 from rolebundle.contracts.bundle import KeptBack, RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, parse_rerank_spec
+from rolebundle.lazy import lazy_module
 from rolebundle.policy.approvals import (
     NOT_FROM_REQUESTS,
     Approvals,
@@ -25,14 +26,22 @@ from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Retrieval
-from rolebundle.retrieval.lookup import chunk_ids_of
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.source_files import shown_path, source_warnings
-from rolebundle.retrieval.why import kept_back
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.decisions import has_decisions
 from rolebundle.storage.documents import SourceFile, source_files
+
+# What few answers need is loaded by them.
+if TYPE_CHECKING:
+    from rolebundle.retrieval import lookup as lookup_module
+    from rolebundle.retrieval import why as why_module
+    from rolebundle.verification import decisions as decisions_module
+else:
+    lookup_module = lazy_module("rolebundle.retrieval.lookup")
+    why_module = lazy_module("rolebundle.retrieval.why")
+    decisions_module = lazy_module("rolebundle.verification.decisions")
 
 
 class Inputs(NamedTuple):
@@ -87,7 +96,7 @@ class Answering:
         paths = {file.chunk_id: shown_path(file.location, file.path) for file in files}
         kept: list[KeptBack] = []
         if inputs.request.quarantined and self.access.is_owner(request.agent):
-            kept = kept_back(self._workspace.corpus, found.query.task.terms)
+            kept = why_module.kept_back(self._workspace.corpus, found.query.task.terms)
         return assemble(
             replace(
                 found,
@@ -147,7 +156,9 @@ class Answering:
         with self.access.open_view(request.agent) as (corpus, view):
             self.access.check_role(view, request.role, has_own_overlay=overlay is not None)
             if request.seen:
-                seen = chunk_ids_of(corpus, request.seen, self.access.reference_scope(view))
+                seen = lookup_module.chunk_ids_of(
+                    corpus, request.seen, self.access.reference_scope(view)
+                )
                 request = request.model_copy(update={"seen": seen})
             if overlay is None and request.role is not None:
                 overlay = load_role(request.role, self.access.overlay_folders)
@@ -184,9 +195,7 @@ def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, list[S
     corpus, provider = inputs.corpus, inputs.provider
     found = pipeline.search(corpus, request, provider, inputs.reranker)
     if has_decisions(corpus):
-        from rolebundle.verification.decisions import constraints_on
-
-        constraints = constraints_on(corpus, request, inputs.view, provider)
+        constraints = decisions_module.constraints_on(corpus, request, inputs.view, provider)
         found = replace(found, constraints=constraints)
     return found, source_files(corpus, [row.chunk_id for row in found.all_selected])
 

@@ -14,37 +14,60 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rolebundle.access_control import AccessControl
 from rolebundle.answering import Answering, request_time
-from rolebundle.contracts.audit import AuditKind
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.gate import GateReport
-from rolebundle.contracts.lookup import FoundLines, Listing, Lookup, Lookups
-from rolebundle.contracts.memory import (
-    CheckAnswer,
-    CheckRequest,
-    DecisionRecord,
-    MarkRecord,
-    MarkRequest,
-    RememberedFact,
-    RememberRequest,
-)
 from rolebundle.contracts.request import NO_RERANK, GrepRequest, ListRequest, RetrievalRequest
-from rolebundle.contracts.status import CorpusStatus
-from rolebundle.contracts.verification import Verification, VerifyRequest
-from rolebundle.contracts.why import Comparison, Replay, Why, WhyAsAgent
 from rolebundle.errors import AccessDenied, CorpusCorrupt
+from rolebundle.lazy import lazy_module
 from rolebundle.policy.access import access_denied, check_agent
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.retrieval.compare import compare_bundles, compare_roles, request_of
-from rolebundle.retrieval.inspection import DocumentInspection, inspect_document
-from rolebundle.retrieval.listing import find_lines, list_documents, look_up_all
-from rolebundle.retrieval.lookup import ReferenceScope, chunk_ids_of, look_up, whereabouts
-from rolebundle.retrieval.why import explain, hidden_candidates, why_hidden, with_answer
+from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.workspace import Workspace
 
-# What a `retrieve` does not need is imported by the methods that need it.
+# What a `retrieve` does not need is loaded by the methods that need it.
 if TYPE_CHECKING:
+    from rolebundle import status as status_module
+    from rolebundle.contracts.audit import AuditKind
+    from rolebundle.contracts.gate import GateReport
+    from rolebundle.contracts.lookup import FoundLines, Listing, Lookup, Lookups
+    from rolebundle.contracts.memory import (
+        CheckAnswer,
+        CheckRequest,
+        DecisionRecord,
+        MarkRecord,
+        MarkRequest,
+        RememberedFact,
+        RememberRequest,
+    )
+    from rolebundle.contracts.status import CorpusStatus
+    from rolebundle.contracts.verification import Verification, VerifyRequest
+    from rolebundle.contracts.why import Comparison, Replay, Why, WhyAsAgent
+    from rolebundle.retrieval import compare as compare_module
+    from rolebundle.retrieval import inspection as inspection_module
+    from rolebundle.retrieval import listing as listing_module
+    from rolebundle.retrieval import lookup as lookup_module
+    from rolebundle.retrieval import why as why_module
+    from rolebundle.retrieval.inspection import DocumentInspection
+    from rolebundle.verification import decisions as decisions_module
+    from rolebundle.verification import evidence as evidence_module
+    from rolebundle.verification import gate as gate_module
+    from rolebundle.verification import gate_files as gate_files_module
+    from rolebundle.verification import memory as memory_module
+    from rolebundle.verification import verify as verify_module
     from rolebundle.verification.judge import Judge
+else:
+    status_module = lazy_module("rolebundle.status")
+    compare_module = lazy_module("rolebundle.retrieval.compare")
+    inspection_module = lazy_module("rolebundle.retrieval.inspection")
+    listing_module = lazy_module("rolebundle.retrieval.listing")
+    lookup_module = lazy_module("rolebundle.retrieval.lookup")
+    why_module = lazy_module("rolebundle.retrieval.why")
+    decisions_module = lazy_module("rolebundle.verification.decisions")
+    memory_module = lazy_module("rolebundle.verification.memory")
+    gate_module = lazy_module("rolebundle.verification.gate")
+    gate_files_module = lazy_module("rolebundle.verification.gate_files")
+    evidence_module = lazy_module("rolebundle.verification.evidence")
+    verify_module = lazy_module("rolebundle.verification.verify")
 
 
 class Engine:
@@ -146,7 +169,7 @@ class Engine:
                 self.access.naming_quarantined(reference, request.agent),
                 self.answering.inputs(request, overlay) as inputs,
             ):
-                explanation = explain(
+                explanation = why_module.explain(
                     inputs.corpus,
                     inputs.request,
                     reference,
@@ -176,17 +199,17 @@ class Engine:
             raise access_denied()
         check_agent(agent)
         scope = ReferenceScope(absolute=True, folder=self.access.folder)
-        why = why_hidden(self.workspace.answering_corpus, reference, scope, agent)
+        why = why_module.why_hidden(self.workspace.answering_corpus, reference, scope, agent)
         if not why.hidden:
             try:
                 with self.answering.inputs(request, overlay) as inputs:
-                    answer = explain(
+                    answer = why_module.explain(
                         inputs.corpus, inputs.request, reference, scope, inputs.provider
                     )
             except AccessDenied as error:
-                why = with_answer(why, error)
+                why = why_module.with_answer(why, error)
             else:
-                why = with_answer(why, answer)
+                why = why_module.with_answer(why, answer)
         details = {"as_agent": agent, "rule": why.hidden[0].rule if why.hidden else ""}
         self._record("why", None, role=request.role, query=request.task, details=details)
         return why
@@ -209,7 +232,7 @@ class Engine:
             AccessDenied: as for :meth:`retrieve`, or the bundle is of another agent.
             OverlayError: its role has no valid overlay today.
         """
-        request = request_of(bundle)
+        request = compare_module.request_of(bundle)
         if agent is not None and request.agent not in (None, agent):
             with self.access.call(agent, request.role):
                 raise access_denied()
@@ -222,7 +245,9 @@ class Engine:
             self.access.open_view(request.agent) as (corpus, _),
         ):
             repeated = self.retrieve(request, overlay)
-            return compare_bundles(bundle, repeated, partial(whereabouts, corpus))
+            return compare_module.compare_bundles(
+                bundle, repeated, partial(lookup_module.whereabouts, corpus)
+            )
 
     def compare(self, request: RetrievalRequest, roles: Sequence[str]) -> Comparison:
         """Compare what each role gets for one task, at one time and from one snapshot.
@@ -235,7 +260,7 @@ class Engine:
             UsageError: no role was named.
             AccessDenied: as for :meth:`retrieve`.
         """
-        return compare_roles(self.retrieve_for_roles(request, roles))
+        return compare_module.compare_roles(self.retrieve_for_roles(request, roles))
 
     def retrieve_for_roles(
         self, request: RetrievalRequest, roles: Sequence[str], *, without_role: bool = False
@@ -294,7 +319,9 @@ class Engine:
                 self.access.naming_quarantined(reference, agent),
                 self.access.open_lookup(agent) as (corpus, scope),
             ):
-                lookup = look_up(corpus, reference, scope, outline=outline, section=section)
+                lookup = lookup_module.look_up(
+                    corpus, reference, scope, outline=outline, section=section
+                )
             self._record("get", agent, allowed=len(lookup.passages))
             return lookup
 
@@ -317,7 +344,9 @@ class Engine:
                 self.access.naming_quarantined(reference, agent),
                 self.access.open_lookup(agent) as (corpus, scope),
             ):
-                inspection = inspect_document(corpus, reference, chunk, first, scope)
+                inspection = inspection_module.inspect_document(
+                    corpus, reference, chunk, first, scope
+                )
             self._record("get", agent, allowed=len(inspection.passages))
             return inspection
 
@@ -342,7 +371,9 @@ class Engine:
         """
         with self.access.call(agent):
             with self.access.open_lookup(agent) as (corpus, scope):
-                answer = look_up_all(corpus, references, scope, outline=outline, section=section)
+                answer = listing_module.look_up_all(
+                    corpus, references, scope, outline=outline, section=section
+                )
             for failure in answer.failures:
                 if failure.code == "role_denied":
                     self.access.record_refusal(agent, None, failure.code)
@@ -364,7 +395,7 @@ class Engine:
         request = request or ListRequest()
         with self.access.call(request.agent):
             with self.access.open_lookup(request.agent) as (corpus, scope):
-                listing = list_documents(corpus, request, scope)
+                listing = listing_module.list_documents(corpus, request, scope)
             self._record("get", request.agent, details={"documents": len(listing.documents)})
             return listing
 
@@ -378,7 +409,7 @@ class Engine:
         """
         with self.access.call(request.agent):
             with self.access.open_lookup(request.agent) as (corpus, scope):
-                found = find_lines(corpus, request, scope)
+                found = listing_module.find_lines(corpus, request, scope)
             details = {"lines": len(found.lines)}
             self._record("grep", request.agent, query=request.pattern, details=details)
             return found
@@ -397,15 +428,13 @@ class Engine:
             StorageError: the audit is required, and the answer could not be recorded.
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
-        from rolebundle.verification.decisions import check_intent
-
         text = request.intent or request.command or ""
         reading = RetrievalRequest(
             task=text, role=request.role, agent=request.agent, rerank=NO_RERANK, now=now
         )
         with self.access.call(request.agent, request.role):
             with self.answering.inputs(reading, None) as inputs:
-                answer = check_intent(
+                answer = decisions_module.check_intent(
                     inputs.corpus, request, inputs.request, inputs.view, inputs.provider
                 )
             self._record(
@@ -428,11 +457,11 @@ class Engine:
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.verification.decisions import list_decisions
-
         with self.access.call(agent):
             with self.access.open_view(agent) as (corpus, view):
-                records = list_decisions(corpus, datetime.now(UTC), view.decision_scopes)
+                records = decisions_module.list_decisions(
+                    corpus, datetime.now(UTC), view.decision_scopes
+                )
             self._record("get", agent, details={"decisions": len(records)})
             return records
 
@@ -446,10 +475,8 @@ class Engine:
                 instructions to a model.
             CorpusBusy, StorageError: the mark was not stored.
         """
-        from rolebundle.verification.memory import mark_as_agent
-
         with self.access.call(request.agent):
-            return mark_as_agent(self.access, request)
+            return memory_module.mark_as_agent(self.access, request)
 
     def gate_check(
         self,
@@ -470,23 +497,20 @@ class Engine:
             UsageError, ConfigurationError: the contract is missing or wrong.
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.verification.gate import GateCheck, StoredState, load_contract, stored_state
-        from rolebundle.verification.gate_files import WorkFolder
-
-        loaded, stored = load_contract(contract), StoredState()
+        loaded, stored = gate_module.load_contract(contract), gate_module.StoredState()
         try:
             if agent is not None or self.agent is not None:
                 self.access.view_of(agent)
             if self.workspace.path.exists():
-                stored = stored_state(self.workspace.corpus, loaded.path)
+                stored = gate_module.stored_state(self.workspace.corpus, loaded.path)
         except CorpusCorrupt as error:
-            stored = StoredState(damage=self.access.conceal_paths(error.message))
+            stored = gate_module.StoredState(damage=self.access.conceal_paths(error.message))
         if not no_command and stored.approved_hash != loaded.content_hash:
             no_command = "commands are run only if the contract is approved (`gate approve`)"
-        report = GateCheck(
+        report = gate_module.GateCheck(
             loaded,
             stored,
-            WorkFolder(loaded.path, self.workspace.path),
+            gate_files_module.WorkFolder(loaded.path, self.workspace.path),
             no_command,
             lambda request: self.retrieve(request.model_copy(update={"agent": agent})),
             lambda request: self.verify(request.model_copy(update={"agent": agent})),
@@ -511,10 +535,7 @@ class Engine:
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
-        from rolebundle.verification.evidence import role_of_bundle
-        from rolebundle.verification.verify import verify
-
-        role = request.role or role_of_bundle(request.bundle)
+        role = request.role or evidence_module.role_of_bundle(request.bundle)
         with self.access.call(request.agent, role):
             as_retrieval = RetrievalRequest(
                 task="verify",
@@ -528,9 +549,9 @@ class Engine:
             with self.answering.inputs(as_retrieval, overlay) as inputs:
                 if request.chunk_ids:
                     scope = self.access.reference_scope(inputs.view)
-                    chunk_ids = chunk_ids_of(inputs.corpus, request.chunk_ids, scope)
+                    chunk_ids = lookup_module.chunk_ids_of(inputs.corpus, request.chunk_ids, scope)
                     request = request.model_copy(update={"chunk_ids": chunk_ids})
-                answer = verify(inputs.corpus, request, inputs.request, self.judge)
+                answer = verify_module.verify(inputs.corpus, request, inputs.request, self.judge)
             self._record(
                 "verify",
                 request.agent,
@@ -552,10 +573,8 @@ class Engine:
                 fact.
             CorpusBusy, StorageError: the fact was not stored.
         """
-        from rolebundle.verification.memory import remember_as_agent
-
         with self.access.call(request.agent):
-            return remember_as_agent(self.access, request)
+            return memory_module.remember_as_agent(self.access, request)
 
     def status(self, agent: str | None = None) -> CorpusStatus:
         """Describe what the corpus contains, as far as an agent may see it.
@@ -563,13 +582,11 @@ class Engine:
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.status import corpus_status
-
         with (
             self.access.call(agent),
             self.access.open_view(agent, even_expired=True) as (corpus, _),
         ):
-            status = corpus_status(corpus)
+            status = status_module.corpus_status(corpus)
             if not corpus.is_restricted:
                 return status
             # The size of the file depends on documents that the agent may not see.
@@ -581,7 +598,7 @@ class Engine:
         corpus = self.workspace.corpus
 
         def hidden() -> dict[str, int]:
-            return hidden_candidates(corpus, agent, request.task)
+            return why_module.hidden_candidates(corpus, agent, request.task)
 
         self.workspace.recorder.answer(corpus, bundle, agent, request.action, hidden)
 

@@ -10,7 +10,14 @@ from rolebundle.contracts.base import Contract, list_of
 from rolebundle.contracts.bundle import Constraint
 from rolebundle.contracts.documents import ShortLine, UtcEndText, UtcText
 from rolebundle.contracts.overlay import RoleId
-from rolebundle.contracts.request import AGENT_DESCRIPTION, MAX_ALSO, Name, Reference
+from rolebundle.contracts.request import (
+    AGENT_DESCRIPTION,
+    MAX_ALSO,
+    Name,
+    PersonName,
+    Reference,
+    printable_line,
+)
 from rolebundle.contracts.terms import (
     DEFAULT_SCOPE,
     Action,
@@ -24,28 +31,14 @@ from rolebundle.contracts.terms import (
 )
 
 MAX_STATEMENT_CHARACTERS = 1_000
-_JOINERS = "\u200c\u200d"
-
-
-def one_line(text: str) -> str:
-    """The text on one line.
-
-    Raises:
-        ValueError: it has characters that cannot be shown, which could hide something.
-    """
-    line = " ".join(text.split())
-    if not "".join(character for character in line if character not in _JOINERS).isprintable():
-        raise ValueError("has characters that cannot be shown")
-    return line
 
 
 Statement = Annotated[
     str,
     StringConstraints(max_length=MAX_STATEMENT_CHARACTERS, pattern=r"\S"),
-    AfterValidator(one_line),
+    AfterValidator(printable_line),
 ]
 """A sentence or two, kept on one line."""
-PersonName = Annotated[Name, AfterValidator(one_line)]
 
 
 class MarkRequest(Contract):
@@ -94,9 +87,9 @@ MAX_INTENT_CHARACTERS = 100_000
 MAX_ABOUT = 50
 
 IntentText = Annotated[str, StringConstraints(max_length=MAX_INTENT_CHARACTERS, pattern=r"\S")]
-Scope = Annotated[ShortLine, AfterValidator(one_line)]
+Scope = Annotated[ShortLine, AfterValidator(printable_line)]
 AboutWords = Annotated[
-    list[Annotated[ShortLine, AfterValidator(one_line)]], Field(max_length=MAX_ABOUT)
+    list[Annotated[ShortLine, AfterValidator(printable_line)]], Field(max_length=MAX_ABOUT)
 ]
 
 

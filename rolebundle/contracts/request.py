@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+    model_validator,
+)
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.overlay import MAX_LIMIT, Count, RoleId
@@ -57,6 +64,22 @@ def as_list(value: object) -> object:
 Moment = Annotated[datetime, BeforeValidator(_parse_moment), PlainSerializer(datetime.isoformat)]
 TaskText = Annotated[str, StringConstraints(max_length=MAX_TASK_CHARACTERS, pattern=r"\S")]
 Name = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARACTERS, pattern=r"\S")]
+_JOINERS = "\u200c\u200d"
+
+
+def printable_line(text: str) -> str:
+    """The text on one line.
+
+    Raises:
+        ValueError: it has characters that cannot be shown, which could hide something.
+    """
+    line = " ".join(text.split())
+    if not "".join(character for character in line if character not in _JOINERS).isprintable():
+        raise ValueError("has characters that cannot be shown")
+    return line
+
+
+PersonName = Annotated[Name, AfterValidator(printable_line)]
 Reference = Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS, pattern=r"\S")]
 Milliseconds = Annotated[int, Field(ge=1, le=MAX_DEADLINE_MS)]
 _Values = Annotated[list[Name], Field(min_length=1, max_length=MAX_ALTERNATIVES)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rolebundle.contracts.upkeep import ModelIdentity, Noise
+from rolebundle.contracts.models import ModelIdentity, Noise
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 
 # A line with a question begins a pair; the lines up to the next one are its passage.

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from httpx import Request
 
-from rolebundle.contracts.upkeep import ModelIdentity
+from rolebundle.contracts.models import ModelIdentity
 from rolebundle.embedding.provider import PROBE_TEXT, ProviderSpec, prefixes_for
 from rolebundle.embedding.servers import (
     ServerProvider,

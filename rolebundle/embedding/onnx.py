@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from rolebundle.contracts.upkeep import ModelIdentity
+from rolebundle.contracts.models import ModelIdentity
 from rolebundle.embedding.onnx_network import Network
 from rolebundle.embedding.provider import MAX_QUERY_WINDOWS, embed_in_windows, prefixes_for
 from rolebundle.errors import EmbedderError, install_hint

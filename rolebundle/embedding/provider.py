@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import blake2b, shake_256
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from rolebundle.contracts.upkeep import ModelIdentity
+from rolebundle.contracts.models import ModelIdentity
 from rolebundle.errors import EmbedderError
 from rolebundle.text.words import counted
 

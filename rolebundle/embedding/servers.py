@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 import httpcore
 import httpx
 
-from rolebundle.contracts.upkeep import ModelIdentity
+from rolebundle.contracts.models import ModelIdentity
 from rolebundle.embedding.network import BoundedBackend, Limits, is_loopback
 from rolebundle.embedding.provider import (
     PROBE_TEXT,

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
 
-from rolebundle.contracts.upkeep import EmbedPlan, IndexIdentity
+from rolebundle.contracts.models import IndexIdentity
+from rolebundle.contracts.upkeep import EmbedPlan
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.onnx import E5, MINILM
 from rolebundle.embedding.provider import (

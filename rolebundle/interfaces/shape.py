@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.bundle import Field, Form, RetrievalBundle, field_tree
 from rolebundle.contracts.lookup import (
@@ -24,9 +24,11 @@ from rolebundle.contracts.lookup import (
     Lookups,
 )
 from rolebundle.contracts.terms import Detail
-from rolebundle.contracts.verification import Verification, VerifyDetail
 from rolebundle.retrieval.passage_text import part_of
 from rolebundle.text.words import counted
+
+if TYPE_CHECKING:
+    from rolebundle.contracts.verification import Verification, VerifyDetail
 
 Answer = dict[str, Any]
 

@@ -18,8 +18,7 @@ from typing import NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from rolebundle.contracts.documents import iso_utc
-from rolebundle.contracts.memory import PersonName
-from rolebundle.contracts.request import MAX_NAME_CHARACTERS
+from rolebundle.contracts.request import MAX_NAME_CHARACTERS, PersonName
 from rolebundle.contracts.upkeep import (
     PublishedIndex,
     PublishReport,

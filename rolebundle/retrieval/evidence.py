@@ -20,8 +20,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.models import Noise
 from rolebundle.contracts.terms import TaskSupport
-from rolebundle.contracts.upkeep import Noise
 
 JUDGED = 5
 """The first passages of the ranking that decide about the evidence, whatever the limit is."""

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from rolebundle.contracts.documents import DocumentMetadata, Passage, Superseder
-from rolebundle.contracts.upkeep import Noise
+from rolebundle.contracts.models import Noise
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.retrieval.candidate import Hit
-from rolebundle.retrieval.lookup import ReferenceScope, readable_passages, resolve_reference
+from rolebundle.retrieval.lookup import readable_passages, resolve_reference
 from rolebundle.retrieval.rank import estimated_tokens
+from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.storage import documents, vector_index, vector_search
 from rolebundle.storage import documents as supersession
 from rolebundle.storage.check import verify_documents, verify_passages

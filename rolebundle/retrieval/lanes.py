@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.models import ModelIdentity, Noise
 from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import Lane
-from rolebundle.contracts.upkeep import ModelIdentity, Noise
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import (
     EmbeddingProvider,

@@ -28,7 +28,8 @@ from rolebundle.contracts.request import (
 )
 from rolebundle.errors import AccessDenied, Interrupted, UsageError
 from rolebundle.retrieval.bundle import passage_mark, shared_fields
-from rolebundle.retrieval.lookup import ReferenceScope, has_lines_of_file, look_up
+from rolebundle.retrieval.lookup import has_lines_of_file, look_up
+from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.source_files import shown_path
 from rolebundle.scan import linear
 from rolebundle.storage import documents

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rolebundle.contracts.bundle import BundleWarning
@@ -12,8 +12,8 @@ from rolebundle.contracts.lookup import FoundPassage, Heading, Lookup, LookupKin
 from rolebundle.contracts.why import Whereabouts
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.bundle import passage_mark, shared_fields
+from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.source_files import source_warnings
-from rolebundle.scan.confidential import without_secrets
 from rolebundle.storage import documents
 from rolebundle.storage.check import verify_documents, verify_passages
 from rolebundle.storage.corpus import Corpus
@@ -25,7 +25,6 @@ from rolebundle.storage.passages import (
     passages_of_documents,
 )
 from rolebundle.text import references
-from rolebundle.text.paths import locations
 from rolebundle.text.references import Lines, Passages, may_be_stored
 from rolebundle.text.words import first_of
 
@@ -38,30 +37,6 @@ _MARKED = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*")
 _UNDERLINE = re.compile(r"([=\-`:.'\"~^_*+#])\1{2,}\s*")
 _MAX_TRIED = 20
 """Of so many documents it is checked whether a role may read them, to suggest them."""
-
-
-class ReferenceScope(NamedTuple):
-    """What the references of somebody may name.
-
-    Attributes:
-        absolute: whether a path on this machine may name a file.
-        folder: where a relative path on this machine begins; ``None`` if there are only absolute
-            ones.
-        may_read: whether a role of the agent may read a passage; ``None`` if it may read all that
-            it sees.
-    """
-
-    absolute: bool = False
-    folder: str | None = None
-    may_read: Callable[[Passage], bool] | None = None
-
-    def reads(self, passage: Passage) -> bool:
-        """Whether a passage may be read."""
-        return self.may_read is None or self.may_read(passage)
-
-    def locations(self, path: str) -> list[str]:
-        """The locations of files that a path may mean."""
-        return locations(path, self.folder) if self.absolute else []
 
 
 class Named(NamedTuple):
@@ -227,6 +202,9 @@ def find_reference(corpus: Corpus, reference: str, scope: ReferenceScope) -> Nam
         if passages:
             return Named("lines", passages, (lines.start, lines.end))
     # A secret in the name of a document is masked in the corpus.
+    # The door of re2.
+    from rolebundle.scan.confidential import without_secrets
+
     stored = without_secrets(reference)
     return None if stored == reference else find_reference(corpus, stored, scope)
 

@@ -1,15 +1,40 @@
-"""The resolved request: everything that a request asks for, decided once. Pure."""
+"""The resolved request, and what references may name: decided once for each request. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from rolebundle.contracts.bundle import RequestEcho
-from rolebundle.contracts.documents import iso_utc
+from rolebundle.contracts.documents import Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
 from rolebundle.contracts.request import RetrievalRequest, Where
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, Fusion
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, Purpose, purpose_of
+from rolebundle.text.paths import locations
+
+
+class ReferenceScope(NamedTuple):
+    """What the references of somebody may name.
+
+    Attributes:
+        absolute: whether a path on this machine may name a file.
+        folder: where a relative path on this machine begins; ``None`` if there are only absolute
+            ones.
+        may_read: whether a role of the agent may read a passage; ``None`` if it may read all that
+            it sees.
+    """
+
+    absolute: bool = False
+    folder: str | None = None
+    may_read: Callable[[Passage], bool] | None = None
+
+    def reads(self, passage: Passage) -> bool:
+        """Whether a passage may be read."""
+        return self.may_read is None or self.may_read(passage)
+
+    def locations(self, path: str) -> list[str]:
+        """The locations of files that a path may mean."""
+        return locations(path, self.folder) if self.absolute else []
 
 
 class ResolvedRequest(NamedTuple):

@@ -15,7 +15,6 @@ from threading import Thread
 from typing import Literal
 
 from rolebundle.contracts.terms import WarningCode
-from rolebundle.scan.confidential import without_secrets
 from rolebundle.storage.documents import SourceFile
 from rolebundle.text.words import counted, first_of
 
@@ -110,6 +109,9 @@ def shown_path(location: str, path: str) -> str | None:
         return None
     # The search for secrets takes a tenth of a second to load, and most folders have short names.
     if _MAY_HAVE_SECRET.search(folder):
+        # The door of re2.
+        from rolebundle.scan.confidential import without_secrets
+
         return location if without_secrets(folder) == folder else None
     return location
 

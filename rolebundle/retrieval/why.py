@@ -46,12 +46,12 @@ from rolebundle.retrieval.candidate import Candidate, Retrieval, Term
 from rolebundle.retrieval.filter import as_valid, filter_candidates, freshness_of, rejection_of
 from rolebundle.retrieval.lanes import Lanes, open_lanes
 from rolebundle.retrieval.lexical import LexicalIndex, matching_words
-from rolebundle.retrieval.lookup import ReferenceScope, resolve_reference
+from rolebundle.retrieval.lookup import resolve_reference
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query, read_task
 from rolebundle.retrieval.rank import mark_factor, rank, ranking_order, select
-from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.request import ReferenceScope, ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.where import Condition, unmet
 from rolebundle.storage import compartments, quarantine

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
-from rolebundle.contracts.status import CheckProblem
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import digests, facts, lexical_index, seal, vector_index
 from rolebundle.storage.compartments import (
@@ -20,6 +20,10 @@ from rolebundle.storage.documents import documents_of
 from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns, placements
 from rolebundle.storage.stored_values import damaged
 from rolebundle.storage.vector_index import EmbeddingIndex
+
+# What an answer does not need is imported by the functions that need it.
+if TYPE_CHECKING:
+    from rolebundle.contracts.status import CheckProblem
 
 Found = Iterable[tuple[str, str]]
 """Problems, each a stable code and a message."""
@@ -34,6 +38,8 @@ def find_problems(
         corpus: a corpus open for writing, because FTS5's check is a write statement.
         denied: the deny patterns of the policy that match a file.
     """
+    from rolebundle.contracts.status import CheckProblem
+
     checks: Sequence[Callable[[Corpus], Found]] = (
         _file_problems,
         _seal_problems,

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.memory import DecisionRecord, NewDecision
 from rolebundle.contracts.terms import DEFAULT_SCOPE
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.stored_values import damaged
+
+# What an answer does not need is imported by the functions that need it.
+if TYPE_CHECKING:
+    from rolebundle.contracts.memory import DecisionRecord, NewDecision
 
 DECISION_TYPE = "decision"
 """The type of documents that are decisions."""
@@ -104,6 +108,8 @@ def decisions(
     of_scopes = None if scopes is None else json.dumps(sorted(scopes))
     try:
         rows = corpus.rows(_RECORDS, (of_scopes, at))
+        from rolebundle.contracts.memory import DecisionRecord
+
         return [DecisionRecord.model_validate_json(row) for (row,) in rows]
     except ValidationError as error:
         raise damaged("a decision") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rolebundle.contracts.documents import (
     REMEMBERED_KIND,
@@ -13,13 +13,16 @@ from rolebundle.contracts.documents import (
     Superseder,
     attribute_lines,
 )
-from rolebundle.contracts.status import SelfDeclaredDocument
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TRUSTED_TIERS, ContentType, TrustTier
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.publications import PUBLISHED
 from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.sqlite import AMONG, Row
 from rolebundle.storage.stored_values import columns_of, damaged, is_moment, records, typed
+
+# What an answer does not need is imported by the functions that need it.
+if TYPE_CHECKING:
+    from rolebundle.contracts.status import SelfDeclaredDocument
 
 FileIdentity = tuple[str, str, str]
 """(path, content hash, recipe): a file with the same identity need not be read again."""
@@ -462,6 +465,8 @@ def self_declared(corpus: Corpus) -> list[SelfDeclaredDocument]:
 
     The key ``unknown`` stands for those of which an earlier version stored no origin.
     """
+    from rolebundle.contracts.status import SelfDeclaredDocument
+
     rows = corpus.rows(
         f"SELECT document_id, path, trust_tier, self_declared, supersedes FROM {PLACED} "
         "WHERE self_declared <> '[]' ORDER BY document_id"

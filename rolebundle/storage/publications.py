@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from rolebundle.contracts.upkeep import SignedManifest
 from rolebundle.errors import StorageError, UsageError
 from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.decisions import DecisionKey
 from rolebundle.storage.sqlite import SqliteFile
 from rolebundle.storage.stored_values import damaged, is_moment, typed
 from rolebundle.text.words import age
+
+# What an answer does not need is imported by the functions that need it.
+if TYPE_CHECKING:
+    from rolebundle.contracts.upkeep import SignedManifest
 
 _HASH_SIZE = 8
 
@@ -173,6 +176,8 @@ def load_record(corpus: SqliteFile) -> SignedManifest | None:
     text = stored_manifest(corpus)
     if not text:
         return None
+    from rolebundle.contracts.upkeep import SignedManifest
+
     try:
         signed = SignedManifest.model_validate_json(text)
     except ValueError as error:

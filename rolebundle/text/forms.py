@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 import Stemmer  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
+from rolebundle.lazy import lazy_pattern
 from rolebundle.text.languages import (
     UNSPACED,
     is_unspaced,
@@ -65,22 +66,22 @@ _MARKS = (
     "\u200c\u200d"
 )
 _WORD = re.compile(rf"[^\W_][^\W_{_MARKS}]*+(?:[{_MARKS}]++[^\W_]*+)*+")
-_RUN = re.compile(rf"[{UNSPACED}]+")
+_RUN = lazy_pattern(rf"[{UNSPACED}]+")
 # A letter with its marks, the vowel that Thai and Lao write before it, and Khmer subscripts.
-_LETTER = re.compile(
+_LETTER = lazy_pattern(
     rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?[{UNSPACED}](?:\u17d2[\u1780-\u17b3]|[{_MARKS}])*"
 )
 # Matches if a letter may consist of several characters.
 _HAS_PARTS = re.compile(rf"[{_MARKS}\u0e40-\u0e44\u0ec0-\u0ec4]")
 _MARK = re.compile(f"[{_MARKS}]")
 _DIGIT = re.compile(r"\d")
-_NOT_LATIN = re.compile("[\u0370-\u1dff\u1f00-\u1fff\u2c00-\ud7ff\uf900-\ufdff]")
+_NOT_LATIN = lazy_pattern("[\u0370-\u1dff\u1f00-\u1fff\u2c00-\ud7ff\uf900-\ufdff]")
 _FORM = "\ue000"
 _PRIVATE, _PRIVATE_LETTERS = 0xE001, 0x18FF
 _ASCII = bytes(range(128))
 _SHORT = 300
 _OTHER_LETTER = rf"[^\W{UNSPACED}]"
-_GLUED = re.compile(rf"(?<=[{UNSPACED}])(?={_OTHER_LETTER})|(?<={_OTHER_LETTER})(?=[{UNSPACED}])")
+_GLUED = lazy_pattern(rf"(?<=[{UNSPACED}])(?={_OTHER_LETTER})|(?<={_OTHER_LETTER})(?=[{UNSPACED}])")
 
 
 class Forms(NamedTuple):

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import chain
 
+from rolebundle.lazy import lazy_pattern
 from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
 
 _MAX_CHARS = 4_000
@@ -62,9 +63,10 @@ UNSPACED = (
     "\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
 """The letters of scripts without spaces, and of Korean, as a range of a pattern."""
+
 # An address, a path or an identifier is one word, and belongs to no language.
 _LATIN = re.compile(r"[a-z\u00df-\u024f\u0307\u1e00-\u1eff]+(?:[.@/:_]+\w+|\d\w*)*")
-_UNSPACED = re.compile(f"[{UNSPACED}]")
+_UNSPACED = lazy_pattern(f"[{UNSPACED}]")
 _SPECIAL = re.compile("[\u00df-\u024f\u0307\u1e00-\u1eff]")
 # Spaces for all bytes but small letters.
 _LETTERS = bytes(byte if 0x61 <= byte <= 0x7A else 0x20 for byte in range(256))

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from fractions import Fraction
+from functools import cache
 
 Units = list[tuple[str, Fraction]]
-_UNITS: dict[str, Units] = {}
 _PREFIXES = """-9 n nano;-6 µ micro;-6 μ micro;-6 u micro;-3 m milli;-2 c centi;3 k kilo;3 K kilo;
 6 M mega;9 G giga;12 T tera;15 P peta"""
 _BASES = """time 1 s second;length 1 m metre;length 1 m meter;mass 1 g gram;byte 1 B byte;
@@ -31,36 +31,43 @@ def _lines(table: str) -> Iterator[list[str]]:
     return (line.split() for line in table.split(";"))
 
 
-def _add_unit(dimension: str, factor: Fraction, names: Iterable[str]) -> None:
-    for name in names:
-        units = _UNITS.setdefault(name, [])
-        units += [] if (dimension, factor) in units else [(dimension, factor)]
-        if len(name) > 2 and name.islower():
-            _UNITS.setdefault(f"{name}s", units)
-        if len(name) > 1:
-            _UNITS.setdefault(name.lower(), units)
+@cache
+def _units() -> dict[str, Units]:
+    units: dict[str, Units] = {}
+
+    def add(dimension: str, factor: Fraction, names: Iterable[str]) -> None:
+        for name in names:
+            of_name = units.setdefault(name, [])
+            of_name += [] if (dimension, factor) in of_name else [(dimension, factor)]
+            if len(name) > 2 and name.islower():
+                units.setdefault(f"{name}s", of_name)
+            if len(name) > 1:
+                units.setdefault(name.lower(), of_name)
+
+    for dimension, factor, *names in _lines(_OTHERS):
+        add(dimension, Fraction(factor), names)
+    for dimension, factor, sign, word in _lines(_BASES):
+        add(dimension, Fraction(factor), (sign, word))
+        for power, short, long in _lines(_PREFIXES):
+            add(
+                dimension,
+                Fraction(factor) * Fraction(10) ** int(power),
+                (short + sign, long + word),
+            )
+    for exponent, letter in ((1, "K"), (1, "k"), (2, "M"), (3, "G"), (4, "T"), (5, "P")):
+        sizes = [("byte", Fraction(base) ** exponent) for base in (1000, 1024)]
+        units |= {f"{letter}B": sizes, f"{letter}b".lower(): sizes}
+    return units
 
 
-for _dimension, _factor, *_names in _lines(_OTHERS):
-    _add_unit(_dimension, Fraction(_factor), _names)
-for _dimension, _factor, _sign, _word in _lines(_BASES):
-    _add_unit(_dimension, Fraction(_factor), (_sign, _word))
-    for _power, _short, _long in _lines(_PREFIXES):
-        _scaled = Fraction(_factor) * Fraction(10) ** int(_power)
-        _add_unit(_dimension, _scaled, (_short + _sign, _long + _word))
-_BINARY = [
-    (sign, [("byte", Fraction(base) ** power) for base in (1000, 1024)])
-    for power, sign in ((1, "K"), (1, "k"), (2, "M"), (3, "G"), (4, "T"), (5, "P"))
-]
-_UNITS |= {f"{sign}B": units for sign, units in _BINARY}
-_UNITS |= {f"{sign}b".lower(): units for sign, units in _BINARY}
 MINUTE: Units = [("time", Fraction(60))]
 """What the letter m means behind hours, or directly at a number: "1h30m"."""
 
 
 def units_of(name: str) -> Units:
     """The dimensions and factors of a unit's name or symbol; empty if it is none."""
-    return _UNITS.get(name) or (_UNITS.get(name.lower(), []) if len(name) > 1 else [])
+    units = _units()
+    return units.get(name) or (units.get(name.lower(), []) if len(name) > 1 else [])
 
 
 _SECONDS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}

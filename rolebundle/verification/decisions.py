@@ -22,6 +22,7 @@ from rolebundle.contracts.memory import (
     DecisionRecord,
     NewDecision,
 )
+from rolebundle.contracts.models import ModelIdentity, Noise
 from rolebundle.contracts.terms import (
     ACTIONS,
     DECISION_EFFECTS,
@@ -30,7 +31,6 @@ from rolebundle.contracts.terms import (
     DecisionEffect,
     MatchKind,
 )
-from rolebundle.contracts.upkeep import ModelIdentity, Noise
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.policy.trust import AgentView, Labels

@@ -31,9 +31,10 @@ from rolebundle.ingest.prepare import RunSettings, stored_documents
 from rolebundle.policy.access import deny_matcher, role_denied
 from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval.lexical import matching_words
-from rolebundle.retrieval.lookup import Named, ReferenceScope, find_reference, resolve_reference
+from rolebundle.retrieval.lookup import Named, find_reference, resolve_reference
 from rolebundle.retrieval.query import read_task
 from rolebundle.retrieval.rank import has_words
+from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import ScanSettings
 from rolebundle.scan.instructions import FORGED_STATE

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
-from rolebundle.contracts.upkeep import ModelIdentity
+from rolebundle.contracts.models import ModelIdentity
 from rolebundle.embedding import onnx, static
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import (

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rolebundle.contracts.upkeep import ModelIdentity, Noise
+from rolebundle.contracts.models import ModelIdentity, Noise
 from rolebundle.embedding import noise
 from rolebundle.embedding.noise import PAIRS, noise_of
 from rolebundle.embedding.static import StaticProvider

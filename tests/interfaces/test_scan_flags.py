@@ -14,8 +14,9 @@ from rolebundle.interfaces.model_text import answer_text, lookups_text
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup
 from rolebundle.retrieval.compare import compare_roles
-from rolebundle.retrieval.lookup import ReferenceScope, look_up
+from rolebundle.retrieval.lookup import look_up
 from rolebundle.retrieval.passage_text import packet
+from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus
 from support.corpora import FLAGGED, ask, built, document, overlay, resolved, scratch_folder

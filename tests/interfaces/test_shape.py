@@ -20,7 +20,8 @@ from rolebundle.engine import Engine
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup, shaped_lookups
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.retrieval.lookup import ReferenceScope, look_up
+from rolebundle.retrieval.lookup import look_up
+from rolebundle.retrieval.request import ReferenceScope
 from support.corpora import ask, built, document, overlay, scratch_folder
 
 NOW = "2026-11-15T00:00:00Z"

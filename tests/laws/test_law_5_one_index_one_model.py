@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rolebundle.contracts.models import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.upkeep import ModelIdentity
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest.indexes import ensure_index
 from rolebundle.storage.documents import StoredDocument

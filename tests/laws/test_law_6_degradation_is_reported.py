@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rolebundle.contracts.models import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.upkeep import ModelIdentity
 from rolebundle.errors import EmbedderError
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader

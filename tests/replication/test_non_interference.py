@@ -30,7 +30,8 @@ from hypothesis import strategies as st
 from rolebundle.admin.purges import PurgeSelection, purge
 from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.memory import NewDecision
-from rolebundle.contracts.upkeep import IndexIdentity, PublishReport
+from rolebundle.contracts.models import IndexIdentity
+from rolebundle.contracts.upkeep import PublishReport
 from rolebundle.policy.access import deny_matcher, resolve_audience, set_policy
 from rolebundle.replication import publish as publishing
 from rolebundle.storage import facts, marks, replicas, store, vector_index

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.models import Noise
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import TRUST_TIERS
-from rolebundle.contracts.upkeep import Noise
 from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.evidence import (

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.models import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.upkeep import ModelIdentity
 from rolebundle.engine import Engine
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.retrieval import lexical

@@ -19,7 +19,7 @@ from rolebundle.contracts.why import Why
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView, TrustTable, purpose_of
 from rolebundle.retrieval.lanes import MAX_DEPTH, POOL_DEPTH
-from rolebundle.retrieval.lookup import ReferenceScope
+from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument

@@ -19,8 +19,8 @@ from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import DocumentMetadata
+from rolebundle.contracts.models import IndexIdentity, Noise
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.upkeep import IndexIdentity, Noise
 from rolebundle.embedding.provider import EmbeddingProvider, embedding_text, unit_vectors
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView

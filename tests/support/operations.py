@@ -25,7 +25,7 @@ from rolebundle.admin.records import (
 )
 from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.contracts.memory import NewDecision, RememberRequest
-from rolebundle.contracts.upkeep import ModelIdentity
+from rolebundle.contracts.models import ModelIdentity
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, UsageError

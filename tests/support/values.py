@@ -6,9 +6,9 @@ from typing import Any
 
 from rolebundle.contracts.bundle import CorpusState
 from rolebundle.contracts.documents import DocumentMetadata, Passage
+from rolebundle.contracts.models import Noise
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.terms import Fusion, RejectionCode
-from rolebundle.contracts.upkeep import Noise
 from rolebundle.retrieval.candidate import Candidate, Pool, Query, Retrieval, Weights
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.query import build_query

@@ -31,10 +31,10 @@ from rolebundle.contracts.memory import (
     MarkRecord,
     MarkRequest,
     NewDecision,
-    PersonName,
     RememberedFact,
     RememberRequest,
 )
+from rolebundle.contracts.request import PersonName
 from rolebundle.contracts.terms import MarkState
 from rolebundle.interfaces.cli.options import Call, Command, GroupWithDefault, with_call
 from rolebundle.interfaces.parse import names_in, parsed

@@ -85,10 +85,10 @@ def retrieve(
 
 
 def _print_building(corpus: Corpus) -> None:
-    from rolebundle.ingest.indexes import building_note
-
     if len(all_indexes(corpus)) < 2:
         return
     # Imported here: most corpora have one index.
+    from rolebundle.ingest.indexes import building_note
+
     if note := building_note(corpus):
         print_note(f"note: {note}")

@@ -44,7 +44,7 @@ from rolebundle.policy.trust import UNRESTRICTED_VIEW
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.inspection import DocumentInspection, inspect_document
 from rolebundle.retrieval.listing import list_documents
-from rolebundle.retrieval.lookup import ReferenceScope
+from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.scan.scan import flagged_document
 from rolebundle.status import owner_status
 from rolebundle.storage.quarantine import count_flagged, flagged_documents

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.upkeep import ModelIdentity
+from rolebundle.contracts.models import ModelIdentity
 from rolebundle.storage import vector_index
 from rolebundle.storage import vector_index as vector_cache
 from rolebundle.storage.opening import open_reader, open_writer

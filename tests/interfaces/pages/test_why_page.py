@@ -8,7 +8,7 @@ import pytest
 from rolebundle.contracts.why import Why
 from rolebundle.interfaces.pages.page import Site
 from rolebundle.interfaces.pages.views import steps_of, why_page
-from rolebundle.retrieval.lookup import ReferenceScope
+from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus
 from support.commands import invoke

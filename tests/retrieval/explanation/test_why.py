@@ -25,7 +25,7 @@ from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.compare import compare_roles, jaccard
 from rolebundle.retrieval.lanes import POOL_DEPTH
-from rolebundle.retrieval.lookup import ReferenceScope
+from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument

@@ -23,7 +23,8 @@ from rolebundle.retrieval.listing import (
     list_documents,
     look_up_all,
 )
-from rolebundle.retrieval.lookup import ReferenceScope, look_up
+from rolebundle.retrieval.lookup import look_up
+from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from rolebundle.contracts.upkeep import IndexIdentity, Noise
+from rolebundle.contracts.models import IndexIdentity, Noise
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions, IngestReport
