@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from compileall import compile_dir
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import cycle
@@ -30,6 +31,7 @@ from threading import Event, Thread
 from time import perf_counter
 from typing import IO, Any
 
+import rolebundle
 from rolebundle.engine import Engine
 from rolebundle.interfaces.client import Sidecar, SidecarError
 from rolebundle.interfaces.servers.operations import Operations
@@ -136,6 +138,8 @@ def noise(db: Path, count: int) -> None:
 
 def cold(db: Path, pairs: int) -> None:
     """Print the medians of one-shot commands, without and with a server, and of the imports."""
+    # As an installed package is.
+    compile_dir(Path(rolebundle.__file__).parent, quiet=1)
     task = ["retrieve", _QUESTIONS[0][0], "--role", _QUESTIONS[0][1], "--db", str(db), *_OVERLAYS]
     with _server() as socket:
         alone, served = ({**os.environ, "ROLEBUNDLE_SOCKET": name} for name in ("none", socket))

@@ -12,6 +12,8 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
+from rolebundle.lazy import lazy_pattern
+
 
 def writable(text: str) -> str:
     """The text with unpaired surrogates as escapes, which are also JSON's.
@@ -68,7 +70,7 @@ _TIME = (
 )
 _ZONE = r"(?:\s*(?:z|utc|gmt)?\s*(?P<zone>[+-]\d\d(?::?\d\d)?)?)(?:\s*\([^()]*\))?"
 _FORMS = [
-    re.compile(rf"{_WEEKDAY}{day}{_TIME}{_ZONE}", re.IGNORECASE | re.ASCII)
+    lazy_pattern(rf"{_WEEKDAY}{day}{_TIME}{_ZONE}", re.IGNORECASE | re.ASCII)
     for day in (_YMD, _DMY, _MDY)
 ]
 _SECONDS = re.compile(r"\d{10}(?:\d{3})?", re.ASCII)

@@ -8,9 +8,11 @@ from difflib import SequenceMatcher, get_close_matches
 from itertools import groupby
 from typing import NamedTuple
 
+from rolebundle.lazy import lazy_pattern
+
 MAX_SUGGESTIONS = 3
-_LINES = re.compile(r"^(?P<path>.+):(?P<start>\d{1,9})(?:-(?P<end>\d{1,9}))?$", re.DOTALL)
-_PASSAGES = re.compile(r"^#(?P<document>.+):(?P<first>\d{1,9}):(?P<count>\d{1,9})$", re.DOTALL)
+_LINES = lazy_pattern(r"^(?P<path>.+):(?P<start>\d{1,9})(?:-(?P<end>\d{1,9}))?$", re.DOTALL)
+_PASSAGES = lazy_pattern(r"^#(?P<document>.+):(?P<first>\d{1,9}):(?P<count>\d{1,9})$", re.DOTALL)
 _MAX_COMPARED = 20_000
 """With more names of files, none is compared letter by letter: that would take seconds."""
 _MAX_RANKED = 1_000
@@ -116,9 +118,9 @@ def _likeness(left: str, right: str) -> float:
 
 _MIN_ITEMS = 3
 _LINK = r"(?:!?\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])|<?https?://[^\s>]+>?|`[^`]*<[^>]+>`_{1,2})"
-_LINK_ITEM = re.compile(rf"\s*(?:[-*+•]|\d+[.)])\s+{_LINK}(?:[\s,;|.·]*{_LINK})*[\s.,;]*")
-_ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s+\S")
-_DEFINITION = re.compile(r" {0,3}\[(?!\^)[^\]]+\]:\s*\S+(?:\s+[\"'(].*)?|\.\. _[^:]+:\s+\S+")
+_LINK_ITEM = lazy_pattern(rf"\s*(?:[-*+•]|\d+[.)])\s+{_LINK}(?:[\s,;|.·]*{_LINK})*[\s.,;]*")
+_ITEM = lazy_pattern(r"\s*(?:[-*+•]|\d+[.)])\s+\S")
+_DEFINITION = lazy_pattern(r" {0,3}\[(?!\^)[^\]]+\]:\s*\S+(?:\s+[\"'(].*)?|\.\. _[^:]+:\s+\S+")
 _SHARE = 0.9
 
 

@@ -1,10 +1,8 @@
-"""Units of figures, and durations such as `90s` or `1h30m`."""
+"""Units of figures."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 from fractions import Fraction
 from functools import cache
 
@@ -68,22 +66,3 @@ def units_of(name: str) -> Units:
     """The dimensions and factors of a unit's name or symbol; empty if it is none."""
     units = _units()
     return units.get(name) or (units.get(name.lower(), []) if len(name) > 1 else [])
-
-
-_SECONDS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-_DURATION = re.compile(r"([1-9]\d{0,5})([smhd])")
-
-
-def parse_duration(text: str) -> timedelta:
-    """A whole number of seconds, minutes, hours or days.
-
-    Raises:
-        ValueError: it is none, or longer than 100 years.
-    """
-    match = _DURATION.fullmatch(text.strip().lower())
-    if match is None:
-        raise ValueError(f"{text!r} is not a length of time such as 90s, 5m, 12h or 7d")
-    duration = timedelta(**{_SECONDS[match[2]]: int(match[1])})
-    if duration > timedelta(days=36_500):
-        raise ValueError(f"{text!r} is longer than 100 years")
-    return duration

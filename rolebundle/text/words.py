@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import Stemmer
 
+from rolebundle.lazy import lazy_pattern
 from rolebundle.resources import ENGLISH_VOCABULARY
 from rolebundle.text.forms import forms
 from rolebundle.text.languages import latin_language, likely_languages, non_latin_language
@@ -108,27 +109,33 @@ def rarity(word: str) -> float:
 
     1 for a word that the vocabulary does not have: a name, an identifier, another language.
     """
-    places = _places()
-    place = places.get(word.lower())
-    return 1.0 if place is None else math.log(place) / math.log(len(places))
+    place = _place(word.lower())
+    return 1.0 if place is None else math.log(place) / math.log(_vocabulary().count("\n"))
 
 
 def is_english(word: str) -> bool:
     """Whether the vocabulary has the word."""
-    return word.lower() in _places()
+    return _place(word.lower()) is not None
 
 
 def is_ordinary(word: str) -> bool:
     """Whether it is one of the most frequent words of English."""
-    return _places().get(word.lower(), ORDINARY_PLACE) < ORDINARY_PLACE
+    place = _place(word.lower())
+    return place is not None and place < ORDINARY_PLACE
+
+
+@lru_cache(maxsize=10_000)
+def _place(word: str) -> int | None:
+    """The place of a word by frequency, from 1; ``None`` if the vocabulary does not have it."""
+    at = _vocabulary().find(f"\n{word}\n")
+    return None if at < 0 else _vocabulary().count("\n", 0, at) + 1
 
 
 @cache
-def _places() -> dict[str, int]:
-    """Word → its place by frequency, from 1. Parts of words ("##ing") are in it, and match none."""
-    words = ENGLISH_VOCABULARY.read_text(encoding="utf-8").split("\n")
-    first = words.index(_FIRST_WORD)
-    return {word: place for place, word in enumerate(words[first:], start=1)}
+def _vocabulary() -> str:
+    # A line for each word. Parts of words ("##ing") are among them, and match none.
+    text = ENGLISH_VOCABULARY.read_text(encoding="utf-8")
+    return text[text.index(f"\n{_FIRST_WORD}\n") :]
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -159,11 +166,11 @@ def age(hours: float) -> str:
 MIN_CHARS, MAX_CHARS = 15, 400
 # Where sentences end: after a full stop, at a semicolon, at a blank line, before an item of a list
 # or a heading.
-END = re.compile(
+END = lazy_pattern(
     r"(?<=[.!?])[\"')\]”’]*\s+(?=[^\sa-z])|(?<=;)\s+|\n\s*\n\s*|\n(?=\s*(?:[-*•+|#>]|\d+[.)])\s)"
 )
-_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_MARKER = re.compile(r"\s*(?:[-*•+>]+|\d+[.)])\s+")
+_CODE = lazy_pattern(r"```.*?(?:```|\Z)", re.DOTALL)
+_MARKER = lazy_pattern(r"\s*(?:[-*•+>]+|\d+[.)])\s+")
 
 
 def sentences(text: str) -> Iterator[str]:

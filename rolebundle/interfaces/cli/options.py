@@ -29,7 +29,6 @@ from rolebundle.interfaces.layout import Style, has_color
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import ResolvedOverlay, load_file, overlay_folders
 from rolebundle.storage.file import corpus_path
-from rolebundle.text.units import parse_duration
 from rolebundle.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -129,11 +128,15 @@ def non_empty_path(text: str) -> Path:
 
 
 def duration(text: str) -> timedelta:
-    """A length of time such as ``5m`` or ``7d``."""
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+    """A length of time such as ``5m`` or ``7d``, at most 100 years."""
+    match = re.fullmatch(r"([1-9]\d{0,5})([smhd])", text.strip().lower())
+    if match is None:
+        raise click.BadParameter(f"{text!r} is not a length of time such as 90s, 5m, 12h or 7d")
+    units = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+    length = timedelta(**{units[match[2]]: int(match[1])})
+    if length > timedelta(days=36_500):
+        raise click.BadParameter(f"{text!r} is longer than 100 years")
+    return length
 
 
 class GroupWithDefault(click.Group):
