@@ -2,9 +2,8 @@
 
 Run: python benchmarks/replicas.py FOLDER
 
-The documents of the folder are ingested without vectors, and published to a folder and, if it is
-installed, to Litestream: first, with nothing changed, with one more document, and after a purge.
-Times are seconds of the processor.
+The documents of the folder are ingested without vectors, and published to another folder: first,
+with nothing changed, with one more document, and after a purge. Times are seconds of the processor.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import create_key, load_private_key
-from rolebundle.replication.transports import litestream, open_transport
+from rolebundle.replication.transports import open_transport
 
 _OPTIONS = PublishOptions("office", timedelta(days=7), timedelta(days=7))
 
@@ -34,9 +33,7 @@ def measure(documents: Path, place: Path) -> None:
     folder = Path(shutil.copytree(documents, place / "documents"))
     create_key(place / "team.key")
     key = load_private_key(place / "team.key")
-    targets = {"folder": str(place / "share")}
-    if litestream() is not None:
-        targets["litestream"] = f"litestream+file://{place}/store"
+    transport = open_transport(str(place / "share"))
     with Admin(place / "team.db") as admin:
 
         def ingest() -> None:
@@ -54,21 +51,17 @@ def measure(documents: Path, place: Path) -> None:
                 admin.workspace, PurgeSelection(["one-more.md"])
             ),
         }
-        print(f"{'step':20}{'target':12}{'publish s':>10}{'moved':>14}{'pull s':>10}{'moved':>14}")
+        print(f"{'step':20}{'publish s':>10}{'moved':>14}{'pull s':>10}{'moved':>14}")
         for step, work in steps.items():
             work()
-            for name, target in targets.items():
-                transport = open_transport(target)
-                start = process_time()
-                published = publish_replica(
-                    admin.workspace, transport, key, _OPTIONS, level="internal"
-                )
-                middle = process_time()
-                pulled = pull(transport, place / f"{name}.db", key.public_key())
-                print(
-                    f"{step:20}{name:12}{middle - start:10.1f}{published.moved_bytes:14,}"
-                    f"{process_time() - middle:10.1f}{pulled.moved_bytes:14,}"
-                )
+            start = process_time()
+            published = publish_replica(admin.workspace, transport, key, _OPTIONS, level="internal")
+            middle = process_time()
+            pulled = pull(transport, place / "replica.db", key.public_key())
+            print(
+                f"{step:20}{middle - start:10.1f}{published.moved_bytes:14,}"
+                f"{process_time() - middle:10.1f}{pulled.moved_bytes:14,}"
+            )
 
 
 def main() -> None:

@@ -430,22 +430,6 @@ class SignedManifest(Contract):
     signature: str
 
 
-class StoreHistory(Contract):
-    """The older states of a replica in the store that it was published to.
-
-    Versions, snapshots and backups that the store makes by itself are not seen.
-
-    Attributes:
-        erased: the states that were removed.
-        left: the states that are still there.
-        problem: why states are left, or are not known; empty if there was none.
-    """
-
-    erased: list[str] = []
-    left: list[str] = []
-    problem: str = ""
-
-
 class PublishReport(Contract):
     """`replica publish`.
 
@@ -456,8 +440,6 @@ class PublishReport(Contract):
         former_key_id: of the key that signed the last one; empty if there was none.
         changed: whether the replica holds something else than the last one.
         moved_bytes: how many bytes the transport wrote or sent.
-        history: if the replica lacks something that the last one held, the older states in the
-            store that were removed, and those that were not; else null.
     """
 
     target: str
@@ -466,7 +448,6 @@ class PublishReport(Contract):
     former_key_id: str
     changed: bool
     moved_bytes: int
-    history: StoreHistory | None = None
 
 
 class PullReport(Contract):

@@ -24,9 +24,8 @@ from rolebundle.contracts.upkeep import (
     PublishReport,
     ReplicaManifest,
     SignedManifest,
-    StoreHistory,
 )
-from rolebundle.errors import ConfigurationError, RolebundleError, StorageError, UsageError
+from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.access import Audience
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.policy.trust import AgentView
@@ -121,17 +120,16 @@ def publish(
                 staged = _stage(path, staged_path, audience, former, key, options)
             except OSError as error:
                 raise storage_error(staged_path, error) from error
-        last, (signed, recorded, lacks_something) = former.publication, staged
+        last, (signed, recorded) = former.publication, staged
         try:
             moved = transport.push(
                 staged_path, signed, former.published, lambda changed: sign(changed, key)
             )
-        except (UsageError, ConfigurationError):
+        except UsageError:
             # Nothing was moved, so no purge needs to name this target.
             if not last.key_id:
                 _forget(path, staged_path, last.target)
             raise
-        history = _erase_history(transport) if lacks_something else None
         _record_after_push(path, recorded, signed.manifest, audience)
     return PublishReport(
         target=transport.target,
@@ -140,17 +138,7 @@ def publish(
         former_key_id=last.key_id,
         changed=signed.manifest.content_digest != last.content_digest,
         moved_bytes=moved,
-        history=history,
     )
-
-
-def _erase_history(transport: Transport) -> StoreHistory:
-    try:
-        left = list(transport.erase_history())
-    except StorageError as error:
-        return StoreHistory(problem=f"{error.message}; {error.hint}")
-    problem = "remove them with the tools of the store" if left else ""
-    return StoreHistory(left=left, problem=problem)
 
 
 def _publisher_name(name: str) -> str:
@@ -183,7 +171,7 @@ def _former(path: Path, staged_path: Path, transport: Transport, key: PrivateKey
     published, staged, names, policy = None, None, None, None
     public_key = key.public_key()
     try:
-        published = read_manifest(transport.manifest() or b"", transport.target, public_key)
+        published = read_manifest(transport.manifest(), transport.target, public_key)
     except RolebundleError:
         pass  # There is none, or it is of somebody else.
     try:
@@ -213,12 +201,12 @@ def _stage(
     former: _Former,
     key: PrivateKey,
     options: PublishOptions,
-) -> tuple[SignedManifest, Publication, bool] | None:
+) -> tuple[SignedManifest, Publication] | None:
     """Build and record the replica, and let it take the place of the staged one.
 
     Returns:
-        Its manifest, its record, and whether older states must be removed; ``None`` if something
-        was purged meanwhile, and it must be built again.
+        Its manifest and its record; ``None`` if something was purged meanwhile, and it must be
+        built again.
     """
     last = former.publication
     with open_reader(path) as source:
@@ -256,7 +244,7 @@ def _stage(
             if recorded is None:
                 return None
             rename_synced(partial, staged_path)
-    return signed, recorded, lacks_something
+    return signed, recorded
 
 
 def _save_policy(replica: Corpus, policy: str, former: records.StoredPolicy | None) -> None:

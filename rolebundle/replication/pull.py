@@ -184,30 +184,22 @@ def _fetch(
     """
     for attempt in range(_ATTEMPTS):
         content = transport.manifest()
-        offered = read_manifest(content, transport.target, key) if content is not None else None
-        if offered is not None:
-            check_acceptable(offered.manifest, accepted, transport.target)
-            if accepted is not None and _same_content(offered.manifest, accepted):
-                with suppress(OSError, RolebundleError):  # A damaged one is fetched again.
-                    if verify_replica(path, str(path), key) == offered:
-                        return offered, None
-                    shutil.copyfile(path, copy)
-                    return _renewed(copy, path, key, offered), len(content or b"")
-            if (
-                accepted is not None
-                and accepted.purge_generation < offered.manifest.purge_generation
-            ):
-                _erase_purged(path, content or b"")
+        offered = read_manifest(content, transport.target, key)
+        check_acceptable(offered.manifest, accepted, transport.target)
+        if accepted is not None and _same_content(offered.manifest, accepted):
+            with suppress(OSError, RolebundleError):  # A damaged one is fetched again.
+                if verify_replica(path, str(path), key) == offered:
+                    return offered, None
+                shutil.copyfile(path, copy)
+                return _renewed(copy, path, key, offered), len(content)
+        if accepted is not None and accepted.purge_generation < offered.manifest.purge_generation:
+            _erase_purged(path, content)
         try:
-            moved = transport.fetch(copy, path, offered.manifest if offered else None)
-            if offered is not None:
-                signed = _renewed(copy, Path(transport.target), key, offered)
-            else:
-                signed = verify_replica(copy, transport.target, key)
-                check_acceptable(signed.manifest, accepted, transport.target)
+            moved = transport.fetch(copy, offered.manifest)
+            signed = _renewed(copy, Path(transport.target), key, offered)
         except RolebundleError:
             # The publisher may have replaced one of two files between the two reads.
-            if content is None or attempt + 1 == _ATTEMPTS or transport.manifest() == content:
+            if attempt + 1 == _ATTEMPTS or transport.manifest() == content:
                 raise
         else:
             return signed, moved

@@ -368,7 +368,7 @@ def published_folder(corpus: Path) -> Path:
 
 
 def staged_replica(corpus: Path, target: str) -> Path:
-    """The last replica of a target, in a folder of its own with what its transport keeps there."""
+    """The last replica of a target, in a folder of its own."""
     name = sha256(target.encode()).hexdigest()[:16]
     return published_folder(corpus) / name / REPLICA
 

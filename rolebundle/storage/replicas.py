@@ -39,8 +39,6 @@ from rolebundle.storage.vector_index import EmbeddingIndex
 
 _NOT_COVERED = ("replica", "seal", "corpus_state")
 """Tables that depend on the manifest. The manifest has the values of ``corpus_state``."""
-_LITESTREAM = ("_litestream_lock", "_litestream_seq")
-"""Tables that Litestream adds to a file that it replicates."""
 _ROWS_PER_STEP = 1_000
 
 
@@ -62,7 +60,7 @@ def content_digest(corpus: Corpus) -> str:
     """The digest of every row of every table as it is stored, also of the indexes' own tables.
 
     With SQLite's own check, which compares its indexes with the tables, it proves a whole file. It
-    leaves out what depends on the manifest, and the tables that Litestream adds.
+    leaves out what depends on the manifest.
     """
     digest = blake2b(digest_size=16)
     # SQLite makes the indexes of constraints without a statement.
@@ -70,8 +68,6 @@ def content_digest(corpus: Corpus) -> str:
         "SELECT type, name, sql FROM main.sqlite_schema WHERE sql NOT NULL ORDER BY type, name"
     ):
         is_stored = kind == "table" and not str(sql).startswith("CREATE VIRTUAL")
-        if is_stored and name in _LITESTREAM:
-            continue
         digest.update(row_digest([str(kind), str(name), str(sql)]))
         if is_stored and name not in _NOT_COVERED:
             # Not through an index that has all columns: the order is that of the table.
@@ -83,12 +79,7 @@ def content_digest(corpus: Corpus) -> str:
 
 
 def prepare_for_readers(replica: SqliteFile) -> None:
-    """Remove the tables that a transport added, and let readers need no log.
-
-    A file that is replaced while others read it must have none.
-    """
-    for name in _LITESTREAM:
-        replica.run(f"DROP TABLE IF EXISTS {name}")
+    """Let readers need no log: a file that is replaced while others read it must have none."""
     replica.run("PRAGMA journal_mode = delete")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from shutil import disk_usage, which
+from shutil import disk_usage
 from types import MappingProxyType
 from typing import Any, Self
 from urllib.parse import quote
@@ -589,57 +589,3 @@ def harden(db: apsw.Connection) -> None:
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
     db.pragma("trusted_schema", False)
     db.pragma("cell_size_check", True)
-
-
-def sqlite3_rsync() -> str | None:
-    """The path of the program: the one on PATH, else the one in apsw's wheel, if it has it."""
-    import apsw.sqlite_extra
-
-    if found := which("sqlite3_rsync"):
-        return found
-    try:
-        return str(apsw.sqlite_extra.path("sqlite3_rsync"))
-    except (LookupError, apsw.sqlite_extra.NotAvailable, OSError):
-        return None
-
-
-@contextmanager
-def keeping_log(path: Path) -> Iterator[None]:
-    """Keep what another program writes to a file in its write-ahead log.
-
-    The last connection to a file moves its log into it. Litestream then no longer knows what
-    changed, and stores all of the file again. So while another program writes, a connection
-    stays open that reads the state before.
-
-    Raises:
-        CorpusCorrupt, CorpusBusy, StorageError: the file cannot be opened.
-    """
-    with _connection(path) as db:
-        db.execute("PRAGMA journal_mode = wal")
-        db.execute("BEGIN")
-        db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-        yield
-
-
-def is_same_generation(replica: Path, working: Path) -> bool:
-    """Whether two files hold the same signed manifest. Their logs stay where they are.
-
-    Raises:
-        CorpusCorrupt, CorpusBusy, StorageError: one of them cannot be read.
-    """
-    manifests = []
-    for path in (replica, working):
-        with _connection(path) as db:
-            manifests.append(db.execute("SELECT manifest FROM replica").fetchall())
-    return manifests[0] == manifests[1]
-
-
-@contextmanager
-def _connection(path: Path) -> Iterator[apsw.Connection]:
-    try:
-        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
-            db.set_busy_timeout(busy_timeout())
-            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            yield db
-    except apsw.Error as error:
-        raise own_error(error, path) from error

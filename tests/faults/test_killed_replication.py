@@ -39,7 +39,6 @@ from support.replication_site import (
     names_in,
     published_file,
 )
-from support.tampering import Bare
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork and SIGKILL")
 
@@ -101,9 +100,6 @@ CASES: dict[str, tuple[tuple[Step, ...], Step, Step, int]] = {
         (*OLDER, Site.publish, lambda site: site.replica.unlink()), Site.pull, Site.pull, 40
     ),
     "pull after a purge": ((*OLDER, purge_one, Site.publish), Site.pull, Site.pull, 30),
-    "pull without a manifest beside": (
-        (*OLDER, Site.publish), *(lambda site: site.pull(Bare(str(site.share))),) * 2, 30
-    ),
 }  # fmt: skip
 """What is done before, what is killed, what is done again, and the rounds of the full count."""
 

@@ -528,7 +528,7 @@ class Machine(RuleBasedStateMachine):
         """A contract that asks the corpus whether the task may be stated as it is."""
         (self.folder / "draft.md").write_text(f'It says "{request.task}".', encoding="utf-8")
         # TOML allows this control character in no string, and JSON does not escape it.
-        task = request.task.replace("\x7f", " ")
+        task = request.task.replace("\x7f", "_")
         posture = {"check": "posture", "task": task, "trust": "mixed"}
         verify = {"check": "verify", "file": "draft.md"}
         role = {} if request.role is None else {"role": request.role}

@@ -14,8 +14,6 @@ from rolebundle.replication.publish import publish
 from rolebundle.replication.transports import (
     FolderTransport,
     HttpTransport,
-    LitestreamTransport,
-    RsyncTransport,
     open_transport,
 )
 from rolebundle.storage.file import PUBLISHED_MANIFEST
@@ -60,7 +58,7 @@ def test_what_is_published_is_pulled(place: Place, site: Site) -> None:
     assert push(place, site) < full / 5, "only the manifest"
     renewed = site.pull(place.reader)
     assert (renewed.former_generation, renewed.manifest.generation) == (1, 1)
-    assert renewed.moved_bytes < full / 5 or place.reads_all
+    assert renewed.moved_bytes < full / 5
     site.write(2, count=300)
     push(place, site)
     site.pull(place.reader)
@@ -73,9 +71,8 @@ def test_what_may_not_be_seen_any_more_leaves_the_store(place: Place, site: Site
     hidden = document("d1", ["token rotation of edition1"], sensitivity="confidential")
     with open_writer(site.db) as corpus:
         fill(corpus, [hidden])
-    report = publish(site.db, site.audience, place.publisher, site.key, OPTIONS)
-    assert report.history is not None and not report.history.left, report.history
-    assert publish(site.db, site.audience, place.publisher, site.key, OPTIONS).history is None
+    push(place, site)
+    assert len(names_in(Path(place.publisher.target))) == 2, "a manifest and its replica"
 
 
 # -- a folder, and a host that serves it --------------------------------------------------------------
@@ -165,12 +162,6 @@ FOLDERS = {
         ("http://127.0.0.1:8000", HttpTransport),
         ("http://localhost/replicas", HttpTransport),
         ("http://[::1]:8000/", HttpTransport),
-        ("ssh://ada@example.org:2222/srv/replica.db", RsyncTransport),
-        ("ssh://alias/srv/replica.db?exe=/opt/sqlite3_rsync", RsyncTransport),
-        ("litestream+file:///mnt/my%20store", LitestreamTransport),
-        ("litestream+s3://bucket/replica?endpoint=https://example.org", LitestreamTransport),
-        ("litestream+sftp://ada@example.org/srv/store", LitestreamTransport),
-        ("litestream+webdavs://ada@example.org/store", LitestreamTransport),
     ],
 )
 def test_a_target(target: str, kind: type) -> None:
@@ -188,6 +179,7 @@ def test_a_target(target: str, kind: type) -> None:
         ("a\0b", "unknown_transport"),
         ("ftp://example.org/", "unknown_transport"),
         ("s3://bucket/replica", "unknown_transport"),
+        ("ssh://ada@example.org/srv/replica.db", "unknown_transport"),
         ("ada@example.org:share", "unknown_transport"),
         ("example.org:/mnt/share", "unknown_transport"),
         ("http://example.org/", "plain_http"),
@@ -280,7 +272,6 @@ def test_a_purge_is_followed_by_a_publish_and_a_pull(world: World) -> None:
     assert world.pending() == [True]
     report = world.publish().json()
     assert report["manifest"]["purge_generation"] == 1
-    assert report["history"]["left"] == []
     assert world.has_word() == {"laptop"}
     assert world.pending() == [False]
     world.pull()
@@ -296,6 +287,6 @@ def test_a_purge_of_what_was_never_published_changes_no_manifest(world: World) -
     outcome = invoke("corpus", "purge", "secret.md", "--yes", "--json", "--db", world.db)
     assert outcome.json()["receipts"][0]["publications"] == []
     after = world.publish().json()
-    assert (after["changed"], after["history"], world.pending()) == (False, None, [False])
+    assert (after["changed"], world.pending()) == (False, [False])
     for name in ("generation", "purge_generation", "content_digest"):
         assert after["manifest"][name] == before[name]

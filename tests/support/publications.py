@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from rolebundle.contracts.upkeep import PublishReport
 from rolebundle.policy.access import Audience
 from rolebundle.replication.publish import publish
-from rolebundle.replication.transports import Transport
+from rolebundle.replication.transports import Transport, nothing_published
 from rolebundle.storage.corpus import corpus_counts
 from rolebundle.storage.file import staged_replica
 from rolebundle.storage.opening import open_writer
@@ -37,15 +37,14 @@ def publication_of(target: str, agent: str = "ana") -> Publication:
 def stage(db: Path, target: str, names: Iterable[str]) -> Path:
     """Record a publication that carried these names, with a staged replica that has all of a corpus.
 
-    Return the folder of the staged replica, in which a transport keeps something, too.
+    Return the folder of the staged replica.
     """
     with open_writer(db) as corpus, corpus.writing():
         corpus_id = corpus_counts(corpus).corpus_id
         save_publication(corpus, with_carried(publication_of(target), corpus_id, names))
     staged = staged_replica(db, target)
-    (staged.parent / ".engine").mkdir(parents=True)
-    for copy in (staged, staged.parent / ".engine" / "0001.state"):
-        copy.write_bytes(db.read_bytes())
+    staged.parent.mkdir(parents=True)
+    staged.write_bytes(db.read_bytes())
     return staged.parent
 
 
@@ -58,8 +57,8 @@ class Nowhere(Transport):
     def push(self, *_: object) -> int:
         return 0
 
-    def fetch(self, *_: object) -> int:
-        raise AssertionError(self.target)
+    def manifest(self) -> bytes:
+        raise nothing_published(self.target)
 
 
 def published(db: Path, audience: Audience, target: str, key: Ed25519PrivateKey) -> PublishReport:

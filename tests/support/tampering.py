@@ -13,7 +13,6 @@ import apsw
 
 from rolebundle.contracts.upkeep import SignedManifest
 from rolebundle.replication.signatures import PrivateKey, sign
-from rolebundle.replication.transports import FolderTransport
 from rolebundle.storage import replicas
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import PUBLISHED_MANIFEST as MANIFEST
@@ -25,17 +24,6 @@ from support.replication_site import Site, published_file
 Files = dict[str, bytes]
 DATABASE, PACKED, AT_HAND = "replica.db", "replica.db.gz", "at hand"
 """The published file, unpacked; what is there in its place, if it is given; and what was pulled."""
-
-
-class Bare(FolderTransport):
-    """A folder that has no manifest beside the replica."""
-
-    def manifest(self) -> bytes | None:
-        super().manifest()
-        return None
-
-    def fetch(self, copy: Path, *_: object) -> int:
-        return copy.write_bytes(published_file(Path(self.target)))
 
 
 @dataclass
@@ -112,10 +100,6 @@ class World:
         signed = json.loads(self.new[MANIFEST])
         signed["manifest"].update(fields)
         return self.written(json.dumps(signed))
-
-    def stored(self, text: Callable[[str], str]) -> Files:
-        """The new replica with another text as the manifest inside it, and an honest one beside."""
-        return self.forged(lambda corpus: save_manifest(corpus, text(stored_manifest(corpus))))
 
 
 def files_of(file: Path, signed: SignedManifest, key: PrivateKey | None) -> Files:

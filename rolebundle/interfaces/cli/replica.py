@@ -14,7 +14,7 @@ from rolebundle.contracts.base import writable
 from rolebundle.contracts.upkeep import PublishReport, PullReport
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.options import Call, duration, with_call
-from rolebundle.interfaces.cli.output import print_first, print_note
+from rolebundle.interfaces.cli.output import print_note
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.parse import names_in
 from rolebundle.replication.publish import PublishOptions
@@ -91,16 +91,14 @@ def publish(
 ) -> None:
     """Publish a replica to TARGET, or replace the replica there.
 
-    TARGET is a folder (a network share, a synchronized folder), ssh://[USER@]HOST/PATH/replica.db
-    (sqlite3_rsync), or litestream+file:///PATH, litestream+s3://BUCKET/PATH, litestream+sftp://…,
-    litestream+webdav://… (Litestream). A static web host can serve a folder.
+    TARGET is a folder: a network share, a synchronized folder, or what a web host serves.
 
     Without --agent and --level, the audience is that of the last publish to TARGET.
 
     \b
     rolebundle replica publish /mnt/share/reviewer --agent reviewer --key team.key
     rolebundle replica publish /mnt/share/reviewer --key team.key
-    rolebundle replica publish ssh://build/srv/replica.db --level internal --key team.key
+    rolebundle replica publish /mnt/share/all --level internal --key team.key
     """
     key = load_private_key(key_file)
     transport = open_transport(target)
@@ -119,10 +117,6 @@ def publish(
         print_note(f"{warning} (`rolebundle status`, `rolebundle policy show`)")
     if report.former_key_id not in ("", report.key_id):
         print_note("warning: it has another key, whose public key its readers need")
-    if report.history is not None:
-        print_first([f"older state: {state}" for state in report.history.left])
-        if report.history.problem:
-            print_note(f"{report.target}: {report.history.problem}")
 
 
 def _lines(report: PublishReport) -> Iterator[str]:
