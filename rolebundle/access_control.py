@@ -50,7 +50,7 @@ class Writing(NamedTuple):
 
 
 class AccessControl:
-    """What the agents of one engine may see and do. :meth:`call` records refusals in the audit.
+    """What the agents of one engine may see and do.
 
     Args:
         workspace: the corpus.
@@ -104,7 +104,7 @@ class AccessControl:
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
-        with self.call(agent):
+        with self.recording_refusals(agent):
             agent = self.resolve_agent(agent)
             if self.workspace.path.exists():
                 with self.open_view(agent) as (_, view):
@@ -230,7 +230,7 @@ class AccessControl:
         return ReferenceScope(view.show_paths, self.folder, self.may_read(view))
 
     @contextmanager
-    def call(self, agent: str | None, role: str | None = None) -> Iterator[None]:
+    def recording_refusals(self, agent: str | None, role: str | None = None) -> Iterator[None]:
         """A block in which an agent is answered. The audit gets one record of a refusal in it.
 
         Unless the owner of the corpus asks, errors conceal paths. Blocks may be nested.

@@ -141,7 +141,7 @@ class Engine:
             ConfigurationError: ``request.rerank`` names no known API, or its address is missing.
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
-        with self.access.call(request.agent, request.role):
+        with self.access.recording_refusals(request.agent, request.role):
             bundle = self.answering.answer(request, overlay)
             self._record_answer(request, bundle)
             return bundle
@@ -162,7 +162,7 @@ class Engine:
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
-        with self.access.call(request.agent, request.role):
+        with self.access.recording_refusals(request.agent, request.role):
             if self.answering.approvals.source != "request":
                 request = request.model_copy(update={"approval": None})
             with (
@@ -234,14 +234,14 @@ class Engine:
         """
         request = compare_module.request_of(bundle)
         if agent is not None and request.agent not in (None, agent):
-            with self.access.call(agent, request.role):
+            with self.access.recording_refusals(agent, request.role):
                 raise access_denied()
         # The engine's default model may have changed since.
         request = request.model_copy(
             update={"rerank": request.rerank or NO_RERANK, "agent": agent or request.agent}
         )
         with (
-            self.access.call(request.agent, request.role),
+            self.access.recording_refusals(request.agent, request.role),
             self.access.open_view(request.agent) as (corpus, _),
         ):
             repeated = self.retrieve(request, overlay)
@@ -278,11 +278,11 @@ class Engine:
         """
         request = request.model_copy(update={"now": request_time(request)})
         with (
-            self.access.call(request.agent),
+            self.access.recording_refusals(request.agent),
             self.access.open_view(request.agent) as (_, view),
         ):
             for role in roles:
-                with self.access.call(request.agent, role):
+                with self.access.recording_refusals(request.agent, role):
                     self.access.check_role(view, role, has_own_overlay=False)
             first = [None] if without_role and view.allows_role(None) else []
             return [
@@ -314,7 +314,7 @@ class Engine:
             AccessDenied: the agent may see nothing of this corpus, or none of its roles may read
                 what the reference names.
         """
-        with self.access.call(agent):
+        with self.access.recording_refusals(agent):
             with (
                 self.access.naming_quarantined(reference, agent),
                 self.access.open_lookup(agent) as (corpus, scope),
@@ -339,7 +339,7 @@ class Engine:
         Raises:
             UsageError, AccessDenied: as for :meth:`get`.
         """
-        with self.access.call(agent):
+        with self.access.recording_refusals(agent):
             with (
                 self.access.naming_quarantined(reference, agent),
                 self.access.open_lookup(agent) as (corpus, scope),
@@ -369,7 +369,7 @@ class Engine:
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
-        with self.access.call(agent):
+        with self.access.recording_refusals(agent):
             with self.access.open_lookup(agent) as (corpus, scope):
                 answer = listing_module.look_up_all(
                     corpus, references, scope, outline=outline, section=section
@@ -393,7 +393,7 @@ class Engine:
             AccessDenied: the agent may see nothing of this corpus.
         """
         request = request or ListRequest()
-        with self.access.call(request.agent):
+        with self.access.recording_refusals(request.agent):
             with self.access.open_lookup(request.agent) as (corpus, scope):
                 listing = listing_module.list_documents(corpus, request, scope)
             self._record("get", request.agent, details={"documents": len(listing.documents)})
@@ -407,7 +407,7 @@ class Engine:
             AccessDenied: the agent may see nothing of this corpus.
             Interrupted: ``search_too_long``.
         """
-        with self.access.call(request.agent):
+        with self.access.recording_refusals(request.agent):
             with self.access.open_lookup(request.agent) as (corpus, scope):
                 found = listing_module.find_lines(corpus, request, scope)
             details = {"lines": len(found.lines)}
@@ -432,7 +432,7 @@ class Engine:
         reading = RetrievalRequest(
             task=text, role=request.role, agent=request.agent, rerank=NO_RERANK, now=now
         )
-        with self.access.call(request.agent, request.role):
+        with self.access.recording_refusals(request.agent, request.role):
             with self.answering.inputs(reading, None) as inputs:
                 answer = decisions_module.check_intent(
                     inputs.corpus, request, inputs.request, inputs.view, inputs.provider
@@ -457,7 +457,7 @@ class Engine:
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
-        with self.access.call(agent):
+        with self.access.recording_refusals(agent):
             with self.access.open_view(agent) as (corpus, view):
                 records = decisions_module.list_decisions(
                     corpus, datetime.now(UTC), view.decision_scopes
@@ -475,7 +475,7 @@ class Engine:
                 instructions to a model.
             CorpusBusy, StorageError: the mark was not stored.
         """
-        with self.access.call(request.agent):
+        with self.access.recording_refusals(request.agent):
             return memory_module.mark_as_agent(self.access, request)
 
     def gate_check(
@@ -517,7 +517,7 @@ class Engine:
         ).report()
         if self.workspace.path.exists() and not stored.damage:
             details = {"step": "check", "verdict": report.verdict, "must_met": report.must_met}
-            with self.access.call(agent):
+            with self.access.recording_refusals(agent):
                 self._record("gate", agent, details=details)
         return report
 
@@ -536,7 +536,7 @@ class Engine:
                 :meth:`retrieve`.
         """
         role = request.role or evidence_module.role_of_bundle(request.bundle)
-        with self.access.call(request.agent, role):
+        with self.access.recording_refusals(request.agent, role):
             as_retrieval = RetrievalRequest(
                 task="verify",
                 role=role if overlay is None else None,
@@ -573,7 +573,7 @@ class Engine:
                 fact.
             CorpusBusy, StorageError: the fact was not stored.
         """
-        with self.access.call(request.agent):
+        with self.access.recording_refusals(request.agent):
             return memory_module.remember_as_agent(self.access, request)
 
     def status(self, agent: str | None = None) -> CorpusStatus:
@@ -583,7 +583,7 @@ class Engine:
             AccessDenied: the agent may see nothing of this corpus.
         """
         with (
-            self.access.call(agent),
+            self.access.recording_refusals(agent),
             self.access.open_view(agent, even_expired=True) as (corpus, _),
         ):
             status = status_module.corpus_status(corpus)

@@ -83,7 +83,7 @@ def try_role(
     """
     request = request.model_copy(update={"now": request.now or datetime.now(UTC)})
     access = engine.access
-    with access.call(request.agent, request.role), access.open_view(request.agent):
+    with access.recording_refusals(request.agent, request.role), access.open_view(request.agent):
         with_role = engine.retrieve(request, overlay)
         without = engine.retrieve(request.model_copy(update={"role": None}))
         own = {chunk.chunk_id for chunk in with_role.selected}

@@ -1,4 +1,4 @@
-"""Step 6: the bundle, which reports what was done and how far the answer can be trusted. Pure."""
+"""The bundle, which reports what was done and how far the answer can be trusted. Pure."""
 
 from __future__ import annotations
 

@@ -252,7 +252,7 @@ class Weights(NamedTuple):
             return self.lexical * (row.lexical + row.semantic)
         return self.lexical * row.lexical + self.semantic * row.semantic
 
-    def evidence_factor(self, row: "Candidate") -> float:
+    def role_factor(self, row: "Candidate") -> float:
         """What the role's terms of a candidate are multiplied with, in [0, 1].
 
         ``min(1, x / 0.15)`` for the mean ``x`` of the lanes' terms by their weights: a role orders
@@ -289,8 +289,8 @@ class Candidate:
         role_hits: what its mark and its evidence multiply the role's terms with.
         lifted_for: why it was lifted.
         duplicate_of: the chunk id of the candidate that stands for it, if it is a copy.
-        is_kept: it is the best for the task, or for an exact word of it; a hard limit of its source
-            does not leave it out.
+        is_exempt: a hard limit of its source does not leave it out, because it is the best for the
+            task, or for an exact word of it.
         code: why it was rejected; ``None`` if it was not.
         note: the reason in words.
     """
@@ -317,7 +317,7 @@ class Candidate:
     role_hits: tuple[str, ...] = ()
     lifted_for: tuple[str, ...] = ()
     duplicate_of: str | None = None
-    is_kept: bool = False
+    is_exempt: bool = False
     code: RejectionCode | None = None
     note: str = ""
 
@@ -370,7 +370,7 @@ class Retrieval:
         rerank_ms: how long that took; ``None`` if it was not requested.
         absent_exact: the exact words and phrases of the task that no visible passage has.
         unmatched: the keys of ``where`` that exclude every document; empty if one matches.
-        forbidden_hits: the rejected candidates that would be selected if they were not forbidden.
+        best_forbidden: the rejected candidates that would be selected if they were not forbidden.
         has_trusted: whether a visible document is preferred or authoritative.
         facts: the same for remembered facts; ``None`` if there are none.
         seconds: how long the search took.
@@ -398,7 +398,7 @@ class Retrieval:
     rerank_ms: float | None = None
     absent_exact: Sequence[str] = ()
     unmatched: str = ""
-    forbidden_hits: Sequence[Candidate] = ()
+    best_forbidden: Sequence[Candidate] = ()
     has_trusted: bool = True
     facts: "Retrieval | None" = None
     seconds: float = 0.0

@@ -1,4 +1,4 @@
-"""Step 3: policy rejects what a role must not see; the rest gets its metadata score. Pure."""
+"""Policy rejects what a role must not see; the rest gets its metadata score. Pure."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _SECONDS_PER_DAY = 86_400.0
 def filter_candidates(
     candidates: Iterable[Candidate],
     request: ResolvedRequest,
-    supposed: Container[int] = (),
+    as_allowed: Container[int] = (),
 ) -> None:
     """Write the metadata score of each candidate that may be selected, and the others' code.
 
     Args:
         candidates: the candidates.
         request: the resolved request.
-        supposed: rowids of what counts as allowed, whatever policy says.
+        as_allowed: rowids of what counts as allowed, whatever policy says.
     """
     for row in candidates:
         row.passage = as_valid(row.passage, request)
         rejection = rejection_of(row.passage, request)
-        if rejection is None or row.passage.rowid in supposed:
+        if rejection is None or row.passage.rowid in as_allowed:
             add_metadata(row, request)
         else:
             row.code, row.note = rejection

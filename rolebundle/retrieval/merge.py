@@ -1,4 +1,4 @@
-"""Step 2: the lanes' hits become the rows of the score sheet, with comparable scores. Pure.
+"""The lanes' hits become the rows of the score sheet, with comparable scores. Pure.
 
 ``weighted`` needs the true scores of both lanes for every candidate. So each hit has the score of
 each lane that can score it, no matter which lane proposed it.

@@ -26,7 +26,7 @@ from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.lanes import MAX_DEPTH, Lanes, first_depth, open_lanes
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.rank import estimated_tokens, forbidden_hits, rank, select
+from rolebundle.retrieval.rank import best_forbidden, estimated_tokens, rank, select
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.storage.check import verify_passages
@@ -137,7 +137,7 @@ def _in_rounds(
         rerank=reranker.state(found.ranked) if reranker else None,
         rerank_problem=reranker.problem if reranker else "",
         rerank_ms=reranker.milliseconds if reranker else None,
-        forbidden_hits=() if found.withheld else forbidden_hits(found),
+        best_forbidden=() if found.withheld else best_forbidden(found),
         has_trusted=_has_trusted(lanes.corpus, found),
     )
 

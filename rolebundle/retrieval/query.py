@@ -1,4 +1,4 @@
-"""Step 1: build the query from a task and an overlay. Pure.
+"""Build the query from a task and an overlay. Pure.
 
 The task's own terms and the role's expansion are separate. What has the role's terms is proposed,
 too, but only the task's terms count as relevance to the task.

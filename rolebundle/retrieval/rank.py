@@ -25,7 +25,7 @@ from rolebundle.retrieval.merge import merge, scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.text.words import counted
 
-Scores = Callable[[Sequence[Passage]], Mapping[str, float]]
+ScorePassages = Callable[[Sequence[Passage]], Mapping[str, float]]
 """The scores of passages for the task, by chunk id; a passage may be missing."""
 
 MAX_RERANKED = 50
@@ -65,7 +65,7 @@ def rank(
     request: ResolvedRequest,
     weights: Weights,
     exact: Sequence[str] = (),
-    scores: Scores | None = None,
+    scores: ScorePassages | None = None,
 ) -> list[Candidate]:
     """Score and order the candidates that policy allows by :func:`ranking_order`.
 
@@ -107,7 +107,7 @@ def best_by_lanes(rows: Iterable[Candidate], weights: Weights, number: int) -> l
     return sorted(rows, key=lambda row: (-weights.lane_score(row), row.chunk_id))[:number]
 
 
-def rerank(rows: Sequence[Candidate], scores: Scores, weights: Weights) -> None:
+def rerank(rows: Sequence[Candidate], scores: ScorePassages, weights: Weights) -> None:
     """Mix the reranking model's scores into the semantic term.
 
     ``semantic = 0.15 · semantic + 0.85 · score``, where ``score`` is scaled by minimum and maximum
@@ -175,7 +175,7 @@ def _lift(ranked: list[Candidate], lifted: Candidate | None, place: int, reason:
     before = [row for row in ranked if row.takes_place]
     for number, row in enumerate(before):
         if row.chunk_id == chunk_id:
-            row.is_kept = True
+            row.is_exempt = True
             # Just above the one whose place it takes.
             final = math.nextafter(before[place - 1].final, math.inf) if number >= place else 0.0
             if final > row.final:
@@ -249,7 +249,7 @@ def add_role(row: Candidate, request: ResolvedRequest, weights: Weights) -> None
       the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``.
 
     A mark then multiplies both with :func:`mark_factor`, and weak evidence for the task with
-    :meth:`Weights.evidence_factor`.
+    :meth:`Weights.role_factor`.
     """
     if not request.ranks_by_role:
         return
@@ -262,7 +262,7 @@ def add_role(row: Candidate, request: ResolvedRequest, weights: Weights) -> None
     row.vocabulary += by_expansion * row.expansion
     row.metadata = normalize_metadata(row.metadata_score)
     factors = {}
-    if (by_evidence := weights.evidence_factor(row)) < 1.0:
+    if (by_evidence := weights.role_factor(row)) < 1.0:
         factors["penalty:weak-evidence"] = by_evidence
     if passage.mark is not None and passage.mark.ruling is not None:
         factors[f"mark:{passage.mark.state}"] = mark_factor(passage.mark.ruling)
@@ -463,7 +463,7 @@ def _rejection(
         )
     is_full = sources[source] >= policy.max_chunks_per_source
     # What a lift keeps is not limited: the best for the task (law 11), and exact words.
-    if policy.diversity == "hard" and is_full and not row.is_kept:
+    if policy.diversity == "hard" and is_full and not row.is_exempt:
         most = counted(policy.max_chunks_per_source, "passage")
         return "budget_cut", f"it is past the role's limit of {most} of {source}"
     cost, budget = estimated_tokens(row.passage.content), request.token_budget
@@ -478,7 +478,7 @@ def estimated_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def forbidden_hits(found: Retrieval) -> list[Candidate]:
+def best_forbidden(found: Retrieval) -> list[Candidate]:
     """The candidates that would be selected if the role forbade no source, best first.
 
     They are scored like the allowed candidates, by lanes, metadata and vocabulary, and have to

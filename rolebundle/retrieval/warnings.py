@@ -128,7 +128,7 @@ def _stale_dominant(retrieval: Retrieval) -> str:
 
 
 def _forbidden_source_hit(retrieval: Retrieval) -> str:
-    hits = retrieval.forbidden_hits
+    hits = retrieval.best_forbidden
     if not hits:
         return ""
     named = sorted({hit.passage.document.source_id for hit in hits})

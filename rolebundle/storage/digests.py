@@ -19,7 +19,9 @@ from rolebundle.storage.seal import row_digest
 from rolebundle.storage.sqlite import AMONG, Row
 from rolebundle.storage.stored_values import values_of
 
-INDEXED_COLUMNS = "title, headings, content, tags, hints"
+EMBEDDED_COLUMNS = "title, headings, content, tags"
+"""What the vector of a chunk is computed from."""
+INDEXED_COLUMNS = f"{EMBEDDED_COLUMNS}, hints"
 UNINDEXED_COLUMNS = (
     "ordinal, content_type, content_hash, start_line, end_line, page, applicable_roles, "
     "excluded_roles, anchor"

@@ -20,7 +20,7 @@ def no_denied_patterns(path: str, location: str) -> tuple[str, ...]:
     return ()
 
 
-def labels_of(denied: DeniedPatterns, path: str, location: str) -> tuple[str, ...]:
+def denied_by(denied: DeniedPatterns, path: str, location: str) -> tuple[str, ...]:
     """The patterns that match a file, in order, with the one that matches every fact."""
     patterns = denied(path, location)
     is_fact = location.startswith(compartments.REMEMBERED)
@@ -34,7 +34,7 @@ def placements(corpus: Corpus, denied: DeniedPatterns) -> Iterator[tuple[int, st
         "FROM document d JOIN file f ON f.id = d.file "
         "LEFT JOIN scanned s ON s.document = d.id ORDER BY d.id"
     ):
-        labels = labels_of(denied, path, location)
+        labels = denied_by(denied, path, location)
         yield row, name, current, (scope, sensitivity, labels, verdict == "quarantine")
 
 

@@ -8,12 +8,15 @@ from typing import NamedTuple, get_type_hints
 from rolebundle.contracts.documents import DocumentMetadata, Passage, attribute_texts
 from rolebundle.storage import compartments, lexical_index, marks, vector_index
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.digests import INDEXED_COLUMNS, UNINDEXED_COLUMNS, chunk_digest
+from rolebundle.storage.digests import (
+    EMBEDDED_COLUMNS,
+    INDEXED_COLUMNS,
+    UNINDEXED_COLUMNS,
+    chunk_digest,
+)
 from rolebundle.storage.documents import METADATA, PLACED, StoredChunk, metadata_of, superseders
 from rolebundle.storage.sqlite import AMONG, Binding, Row
 from rolebundle.storage.stored_values import json_array, typed
-
-_EMBEDDED = 4  # vectors are computed from title, headings, content and tags
 
 
 def next_row(corpus: Corpus, table: str) -> int:
@@ -89,11 +92,13 @@ def update_chunks(
 def _update_chunk(corpus: Corpus, compartment: int, rowid: int, old: Row, values: Row) -> None:
     if old == values:
         return
-    indexed = INDEXED_COLUMNS.count(",") + 1
+    indexed, embedded = (
+        len(columns.split(", ")) for columns in (INDEXED_COLUMNS, EMBEDDED_COLUMNS)
+    )
     reindex = old[:indexed] != values[:indexed]
     if reindex:
         lexical_index.remove_chunks(corpus, compartment, [rowid])
-    if old[:_EMBEDDED] != values[:_EMBEDDED]:
+    if old[:embedded] != values[:embedded]:
         _remove_vectors(corpus, [rowid])
     corpus.run(
         f"UPDATE chunk SET {assignments(f'{INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest')} "

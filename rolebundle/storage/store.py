@@ -271,7 +271,7 @@ class _Batch:
         self.new_chunks += [(row, name, *columns) for name, columns in chunks.items()]
 
     def _compartment(self, metadata: DocumentMetadata, file: StoredFile, quarantined: bool) -> int:
-        denied = partition.labels_of(self.denied, file.path, file.location)
+        denied = partition.denied_by(self.denied, file.path, file.location)
         kind = (metadata.scope, metadata.sensitivity, denied, quarantined)
         if kind not in self.compartments:
             self.compartments[kind] = partition.find_or_create(self.corpus, *kind)

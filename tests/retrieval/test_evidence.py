@@ -169,7 +169,7 @@ def test_a_further_word_never_lowers_the_evidence(of: Evidence, data: st.DataObj
     assert states.index(after.task) >= states.index(of.task)
 
 
-# -- Step 6: the bundle, which contains every candidate --------------------------------------------
+# -- the bundle, which contains every candidate --------------------------------------------
 
 ROLE = overlay(vocabulary={"preferred_terms": ["rotation"]})
 

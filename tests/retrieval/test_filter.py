@@ -21,7 +21,7 @@ from rolebundle.retrieval.request import ResolvedRequest
 from support.corpora import NOW, overlay, resolved
 from support.values import candidate, passage, ranked, weights
 
-# -- Step 3: policy. Each row of the design's filter table, and how the rows combine ---------------
+# -- policy. Each row of the design's filter table, and how the rows combine ---------------
 
 
 def days_ago(days: float) -> str:
@@ -313,7 +313,7 @@ class TestReading:
         assert not is_readable(passage(**fields), resolve(self.ROLE))
 
 
-# -- Step 2: hits of two lanes become candidates with comparable scores ----------------------------
+# -- hits of two lanes become candidates with comparable scores ----------------------------
 
 
 def merge(
@@ -405,7 +405,7 @@ class TestReciprocalRanks:
         assert (found["c1"].lexical, found["c2"].lexical) == (0.0, 1.0)
 
 
-# -- Step 5: candidates that fit are selected, all others are rejected with a code -----------------
+# -- candidates that fit are selected, all others are rejected with a code -----------------
 
 
 def cut(

@@ -32,7 +32,7 @@ from support.fake_embedder import HashingProvider
 from support.reranking import FAKE, known
 from support.values import candidate, passage, weights
 
-# -- Step 1: key terms of the task, and what a role adds to them, separately -----------------------
+# -- key terms of the task, and what a role adds to them, separately -----------------------
 
 
 def task_terms(task: str) -> dict[str, int]:

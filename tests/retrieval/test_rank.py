@@ -26,7 +26,7 @@ from support.corpora import overlay, resolved
 from support.values import SUPPORTED, passage, weights
 from support.values import candidate as allowed
 
-# -- Step 4: the terms of the final score, duplicates, source diversity, and the order -------------
+# -- the terms of the final score, duplicates, source diversity, and the order -------------
 
 
 def rerank(
@@ -317,9 +317,9 @@ def test_the_roles_part_needs_evidence_for_the_task(
     both = Weights.of(RetrievalPolicy(), fusion, has_semantic=True, role_share=share)
     of_lexical = 0.6 if fusion == "weighted" else 0.5
     mean = of_lexical * lexical + (1 - of_lexical) * semantic
-    assert both.evidence_factor(row) == pytest.approx(min(1.0, mean / FULL_EVIDENCE))
+    assert both.role_factor(row) == pytest.approx(min(1.0, mean / FULL_EVIDENCE))
     words = Weights.of(RetrievalPolicy(), fusion, has_semantic=False, role_share=share)
-    assert words.evidence_factor(row) == 1
+    assert words.role_factor(row) == 1
 
 
 @pytest.mark.parametrize(("fusion", "has_semantic"), MODES)

@@ -163,7 +163,7 @@ class Inspector:
         view = VIEWS.get(name)
         if view is None:
             raise UsageError("no_view", "there is no such view", "use the links of the pages")
-        with self.engine.access.call(parameters.get("agent") or None):
+        with self.engine.access.recording_refusals(parameters.get("agent") or None):
             return view(self, parameters)
 
     def _error(self, error: RolebundleError, status: HTTPStatus | None = None) -> Response:

@@ -269,7 +269,7 @@ class Operations:
             self.engine.refresh()
             request = parsed(contract, fields)
             agent, role = getattr(request, "agent", None), getattr(request, "role", None)
-            with self.engine.access.call(agent, role):
+            with self.engine.access.recording_refusals(agent, role):
                 yield request
 
     def _values(self, method: str, request: Contract) -> Answer:

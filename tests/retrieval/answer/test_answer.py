@@ -292,7 +292,7 @@ class TestWarnings:
     def test_forbidden_source_hit(self) -> None:
         assert codes(SOUND, {"forbidden_source": 2}, role=ROLE_WARNINGS) == {}
         hits = [candidate(passage(source_id=source)) for source in ("w", "v", "w")]
-        assert codes(SOUND, role=ROLE_WARNINGS, forbidden_hits=hits) == {
+        assert codes(SOUND, role=ROLE_WARNINGS, best_forbidden=hits) == {
             "FORBIDDEN_SOURCE_HIT": "3 passages of forbidden sources would have been selected: v, w"
         }
 
