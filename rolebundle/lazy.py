@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 
 def lazy_module(name: str) -> Any:
@@ -33,3 +33,9 @@ class _LazyPattern:
         value = getattr(re.compile(*self._arguments), name)
         setattr(self, name, value)
         return value
+
+
+if TYPE_CHECKING:
+    import numpy as numpy  # noqa: PLC0414 - it is exported
+else:
+    numpy = lazy_module("numpy")

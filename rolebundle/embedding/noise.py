@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rolebundle.contracts.models import ModelIdentity, Noise
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
+from rolebundle.lazy import numpy as np
 
 # A line with a question begins a pair; the lines up to the next one are its passage.
 _SAMPLE = """\
@@ -186,8 +187,6 @@ def noise_of(provider: EmbeddingProvider) -> Noise:
 
 
 def _measure(provider: EmbeddingProvider) -> Noise:
-    import numpy as np
-
     # Delayed: an index usually has the figures.
 
     size, dimensions = len(PAIRS), provider.identity.dimensions

@@ -24,6 +24,7 @@ from rolebundle.contracts.models import ModelIdentity
 from rolebundle.embedding.onnx_network import Network
 from rolebundle.embedding.provider import MAX_QUERY_WINDOWS, embed_in_windows, prefixes_for
 from rolebundle.errors import EmbedderError, install_hint
+from rolebundle.lazy import numpy as np
 
 if TYPE_CHECKING:
     from rolebundle.embedding.provider import Matrix
@@ -159,8 +160,6 @@ class OnnxProvider:
         return self._embed(texts, self._prefixes[0], MAX_QUERY_WINDOWS)
 
     def _embed(self, texts: Sequence[str], prefix: str, max_windows: int | None = None) -> Matrix:
-        import numpy as np
-
         if not texts:
             return np.zeros((0, DIMENSIONS), dtype=np.float32)
         with _LOADING:
@@ -215,7 +214,6 @@ def _read_minilm(weights: bytes) -> Network:
 
     Its package has no tokenizer, so the vocabulary is beside this module.
     """
-    import numpy as np
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
     vocabulary = MINILM.verified(_VOCABULARY, _VOCABULARY_SHA256)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from rolebundle.contracts.models import ModelIdentity
 from rolebundle.errors import EmbedderError
+from rolebundle.lazy import numpy as np
 from rolebundle.text.words import counted
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 T = TypeVar("T")
@@ -261,8 +261,6 @@ def unit_vectors(vectors: Matrix, expected: int, dimensions: int) -> Matrix:
     Raises:
         EmbedderError: a wrong count or dimension, a value that is not finite, or a zero vector.
     """
-    import numpy as np
-
     if vectors.ndim != 2 or vectors.shape[0] != expected:
         count = counted(vectors.shape[0] if vectors.ndim else 0, "vector")
         raise _unsound("embedding_count", f"{count} for {counted(expected, 'text')}")
@@ -297,8 +295,6 @@ def fingerprint(vector: Matrix) -> str:
 
     Charikar, "Similarity estimation techniques from rounding algorithms", STOC 2002.
     """
-    import numpy as np
-
     bits, size = FINGERPRINT_BITS, vector.size
     # The directions come from a hash, not from a random generator: they must never change.
     stream = shake_256(b"rolebundle directions 1").digest(-(-bits * size // 8))
@@ -342,8 +338,6 @@ def embed_in_windows(
         EmbedderError: ``input_too_long``: by ``max_windows``, or because the prefix leaves no space
             for a text; and what ``embed`` raises.
     """
-    import numpy as np
-
     readable = prepared(texts, "")
     most = context * (max_windows or 0)
     if most and any(count_tokens(prefix + text) > most for text in readable):

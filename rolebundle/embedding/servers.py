@@ -28,6 +28,7 @@ from rolebundle.embedding.provider import (
     unit_vectors,
 )
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
+from rolebundle.lazy import numpy as np
 from rolebundle.text.words import counted
 
 MAX_RESPONSE_BYTES = 32 << 20
@@ -338,8 +339,6 @@ def _vectors_matrix(rows: object, expected: int, dimensions: int | None, server:
     Raises:
         EmbedderError: the rows are not vectors of numbers, or their count or length is wrong.
     """
-    import numpy as np
-
     if not isinstance(rows, Sequence) or len(rows) != expected:
         count = counted(len(rows) if isinstance(rows, Sequence) else 0, "vector")
         what = f"returned {count} for {counted(expected, 'text')}"
@@ -393,8 +392,6 @@ class ServerProvider:
         return self._embed(texts, self.identity.query_prefix)
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Matrix:
-        import numpy as np
-
         dimensions = self.identity.dimensions
         rows = [
             self._request(prepared(batch, prefix), dimensions)

@@ -22,6 +22,7 @@ from typing import Any
 from rolebundle.contracts.models import ModelIdentity
 from rolebundle.embedding.provider import Matrix, prepared
 from rolebundle.errors import EmbedderError
+from rolebundle.lazy import numpy as np
 from rolebundle.text.words import lower_capitals
 
 MODEL = "l2_supercat"
@@ -81,8 +82,6 @@ class StaticProvider:
         return min(1.0, MAX_FLUENT_TOKENS_PER_LETTER * letters / extra_tokens) ** 2
 
     def _embed(self, texts: Sequence[str], token_vectors: Any) -> Matrix:
-        import numpy as np
-
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         if not texts:
             return vectors
@@ -119,8 +118,6 @@ def _load(folder: Path) -> tuple[Any, Any]:
 def _wide_vectors(folder: Path) -> Any:
     # For passages only: the conversion takes as long as twenty queries, and saves a third of the
     # time for many texts.
-    import numpy as np
-
     return _load(folder)[1].astype(np.float32)
 
 

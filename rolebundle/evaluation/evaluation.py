@@ -45,6 +45,7 @@ from rolebundle.evaluation.questions import (
     from_collection,
     from_golden,
 )
+from rolebundle.lazy import numpy as np
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval.candidate import Retrieval
 from rolebundle.retrieval.compare import overlap
@@ -278,8 +279,6 @@ def summarize_systems(results: Sequence[QuestionResult]) -> list[SystemResult]:
 
 def spread(values: Sequence[float]) -> Spread:
     """Return mean, percentiles and maximum of the values; zeros if there are none."""
-    import numpy as np
-
     p50, p90, p95, p99 = np.percentile([*values] or [0.0], [50, 90, 95, 99]).tolist()
     most = max(values, default=0.0)
     return Spread(mean=mean(values), p50=p50, p90=p90, p95=p95, p99=p99, most=most)

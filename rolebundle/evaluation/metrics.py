@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from rolebundle.contracts.evaluation import Difference
+from rolebundle.lazy import numpy as np
 
 Grades = Mapping[str, int]
 
@@ -107,8 +108,6 @@ def paired_randomization(first: Sequence[float], second: Sequence[float]) -> flo
     """
     if len(first) != len(second):
         raise ValueError("a paired test needs two sequences of the same length")
-    import numpy as np
-
     differences = np.asarray(second, dtype=float) - np.asarray(first, dtype=float)
     # A difference of 0 adds nothing with either sign.
     differences = differences[differences != 0]
