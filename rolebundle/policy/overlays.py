@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
@@ -625,11 +625,45 @@ def rule_subject(document: DocumentMetadata | DocumentKind, path: str) -> RuleSu
     return RuleSubject((document.source_id, document.document_type, document.domain), paths)
 
 
+def first_match(rules: Sequence[SourceRule], subject: RuleSubject) -> SourceRule | None:
+    """The first of the rules that matches."""
+    known = _MATCHERS.get(id(rules))
+    if known is None or known[0] is not rules:
+        if len(_MATCHERS) >= _MAX_MATCHERS:
+            _MATCHERS.clear()
+        matcher = _matcher(tuple((rule.pattern, rule.path) for rule in rules))
+        known = _MATCHERS[id(rules)] = rules, matcher
+    place = known[1](subject)
+    return None if place is None else rules[place]
+
+
+_MAX_MATCHERS, _MAX_SUBJECTS = 64, 16_384
+_MATCHERS: dict[int, tuple[Sequence[SourceRule], Callable[[RuleSubject], int | None]]] = {}
+"""The id of a list of rules → the list, and :func:`_matcher` of it."""
+
+
+@lru_cache(maxsize=_MAX_MATCHERS)
+def _matcher(
+    conditions: tuple[tuple[str | None, str | None], ...],
+) -> Callable[[RuleSubject], int | None]:
+    """The place of the first rule that matches, computed once for each subject."""
+
+    def first(subject: RuleSubject) -> int | None:
+        places = enumerate(conditions)
+        return next((place for place, of in places if _matches(*of, subject)), None)
+
+    return lru_cache(maxsize=_MAX_SUBJECTS)(first)
+
+
 def rule_matches(rule: SourceRule, subject: RuleSubject) -> bool:
     """Whether a rule matches a document."""
-    if rule.pattern is None:
-        return any(map(_in_any_case(rule.path or "").match, subject.paths))
-    return _is_in_a_name(rule.pattern, subject.names)
+    return _matches(rule.pattern, rule.path, subject)
+
+
+def _matches(pattern: str | None, path: str | None, subject: RuleSubject) -> bool:
+    if pattern is None:
+        return any(map(_in_any_case(path or "").match, subject.paths))
+    return _is_in_a_name(pattern, subject.names)
 
 
 @lru_cache(maxsize=4096)

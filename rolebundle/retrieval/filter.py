@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from rolebundle.contracts.documents import DocumentMetadata, Mark, Passage, Superseder
 from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
-from rolebundle.policy.overlays import rule_matches, rule_subject
+from rolebundle.policy.overlays import first_match, rule_matches, rule_subject
 from rolebundle.policy.trust import Labels
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.request import ResolvedRequest
@@ -272,12 +272,6 @@ def age_note(document: DocumentMetadata, age: float, max_age: float) -> str:
     return f"{age:.0f} days old{by}, the limit is {max_age:g}"
 
 
-def matching_rules(rules: Iterable[SourceRule], governed: Governed) -> Iterator[SourceRule]:
-    """The rules that match a document, in their order."""
-    subject = rule_subject(governed.document, governed.path)
-    return (rule for rule in rules if rule_matches(rule, subject))
-
-
 def _factors(passage: Passage, overlay: Overlay, now: datetime) -> list[tuple[float, str]]:
     document, policy, limits = passage.document, overlay.source_policy, overlay.retrieval_policy
     factors: list[tuple[float, str]] = []
@@ -308,8 +302,10 @@ def _factors(passage: Passage, overlay: Overlay, now: datetime) -> list[tuple[fl
     return factors
 
 
-def _first_match(rules: Iterable[SourceRule], governed: Governed) -> SourceRule | None:
-    return next(matching_rules(rules, governed), None)
+def _first_match(rules: Sequence[SourceRule], governed: Governed) -> SourceRule | None:
+    if not rules:
+        return None
+    return first_match(rules, rule_subject(governed.document, governed.path))
 
 
 def _label(rule: SourceRule) -> str:

@@ -84,7 +84,7 @@ def rank(
     for row in allowed:
         add_role(row, request, weights)
         row.weigh(weights)
-    mark_duplicates(allowed)
+    groups = mark_duplicates(allowed)
     ranked = sorted(allowed, key=ranking_order)
     penalize_sources(ranked, request)
     ranked.sort(key=ranking_order)
@@ -97,7 +97,14 @@ def rank(
         plain = candidates
         if fusion != weights.fusion:
             plain = merge(pool, weights._replace(fusion=fusion))
-        best = _best_without_role(candidates, plain, request, fusion)
+        of_role = [
+            row
+            for row in candidates
+            if row.code is not None and is_rejected_by_role(row.passage, request)
+        ]
+        if of_role:
+            groups = _copies([*allowed, *of_role])
+        best = _best_without_role(groups, plain, fusion)
         _lift(ranked, best, KEPT_FIRST, "first without a role")
     return ranked
 
@@ -132,17 +139,13 @@ def has_words(passage: Passage, words: str) -> bool:
 
 
 def _best_without_role(
-    candidates: Sequence[Candidate],
-    plain: Sequence[Candidate],
-    request: ResolvedRequest,
-    fusion: Fusion,
+    groups: Iterable[Sequence[Candidate]], plain: Sequence[Candidate], fusion: Fusion
 ) -> Candidate | None:
     """The allowed candidate that would be first without a role.
 
     Args:
-        candidates: all candidates. What only the role rejects may be a copy of an allowed one.
-        plain: the same with the lanes' scores by ``fusion``.
-        request: the resolved request.
+        groups: the copies among the candidates that only the role may reject; see :func:`_copies`.
+        plain: all candidates with the lanes' scores by ``fusion``.
         fusion: of a request without a role.
     """
     # Whether meanings count does not depend on the role's weights.
@@ -150,15 +153,11 @@ def _best_without_role(
     weights = Weights.of(RetrievalPolicy(), fusion, has_semantic=has_semantic, role_share=0.0)
     scores = {row.chunk_id: weights.lane_score(row) for row in plain}
 
-    def order(copies: Sequence[Candidate]) -> tuple[float, float, str]:
+    def order(copies: Sequence[Candidate]) -> tuple[int, float, float, str]:
         best = max(scores[row.chunk_id] for row in copies)
-        return -best, -scores[copies[0].chunk_id], copies[0].chunk_id
+        first = copies[0]
+        return first.round, -best, -scores[first.chunk_id], first.chunk_id
 
-    groups = _copies(
-        row
-        for row in candidates
-        if row.round == 0 and (row.code is None or is_rejected_by_role(row.passage, request))
-    )
     best_first = (row for copies in sorted(groups, key=order) for row in copies)
     return next((row for row in best_first if row.code is None), None)
 
@@ -185,8 +184,8 @@ def _lift(ranked: list[Candidate], lifted: Candidate | None, place: int, reason:
     ranked.sort(key=ranking_order)
 
 
-def mark_duplicates(rows: Iterable[Candidate]) -> None:
-    """Write the chunk id of the passage that stands for each copy.
+def mark_duplicates(rows: Iterable[Candidate]) -> list[list[Candidate]]:
+    """Write the chunk id of the passage that stands for each copy. Return the groups of copies.
 
     It has the best score of its copies: the answer has this text where it is found best.
 
@@ -197,33 +196,35 @@ def mark_duplicates(rows: Iterable[Candidate]) -> None:
     Superseded candidates are not compared: a newer version of a document may have the same text,
     and must not be rejected as a copy of the old one.
     """
-    for first, *others in _copies(rows):
-        for row in others:
+    groups = _copies(rows)
+    for copies in groups:
+        first = copies[0]
+        for row in copies[1:]:
             row.duplicate_of = first.chunk_id
-        best = min((first, *others), key=ranking_order)
+        best = min(copies, key=ranking_order) if len(copies) > 1 else first
         first.round = best.round
         if best.final > first.final:
             first.lift, first.final = best.final - first.final, best.final
             first.lifted_for = (f"ranked as its copy {best.chunk_id}",)
+    return groups
 
 
 def _copies(rows: Iterable[Candidate]) -> list[list[Candidate]]:
     """The rows that can be selected, those of one text together; the one that stands is first."""
-    groups: defaultdict[tuple[str, ...], list[Candidate]] = defaultdict(list)
     # Texts are compared only if their first and last words are equal, which is quick to see.
-    ends = [(_ends(row), row) for row in rows if not row.passage.superseded_by]
-    numbers = Counter(end for end, _ in ends)
-    for end, row in ends:
-        texts: tuple[str, ...] = ("", row.chunk_id)
-        if numbers[end] > 1:
+    alike: defaultdict[tuple[str, ...], list[Candidate]] = defaultdict(list)
+    for row in rows:
+        if not row.passage.superseded_by:
+            text = row.passage.content
+            alike[*text.split(None, 1)[:1], *text.rsplit(None, 1)[-1:]].append(row)
+    groups = [group for group in alike.values() if len(group) == 1]
+    for group in alike.values():
+        copies: defaultdict[tuple[str, ...], list[Candidate]] = defaultdict(list)
+        for row in group if len(group) > 1 else ():
             texts = (*row.passage.headings, row.passage.content)
-        groups[tuple(" ".join(text.split()) for text in texts)].append(row)
-    return [sorted(copies, key=_copy_order) for copies in groups.values()]
-
-
-def _ends(row: Candidate) -> tuple[str, ...]:
-    text = row.passage.content
-    return (*text.split(None, 1)[:1], *text.rsplit(None, 1)[-1:])
+            copies[tuple(" ".join(text.split()) for text in texts)].append(row)
+        groups += (sorted(found, key=_copy_order) for found in copies.values())
+    return groups
 
 
 def _copy_order(row: Candidate) -> tuple[int, bool, str, int, str]:

@@ -109,33 +109,27 @@ def rarity(word: str) -> float:
 
     1 for a word that the vocabulary does not have: a name, an identifier, another language.
     """
-    place = _place(word.lower())
-    return 1.0 if place is None else math.log(place) / math.log(_vocabulary().count("\n"))
+    places = _places()
+    place = places.get(word.lower())
+    return 1.0 if place is None else math.log(place) / math.log(len(places))
 
 
 def is_english(word: str) -> bool:
     """Whether the vocabulary has the word."""
-    return _place(word.lower()) is not None
+    return word.lower() in _places()
 
 
 def is_ordinary(word: str) -> bool:
     """Whether it is one of the most frequent words of English."""
-    place = _place(word.lower())
-    return place is not None and place < ORDINARY_PLACE
-
-
-@lru_cache(maxsize=10_000)
-def _place(word: str) -> int | None:
-    """The place of a word by frequency, from 1; ``None`` if the vocabulary does not have it."""
-    at = _vocabulary().find(f"\n{word}\n")
-    return None if at < 0 else _vocabulary().count("\n", 0, at) + 1
+    return _places().get(word.lower(), ORDINARY_PLACE) < ORDINARY_PLACE
 
 
 @cache
-def _vocabulary() -> str:
-    # A line for each word. Parts of words ("##ing") are among them, and match none.
-    text = ENGLISH_VOCABULARY.read_text(encoding="utf-8")
-    return text[text.index(f"\n{_FIRST_WORD}\n") :]
+def _places() -> dict[str, int]:
+    """Word → its place by frequency, from 1. Parts of words ("##ing") are in it, and match none."""
+    words = ENGLISH_VOCABULARY.read_text(encoding="utf-8").split("\n")
+    first = words.index(_FIRST_WORD)
+    return dict(zip(words[first:], range(1, len(words)), strict=False))
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
