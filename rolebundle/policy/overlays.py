@@ -625,34 +625,31 @@ def rule_subject(document: DocumentMetadata | DocumentKind, path: str) -> RuleSu
     return RuleSubject((document.source_id, document.document_type, document.domain), paths)
 
 
-def first_match(rules: Sequence[SourceRule], subject: RuleSubject) -> SourceRule | None:
-    """The first of the rules that matches."""
-    known = _MATCHERS.get(id(rules))
-    if known is None or known[0] is not rules:
-        if len(_MATCHERS) >= _MAX_MATCHERS:
-            _MATCHERS.clear()
-        matcher = _matcher(tuple((rule.pattern, rule.path) for rule in rules))
-        known = _MATCHERS[id(rules)] = rules, matcher
-    place = known[1](subject)
-    return None if place is None else rules[place]
+FirstMatch = Callable[[RuleSubject], SourceRule | None]
 
 
-_MAX_MATCHERS, _MAX_SUBJECTS = 64, 16_384
-_MATCHERS: dict[int, tuple[Sequence[SourceRule], Callable[[RuleSubject], int | None]]] = {}
-"""The id of a list of rules → the list, and :func:`_matcher` of it."""
+def first_match(rules: Sequence[SourceRule]) -> FirstMatch:
+    """A function that gives the first of the rules that matches a document."""
+    place_of = _place_of_first(tuple((rule.pattern, rule.path) for rule in rules))
+
+    def first(subject: RuleSubject) -> SourceRule | None:
+        place = place_of(subject)
+        return None if place is None else rules[place]
+
+    return first
 
 
-@lru_cache(maxsize=_MAX_MATCHERS)
-def _matcher(
+@lru_cache(maxsize=64)
+def _place_of_first(
     conditions: tuple[tuple[str | None, str | None], ...],
 ) -> Callable[[RuleSubject], int | None]:
-    """The place of the first rule that matches, computed once for each subject."""
-
-    def first(subject: RuleSubject) -> int | None:
+    # Cached, because the next request often has the same role and many of the same documents.
+    @lru_cache(maxsize=16_384)
+    def place_of(subject: RuleSubject) -> int | None:
         places = enumerate(conditions)
         return next((place for place, of in places if _matches(*of, subject)), None)
 
-    return lru_cache(maxsize=_MAX_SUBJECTS)(first)
+    return place_of
 
 
 def rule_matches(rule: SourceRule, subject: RuleSubject) -> bool:

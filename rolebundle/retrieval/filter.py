@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from rolebundle.contracts.documents import DocumentMetadata, Mark, Passage, Superseder
 from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
-from rolebundle.policy.overlays import first_match, rule_matches, rule_subject
+from rolebundle.policy.overlays import rule_matches, rule_subject
 from rolebundle.policy.trust import Labels
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.request import ResolvedRequest
@@ -122,11 +122,11 @@ def rejections(governed: Governed, request: ResolvedRequest) -> Iterator[tuple[R
     document, overlay = governed.document, request.overlay
     by_trust = request.purpose.rejection(labels_of(governed))
     if overlay is not None:
-        policy = overlay.source_policy
-        forbidden = _first_match(policy.forbidden_sources, governed)
+        policy, subject = overlay.source_policy, rule_subject(document, governed.path)
+        forbidden = request.forbidden(subject)
         if forbidden is not None:
             yield "forbidden_source", _label(forbidden)
-        if policy.allowed_sources and _first_match(policy.allowed_sources, governed) is None:
+        if request.allowed is not None and request.allowed(subject) is None:
             allowed = ", ".join(rule.condition for rule in policy.allowed_sources)
             yield "forbidden_source", f"not one of the allowed sources: {allowed}"
         if overlay.role_id in governed.excluded_roles:
@@ -225,7 +225,7 @@ def add_metadata(row: Candidate, request: ResolvedRequest) -> None:
     row.freshness = freshness_of(row.passage, request)
     if request.overlay is None:
         return
-    factors = _factors(row.passage, request.overlay, request.now)
+    factors = _factors(row.passage, request.overlay, request)
     score = math.prod([factor for factor, _ in factors], start=BASE_SCORE)
     row.metadata_score = min(MAX_METADATA_SCORE, max(MIN_METADATA_SCORE, score))
     if request.ranks_by_role:
@@ -272,7 +272,9 @@ def age_note(document: DocumentMetadata, age: float, max_age: float) -> str:
     return f"{age:.0f} days old{by}, the limit is {max_age:g}"
 
 
-def _factors(passage: Passage, overlay: Overlay, now: datetime) -> list[tuple[float, str]]:
+def _factors(
+    passage: Passage, overlay: Overlay, request: ResolvedRequest
+) -> list[tuple[float, str]]:
     document, policy, limits = passage.document, overlay.source_policy, overlay.retrieval_policy
     factors: list[tuple[float, str]] = []
     if overlay.role_id in passage.applicable_roles:
@@ -280,7 +282,7 @@ def _factors(passage: Passage, overlay: Overlay, now: datetime) -> list[tuple[fl
     penalty = limits.role_mismatch_penalty
     if penalty < 1 and is_for_other_roles(passage, overlay.role_id):
         factors.append((1 - penalty, f"penalty:role-mismatch(-{penalty:g})"))
-    max_age, age = limits.freshness_max_age_days, age_days(document, now)
+    max_age, age = limits.freshness_max_age_days, age_days(document, request.now)
     if limits.stale_penalty < 1 and max_age is not None and age is not None and age > max_age:
         factors.append((1 - limits.stale_penalty, f"penalty:stale({age:.0f}d > {max_age:g}d)"))
     boosts: tuple[tuple[str, str, Mapping[Any, float]], ...] = (
@@ -293,19 +295,13 @@ def _factors(passage: Passage, overlay: Overlay, now: datetime) -> list[tuple[fl
         for name, value, by_value in boosts
         if value in by_value
     ]
-    preferred = _first_match(policy.preferred_sources, passage)
+    preferred = request.preferred(rule_subject(document, passage.path))
     if preferred is not None:
         boost = PREFERRED_SOURCE_BOOST if preferred.boost is None else preferred.boost
         # A boost of 1 only keeps a later rule from matching, so it is no reason for a passage.
         if boost != 1:
             factors.append((boost, f"boost:preferred-source({_label(preferred)}×{boost:g})"))
     return factors
-
-
-def _first_match(rules: Sequence[SourceRule], governed: Governed) -> SourceRule | None:
-    if not rules:
-        return None
-    return first_match(rules, rule_subject(governed.document, governed.path))
 
 
 def _label(rule: SourceRule) -> str:

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from rolebundle.contracts.bundle import RequestEcho
 from rolebundle.contracts.documents import Passage, iso_utc
-from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
+from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourcePolicy, Vocabulary
 from rolebundle.contracts.request import RetrievalRequest, Where
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, Fusion
+from rolebundle.policy.overlays import FirstMatch, first_match
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, Purpose, purpose_of
 from rolebundle.text.paths import locations
 
@@ -48,6 +49,9 @@ class ResolvedRequest(NamedTuple):
         seen_texts: the hash of each of their texts → the ids that have it; found by the search.
         overlay: the role's overlay, or ``None`` without a role.
         overlay_digest: names the overlay's content; empty without an overlay.
+        forbidden: the first rule of the overlay that forbids a document.
+        allowed: the first rule that allows it; ``None`` if there are no such rules.
+        preferred: the first rule that prefers it.
         ranks_by_role: whether the overlay has a part in the ranking.
         policy: the overlay's retrieval policy, or the defaults.
         vocabulary: the overlay's vocabulary, or an empty one.
@@ -75,6 +79,9 @@ class ResolvedRequest(NamedTuple):
     seen_texts: Mapping[str, Sequence[str]]
     overlay: Overlay | None
     overlay_digest: str
+    forbidden: FirstMatch
+    allowed: FirstMatch | None
+    preferred: FirstMatch
     ranks_by_role: bool
     policy: RetrievalPolicy
     vocabulary: Vocabulary
@@ -123,6 +130,7 @@ def resolve_request(
         view: the trust of each origin, and how many documents are in quarantine.
     """
     policy = overlay.retrieval_policy if overlay else RetrievalPolicy()
+    sources = overlay.source_policy if overlay else SourcePolicy()
     fusion = request.fusion or policy.fusion
     max_age = policy.freshness_max_age_days
     # The echo has the field names of the request.
@@ -137,6 +145,9 @@ def resolve_request(
         seen_texts={},
         overlay=overlay,
         overlay_digest=overlay_digest,
+        forbidden=first_match(sources.forbidden_sources),
+        allowed=first_match(sources.allowed_sources) if sources.allowed_sources else None,
+        preferred=first_match(sources.preferred_sources),
         ranks_by_role=overlay is not None and overlay.ranks,
         policy=policy,
         vocabulary=overlay.vocabulary if overlay else Vocabulary(),
