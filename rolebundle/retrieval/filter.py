@@ -171,7 +171,7 @@ def later_start(document: DocumentMetadata | Superseder, request: ResolvedReques
     """
     if document.valid_from is not None and document.valid_from > request.valid_at:
         return f"valid from {document.valid_from}, which is after {request.valid_at}"
-    updated_at = document.updated_at if request.as_of else None
+    updated_at = document.updated_at if request.excludes_later else None
     if updated_at is not None and updated_at > request.valid_at:
         return f"updated at {updated_at}, which is after {request.valid_at}"
     return ""

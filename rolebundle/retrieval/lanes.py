@@ -215,7 +215,7 @@ class Lanes:
             rowid
             for group in documents.document_groups(
                 self.corpus,
-                dated=rejects_by_age(request) or request.as_of,
+                dated=rejects_by_age(request) or request.excludes_later,
                 by_role=rejects_other_roles(request),
                 by_path=path_rules(request),
             )

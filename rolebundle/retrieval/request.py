@@ -62,7 +62,7 @@ class ResolvedRequest(NamedTuple):
         max_chars: the most characters of the packet; ``None`` for the usual.
         max_age_days: the age from which a document is stale.
         now: the time that ages are measured against.
-        as_of: whether later documents are left out, so that the answer is as at ``valid_at``.
+        excludes_later: whether later documents are left out, so that the answer is as at ``valid_at``.
         valid_at: the time at which documents must be valid: the request's ``as_of``, or ``now``;
             ISO 8601 in UTC, in whole seconds.
         purpose: what the passages are for, which decides about origins that are not trusted.
@@ -92,7 +92,7 @@ class ResolvedRequest(NamedTuple):
     max_chars: int | None
     max_age_days: float
     now: datetime
-    as_of: bool
+    excludes_later: bool
     valid_at: str
     purpose: Purpose
     requires_evidence: bool
@@ -158,7 +158,7 @@ def resolve_request(
         max_chars=request.max_chars,
         max_age_days=DEFAULT_MAX_AGE_DAYS if max_age is None else max_age,
         now=now,
-        as_of=request.as_of is not None,
+        excludes_later=request.as_of is not None,
         valid_at=iso_utc(request.as_of or now),
         purpose=purpose_of(request, view.trust),
         requires_evidence="required" in (request.evidence, policy.evidence),
