@@ -62,7 +62,8 @@ class ResolvedRequest(NamedTuple):
         max_chars: the most characters of the packet; ``None`` for the usual.
         max_age_days: the age from which a document is stale.
         now: the time that ages are measured against.
-        excludes_later: whether later documents are left out, so that the answer is as at ``valid_at``.
+        excludes_later: whether later documents are left out, so that the answer is as at
+            ``valid_at``.
         valid_at: the time at which documents must be valid: the request's ``as_of``, or ``now``;
             ISO 8601 in UTC, in whole seconds.
         purpose: what the passages are for, which decides about origins that are not trusted.
