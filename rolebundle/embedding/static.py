@@ -12,7 +12,7 @@ text is pooled alone, with the same result to the last bit.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -56,11 +56,13 @@ class StaticProvider:
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(texts, _wide_vectors(_package_folder()))
+        return self._embed(texts, _wide_vectors(_package_folder()).__getitem__)
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(texts, self._model[1])
+        # The file is mapped, and few of its rows are read.
+        stored = self._model[1]
+        return self._embed(texts, lambda ids: np.concatenate([stored[n : n + 1] for n in ids]))
 
     def fluency(self, text: str) -> float:
         """The fraction of a text that the model knows, from 0 to 1 (docs/quality.md).
@@ -81,7 +83,7 @@ class StaticProvider:
             return 1.0
         return min(1.0, MAX_FLUENT_TOKENS_PER_LETTER * letters / extra_tokens) ** 2
 
-    def _embed(self, texts: Sequence[str], token_vectors: Any) -> Matrix:
+    def _embed(self, texts: Sequence[str], vectors_of: Callable[[list[int]], Any]) -> Matrix:
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         if not texts:
             return vectors
@@ -92,14 +94,14 @@ class StaticProvider:
             # computes no offsets.
             [encoded] = tokenizer.encode_batch_fast([text], add_special_tokens=False)
             if encoded.ids:
-                total = token_vectors[encoded.ids].sum(axis=0, dtype=np.float32)
+                total = vectors_of(encoded.ids).sum(axis=0, dtype=np.float32)
                 vectors[row] = total / np.float32(len(encoded.ids))
         return vectors
 
 
 @cache
 def _load(folder: Path) -> tuple[Any, Any]:
-    """The tokenizer and the token vectors, which all providers of a process share."""
+    """The tokenizer and the token vectors in their file, for all providers of a process."""
     try:
         from safetensors import safe_open
         from tokenizers import Tokenizer
@@ -107,8 +109,8 @@ def _load(folder: Path) -> tuple[Any, Any]:
         tokenizer = Tokenizer.from_file(
             str(folder / "tokenizers" / f"{MODEL}_tokenizer_config.json")
         )
-        with safe_open(_weights(folder), framework="np") as weights:
-            return tokenizer, weights.get_tensor("embedding.weight")
+        weights: Any = safe_open(_weights(folder), framework="np")
+        return tokenizer, weights.get_slice("embedding.weight")
     # The tokenizers library raises a bare Exception if it cannot read a file.
     except Exception as error:
         raise _unusable(f"could not be loaded ({error})") from error
@@ -118,7 +120,7 @@ def _load(folder: Path) -> tuple[Any, Any]:
 def _wide_vectors(folder: Path) -> Any:
     # For passages only: the conversion takes as long as twenty queries, and saves a third of the
     # time for many texts.
-    return _load(folder)[1].astype(np.float32)
+    return _load(folder)[1][:].astype(np.float32)
 
 
 def _prepared(texts: Sequence[str]) -> list[str]:
