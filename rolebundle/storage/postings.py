@@ -10,8 +10,9 @@ It is imported for a search only, because it needs numpy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from copy import copy
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -71,7 +72,8 @@ class Postings:
         self._compartment = compartment
         self._table = lexical_index.table_name(compartment)
         self._known: dict[Phrase, Occurrences] = {}
-        self._kept = 0
+        self._last_read: dict[Phrase, int] = {}
+        self._reads = 0
         self._set(corpus, *self._lengths(corpus, ALL))
 
     def _set(self, corpus: Corpus, rowids: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
@@ -141,15 +143,32 @@ class Postings:
     def read(self, corpus: Corpus, phrases: Sequence[Phrase]) -> list[Occurrences]:
         """Where each phrase occurs."""
         known = self._known
+        self._reads += 1
+        self._last_read.update(dict.fromkeys(phrases, self._reads))
         missing = [phrase for phrase in dict.fromkeys(phrases) if phrase not in known]
         if missing:
-            if self._kept > MAX_KEPT:
-                known = {phrase: known[phrase] for phrase in phrases if phrase in known}
             # A new mapping, because other threads may read the old one.
-            known = known | self._from_index(corpus, missing)
+            known = self._latest(known | self._from_index(corpus, missing), {*phrases})
             self._known = known
-            self._kept = sum(_OF_A_PHRASE + len(found.places) for found in known.values())
         return [known[phrase] for phrase in phrases]
+
+    def _latest(
+        self, known: dict[Phrase, Occurrences], needed: Container[Phrase]
+    ) -> dict[Phrase, Occurrences]:
+        """Those that are kept: if there are too many, the half that was read last."""
+        sizes = {phrase: _OF_A_PHRASE + len(found.places) for phrase, found in known.items()}
+        if sum(sizes.values()) <= MAX_KEPT:
+            return known
+        last = self._last_read
+        latest = sorted(known, key=lambda phrase: -last.get(phrase, 0))
+        kept = accumulate(sizes[phrase] for phrase in latest)
+        stay = [
+            phrase
+            for phrase, size in zip(latest, kept, strict=True)
+            if size <= MAX_KEPT // 2 or phrase in needed
+        ]
+        self._last_read = {phrase: last.get(phrase, 0) for phrase in stay}
+        return {phrase: known[phrase] for phrase in stay}
 
     def _from_index(self, corpus: Corpus, phrases: Sequence[Phrase]) -> dict[Phrase, Occurrences]:
         words = list(dict.fromkeys(word for phrase in phrases for word in phrase))
