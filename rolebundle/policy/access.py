@@ -214,8 +214,8 @@ def set_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: s
 def deny_matcher(corpus: Corpus) -> DeniedPatterns:
     """The function that gives the policy's deny patterns that match a file.
 
-    An ingest assigns documents to compartments by it. If the policy cannot be read, what is
-    assigned meanwhile is visible to nobody until a policy is set.
+    An ingest assigns documents to compartments by it. If the policy cannot be read, the documents
+    that are assigned meanwhile are hidden from every agent until a policy is set.
     """
     try:
         stored = records.load_policy(corpus) if records.has_policy(corpus) else None

@@ -30,11 +30,7 @@ import httpcore
 
 from rolebundle.contracts.upkeep import ReplicaManifest, SignedManifest
 from rolebundle.embedding.network import BoundedBackend, Limits, is_loopback
-from rolebundle.errors import (
-    FULL_ERRNOS,
-    StorageError,
-    UsageError,
-)
+from rolebundle.errors import FULL_ERRNOS, StorageError, UsageError
 from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.file import PUBLISHED_MANIFEST, partial_file, rename_synced
 

@@ -158,7 +158,7 @@ def is_readable(governed: Governed, request: ResolvedRequest) -> bool:
 
 
 def is_rejected_by_role(passage: Passage, request: ResolvedRequest) -> bool:
-    """Whether nothing but the role of a request rejects it."""
+    """Whether only the role of a request rejects it."""
     codes = {code for code, _ in rejections(passage, request)}
     of_role = {"forbidden_source", "role_mismatch", "stale"}
     return codes <= of_role and not seen_rejection(passage, request)

@@ -187,7 +187,7 @@ def _lift(ranked: list[Candidate], lifted: Candidate | None, place: int, reason:
 def mark_duplicates(rows: Iterable[Candidate]) -> list[list[Candidate]]:
     """Write the chunk id of the passage that stands for each copy. Return the groups of copies.
 
-    It has the best score of its copies: the answer has this text where it is found best.
+    That passage gets the best score of its copies.
 
     Copies are passages with the same headings and the same text, whitespace aside. They are one
     place in an answer. The one that stands for the others has the higher trust, then a path that
@@ -223,7 +223,7 @@ def _copies(rows: Iterable[Candidate]) -> list[list[Candidate]]:
         for row in group if len(group) > 1 else ():
             texts = (*row.passage.headings, row.passage.content)
             copies[tuple(" ".join(text.split()) for text in texts)].append(row)
-        groups += (sorted(found, key=_copy_order) for found in copies.values())
+        groups += (sorted(same, key=_copy_order) for same in copies.values())
     return groups
 
 

@@ -49,9 +49,9 @@ class ResolvedRequest(NamedTuple):
         seen_texts: the hash of each of their texts → the ids that have it; found by the search.
         overlay: the role's overlay, or ``None`` without a role.
         overlay_digest: names the overlay's content; empty without an overlay.
-        forbidden: the first rule of the overlay that forbids a document.
-        allowed: the first rule that allows it; ``None`` if there are no such rules.
-        preferred: the first rule that prefers it.
+        forbidden: gives the first rule of the overlay that forbids a document.
+        allowed: gives the first rule that allows it; ``None`` if there are no such rules.
+        preferred: gives the first rule that prefers it.
         ranks_by_role: whether the overlay has a part in the ranking.
         policy: the overlay's retrieval policy, or the defaults.
         vocabulary: the overlay's vocabulary, or an empty one.
