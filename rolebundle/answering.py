@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.access_control import AccessControl
@@ -79,7 +80,7 @@ class Answering:
             self._rerank_spec(self.default_rerank)
 
     def answer(self, request: RetrievalRequest, overlay: ResolvedOverlay | None) -> RetrievalBundle:
-        """The answer to a request; see :meth:`rolebundle.engine.Engine.retrieve`."""
+        """Answer a request, and record it; see :meth:`rolebundle.engine.Engine.retrieve`."""
         claim, source = request.approval, self.approvals.source
         if source != "request":
             request = request.model_copy(update={"approval": None})
@@ -94,10 +95,13 @@ class Answering:
             approved = inputs.request.approved_by(decision.approved_by)
             found, files = replace(supposed, request=approved), its_files
         paths = {file.chunk_id: shown_path(file.location, file.path) for file in files}
+        corpus, agent = self._workspace.corpus, inputs.request.echo.agent
+        terms = found.query.task.terms
         kept: list[KeptBack] = []
-        if inputs.request.quarantined and self.access.is_owner(request.agent):
-            kept = why_module.kept_back(self._workspace.corpus, found.query.task.terms)
-        return assemble(
+        # Without an agent the owner asks; with a policy, nobody does.
+        if inputs.request.quarantined and agent is None:
+            kept = why_module.kept_back(corpus, terms)
+        bundle = assemble(
             replace(
                 found,
                 refusal=decision.refusal,
@@ -106,6 +110,9 @@ class Answering:
                 kept_back=kept,
             )
         )
+        hidden = partial(why_module.hidden_candidates, corpus, agent, terms)
+        self._workspace.recorder.answer(corpus, bundle, agent, request.action, hidden)
+        return bundle
 
     def _decision(
         self,

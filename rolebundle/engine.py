@@ -142,9 +142,7 @@ class Engine:
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
         with self.access.recording_refusals(request.agent, request.role):
-            bundle = self.answering.answer(request, overlay)
-            self._record_answer(request, bundle)
-            return bundle
+            return self.answering.answer(request, overlay)
 
     def why(
         self, request: RetrievalRequest, reference: str, overlay: ResolvedOverlay | None = None
@@ -591,16 +589,6 @@ class Engine:
                 return status
             # The size of the file depends on documents that the agent may not see.
             return status.model_copy(update={"location": self.workspace.path.name, "bytes": 0})
-
-    def _record_answer(self, request: RetrievalRequest, bundle: RetrievalBundle) -> None:
-        """Record an answer, and what the policy kept from the agent."""
-        agent = self.access.resolve_agent(request.agent)
-        corpus = self.workspace.corpus
-
-        def hidden() -> dict[str, int]:
-            return why_module.hidden_candidates(corpus, agent, request.task)
-
-        self.workspace.recorder.answer(corpus, bundle, agent, request.action, hidden)
 
     def _record(self, kind: AuditKind, agent: str | None, **fields: Any) -> None:
         """Record a call; the fields are those of :meth:`Recorder.note`."""

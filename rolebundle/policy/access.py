@@ -125,17 +125,11 @@ def restrict_to_rule(corpus: Corpus, policy: Policy | None, rule: AgentRule | No
         rule: the rule of an agent; None shows everything except quarantined documents.
     """
     stored = compartments.stored_compartments(corpus)
+    replica = load_record(corpus)
     # Under a policy the generation is hidden: it also counts writes to what the agent cannot see.
     generation = 0 if policy else true_generation(corpus)
-    corpus.restrict_to_compartments(
-        (
-            compartment.id
-            for compartment in stored
-            if not compartment.quarantined and _rule_allows(rule, compartment)
-        ),
-        generation=generation,
-    )
-    replica = load_record(corpus)
+    visible = [compartment.id for compartment in stored if may_see(rule, compartment)]
+    corpus.restrict_to_compartments(visible, generation=generation)
     quarantined = replica.manifest.quarantined if replica else count_quarantined(stored, rule)
     if policy is None or rule is None:
         return AgentView(DEFAULT_TABLE, quarantined)
@@ -174,8 +168,8 @@ def count_quarantined(stored: Iterable[Compartment], rule: AgentRule | None) -> 
     )
 
 
-def may_see(rule: AgentRule, compartment: Compartment) -> bool:
-    """Whether an agent with this rule sees a compartment."""
+def may_see(rule: AgentRule | None, compartment: Compartment) -> bool:
+    """Whether an agent with this rule sees a compartment; without a rule, all see it."""
     return not compartment.quarantined and _rule_allows(rule, compartment)
 
 

@@ -49,7 +49,7 @@ from rolebundle.retrieval.lexical import LexicalIndex, matching_words
 from rolebundle.retrieval.lookup import resolve_reference
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.pipeline import run
-from rolebundle.retrieval.query import build_query, read_task
+from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import mark_factor, rank, ranking_order, select
 from rolebundle.retrieval.request import ReferenceScope, ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
@@ -455,18 +455,17 @@ def rule_of(corpus: Corpus, agent: str) -> tuple[AgentRule | None, Hidden | None
         return None, Hidden(rule="agent", note=note, next="`rolebundle policy show`")
 
 
-def hidden_candidates(corpus: Corpus, agent: str | None, task: str) -> dict[str, int]:
+def hidden_candidates(corpus: Corpus, agent: str | None, terms: Sequence[Term]) -> dict[str, int]:
     """How many passages with the task's words the policy keeps from an agent, by the first rule.
 
     Args:
         corpus: the whole corpus.
         agent: the agent that asked.
-        task: what it asked.
+        terms: those of its task.
     """
     counts: Counter[str] = Counter()
     with corpus.reading():
         rule, _ = rule_of(corpus, agent or "")
-        terms = read_task(task).terms
         if rule is None or not terms:
             return {}
         for compartment in compartments.stored_compartments(corpus):

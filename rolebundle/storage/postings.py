@@ -31,7 +31,9 @@ B = 0.75
 """How much the length of a chunk counts, in [0, 1]."""
 
 MAX_KEPT = 8_000_000
-"""So many postings of a compartment are kept in memory, at 8 bytes each."""
+"""So many postings of a compartment are kept in memory, at 8 bytes each, or more if it is large."""
+MAX_KEPT_OF_A_CHUNK = 24
+"""In a large compartment so many for each chunk: there, reading a word again takes long."""
 
 _OF_A_PHRASE = 64
 """What is kept for each phrase, counted as postings."""
@@ -157,7 +159,8 @@ class Postings:
     ) -> dict[Phrase, Occurrences]:
         """Those that are kept: if there are too many, the half that was read last."""
         sizes = {phrase: _OF_A_PHRASE + len(found.places) for phrase, found in known.items()}
-        if sum(sizes.values()) <= MAX_KEPT:
+        most = max(MAX_KEPT, MAX_KEPT_OF_A_CHUNK * len(self.rowids))
+        if sum(sizes.values()) <= most:
             return known
         last = self._last_read
         latest = sorted(known, key=lambda phrase: -last.get(phrase, 0))
@@ -165,7 +168,7 @@ class Postings:
         stay = [
             phrase
             for phrase, size in zip(latest, kept, strict=True)
-            if size <= MAX_KEPT // 2 or phrase in needed
+            if size <= most // 2 or phrase in needed
         ]
         self._last_read = {phrase: last.get(phrase, 0) for phrase in stay}
         return {phrase: known[phrase] for phrase in stay}

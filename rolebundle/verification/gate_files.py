@@ -71,7 +71,7 @@ _PAGE = re.compile(r"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
 _MARKUP_COMMENT = re.compile(r"(?s)<!--.*?(?:-->|\Z)")
 _TAG = re.compile(r"<[^<>]*>")
 _BLOCK_COMMENT = re.compile(r"(?ms)^[ \t]*/\*.*?(?:\*/|\Z)")
-_COMMENT_LINE = re.compile(r"\s*(?:#(?![A-Za-z])|//|--|%|;)")
+_COMMENT_LINE = re.compile(r"\s*(?:#(?![^\W\d_])|//|--|%|;)")
 _FENCE_OR_HEADING = re.compile(r"\s*(?:```|~~~)|#{1,6}\s|[\W_]*$")
 
 # -- lines without content -------------------------------------------------------------------------

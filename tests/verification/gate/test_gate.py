@@ -684,6 +684,7 @@ def substance(name: str, text: str | bytes) -> str:
 
 
 @given(st.sampled_from(NAMES), _texts, st.integers(0, 60))
+@example("a.js", "#é", 0)
 @example("a.md", "0\n-", 0)
 def test_what_nobody_sees_is_no_substance(name: str, text: str, at: int) -> None:
     before = substance(name, text)
