@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import WriteKind
-from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
+from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.lazy import lazy_module
 from rolebundle.policy.access import access_denied, check_agent, restrict_to_agent, role_denied
 from rolebundle.policy.overlays import load_role
@@ -127,22 +127,14 @@ class AccessControl:
 
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
-            CorpusBusy: a policy was set in this moment.
             StorageError: ``replica_expired``.
         """
         agent = self.resolve_agent(agent)
-        corpus = self.workspace.corpus if even_expired else self.workspace.answering_corpus
-        if not _has_restrictions(corpus):
-            with corpus.reading():
-                # Checked again inside the snapshot, since another process may have set a policy.
-                if _has_restrictions(corpus):
-                    raise CorpusBusy(
-                        "policy_changed",
-                        f"{corpus.path}: a policy or a quarantine was set just now",
-                        "ask again",
-                    )
+        with self.workspace.corpus.reading():
+            corpus = self.workspace.corpus if even_expired else self.workspace.answering_corpus
+            if not _has_restrictions(corpus):
                 yield corpus, UNRESTRICTED_VIEW
-            return
+                return
 
         restricted = self.workspace.restricted_corpus
         with restricted.reading():

@@ -10,7 +10,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -18,6 +18,7 @@ from pathlib import Path
 from shlex import quote
 from time import monotonic
 
+from rolebundle.contracts.status import CheckProblem
 from rolebundle.contracts.upkeep import CheckState, DoctorCheck, DoctorReport
 from rolebundle.embedding.registry import provider_for, spec_from_json
 from rolebundle.errors import (
@@ -33,6 +34,7 @@ from rolebundle.policy.access import deny_matcher, policy_problem, publish_comma
 from rolebundle.policy.audit import verify_file
 from rolebundle.storage import purge, records, store
 from rolebundle.storage import roots as root_storage
+from rolebundle.storage.address import address_of
 from rolebundle.storage.backup import page_problem, private_copy
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus
@@ -49,6 +51,7 @@ from rolebundle.storage.opening import (
     corpus_format,
     is_corpus,
     latest_version,
+    open_reader,
     open_writer,
     schema_version,
 )
@@ -76,6 +79,8 @@ def examine(path: Path) -> DoctorReport:
         StorageError: it cannot be read.
     """
     path = Path(os.path.realpath(path))
+    if address := address_of(path):
+        return _database_report(path, address)
     damage = None
     try:
         check_path(path, corpus_format())
@@ -92,6 +97,20 @@ def examine(path: Path) -> DoctorReport:
     ]
     is_sound = all(check.state != "problem" for check in checks)
     return DoctorReport(location=str(path), sound=is_sound, checks=checks)
+
+
+def _database_report(path: Path, address: str) -> DoctorReport:
+    """What can be checked of a corpus in a database; its server checks its own pages."""
+    with open_reader(path) as corpus, corpus.reading():
+        problems = find_problems(corpus, deny_matcher(corpus))
+        checks = [
+            *_named("versions", _versions()),
+            *_examine_corpus(corpus, problems, "restore a backup of the database"),
+            *_named("audit", _audit(audit_path(path))),
+            *_named("watch", _watch(path)),
+        ]
+    is_sound = all(check.state != "problem" for check in checks)
+    return DoctorReport(location=address, sound=is_sound, checks=checks)
 
 
 Finding = tuple[CheckState, str, str]
@@ -228,29 +247,33 @@ def _examine_content(path: Path) -> Iterator[DoctorCheck]:
             raise type(error)(
                 error.code, error.message.replace(str(copy), str(path)), error.hint
             ) from error
-        remedy = _remedy(corpus)
-        messages = [
-            f"{found.message.replace(str(copy), str(path))} [{found.code}]"
-            for found in problems[:_MAX_PROBLEMS]
-        ]
-        if problems[_MAX_PROBLEMS:]:
-            messages.append(f"and {len(problems) - _MAX_PROBLEMS} more problems")
-        found = [_problem(message, remedy) for message in messages]
-        yield from _named("content", found or _ok("rows, hashes and indexes agree"))
-        checks: dict[str, Callable[[Corpus], Finding | Iterable[Finding]]] = {
-            "policy": _policy,
-            "purges": _purges,
-            "model": _model,
-            "roots": _roots,
-            "replica": _replica,
-            "publications": _publications,
-        }
-        for name, check in checks.items():
-            try:
-                yield from _named(name, check(corpus))
-            except CorpusCorrupt:
-                unchecked = "not checked, because the corpus is damaged"
-                yield from _named(name, _warning(unchecked, remedy))
+        for check in _examine_corpus(corpus, problems, _remedy(corpus)):
+            message = check.message.replace(str(copy), str(path))
+            yield check.model_copy(update={"message": message})
+
+
+def _examine_corpus(
+    corpus: Corpus, problems: Sequence[CheckProblem], remedy: str
+) -> Iterator[DoctorCheck]:
+    messages = [f"{found.message} [{found.code}]" for found in problems[:_MAX_PROBLEMS]]
+    if problems[_MAX_PROBLEMS:]:
+        messages.append(f"and {len(problems) - _MAX_PROBLEMS} more problems")
+    found = [_problem(message, remedy) for message in messages]
+    yield from _named("content", found or _ok("rows, hashes and indexes agree"))
+    checks: dict[str, Callable[[Corpus], Finding | Iterable[Finding]]] = {
+        "policy": _policy,
+        "purges": _purges,
+        "model": _model,
+        "roots": _roots,
+        "replica": _replica,
+        "publications": _publications,
+    }
+    for name, check in checks.items():
+        try:
+            yield from _named(name, check(corpus))
+        except CorpusCorrupt:
+            unchecked = "not checked, because the corpus is damaged"
+            yield from _named(name, _warning(unchecked, remedy))
 
 
 def _remedy(corpus: Corpus) -> str:

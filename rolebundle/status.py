@@ -68,7 +68,7 @@ def corpus_status(corpus: Corpus, problems: Sequence[CheckProblem] | None = None
         )
     return CorpusStatus(
         location=str(corpus.path),
-        bytes=corpus.path.stat().st_size,
+        bytes=corpus.bytes(),
         corpus=state,
         sources=[*by_source.values()],
         waiting=state.chunks - embedded,

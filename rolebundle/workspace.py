@@ -19,6 +19,7 @@ from rolebundle.embedding.provider import (
     WithSubstitutes,
 )
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
+from rolebundle.policy.access import save_database_access
 from rolebundle.policy.audit import Recorder
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
@@ -105,6 +106,9 @@ class Workspace:
             open_reader(self.path, verify=verify).close()
         with open_writer(self.path, verify=verify) as corpus:
             yield corpus
+            if corpus.is_database:
+                with corpus.writing():
+                    save_database_access(corpus)
             self.recorder.store_head(corpus)
 
     @contextmanager

@@ -43,6 +43,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from configparser import ConfigParser
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ from typing import Any
 import pytest
 
 from support.commands import CHECKOUT, PROGRAM
+from support.databases import PROGRAMS, running_server
 from support.program_server import FILE, forked_python
 
 NOT_RUN = {
@@ -319,7 +321,13 @@ def test_the_blocks_of_a_document_run_and_print_what_it_shows(
         shutil.copytree(CHECKOUT / name, folder / name)
     programs = make_environment(folder)
     steps = session_of(blocks_of(document), folder)
-    outputs = run_session(steps, folder, environment_for(document, tmp_path, programs))
+    environment = environment_for(document, tmp_path, programs)
+    with running_server() if document.name == "team.md" else nullcontext() as host:
+        if host is not None:
+            # As on a machine with PostgreSQL, whose administrator reads the document.
+            path = f"{PROGRAMS}{os.pathsep}{environment['PATH']}"
+            environment |= {"PGHOST": host, "PGUSER": "postgres", "PATH": path}
+        outputs = run_session(steps, folder, environment)
     for step, output in zip(steps, outputs, strict=True):
         assert_expected_output(step, output)
 

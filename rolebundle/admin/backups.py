@@ -26,6 +26,7 @@ from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import Recorder, verify_file
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.storage import purge, records, salvage
+from rolebundle.storage.address import address_of, in_database
 from rolebundle.storage.audit import AUDIT_FORMAT, open_audit_reader
 from rolebundle.storage.backup import copy_database, page_problem, replace_file, sha256_of
 from rolebundle.storage.check import find_problems
@@ -281,6 +282,8 @@ def restore_backup(
     """
     workspace.close()
     backup, path = (Path(os.path.realpath(file)) for file in (backup, workspace.path))
+    if address_of(path):
+        raise in_database(path)
     if backup.is_dir():
         raise UsageError("backup_is_folder", f"{backup}: is a folder", "name a backup in it")
     if not backup.is_file():

@@ -410,6 +410,8 @@ class CorpusState(Contract):
         generation: counter that grows with each change of the corpus.
         index: the embedding index that answered, or else the active one; ``None`` if there is none.
         replica: what it is a copy of; ``None`` if it is not a replica.
+        standby_seconds: the answer is from a standby server, whose newest change is so old;
+            ``None`` if it is not.
     """
 
     file: str
@@ -420,6 +422,7 @@ class CorpusState(Contract):
     chunks: int
     index: IndexState | None = None
     replica: ReplicaState | None = None
+    standby_seconds: float | None = None
 
 
 class OverlayRef(Contract):

@@ -101,7 +101,8 @@ LATER_FIELDS = (
     "inferred_at",
     *DocumentMetadata._fields[DocumentMetadata._fields.index("attributes") : -1],
 )
-"""Fields that the first corpora did not have. Add others after ``attributes``."""
+"""Fields that the first corpora did not have. Add others between ``attributes`` and ``reach``: the
+digest of a document covers these only if they are set, so that stored digests stay valid."""
 
 
 class Superseder(NamedTuple):

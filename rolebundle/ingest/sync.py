@@ -57,7 +57,7 @@ from rolebundle.ingest.roots import (
 from rolebundle.ingest.walk import FileEntry, Skipped, skipped_for
 from rolebundle.ingest.workers import prepare_parallel, rare_garbage_collection
 from rolebundle.policy.access import deny_matcher
-from rolebundle.storage import compartments, lexical_index, records, store
+from rolebundle.storage import compartments, records, store
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
 from rolebundle.storage.documents import count_trusted
@@ -427,7 +427,7 @@ def _merge_lexical_indexes(corpus: Corpus) -> None:
         has_more = True
         while has_more:
             with corpus.writing():
-                has_more = lexical_index.merge(corpus, compartment.id)
+                has_more = corpus.lexical.merge(corpus, compartment.id)
 
 
 def _dated(file: Prepared, date: str | None) -> Prepared:

@@ -15,7 +15,12 @@ from unicodedata import normalize
 from rolebundle.contracts.policy import AgentRule
 from rolebundle.contracts.terms import ACCESS_LEVELS, level_rank
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError, UsageError
-from rolebundle.policy.policy_file import Policy, parse_policy, read_policy_file
+from rolebundle.policy.policy_file import (
+    Policy,
+    parse_policy,
+    parse_policy_file,
+    read_policy_file,
+)
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
 from rolebundle.storage import compartments, records
 from rolebundle.storage.compartments import Compartment
@@ -23,7 +28,7 @@ from rolebundle.storage.corpus import Corpus, increment_generation, true_generat
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
 from rolebundle.storage.publications import Publication, find_publication, load_record
-from rolebundle.storage.records import StoredPolicy
+from rolebundle.storage.records import AgentAccess, StoredPolicy
 from rolebundle.text.paths import compile_glob
 
 _UNREADABLE = "**: the policy could not be read"
@@ -31,7 +36,7 @@ _UNREADABLE = "**: the policy could not be read"
 
 
 def access_denied() -> AccessDenied:
-    """Return the only error. It has no reason, because a reason could reveal what exists."""
+    """The error for an agent that may see nothing. A reason could reveal what exists."""
     return AccessDenied(
         "access_denied",
         "this agent may not see anything here",
@@ -203,6 +208,29 @@ def set_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: s
         moved = assign_compartments(corpus, _matcher(policy))
         increment_generation(corpus)
     return moved
+
+
+def save_database_access(corpus: Corpus) -> None:
+    """Tell a database what each agent may see, for statements of the user of its name.
+
+    A corpus file has no users. Call it inside a write transaction.
+    """
+    if not corpus.is_database:
+        return
+    try:
+        stored, policy = records.load_policy(corpus), active_policy(corpus)
+    except AccessDenied:
+        stored = policy = None
+    access = []
+    if stored and policy:
+        file = parse_policy_file(stored.content, stored.format, "the policy")
+        places = compartments.stored_compartments(corpus)
+        for agent, rule in sorted(policy.agents.items()):
+            own = file.model_copy(update={"agents": {agent: rule}})
+            content = json.dumps(own.model_dump(exclude_unset=True))
+            visible = tuple(place.id for place in places if may_see(rule, place))
+            access.append(AgentAccess(agent, visible, _decision_scopes(rule), content))
+    records.save_agent_access(corpus, access)
 
 
 def deny_matcher(corpus: Corpus) -> DeniedPatterns:

@@ -557,6 +557,9 @@ class Recorder:
             if floor == "off" and not is_there(audit_path(self.path)):
                 return None
             self._log = AuditLog(self.path, floor=floor)
+            if corpus.is_database and floor == "on":
+                # Each machine has its own audit of the calls that it answers.
+                self._log.begin(AuditSettings(mode="on"))
         return self._log
 
     def close(self) -> None:

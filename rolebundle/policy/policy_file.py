@@ -176,6 +176,16 @@ def decode_policy(data: bytes, source: str) -> str:
 def parse_policy(content: str, kind: str, source: str) -> Policy:
     """The policy in a file's text. A file without agents is valid and denies everyone.
 
+    Raises:
+        ConfigurationError: as for :func:`parse_policy_file`.
+    """
+    file = parse_policy_file(content, kind, source)
+    return Policy(file.agents, TrustTable.of(file.trust, source))
+
+
+def parse_policy_file(content: str, kind: str, source: str) -> PolicyFile:
+    """The content of a policy file.
+
     Args:
         content: the text.
         kind: ``toml`` or ``json``.
@@ -189,7 +199,7 @@ def parse_policy(content: str, kind: str, source: str) -> Policy:
     if not _has_agents_key(values, AgentRule.model_fields):
         values = {"agents": values}
     try:
-        file = PolicyFile.model_validate(values)
+        return PolicyFile.model_validate(values)
     except ValidationError as error:
         mistake = mistakes_in(error, PolicyFile)[0]
         if mistake.place[0] == "trust":
@@ -197,7 +207,6 @@ def parse_policy(content: str, kind: str, source: str) -> Policy:
         # The file may name its agents without `agents`.
         place = mistake.place[1:] or mistake.place
         raise bad_policy(source, problem_of(mistake._replace(place=place))) from error
-    return Policy(file.agents, TrustTable.of(file.trust, source))
 
 
 def _has_agents_key(values: Mapping[str, object], rule_keys: Iterable[str]) -> bool:

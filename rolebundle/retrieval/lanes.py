@@ -198,7 +198,8 @@ class Lanes:
     def seen_texts(self, chunk_ids: Sequence[str]) -> dict[str, list[str]]:
         """The hashes of the texts of passages, and those of the ids that have them."""
         ids: dict[str, list[str]] = {}
-        for chunk_id, text in content_hashes(self.corpus, chunk_ids).items():
+        known = content_hashes(self.corpus, chunk_ids) if chunk_ids else {}
+        for chunk_id, text in known.items():
             ids.setdefault(text, []).append(chunk_id)
         return ids
 

@@ -172,11 +172,9 @@ def matching_words(
 ) -> dict[int, frozenset[int]]:
     """Rowid → the positions of the words of which the chunk has a term, for each of the chunks."""
     positions: dict[int, set[int]] = {rowid: set() for rowid in rowids}
-    for compartment, chunks in compartments.chunks_by_compartment(corpus, rowids).items():
-        found = LexicalIndex.of(corpus, [compartment]).matches(words, chunks)
-        for position, having in enumerate(found):
-            for rowid in having:
-                positions[rowid].add(position)
+    for position, having in enumerate(_index(corpus, facts=True).matches(words, rowids)):
+        for rowid in having:
+            positions[rowid].add(position)
     return {rowid: frozenset(matched) for rowid, matched in positions.items()}
 
 
@@ -262,6 +260,8 @@ class LexicalIndex(NamedTuple):
         found: list[set[int]] = [set() for _ in words]
         for part in self.parts:
             among = part.places(rowids)
+            if not len(among):
+                continue
             for rows, places in zip(found, self._having(part, words), strict=True):
                 rows.update(part.common(among, places))
         return found

@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 import apsw
 
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError, WrongFile, storage_errors
+from rolebundle.storage.address import in_database
 from rolebundle.storage.file import (
     COMPANIONS,
     FileFormat,
@@ -86,6 +87,8 @@ def copy_database(file: SqliteFile, copy: Path, name: Path) -> None:
         OSError: it could not be synced.
         StorageError, CorpusCorrupt, CorpusBusy: it could not be copied.
     """
+    if file.is_database:
+        raise in_database(file.path)
     query_only = file.value("PRAGMA query_only")
     file.run("PRAGMA query_only = 0")
     try:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol, Self, TypeVar
 from weakref import WeakValueDictionary
 
-from rolebundle.storage.corpus import Corpus, corpus_counts, true_generation
+from rolebundle.storage.corpus import Corpus, Ranges, corpus_counts, true_generation
 
 KEPT = 100
 """The changes of so many generations are kept."""
@@ -17,8 +17,6 @@ _MAX_RANGES = 50
 MAX_CHANGED = 5_000
 """If more chunks may have changed, everything is read again."""
 
-Ranges = list[tuple[int, int]]
-"""The first and the last rowid of chunks, ends included."""
 ALL: Ranges = [(0, 2**63 - 1)]
 
 

@@ -40,9 +40,10 @@ def find_problems(
     """
     from rolebundle.contracts.status import CheckProblem
 
+    # A database has checksums and constraints of its own.
+    of_file = () if corpus.is_database else (_file_problems, _seal_problems)
     checks: Sequence[Callable[[Corpus], Found]] = (
-        _file_problems,
-        _seal_problems,
+        *of_file,
         _count_problems,
         _row_problems,
         partial(_placement_problems, denied=denied),
@@ -121,7 +122,7 @@ def _placement_problems(corpus: Corpus, denied: DeniedPatterns) -> Found:
 def _lexical_problems(corpus: Corpus) -> Found:
     for compartment in visible_compartments(corpus):
         try:
-            lexical_index.check(corpus, compartment.id)
+            corpus.lexical.check(corpus, compartment.id)
         except CorpusCorrupt as error:
             message = f"the lexical index differs from the chunks ({error.message})"
             yield "lexical_drift", message
@@ -190,7 +191,7 @@ def verify_lexical_indexes(corpus: Corpus) -> None:
         name = lexical_index.table_name(compartment.id)
         if corpus.verified.get(name) == true_generation(corpus):
             continue
-        indexed = lexical_index.extent(corpus, compartment.id).chunks
+        indexed = corpus.lexical.extent(corpus, compartment.id).chunks
         if indexed != compartment.chunks or not _finds_first_chunk(corpus, compartment):
             raise damaged("the lexical index", "damaged_index", corpus.path)
         corpus.verified[name] = true_generation(corpus)
@@ -206,7 +207,7 @@ def _finds_first_chunk(corpus: Corpus, compartment: Compartment) -> bool:
         return False
     [(rowid, content)] = rows
     word = _WHOLE_WORD.search(str(content))
-    return word is None or lexical_index.has_word(corpus, compartment.id, word[0], rowid)
+    return word is None or corpus.lexical.has_word(corpus, compartment.id, word[0], rowid)
 
 
 def vectors_problem(corpus: Corpus, index: EmbeddingIndex) -> str:

@@ -1,7 +1,8 @@
 """Compartments: documents that any agent may either all see or not see at all.
 
-Retrieval runs in each visible compartment by itself, and merges. So an answer depends on nothing
-but what its agent may see (docs/decisions/0011). `partition.py` assigns documents to compartments.
+Each compartment has its own words and vectors, and retrieval adds up the statistics of the visible
+ones. So an answer depends on nothing but what its agent may see (docs/decisions/0011).
+`partition.py` assigns documents to compartments.
 
 Remembered facts have compartments of their own, so that no score of a document depends on them.
 """

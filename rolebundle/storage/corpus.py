@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import apsw
 
 from rolebundle.errors import CorpusCorrupt
+from rolebundle.lazy import lazy_module
 from rolebundle.storage import seal
 from rolebundle.storage.sqlite import UNUSABLE, SqliteFile, interrupted
 from rolebundle.storage.stored_values import damaged, records
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a millisecond
 
@@ -56,7 +61,7 @@ RESTRICTING_VIEWS = (
     f"CREATE TEMP VIEW embedded AS SELECT * FROM main.embedded WHERE compartment IN {_ALLOWED}",
     "CREATE TEMP VIEW embedding_share AS SELECT * FROM main.embedding_share "
     f"WHERE compartment IN {_ALLOWED}",
-    *(f"CREATE TEMP VIEW {name} AS SELECT * FROM main.{name} WHERE 0" for name in _EMPTY),
+    *(f"CREATE TEMP VIEW {name} AS SELECT * FROM main.{name} WHERE 1 = 0" for name in _EMPTY),
     f"CREATE TEMP VIEW mark AS SELECT * FROM main.mark WHERE EXISTS (SELECT 1 FROM "
     f"{_ALLOWED_DOCUMENT} AND d.document_id = CASE mark.kind WHEN 'document' THEN mark.target ELSE "
     "(SELECT x.document_id FROM main.chunk c JOIN main.document x ON x.id = c.document "
@@ -74,9 +79,93 @@ RESTRICTING_VIEWS = (
 """One statement each. A test compares them with the schema."""
 
 
+Ranges = list[tuple[int, int]]
+"""The first and the last rowid of chunks, ends included."""
+
+
+class Extent(NamedTuple):
+    """How many chunks an index has, and how many tokens they have together."""
+
+    chunks: int
+    tokens: int
+
+
+class Lexical(Protocol):
+    """The full-text indexes of a corpus, one for each compartment.
+
+    ``lexical_index.py`` keeps them in the file, ``postgres_words.py`` in PostgreSQL.
+    """
+
+    def create(self, corpus: Corpus, compartment: int) -> None:
+        """Create an empty index."""
+
+    def drop(self, corpus: Corpus, compartment: int) -> None:
+        """Remove an index."""
+
+    def add_range(self, corpus: Corpus, compartment: int, first: int, last: int) -> None:
+        """Index those chunks of the range, ends included, that are in the compartment."""
+
+    def add_chunks(self, corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
+        """Index these chunks."""
+
+    def remove_chunks(self, corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
+        """Remove chunks from an index, while their rows still have the indexed text."""
+
+    def extent(self, corpus: Corpus, compartment: int) -> Extent:
+        """The recorded size of an index."""
+
+    def lengths(
+        self, corpus: Corpus, compartment: int, ranges: Ranges
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The rowids in these ranges, sorted, and the number of tokens of each."""
+
+    def keys(
+        self, corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets: bool
+    ) -> dict[str, NDArray[np.int64]]:
+        """Word → its occurrences; see :func:`rolebundle.storage.lexical_index.keys`."""
+
+    def has_word(self, corpus: Corpus, compartment: int, word: str, rowid: int) -> bool:
+        """Whether an index finds a chunk by a word of letters and digits."""
+
+    def merge(self, corpus: Corpus, compartment: int) -> bool:
+        """Do one step of making searches faster. Return whether there may be more."""
+
+    def rebuild(self, corpus: Corpus, compartment: int) -> None:
+        """Rebuild an index from the chunks."""
+
+    def check(self, corpus: Corpus, compartment: int) -> None:
+        """Compare an index with the chunks; raises ``CorpusCorrupt``."""
+
+
+class Vectors(Protocol):
+    """Distances of the stored vectors to one of a query, unless they are in memory.
+
+    ``vector_distance.py`` lets sqlite-vec measure them, ``postgres_vectors.py`` pgvector.
+    """
+
+    def nearest(
+        self,
+        corpus: Corpus,
+        index_id: int,
+        vector: bytes,
+        limit: int,
+        compartments: Sequence[int],
+        documents: Sequence[int] | None,
+    ) -> dict[int, float]:
+        """The nearest chunks of compartments, or of documents in them: rowid → cosine."""
+
+    def cosines(
+        self, corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int]
+    ) -> dict[int, float]:
+        """Rowid → cosine, of those chunks that have a vector."""
+
+
 @dataclass(slots=True)
 class Corpus(SqliteFile):
     """One open corpus file."""
+
+    lexical: Lexical = field(default=lazy_module("rolebundle.storage.lexical_index"), init=False)
+    vectors: Vectors = field(default=lazy_module("rolebundle.storage.vector_distance"), init=False)
 
     is_restricted: bool = field(default=False, init=False)
     """Whether only the compartments of :meth:`restrict_to_compartments` are visible."""
@@ -92,6 +181,10 @@ class Corpus(SqliteFile):
     """What searches keep; :mod:`rolebundle.storage.changes` keeps it up to date."""
     verified: dict[str, int] = field(default_factory=dict, init=False)
     """Indexes → the generation at which they were verified."""
+
+    def bytes(self) -> int:
+        """How many bytes the corpus takes."""
+        return self.path.stat().st_size
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -115,6 +208,32 @@ class Corpus(SqliteFile):
             broken_before = seal.broken(self)
             yield
             seal.write(self, broken_before)
+
+    def standby_seconds(self) -> float | None:
+        """How old the newest change is that a standby server has; ``None`` if it is none."""
+        return None
+
+    def columns(self, table: str) -> list[str]:
+        """The names of a table's columns."""
+        return self.column("SELECT name FROM pragma_table_info(?) ORDER BY cid", (table,))
+
+    def renumber(self) -> None:
+        """Let new rows have the numbers after those that were inserted with their own."""
+
+    def rewrite(self) -> None:
+        """Write the whole corpus anew, so that no byte of what was deleted is left in it."""
+        self.run("VACUUM")
+
+    def empty_log(self) -> bool:
+        """Fold the log into the file, and truncate it. False if somebody still reads from it."""
+        [(busy, *_)] = self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        return not busy
+
+    def set_patience(self, milliseconds: int) -> int:
+        """Set how long to wait for others. Return how long it was."""
+        before = int(self.value("PRAGMA busy_timeout"))
+        self.db.set_busy_timeout(milliseconds)
+        return before
 
     # -- interruption --------------------------------------------------------------------------
 
@@ -177,20 +296,23 @@ class Corpus(SqliteFile):
             generation: the generation that the corpus reports. The true one counts writes, also
                 those to documents that the agent may not see.
         """
-        if not self.is_restricted or not self.db.in_transaction:
-            raise AssertionError("call enable_restriction() first, and stay inside reading()")
-        allowed = self._snapshots, sorted(compartments), generation
-        if self._allowed[0] == self._snapshots and self._allowed != allowed:
-            raise AssertionError("what is visible in a snapshot must not change")
-        self._allowed = allowed
+        self._check_restriction(sorted(compartments), generation)
         with self._mapped_errors(), self._writable_temporary_tables():
             self.db.execute("DELETE FROM temp.allowed_compartment")
             self.db.executemany(
                 "INSERT INTO temp.allowed_compartment VALUES (?)",
-                ((number,) for number in allowed[1]),
+                ((number,) for number in self._allowed[1]),
             )
             self.db.execute("DELETE FROM temp.restricted_state")
             self.db.execute("INSERT INTO temp.restricted_state VALUES (?)", (generation,))
+
+    def _check_restriction(self, compartments: list[int], generation: int) -> None:
+        if not self.is_restricted or not self._is_inside():
+            raise AssertionError("call enable_restriction() first, and stay inside reading()")
+        allowed = self._snapshots, compartments, generation
+        if self._allowed[0] == self._snapshots and self._allowed != allowed:
+            raise AssertionError("what is visible in a snapshot must not change")
+        self._allowed = allowed
 
     @contextmanager
     def _writable_temporary_tables(self) -> Iterator[None]:

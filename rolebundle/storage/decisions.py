@@ -29,7 +29,7 @@ _COLUMNS = (
     "authority, valid_from, valid_until, recorded_at, commands"
 )
 _END_COLUMNS = "scope, number, ended_by, reason, ended_at"
-_OF_SCOPES = "WHERE ?1 IS NULL OR scope IN (SELECT value FROM json_each(?1))"
+_OF_SCOPES = "WHERE CAST(?1 AS TEXT) IS NULL OR scope IN (SELECT value FROM json_each(?1))"
 ROWS_OF_SCOPES = f"SELECT {_COLUMNS} FROM main.decision {_OF_SCOPES}"
 ENDS_OF_SCOPES = f"SELECT {_END_COLUMNS} FROM main.decision_end {_OF_SCOPES}"
 """The rows of the scopes that are given as JSON, or of all if NULL is given."""
@@ -39,7 +39,7 @@ _SUPERSEDED = """
     EXISTS (
         SELECT 1 FROM main.decision newer
         LEFT JOIN main.decision_end over USING (scope, number)
-        JOIN json_each(newer.supersedes) named
+        CROSS JOIN json_each(newer.supersedes) named
         WHERE newer.scope = d.scope AND CAST(named.value AS INTEGER) = d.number
         AND newer.status = 'active' AND newer.valid_from <= ?2
         AND (over.ended_at IS NULL OR over.ended_at >= newer.valid_from)
@@ -63,7 +63,7 @@ _RECORDS = f"""
         'valid_until', d.valid_until, 'recorded_at', d.recorded_at,
         'ended_by', e.ended_by, 'end_reason', e.reason, 'ended_at', e.ended_at)
     FROM main.decision d LEFT JOIN main.decision_end e USING (scope, number)
-    WHERE ?1 IS NULL OR d.scope IN (SELECT value FROM json_each(?1))
+    WHERE CAST(?1 AS TEXT) IS NULL OR d.scope IN (SELECT value FROM json_each(?1))
     ORDER BY d.scope, d.number
 """
 
@@ -153,6 +153,6 @@ def erase_decisions(corpus: Corpus, keys: Sequence[DecisionKey], erased_at: str)
     )
     corpus.run_many(
         f"INSERT INTO decision_end ({_END_COLUMNS}) VALUES (?, ?, '', '', ?) "
-        "ON CONFLICT DO UPDATE SET ended_by = '', reason = ''",
+        "ON CONFLICT (scope, number) DO UPDATE SET ended_by = '', reason = ''",
         [(*key, erased_at) for key in keys],
     )

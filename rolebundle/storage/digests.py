@@ -173,7 +173,8 @@ def checked(corpus: Corpus, table: str, rowids: Sequence[int] | None = None) -> 
     if rowids is not None:
         select += f" WHERE {key} {AMONG}"
         chosen = ([*rowids],)
-    for rowid, label, stored, *row in corpus.iterate(select, chosen):
+    read = corpus.iterate if rowids is None else corpus.rows
+    for rowid, label, stored, *row in read(select, chosen):
         try:
             expected = compute(tuple(row))
         except (AttributeError, TypeError, ValueError, RecursionError):

@@ -17,7 +17,7 @@ from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TRUSTED_TIERS, Cont
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.publications import PUBLISHED
 from rolebundle.storage.quarantine import Scanned
-from rolebundle.storage.sqlite import AMONG, Row
+from rolebundle.storage.sqlite import AMONG, NO_LIMIT, Row
 from rolebundle.storage.stored_values import columns_of, damaged, is_moment, records, typed
 
 # What an answer does not need is imported by the functions that need it.
@@ -92,7 +92,8 @@ def superseders(
     # whatever replaces the newer document, directly or in several steps. Claims that do not count
     # make no cycle.
     rows = corpus.rows(
-        f"SELECT old.id, max({_counts('claim', 'new', 'old')}) AS counts, new.document_id, "
+        f"SELECT old.id, max(CASE WHEN {_counts('claim', 'new', 'old')} THEN 1 ELSE 0 END) "
+        "AS counts, new.document_id, "
         "new.trust_tier, new.updated_at, new.valid_from FROM document old "
         "JOIN file old_file ON old_file.id = old.file "
         "JOIN supersession claim ON claim.superseded IN (old.document_id, old_file.path) "
@@ -105,7 +106,8 @@ def superseders(
         "JOIN document next ON next.id = further.newer "
         f"WHERE {_counts('further', 'next', 'below')}) "
         "SELECT 1 FROM above WHERE id = old.id) "
-        "GROUP BY old.id, new.id ORDER BY old.id, new.document_id",
+        "GROUP BY old.id, new.id, new.document_id, new.trust_tier, new.updated_at, new.valid_from "
+        "ORDER BY old.id, new.document_id",
         (sorted(documents),),
     )
     newer: dict[int, tuple[Superseder, ...]] = {}
@@ -202,8 +204,8 @@ def document_names(
         limit: at most so many; ``None`` for all.
         facts: whether remembered facts are among them.
     """
-    chosen = "document_id > ? AND (? OR source_kind <> ?) ORDER BY document_id LIMIT ?"
-    bindings = (after, facts, REMEMBERED_KIND, -1 if limit is None else limit)
+    chosen = "document_id > ? AND (? = 1 OR source_kind <> ?) ORDER BY document_id LIMIT ?"
+    bindings = (after, facts, REMEMBERED_KIND, NO_LIMIT if limit is None else limit)
     return corpus.select(DocumentName, f"{PLACED} WHERE {chosen}", bindings, _NAME)
 
 

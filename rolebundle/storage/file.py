@@ -17,6 +17,7 @@ import apsw
 from platformdirs import user_data_path
 
 from rolebundle.errors import CorpusCorrupt, RolebundleError, UsageError, WrongFile, storage_errors
+from rolebundle.storage.address import address_of, in_database, is_address, link_for
 from rolebundle.storage.stored_values import DAMAGE_HINT
 
 _MAGIC = b"SQLite format 3\0"
@@ -75,6 +76,8 @@ def check_path(path: Path, file_format: FileFormat) -> None:
     ):
         if not path.is_file():
             raise file_format.missing(path)
+        if address_of(path):
+            raise in_database(path)
         size = path.stat().st_size
         was_cut_off = size > 0 and is_cut_off(path)
     if size == 0:
@@ -329,6 +332,8 @@ REPLICA = "replica.db"
 def corpus_path(option: str | os.PathLike[str] | None = None) -> Path:
     """``option``, else ``$ROLEBUNDLE_DB``, else a file in the platform's user data folder.
 
+    For the address of a database it is the link that stands for it.
+
     Raises:
         UsageError: a name that SQLite cannot open, or an empty one.
     """
@@ -342,6 +347,8 @@ def corpus_path(option: str | os.PathLike[str] | None = None) -> Path:
     named = option or os.environ.get(ENVIRONMENT)
     if named:
         text = os.fspath(named)
+        if is_address(text):
+            return link_for(text)
         if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
             raise UsageError(
                 "bad_db_name",

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from rolebundle.lazy import numpy as np
 from rolebundle.storage import changes
-from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.sqlite import Binding
+from rolebundle.storage.corpus import Corpus, Extent, Ranges
+from rolebundle.storage.sqlite import Binding, Row
 from rolebundle.storage.stored_values import damaged
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 COLUMNS = ("title", "headings", "content", "tags", "hints")
 COLUMN_WEIGHTS = (2.0, 1.5, 1.0, 1.0, 1.0)
 """How much an occurrence in each column counts."""
 
+OFFSETS = 1 << 24
+"""More than the tokens of a column."""
+
 _COLUMNS = ", ".join(COLUMNS)
+_COLUMN_NUMBER = " ".join(f"WHEN '{name}' THEN {n}" for n, name in enumerate(COLUMNS))
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 # A commit leaves a segment for each megabyte of words. FTS5 would merge every four of them, and so
 # write each word of a large ingest several times. Instead they are merged late: by `merge`, or when
@@ -38,13 +46,6 @@ Token = tuple[int, int, str]
 
 Phrase = tuple[str, ...]
 """The tokens of a word or phrase, as they are indexed."""
-
-
-class Extent(NamedTuple):
-    """How many chunks an index has, and how many tokens they have together."""
-
-    chunks: int
-    tokens: int
 
 
 def table_name(compartment: int) -> str:
@@ -114,6 +115,50 @@ def _varints(block: bytes) -> list[int]:
     return numbers
 
 
+def lengths(
+    corpus: Corpus, compartment: int, ranges: Ranges
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The rowids in these ranges, sorted, and the number of tokens of each."""
+    name = table_name(compartment)
+    [(found, sizes)] = corpus.rows(
+        "SELECT group_concat(s.id), group_concat(hex(sz), '') FROM json_each(?) r CROSS JOIN "
+        f"{name}_docsize s ON s.id BETWEEN r.value ->> 0 AND r.value ->> 1",
+        (ranges,),
+    )
+    rowids = _numbers(found)
+    # A varint for each column: seven bits a byte, the high bit set on all but the last.
+    data = np.frombuffer(bytes.fromhex(sizes or ""), np.uint8)
+    is_last = data < 0x80
+    number: NDArray[np.int64] = np.cumsum(is_last) - is_last
+    if is_last.sum() != len(COLUMNS) * len(rowids):
+        raise damaged(name)
+    after = np.flatnonzero(is_last)[number] - np.arange(len(data))
+    counts = np.bincount(number // len(COLUMNS), (data & 0x7F) * 128.0**after)
+    return rowids, counts.astype(np.float64)
+
+
+def keys(
+    corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets: bool
+) -> dict[str, NDArray[np.int64]]:
+    """Word → ``rowid * columns + column`` of each occurrence, sorted.
+
+    With offsets, each of these is multiplied by ``OFFSETS``, and the offset is added.
+    """
+    table = corpus.vocabulary_of(table_name(compartment))
+    key = f"doc * {len(COLUMNS)} + CASE col {_COLUMN_NUMBER} END"
+    key = f"({key}) * {OFFSETS} + offset" if with_offsets else key
+    rows = corpus.rows(
+        f"SELECT value, (SELECT group_concat({key}) FROM {table} WHERE term = value) "
+        "FROM json_each(?)",
+        ([*words],),
+    )
+    return {word: _numbers(found) for word, found in rows}
+
+
+def _numbers(text: str | None) -> NDArray[np.int64]:
+    return np.fromstring(text or "", np.int64, sep=",")
+
+
 def has_word(corpus: Corpus, compartment: int, word: str, rowid: int) -> bool:
     """Whether the index finds a chunk by a word of letters and digits."""
     name = table_name(compartment)
@@ -123,15 +168,15 @@ def has_word(corpus: Corpus, compartment: int, word: str, rowid: int) -> bool:
     return bool(found)
 
 
-def add_range(corpus: Corpus, compartment: int, first_rowid: int, last_rowid: int) -> None:
+def add_range(corpus: Corpus, compartment: int, first: int, last: int) -> None:
     """Index those chunks of the range, ends included, that belong to the compartment."""
     _add(
         corpus,
         compartment,
         "c.id BETWEEN ? AND ? AND d.compartment = ?",
-        (first_rowid, last_rowid, compartment),
+        (first, last, compartment),
     )
-    changes.record_ranges(corpus, [(first_rowid, last_rowid)])
+    changes.record_ranges(corpus, [(first, last)])
 
 
 def _add(corpus: Corpus, compartment: int, chosen: str, bindings: Sequence[Binding]) -> None:
@@ -253,6 +298,21 @@ def tokens(text: str) -> list[Token]:
         characters += len(data[start:end].decode())
         result.append((first, characters, indexed))
     return result
+
+
+def keys_of_texts(rows: Iterable[Row]) -> dict[str, list[int]]:
+    """Word → its keys with offsets, as of :func:`keys`, from the texts of chunks.
+
+    Args:
+        rows: of each chunk, its rowid and its ``COLUMNS``; by rowid.
+    """
+    found: dict[str, list[int]] = {}
+    for rowid, *texts in rows:
+        for column, text in enumerate(texts):
+            start = (rowid * len(COLUMNS) + column) * OFFSETS
+            for offset, (_, _, word) in enumerate(tokens(text)):
+                found.setdefault(word, []).append(start + offset)
+    return found
 
 
 @lru_cache(maxsize=4096)

@@ -10,15 +10,25 @@ import re
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic, sleep
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import apsw
 
-from rolebundle.errors import UsageError, WrongFile, storage_errors
+from rolebundle.errors import (
+    ConfigurationError,
+    UsageError,
+    WrongFile,
+    install_hint,
+    storage_errors,
+)
+from rolebundle.lazy import lazy_module
 from rolebundle.resources import data_folder
 from rolebundle.storage import digests, partition, seal, vector_index
+from rolebundle.storage.address import address_of
 from rolebundle.storage.backup import back_up
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import OWNER_ONLY, FileFormat, remove_stale_partials
@@ -32,6 +42,12 @@ from rolebundle.storage.sqlite import (
     closed_on_error,
     is_missing_or_empty,
 )
+
+# A corpus file does not need it.
+if TYPE_CHECKING:
+    from rolebundle.storage import postgres
+else:
+    postgres = lazy_module("rolebundle.storage.postgres")
 
 APPLICATION_ID = 0x52424E44
 """``RBND`` in the file's header."""
@@ -65,6 +81,9 @@ def open_reader(path: Path, *, verify: bool = True) -> Corpus:
         UsageError: there is no file.
         WrongFile, CorpusCorrupt, StorageError: it is not a corpus that this version reads.
     """
+    if address := address_of(path):
+        _require_postgres()
+        return postgres.open_reader(path, address, corpus_format())
     corpus = Corpus.open_read_only(path, corpus_format())
     with closed_on_error(corpus):
         version = schema_version(corpus)
@@ -102,6 +121,9 @@ def open_writer(
     """
     if is_missing_or_empty(path):
         _create_empty(path)
+    if address := address_of(path):
+        _require_postgres()
+        return postgres.open_writer(path, address, corpus_format())
     with ExitStack() as locks:
         if lock:
             locks.enter_context(folder_lock(path, exclusive=False))
@@ -110,6 +132,13 @@ def open_writer(
     # Of runs that were killed, also those that created the audit or a backup beside the corpus.
     remove_stale_partials(path)
     return corpus
+
+
+def _require_postgres() -> None:
+    if find_spec("psycopg") is None:
+        raise ConfigurationError(
+            "postgres_missing", "a corpus in PostgreSQL needs psycopg", install_hint("postgres")
+        )
 
 
 def _create_empty(path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 
-from rolebundle.storage import compartments, digests, lexical_index, vector_index
+from rolebundle.storage import compartments, digests, vector_index
 from rolebundle.storage.compartments import Kind
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.sqlite import AMONG
@@ -100,7 +100,7 @@ def find_or_create(
     columns = "scope, sensitivity, denied, quarantined, documents, chunks"
     corpus.insert(f"compartment ({columns})", [(*key, 0, 0)])
     compartment = corpus.last_rowid()
-    lexical_index.create(corpus, compartment)
+    corpus.lexical.create(corpus, compartment)
     return compartment
 
 
@@ -110,11 +110,11 @@ def move_documents(corpus: Corpus, rows: Sequence[int], source: int, target: int
         of_documents = f"SELECT id FROM chunk WHERE document {AMONG} ORDER BY id"
         chunks = corpus.column(of_documents, ([*rows],))
         if source:
-            lexical_index.remove_chunks(corpus, source, chunks)
+            corpus.lexical.remove_chunks(corpus, source, chunks)
             compartments.add_to_counts(corpus, source, documents=-len(rows), chunks=-len(chunks))
         moved = f"UPDATE document SET compartment = ? WHERE id {AMONG}"
         corpus.run(moved, (target, [*rows]))
-        lexical_index.add_chunks(corpus, target, chunks)
+        corpus.lexical.add_chunks(corpus, target, chunks)
         compartments.add_to_counts(corpus, target, documents=len(rows), chunks=len(chunks))
         vector_index.move(corpus, chunks, target)
 
@@ -123,5 +123,5 @@ def remove_empty(corpus: Corpus) -> None:
     """Remove the compartments without documents, with their indexes."""
     for compartment in compartments.visible_compartments(corpus):
         if not compartment.documents:
-            lexical_index.drop(corpus, compartment.id)
+            corpus.lexical.drop(corpus, compartment.id)
             corpus.run("DELETE FROM compartment WHERE id = ?", (compartment.id,))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, get_type_hints
 
 from rolebundle.contracts.documents import DocumentMetadata, Passage, attribute_texts
-from rolebundle.storage import compartments, lexical_index, marks, vector_index
+from rolebundle.storage import compartments, marks, vector_index
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import (
     EMBEDDED_COLUMNS,
@@ -97,7 +97,7 @@ def _update_chunk(corpus: Corpus, compartment: int, rowid: int, old: Row, values
     )
     reindex = old[:indexed] != values[:indexed]
     if reindex:
-        lexical_index.remove_chunks(corpus, compartment, [rowid])
+        corpus.lexical.remove_chunks(corpus, compartment, [rowid])
     if old[:embedded] != values[:embedded]:
         _remove_vectors(corpus, [rowid])
     corpus.run(
@@ -106,7 +106,7 @@ def _update_chunk(corpus: Corpus, compartment: int, rowid: int, old: Row, values
         (*values, rowid),
     )
     if reindex:
-        lexical_index.add_range(corpus, compartment, rowid, rowid)
+        corpus.lexical.add_range(corpus, compartment, rowid, rowid)
 
 
 def insert_chunks(corpus: Corpus, rows: Sequence[Row]) -> None:
@@ -119,7 +119,7 @@ def insert_chunks(corpus: Corpus, rows: Sequence[Row]) -> None:
     corpus.insert(f"chunk ({columns})", [(*row, chunk_digest(row)) for row in numbered])
     last = first + len(rows) - 1
     for compartment, count in compartments.count_by_compartment(corpus, first, last).items():
-        lexical_index.add_range(corpus, compartment, first, last)
+        corpus.lexical.add_range(corpus, compartment, first, last)
         compartments.add_to_counts(corpus, compartment, chunks=count)
     corpus.run("UPDATE corpus_state SET chunks = chunks + ?", (len(rows),))
 
@@ -129,7 +129,7 @@ def remove_chunks(corpus: Corpus, rowids: Sequence[int]) -> None:
     if not rowids:
         return
     for compartment, chunks in compartments.chunks_by_compartment(corpus, rowids).items():
-        lexical_index.remove_chunks(corpus, compartment, chunks)
+        corpus.lexical.remove_chunks(corpus, compartment, chunks)
         compartments.add_to_counts(corpus, compartment, chunks=-len(chunks))
     _remove_vectors(corpus, rowids)
     corpus.run(f"DELETE FROM chunk WHERE id {AMONG}", ([*rowids],))

@@ -18,10 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import lexical_index
-from rolebundle.storage.changes import ALL, Ranges, up_to_date
-from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.lexical_index import COLUMN_WEIGHTS, COLUMNS, Phrase
+from rolebundle.storage.changes import ALL, up_to_date
+from rolebundle.storage.corpus import Corpus, Ranges
+from rolebundle.storage.lexical_index import COLUMN_WEIGHTS, COLUMNS, OFFSETS, Phrase
 from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.stored_values import damaged
 
@@ -37,9 +38,6 @@ MAX_KEPT_OF_A_CHUNK = 24
 
 _OF_A_PHRASE = 64
 """What is kept for each phrase, counted as postings."""
-_OFFSETS = 1 << 24
-"""More than the tokens of a column."""
-_COLUMN_NUMBER = " ".join(f"WHEN '{name}' THEN {n}" for n, name in enumerate(COLUMNS))
 _WEIGHTS = np.array(COLUMN_WEIGHTS)
 
 Places = NDArray[np.int32]
@@ -72,37 +70,20 @@ class Postings:
 
     def __init__(self, corpus: Corpus, compartment: int) -> None:
         self._compartment = compartment
-        self._table = lexical_index.table_name(compartment)
         self._known: dict[Phrase, Occurrences] = {}
         self._last_read: dict[Phrase, int] = {}
         self._reads = 0
-        self._set(corpus, *self._lengths(corpus, ALL))
+        self._set(corpus, *corpus.lexical.lengths(corpus, compartment, ALL))
 
     def _set(self, corpus: Corpus, rowids: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
         self.rowids, self.lengths = rowids, lengths
         self.tokens = float(lengths.sum())
-        if lexical_index.extent(corpus, self._compartment) != (len(rowids), self.tokens):
-            raise damaged(self._table)
+        extent = corpus.lexical.extent(corpus, self._compartment)
+        if extent != (len(rowids), self.tokens):
+            raise self._damaged()
 
-    def _lengths(
-        self, corpus: Corpus, ranges: Ranges
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The rowids of these ranges, and the number of tokens of each."""
-        [(found, sizes)] = corpus.rows(
-            "SELECT group_concat(s.id), group_concat(hex(sz), '') FROM json_each(?) r CROSS JOIN "
-            f"{self._table}_docsize s ON s.id BETWEEN r.value ->> 0 AND r.value ->> 1",
-            (ranges,),
-        )
-        rowids = _numbers(found)
-        # A varint for each column: seven bits a byte, the high bit set on all but the last.
-        data = np.frombuffer(bytes.fromhex(sizes or ""), np.uint8)
-        is_last = data < 0x80
-        number: NDArray[np.int64] = np.cumsum(is_last) - is_last
-        if is_last.sum() != len(COLUMNS) * len(rowids):
-            raise damaged(self._table)
-        after = np.flatnonzero(is_last)[number] - np.arange(len(data))
-        lengths = np.bincount(number // len(COLUMNS), (data & 0x7F) * 128.0**after)
-        return rowids, lengths.astype(np.float64)
+    def _damaged(self) -> CorpusCorrupt:
+        return damaged(f"the lexical index of the compartment {self._compartment}")
 
     def updated(self, corpus: Corpus, ranges: Ranges) -> Postings:
         """The same at the current generation: the chunks of these ranges are read again."""
@@ -111,7 +92,7 @@ class Postings:
         for first, last in ranges:
             start, end = np.searchsorted(self.rowids, (first, last + 1))
             is_old[start:end] = True
-        changed, lengths = self._lengths(corpus, ranges)
+        changed, lengths = corpus.lexical.lengths(corpus, self._compartment, ranges)
         stays = np.flatnonzero(~is_old)
         rowids = np.concatenate([self.rowids[stays], changed])
         order = np.argsort(rowids, kind="stable")
@@ -124,7 +105,7 @@ class Postings:
         # What comes before the first change stays as it is.
         first = int(np.argmin(np.append(moved, -1) == np.arange(len(moved) + 1)))
         new._known = {
-            phrase: new._moved(known, moved, first, _phrase_keys(phrase, keys) // _OFFSETS)
+            phrase: new._moved(known, moved, first, _phrase_keys(phrase, keys) // OFFSETS)
             for phrase, known in self._known.items()
         }
         return new
@@ -175,18 +156,10 @@ class Postings:
 
     def _from_index(self, corpus: Corpus, phrases: Sequence[Phrase]) -> dict[Phrase, Occurrences]:
         words = list(dict.fromkeys(word for phrase in phrases for word in phrase))
-        table = corpus.vocabulary_of(self._table)
-        key = f"doc * {len(COLUMNS)} + CASE col {_COLUMN_NUMBER} END"
         # With their offsets only if there are phrases of several words.
         has_offsets = any(len(phrase) > 1 for phrase in phrases)
-        key = f"({key}) * {_OFFSETS} + offset" if has_offsets else key
-        rows = corpus.rows(
-            f"SELECT value, (SELECT group_concat({key}) FROM {table} WHERE term = value) "
-            "FROM json_each(?)",
-            (words,),
-        )
-        keys = {word: _numbers(found) for word, found in rows}
-        unit = _OFFSETS if has_offsets else 1
+        keys = corpus.lexical.keys(corpus, self._compartment, words, with_offsets=has_offsets)
+        unit = OFFSETS if has_offsets else 1
         return {phrase: self._counted(_phrase_keys(phrase, keys) // unit) for phrase in phrases}
 
     def _counted(self, keys: NDArray[np.int64]) -> Occurrences:
@@ -197,7 +170,7 @@ class Postings:
         counts = np.add.reduceat(weights, starts) if len(starts) else weights
         places = np.searchsorted(self.rowids, rowids[starts])
         if not np.array_equal(self.rowids[places[places < len(self.rowids)]], rowids[starts]):
-            raise damaged(self._table)
+            raise self._damaged()
         return Occurrences(places.astype(np.int32), counts.astype(np.float32))
 
     def having(self, corpus: Corpus, phrases: Sequence[Phrase]) -> Places:
@@ -266,10 +239,6 @@ class Postings:
 _NO_KEYS = np.empty(0, np.int64)
 
 
-def _numbers(text: str | None) -> NDArray[np.int64]:
-    return np.fromstring(text or "", np.int64, sep=",")
-
-
 def _among(
     occurrences: Occurrences, among: Places | None
 ) -> tuple[NDArray[np.integer], Places, NDArray[np.float32]]:
@@ -298,17 +267,15 @@ def _phrase_keys(phrase: Phrase, keys: Mapping[str, NDArray[np.int64]]) -> NDArr
 
 
 def _keys_of_texts(corpus: Corpus, rowids: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    """Word → sorted keys ``(rowid * columns + column) * offsets + offset``, from the texts."""
-    keys: dict[str, list[int]] = {}
-    for rowid, *texts in corpus.rows(
+    """Word → its keys with offsets, as of :func:`lexical_index.keys`, from the texts."""
+    texts = corpus.rows(
         f"SELECT id, {', '.join(COLUMNS)} FROM main.chunk WHERE id {AMONG} ORDER BY id",
         (rowids.tolist(),),
-    ):
-        for column, text in enumerate(texts):
-            start = (rowid * len(COLUMNS) + column) * _OFFSETS
-            for offset, (_, _, word) in enumerate(lexical_index.tokens(text)):
-                keys.setdefault(word, []).append(start + offset)
-    return {word: np.array(found, np.int64) for word, found in keys.items()}
+    )
+    return {
+        word: np.array(found, np.int64)
+        for word, found in lexical_index.keys_of_texts(texts).items()
+    }
 
 
 def postings_of(corpus: Corpus, compartment: int) -> Postings:

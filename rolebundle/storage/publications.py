@@ -162,7 +162,7 @@ def stored_manifest(corpus: SqliteFile) -> str:
 
 def save_manifest(corpus: Corpus, manifest: str) -> None:
     """Make a corpus a replica. Call it inside a write transaction."""
-    corpus.run("INSERT OR REPLACE INTO replica (only_row, manifest) VALUES (1, ?)", (manifest,))
+    corpus.insert("replica (only_row, manifest)", [(1, manifest)], "REPLACE")
 
 
 def load_record(corpus: SqliteFile) -> SignedManifest | None:

@@ -27,7 +27,6 @@ from rolebundle.storage import (
     compartments,
     decisions,
     digests,
-    lexical_index,
     marks,
     replicas,
     roots,
@@ -85,7 +84,7 @@ def erase(
     store.drop_unused(corpus)
     for compartment in compartments.visible_compartments(corpus):
         # All of them: documents that moved or changed left words in other compartments.
-        lexical_index.rebuild(corpus, compartment.id)
+        corpus.lexical.rebuild(corpus, compartment.id)
     increment_generation(corpus)
     raised = raise_purge_generations(corpus, names_of(documents, decided))
     receipt = Receipt(id=uuid4().hex, purged_at=purged_at, **erased, state="pending")
@@ -142,7 +141,8 @@ def receipts(corpus: Corpus) -> list[Receipt]:
     """Every purge, the oldest first."""
     names = ("id", "purged_at", "documents", "chunks", "vectors", "state")
     rows = corpus.rows(
-        "SELECT id, purged_at, documents, chunks, vectors, iif(state = 'done', 'done', 'pending') "
+        "SELECT id, purged_at, documents, chunks, vectors, "
+        "CASE state WHEN 'done' THEN 'done' ELSE 'pending' END "
         "FROM purge ORDER BY purged_at, id"
     )
     return [Receipt(**dict(zip(names, row, strict=True))) for row in rows]
@@ -180,12 +180,10 @@ def _finish(corpus: Corpus, patience_ms: int | None) -> Obstacle:
     # Each step only counts for the purges read before it: another process may add one meanwhile.
     erased = _in_state(corpus, "erased")
     if erased:
-        corpus.run("VACUUM")
+        corpus.rewrite()
         _advance(corpus, erased, "rewritten")
     rewritten = _in_state(corpus, "rewritten")
-    # The log is folded into the file and truncated, unless somebody still reads from it.
-    [(busy, *_)] = corpus.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-    if busy:
+    if not corpus.empty_log():
         return "reader"
     try:
         replicas.erase_outdated(corpus, patience_ms)
@@ -211,12 +209,11 @@ def _waiting(corpus: Corpus, milliseconds: int | None) -> Iterator[None]:
     if milliseconds is None:
         yield
         return
-    before = corpus.value("PRAGMA busy_timeout")
-    corpus.db.set_busy_timeout(milliseconds)
+    before = corpus.set_patience(milliseconds)
     try:
         yield
     finally:
-        corpus.db.set_busy_timeout(before)
+        corpus.set_patience(before)
 
 
 def backups(path: Path) -> list[Path]:

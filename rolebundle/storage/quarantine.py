@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rolebundle.storage import compartments, digests, partition
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.sqlite import Binding
+from rolebundle.storage.sqlite import NO_LIMIT, Binding
 
 
 class Scanned(NamedTuple):
@@ -44,8 +44,8 @@ def _flagged(corpus: Corpus, condition: str, *bindings: Binding) -> list[Flagged
     return corpus.select(Flagged, f"{_FLAGGED} {condition}", bindings, _COLUMNS)
 
 
-def flagged_documents(corpus: Corpus, verdict: str = "", limit: int = -1) -> list[Flagged]:
-    """The first documents with findings, or with this verdict, ordered by id; -1 for all."""
+def flagged_documents(corpus: Corpus, verdict: str = "", limit: int = NO_LIMIT) -> list[Flagged]:
+    """The first documents with findings, or with this verdict, ordered by id."""
     chosen = "WHERE ? IN ('', verdict) ORDER BY document_id LIMIT ?"
     return _flagged(corpus, chosen, verdict, limit)
 
@@ -88,7 +88,7 @@ def quarantined_with(corpus: Corpus, scores: Mapping[int, float]) -> list[Flagge
         scores: rowid of a chunk → score.
     """
     scored = (
-        "JOIN (SELECT document, max(value) AS best FROM json_each(?) "
+        "JOIN (SELECT document, max(CAST(value AS DOUBLE PRECISION)) AS best FROM json_each(?) "
         "JOIN chunk ON chunk.id = CAST(key AS INTEGER) GROUP BY document) scored "
         "ON scored.document = d.id WHERE verdict = 'quarantine' ORDER BY best DESC, document_id"
     )

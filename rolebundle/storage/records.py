@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rolebundle.storage.corpus import Corpus
@@ -113,7 +113,9 @@ def load_stored_audit(corpus: Corpus) -> StoredAudit:
     Raises:
         CorpusCorrupt: its row is damaged.
     """
-    return next(iter(corpus.select(StoredAudit, "main.audit_state")), StoredAudit())
+    known = next(iter(corpus.select(StoredAudit, "main.audit_state")), StoredAudit())
+    # Each machine that uses a database has its own audit, so there is no head for all.
+    return StoredAudit(known.required) if corpus.is_database else known
 
 
 def save_stored_audit(corpus: Corpus, stored: StoredAudit) -> None:
@@ -142,7 +144,35 @@ def load_policy(corpus: Corpus) -> StoredPolicy | None:
     Raises:
         CorpusCorrupt: its row is damaged.
     """
-    return next(iter(corpus.select(StoredPolicy, "main.policy")), None)
+    return next(iter(corpus.select(StoredPolicy, "main.policy ORDER BY only_row")), None)
+
+
+class AgentAccess(NamedTuple):
+    """What the database user that is named like an agent may see.
+
+    Attributes:
+        agent: its name.
+        compartments: their numbers.
+        scopes: those whose decisions it sees; ``None`` for all.
+        policy: the policy as JSON, with the rule of no other agent.
+    """
+
+    agent: str
+    compartments: tuple[int, ...]
+    scopes: tuple[str, ...] | None
+    policy: str
+
+
+def save_agent_access(corpus: Corpus, access: Sequence[AgentAccess]) -> None:
+    """Replace what the users of a database may see. Call it inside a write transaction."""
+    corpus.run("DELETE FROM agent_access")
+    corpus.run("DELETE FROM policy WHERE only_row > 1")
+    for number, (agent, compartments, scopes, policy) in enumerate(access, 2):
+        numbers = f"{{{','.join(map(str, compartments))}}}"
+        row = (agent, number, numbers, None if scopes is None else json.dumps(scopes))
+        corpus.insert("agent_access (agent, number, compartments, scopes)", [row])
+        own = StoredPolicy(policy, "json", "", content_hash(policy), "")
+        corpus.put("policy", own, only_row=number)
 
 
 def save_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: str) -> None:

@@ -17,7 +17,6 @@ from rolebundle.storage import (
     compartments,
     decisions,
     digests,
-    lexical_index,
     partition,
     vector_index,
 )
@@ -51,7 +50,7 @@ def compact(replica: Corpus) -> None:
     """Merge the lexical indexes of a new replica, and leave no free page in its file."""
     with replica.writing():
         for compartment in compartments.visible_compartments(replica):
-            while lexical_index.merge(replica, compartment.id):
+            while replica.lexical.merge(replica, compartment.id):
                 pass
     replica.run("VACUUM")
 

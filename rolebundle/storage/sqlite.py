@@ -194,6 +194,8 @@ Binding = str | int | float | bytes | list[Any] | None
 """A list is bound as a JSON array, for :data:`AMONG`."""
 AMONG = "IN (SELECT value FROM json_each(?))"
 """The condition that a value is in a list that is bound."""
+NO_LIMIT = 1 << 62
+"""A LIMIT that bounds nothing."""
 
 _NO_SHARED_MEMORY = (
     apsw.SQLITE_IOERR_SHMOPEN,
@@ -218,6 +220,8 @@ class SqliteFile:
     file_format: FileFormat
     stamp: tuple[int, ...] = ()
     on_close: Callable[[], None] | None = field(default=None, kw_only=True)
+    is_database: bool = field(default=False, init=False)
+    """Whether it is no file, but a database of a server."""
 
     @classmethod
     def open_read_only(cls, path: Path, file_format: FileFormat) -> Self:

@@ -167,7 +167,7 @@ def activate_index(corpus: Corpus, index: EmbeddingIndex) -> None:
 
 def delete_index(corpus: Corpus, index: EmbeddingIndex) -> None:
     """Remove an index with its vectors. Call it inside a write transaction."""
-    ends = "SELECT min(chunk), max(chunk) FROM embedded WHERE index_id = ? HAVING count(*)"
+    ends = "SELECT min(chunk), max(chunk) FROM embedded WHERE index_id = ? HAVING count(*) > 0"
     # The next index may have the same number.
     changes.record_ranges(corpus, corpus.rows(ends, (index.id,)))
     for table, column in (("embedded", "index_id"), ("embedding_index", "id")):
@@ -285,7 +285,8 @@ def _count(corpus: Corpus, index: EmbeddingIndex, compartment: int, change: int)
     if compartment:
         corpus.run(
             "INSERT INTO embedding_share (index_id, compartment, vectors) VALUES (?, ?, ?) "
-            "ON CONFLICT DO UPDATE SET vectors = vectors + excluded.vectors",
+            "ON CONFLICT (index_id, compartment) "
+            "DO UPDATE SET vectors = embedding_share.vectors + excluded.vectors",
             (index.id, compartment, change),
         )
 

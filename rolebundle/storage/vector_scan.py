@@ -18,8 +18,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from rolebundle.storage.changes import ALL, Ranges, up_to_date
-from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.changes import ALL, up_to_date
+from rolebundle.storage.corpus import Corpus, Ranges
 from rolebundle.storage.sqlite import Row
 from rolebundle.storage.vector_index import EmbeddingIndex
 
@@ -119,10 +119,9 @@ def scan_of(corpus: Corpus, index: EmbeddingIndex) -> IndexScan:
 
 def _read(corpus: Corpus, index_id: int, dimensions: int, ranges: Ranges) -> IndexScan:
     rows = corpus.iterate(
-        "SELECT e.compartment, e.chunk, CASE length(e.vector) WHEN ? THEN e.vector ELSE ? END "
-        "FROM json_each(?) r CROSS JOIN main.embedded e "
+        "SELECT e.compartment, e.chunk, e.vector FROM json_each(?) r CROSS JOIN main.embedded e "
         "ON e.index_id = ? AND e.chunk BETWEEN r.value ->> 0 AND r.value ->> 1",
-        (4 * dimensions, np.full(dimensions, np.nan, "<f4").tobytes(), ranges, index_id),
+        (ranges, index_id),
     )
     pieces: dict[int, list[VectorScan]] = {}
     while batch := list(islice(rows, _ROWS)):
@@ -136,7 +135,9 @@ def _read(corpus: Corpus, index_id: int, dimensions: int, ranges: Ranges) -> Ind
 
 def _scan(rows: Iterable[Row], dimensions: int) -> VectorScan:
     _, rowids, stored = zip(*rows, strict=True)
-    vectors = np.frombuffer(b"".join(stored), "<f4").reshape(-1, dimensions)
+    size, damaged = 4 * dimensions, np.full(dimensions, np.nan, "<f4").tobytes()
+    whole = (vector if len(vector) == size else damaged for vector in stored)
+    vectors = np.frombuffer(b"".join(whole), "<f4").reshape(-1, dimensions)
     with np.errstate(all="ignore"):
         halves = np.square(vectors).sum(axis=1) / 2
     is_damaged = ~np.isfinite(halves)

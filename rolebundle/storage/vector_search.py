@@ -1,17 +1,12 @@
-"""The search in an embedding index: the chunks whose vectors are nearest to a query's.
-
-sqlite-vec measures the L2 distance d. All vectors have unit length, so cosine = 1 − d²/2.
-"""
+"""The search in an embedding index: the chunks whose vectors are nearest to a query's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rolebundle.storage import compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.passages import first_by_score
-from rolebundle.storage.sqlite import AMONG, Binding, Row
-from rolebundle.storage.stored_values import damaged
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 MIN_SCANNED = 2_000
@@ -23,23 +18,6 @@ MARGIN = 32
 GROWTH = 64
 """By how much the limit grows as long as the results tie. A search measures all vectors, so that a
 larger limit costs less than another search."""
-
-# A damaged vector has no distance, and so comes first. To compare another length is an error.
-_DISTANCE = (
-    "e.chunk, CASE length(e.vector) WHEN length(?1) "
-    "THEN nullif(vec_distance_L2(e.vector, ?1), 9e999) END AS distance"
-)
-_NEAREST = (
-    "WHERE e.index_id = ?2 AND e.compartment IN (SELECT value FROM json_each(?3)) "
-    "ORDER BY distance, e.chunk LIMIT ?4"
-)
-NEAREST_SQL = f"SELECT {_DISTANCE} FROM embedded e {_NEAREST}"
-"""The nearest chunks. Bindings: vector, index, compartments as JSON, limit."""
-NEAREST_WITHIN_SQL = (
-    f"SELECT {_DISTANCE} FROM json_each(?5) chosen CROSS JOIN chunk c ON c.document = chosen.value "
-    f"CROSS JOIN embedded e ON e.chunk = c.id {_NEAREST}"
-)
-"""The same, of some documents. Bindings: as above, and the documents as JSON."""
 
 
 def search(
@@ -58,17 +36,14 @@ def search(
     Raises:
         CorpusCorrupt: ``vectors_damaged``: a vector among them is not what was stored.
     """
-    corpus.load_vectors()
     searchable = compartments.searchable_compartments(corpus, facts=True)
     searched = sorted(place.id for place in searchable if place.has_facts is facts)
-    sql, known = NEAREST_SQL, None
-    documents: tuple[Binding, ...] = ()
-    if within is not None:
-        sql, documents = NEAREST_WITHIN_SQL, ([*within],)
-    elif sum(index.parts.get(compartment, 0) for compartment in searched) >= MIN_SCANNED:
+    known = None
+    is_large = sum(index.parts.get(compartment, 0) for compartment in searched) >= MIN_SCANNED
+    if within is None and is_large:
         known = _nearest_in_memory(corpus, index, vector, limit, searched)
     found = known or search_with_ties(
-        lambda most: _cosines(corpus.rows(sql, (vector, index.id, searched, most, *documents))),
+        lambda most: corpus.vectors.nearest(corpus, index.id, vector, most, searched, within),
         limit,
     )
     return list(first_by_score(corpus, found, limit).items())
@@ -110,15 +85,6 @@ def _nearest_in_memory(
     return score(corpus, index, vector, candidates) if len(candidates) <= MAX_CANDIDATES else None
 
 
-def _cosines(rows: Iterable[Row]) -> dict[int, float]:
-    cosines = {}
-    for rowid, distance in rows:
-        if distance is None:
-            raise damaged("a vector", "vectors_damaged")
-        cosines[rowid] = 1.0 - distance * distance / 2.0
-    return cosines
-
-
 def score(
     corpus: Corpus, index: EmbeddingIndex, vector: bytes, rowids: Sequence[int]
 ) -> dict[int, float]:
@@ -127,9 +93,4 @@ def score(
     Raises:
         CorpusCorrupt: ``vectors_damaged``.
     """
-    corpus.load_vectors()
-    rows = corpus.rows(
-        f"SELECT {_DISTANCE} FROM embedded e WHERE e.index_id = ?2 AND e.chunk {AMONG}",
-        (vector, index.id, [*rowids]),
-    )
-    return _cosines(rows)
+    return corpus.vectors.cosines(corpus, index.id, vector, rowids)

@@ -88,6 +88,7 @@ write policy audit set required DB
 read policy audit show 1 DB
 write corpus purge tree/n1.md --yes DB
 read corpus purge tree/n1.md --dry-run DB
+scratch corpus copy {}/c.db {}/copied.db
 scratch corpus doctor DB
 scratch corpus doctor --repair DB
 write corpus backup {}/copy.db DB

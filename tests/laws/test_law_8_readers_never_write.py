@@ -19,9 +19,13 @@ from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import few_examples
 from support.corpora import ask, build, document, fill, remove
+from support.databases import IS_STORE
 from support.fake_embedder import HashingProvider
 from support.program_server import forked_python
 from support.strategies import corpora, overlays, requests
+
+# PostgreSQL refuses the writes of a reader itself; see tests/postgres.
+pytestmark = pytest.mark.skipif(IS_STORE, reason="about a corpus file")
 
 CHECKOUT = Path(__file__).parent.parent.parent
 DOCUMENTS = [document("d0", ["token rotation"]), document("d1", ["an audit of tokens"])]
@@ -142,6 +146,7 @@ path, uid = Path(sys.argv[1]), int(sys.argv[2])
 sys.path[:0] = sys.argv[3:]
 from rolebundle.storage.opening import open_reader
 from support.corpora import ask, build, scratch_folder
+from support.databases import IS_STORE
 from support.fake_embedder import HashingProvider
 # Import everything now, because the other user may not read the modules.
 with scratch_folder() as place, open_reader(build(place, [], HashingProvider())) as corpus:

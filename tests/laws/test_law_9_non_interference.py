@@ -13,7 +13,6 @@ command of the owner, which no agent reaches (`test_law_9_owner_commands`).
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -54,7 +53,7 @@ from rolebundle.verification.decisions import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import FEW_EXAMPLES
 from support.bundles import without_timings
-from support.corpora import NOW, build, chunk, embed, retrieve, scratch_folder
+from support.corpora import NOW, build, chunk, copy_corpus, embed, retrieve, scratch_folder
 from support.corpora import document as plain_document
 from support.corpora import remove as remove_corpus
 from support.fake_embedder import HashingProvider
@@ -358,7 +357,8 @@ class Machine(RuleBasedStateMachine):
         if self.parts.get(agent) == self.changes:
             return part
         part.parent.mkdir(exist_ok=True)
-        shutil.copyfile(self.path, part)
+        remove_corpus(part)
+        copy_corpus(self.path, part)
         rule_ = self.policy.get(agent)
         hidden_locations = [
             file.location
@@ -514,7 +514,7 @@ class Machine(RuleBasedStateMachine):
         # Marking changes the corpus, so it is done in a copy, and the answer after it is compared.
         copied = path.with_name(f"marked-{path.name}")
         remove_corpus(copied)
-        shutil.copyfile(path, copied)
+        copy_corpus(path, copied)
         with Engine(Workspace(copied, HashingProvider()), (self.folder,)) as engine:
             fields = {"id": reference, "state": "rejected", "reason": "wrong"}
             fields |= {"agent": agent} if agent else {}

@@ -29,7 +29,7 @@ from rolebundle.storage.corpus import increment_generation
 from rolebundle.storage.documents import StoredDocument, StoredFile
 from rolebundle.storage.opening import open_writer
 from support.amounts import EXAMPLES
-from support.corpora import NOW, build, document, put_file, scratch_folder, set_policy
+from support.corpora import NOW, build, copy_corpus, document, put_file, scratch_folder, set_policy
 from support.sound import copied
 
 LEVELS = ("public", "group", "internal", "confidential")
@@ -100,8 +100,8 @@ def may_see(rule: dict[str, Any], row: tuple[str, ...]) -> bool:
 def visible_part(complete: Path, rule: dict[str, Any]) -> Path:
     part = complete.parent / "part" / complete.name
     part.parent.mkdir()
-    for path in (complete, Path(f"{complete}.audit")):
-        copied(path, part.parent)
+    copy_corpus(complete, part)
+    copied(Path(f"{complete}.audit"), part.parent)
     with open_writer(part) as corpus, corpus.writing():
         rows = corpus.rows(
             "SELECT d.scope, d.sensitivity, f.path, coalesce(s.verdict, ''), f.location "

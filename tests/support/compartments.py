@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable
 
+import apsw
+
 from rolebundle.retrieval.candidate import Term
 from rolebundle.storage import compartments, lexical_index, vector_index
 from rolebundle.storage.corpus import Corpus
+from support.databases import IS_STORE
 
 Kind = tuple[str, str, tuple[str, ...]]
 """Scope, sensitivity and deny patterns."""
@@ -27,13 +30,25 @@ def match_expression(terms: Iterable[Term]) -> str:
 
 def fts5_scores(corpus: Corpus, place: int, match: str) -> dict[int, float]:
     """Rowid → FTS5's own BM25, for all chunks of a compartment that match an expression."""
-    name = lexical_index.table_name(place)
     weights = ", ".join(map(str, lexical_index.COLUMN_WEIGHTS))
-    return dict(
-        corpus.rows(
-            f"SELECT rowid, -bm25({name}, {weights}) FROM {name} WHERE {name} MATCH ?", (match,)
-        )
+    scores = "SELECT rowid, -bm25({0}, {1}) FROM {0} WHERE {0} MATCH ?"
+    if not IS_STORE:
+        scores = scores.format(lexical_index.table_name(place), weights)
+        return dict(corpus.rows(scores, (match,)))
+    columns = ", ".join(lexical_index.COLUMNS)
+    index = apsw.Connection(":memory:")
+    index.execute(
+        f"CREATE VIRTUAL TABLE words USING fts5 ({columns}, tokenize = '{lexical_index.TOKENIZER}')"
     )
+    index.executemany(
+        f"INSERT INTO words (rowid, {columns}) VALUES (?, ?, ?, ?, ?, ?)",
+        corpus.rows(
+            "SELECT c.id, c.title, c.headings, c.content, c.tags, c.hints FROM chunk c "
+            "JOIN document d ON d.id = c.document WHERE d.compartment = ?",
+            (place,),
+        ),
+    )
+    return dict(index.execute(scores.format("words", weights), (match,)))
 
 
 def search_everywhere(corpus: Corpus, match: str) -> list[int]:

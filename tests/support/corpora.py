@@ -17,6 +17,7 @@ import pytest
 from rolebundle.access_control import AccessControl
 from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
+from rolebundle.admin.copies import copy_to
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.models import IndexIdentity, Noise
@@ -36,6 +37,8 @@ from rolebundle.storage.passages import passages_by_rowid
 from rolebundle.storage.quarantine import Scanned
 from rolebundle.text.forms import index_text
 from rolebundle.workspace import Workspace
+from support import databases
+from support.databases import IS_STORE
 from support.fake_embedder import HashingProvider
 from support.scratch import SCRATCH
 
@@ -177,6 +180,11 @@ def build(
     """
     path = folder / (name or f"corpus-{next(_numbers)}.db")
     documents = tuple(documents)
+    if IS_STORE:
+        databases.create(path, *[databases.name_in(base.decode())] if base else [])
+        with open_writer(path) as corpus:
+            fill(corpus, documents, provider, waiting=waiting)
+        return path
     key = None
     if provider is None or type(provider) is HashingProvider:
         key = repr((documents, provider and provider.identity, waiting)), base
@@ -216,8 +224,22 @@ def set_policy_after_first_check(
     monkeypatch.setattr(AccessControl, "check_write", check)
 
 
+def copy_corpus(path: Path, copy: Path) -> None:
+    """Copy a corpus, which others may have open."""
+    if IS_STORE:
+        databases.create(copy)
+        Path(f"{copy}.audit").unlink(missing_ok=True)
+        copy_to(Workspace(path), copy)
+        return
+    for suffix in ("", "-wal"):
+        if Path(f"{path}{suffix}").exists():
+            shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
+
+
 def remove(path: Path) -> None:
     """Delete the corpus file and what SQLite left beside it."""
+    if IS_STORE and path.exists():
+        databases.drop(path)
     for suffix in ("", "-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
 

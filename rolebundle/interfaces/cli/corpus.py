@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from rolebundle.admin import Admin, indexes
 from rolebundle.admin.backups import create_backup, restore_backup, rotate_backups
+from rolebundle.admin.copies import copy_to
 from rolebundle.admin.purges import PurgeSelection, finish_pending, plan_of, purge_documents
 from rolebundle.admin.records import drop_document, move_root, release_document, remove_root
 from rolebundle.contracts.base import writable
@@ -47,7 +48,7 @@ from rolebundle.errors import (
 )
 from rolebundle.ingest.formats import formats as all_formats
 from rolebundle.interfaces.cli.ingest import watch
-from rolebundle.interfaces.cli.options import Call, with_call
+from rolebundle.interfaces.cli.options import Call, with_call, workspace_for
 from rolebundle.interfaces.cli.output import (
     print_first,
     print_json,
@@ -58,7 +59,7 @@ from rolebundle.interfaces.cli.output import (
 from rolebundle.interfaces.layout import DEFAULT_WIDTH, wrapped
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.scan import flagged_document
-from rolebundle.storage.file import published_folder
+from rolebundle.storage.file import corpus_path, published_folder
 from rolebundle.storage.purge import backups as backups_of
 from rolebundle.storage.purge import delete_backups
 from rolebundle.storage.quarantine import Flagged, flagged_documents
@@ -188,6 +189,26 @@ def backup(call: Call, file: Path | None, folder: Path | None) -> None:
     call.print(report, lines)
     for warning in report.warnings:
         print_note(f"warning: {warning}")
+
+
+@corpus.command("copy", short_help="Copy it between a file and a database")
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@with_call("as_json")
+def copy_command(call: Call, source: str, target: str) -> None:
+    """Copy a corpus with its audit to a new file or to an empty database, or back.
+
+    FROM and TO are files, or addresses of PostgreSQL. Ids, vectors, marks and decisions stay as
+    they are. What was published from FROM stays there.
+
+    \b
+    rolebundle corpus copy team.db postgresql://writer@db.example.com/team
+    """
+    with Admin(workspace_for(corpus_path(source))) as admin:
+        report = copy_to(admin.workspace, corpus_path(target))
+    audit = "with its audit" if report.audit else "there is no audit"
+    documents, chunks = counted(report.documents, "document"), counted(report.chunks, "chunk")
+    call.print(report, [f"{report.location}: {documents}, {chunks}, {audit}"])
 
 
 def _require_yes(location: str, *, yes: bool) -> None:

@@ -1,0 +1,570 @@
+"""A corpus in PostgreSQL: the same statements as for a file, over a connection to a server.
+
+The storage modules write SQL that both understand; :func:`translated` changes the few words that
+differ. The schema is in ``migrations/postgres/``. Writers wait for each other, as those of a file
+do: one advisory lock for each transaction that writes. A reader's snapshot is a transaction
+``REPEATABLE READ, READ ONLY``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from json import dumps, loads
+from math import inf
+from pathlib import Path
+from time import perf_counter
+from typing import Any, cast
+from uuid import uuid4
+
+import apsw
+import psycopg
+from psycopg import errors
+from psycopg.adapt import Loader
+from psycopg.pq import Format, TransactionStatus
+from psycopg.types.numeric import NumericBinaryLoader
+
+from rolebundle.errors import (
+    CorpusBusy,
+    CorpusCorrupt,
+    RolebundleError,
+    StorageError,
+    UsageError,
+    WrongFile,
+    with_detail,
+)
+from rolebundle.resources import data_folder
+from rolebundle.storage import postgres_vectors, postgres_words
+from rolebundle.storage.address import VERIFIED, check_address, is_local
+from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus, Lexical, Vectors
+from rolebundle.storage.file import FileFormat
+from rolebundle.storage.sqlite import Binding, Row, busy_timeout, interrupted, stamp_of
+
+SCHEMA = "rolebundle"
+VISIBLE = "rolebundle_visible"
+"""The schema of the views of a restricted connection."""
+_LOCK = 0x52424E44
+"""The advisory lock of those who write."""
+_CONNECT_SECONDS = 10
+_BATCH = 1_000
+_MAX_ANSWERS = 1_000
+_KEYS = {
+    "audit_state": "only_row",
+    "embedding_cache": "model, input_hash",
+    "gate_baseline": "contract",
+    "mark": "kind, target",
+    "approved_manifest": "location",
+    "policy": "only_row",
+    "remembered": "document",
+    "replica": "only_row",
+    "publication": "target",
+}
+"""The tables of which rows are replaced, and the columns that find the row."""
+
+_LIST = "IN (SELECT value FROM json_each(?{}))"
+_REWRITTEN = (
+    (re.compile(r"\bmain\."), f"{SCHEMA}."),
+    (re.compile(r"\bCROSS (JOIN \S+(?: (?!ON\b)\w+)? ON\b)"), r"\1"),
+    (re.compile(r" INDEXED BY \w+"), ""),
+    (re.compile(r"\bjson_object\("), "json_build_object("),
+    (re.compile("%"), "%%"),
+)
+_PLACE = re.compile(r"(IN \(SELECT value FROM json_each\()?\?(\d*)(?(1)\)\))")
+
+
+@lru_cache(maxsize=1024)
+def translated(sql: str) -> tuple[str, tuple[tuple[int, bool], ...]]:
+    """A statement for PostgreSQL, and of each of its places the binding and whether it is a list.
+
+    Bindings are counted from 0. A list that is no list of a condition is bound as JSON.
+    """
+    for pattern, replacement in _REWRITTEN:
+        sql = pattern.sub(replacement, sql)
+    places: list[tuple[int, bool]] = []
+
+    def place(match: re.Match[str]) -> str:
+        number = int(match[2]) - 1 if match[2] else len(places)
+        places.append((number, match[1] is not None))
+        return "= ANY(%s)" if match[1] else "%s"
+
+    return _PLACE.sub(place, sql), tuple(places)
+
+
+def _value(value: Any) -> Any:
+    """A value that PostgreSQL stores as SQLite does. Its texts have no NUL, nor have our files."""
+    if isinstance(value, str):
+        return value.replace("\x00", "\ufffd")
+    if isinstance(value, list):
+        return [_value(item) for item in value]
+    return int(value) if isinstance(value, bool) else value
+
+
+def _values(bindings: Sequence[Any], places: Sequence[tuple[int, bool]]) -> list[Any] | None:
+    """The bindings of the places of a statement; ``None`` if it has none."""
+    values = []
+    for number, is_list in places:
+        value = _value(bindings[number])
+        if is_list and isinstance(value, str):
+            value = loads(value)
+        values.append(dumps(value) if isinstance(value, list) and not is_list else value)
+    return values or None
+
+
+@dataclass(slots=True)
+class PostgresCorpus(Corpus):
+    """One connection to a corpus in PostgreSQL. ``path`` is the link on this machine."""
+
+    lexical: Lexical = field(default=postgres_words, init=False)
+    vectors: Vectors = field(default=postgres_vectors, init=False)
+    is_database: bool = field(default=True, init=False)
+    connection: psycopg.Connection[Row] = field(kw_only=True)
+    _patience: int = field(default_factory=busy_timeout, init=False)
+    is_standby: bool = field(default=False, kw_only=True)
+    _writes: int = field(default=-1, init=False)
+    """How many transactions had written when the last snapshot began."""
+    _answers: OrderedDict[Hashable, list[Row]] = field(default_factory=OrderedDict, init=False)
+    """What statements returned since then: each saves a round trip."""
+
+    # -- statements --------------------------------------------------------------------------------
+
+    def _execute(self, sql: str, bindings: Sequence[Binding]) -> psycopg.Cursor[Row]:
+        statement, places = translated(sql)
+        values = _values(bindings, places)
+        return self.connection.execute(statement.encode(), values, binary=True)
+
+    def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
+        """See :meth:`SqliteFile.rows`. In a snapshot, the same statement is run once."""
+        if not self.snapshot:
+            with self._mapped_errors():
+                return self._execute(sql, bindings).fetchall()
+        key = (sql, repr(bindings), repr(self._allowed[1:]))
+        if key not in self._answers:
+            with self._mapped_errors():
+                self._answers[key] = self._execute(sql, bindings).fetchall()
+            if len(self._answers) > _MAX_ANSWERS:
+                self._answers.popitem(last=False)
+        self._answers.move_to_end(key)
+        return [*self._answers[key]]
+
+    def iterate(self, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
+        """See :meth:`SqliteFile.iterate`."""
+        if not self._is_inside():
+            yield from self.rows(sql, bindings)
+            return
+        statement, places = translated(sql)
+        values = _values(bindings, places)
+        with (
+            self._mapped_errors(),
+            self.connection.cursor(name=f"rows_{uuid4().hex}", binary=True) as cursor,
+        ):
+            cursor.itersize = _BATCH
+            yield from cursor.execute(statement.encode(), values)
+
+    def value(self, sql: str, bindings: Sequence[Binding] = ()) -> Any:
+        """See :meth:`SqliteFile.value`."""
+        rows = self.rows(sql, bindings)
+        return rows[0][0] if rows else None
+
+    def run(self, sql: str, bindings: Sequence[Binding] = ()) -> None:
+        """See :meth:`SqliteFile.run`."""
+        with self._mapped_errors():
+            self._execute(sql, bindings)
+
+    def run_many(self, sql: str, bindings: Iterable[Sequence[Binding]]) -> None:
+        """See :meth:`SqliteFile.run_many`."""
+        statement, places = translated(sql)
+        values = [_values(row, places) or [] for row in bindings]
+        with self._mapped_errors(), self.connection.cursor() as cursor:
+            cursor.executemany(statement.encode(), values)
+
+    def insert(self, target: str, rows: Sequence[Row], verb: str = "INSERT") -> None:
+        """See :meth:`SqliteFile.insert`."""
+        table, _, columns = target.partition(" (")
+        if verb == "REPLACE":
+            names = columns.rstrip(")").split(", ") if columns else self.columns(table)
+            changed = ", ".join(f"{name} = excluded.{name}" for name in names)
+            self._insert(target, rows, f" ON CONFLICT ({_KEYS[table]}) DO UPDATE SET {changed}")
+        elif table == "embedded":
+            self._insert(target, [(*row[:-1], postgres_vectors.Vector(row[-1])) for row in rows])
+        elif rows:
+            with (
+                self._mapped_errors(),
+                self.connection.cursor() as cursor,
+                cursor.copy(f"COPY {target} FROM STDIN".encode()) as copy,
+            ):
+                for row in rows:
+                    copy.write_row([_value(value) for value in row])
+
+    def _insert(self, target: str, rows: Sequence[Row], conflict: str = "") -> None:
+        if rows:
+            places = ", ".join("?" * len(rows[0]))
+            self.run_many(f"INSERT INTO {target} VALUES ({places}){conflict}", rows)
+
+    def standby_seconds(self) -> float | None:
+        """See :meth:`Corpus.standby_seconds`."""
+        if not self.is_standby:
+            return None
+        age = "SELECT extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float"
+        with self._mapped_errors():
+            row = self._execute(age, ()).fetchone()
+        # No time: the standby has replayed nothing since it was started.
+        return round(float(row[0]), 3) if row and row[0] is not None else 0.0
+
+    def columns(self, table: str) -> list[str]:
+        """See :meth:`Corpus.columns`."""
+        return self.column(
+            "SELECT attname::text FROM pg_attribute WHERE attrelid = CAST(? AS regclass) "
+            "AND attnum > 0 ORDER BY attnum",
+            (f"{SCHEMA}.{table}",),
+        )
+
+    def last_rowid(self) -> int:
+        """See :meth:`SqliteFile.last_rowid`."""
+        return int(self.value("SELECT lastval()"))
+
+    def bytes(self) -> int:
+        """See :meth:`Corpus.bytes`."""
+        sizes = "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c WHERE relkind = 'r' "
+        return int(self.value(sizes + "AND relnamespace = CAST(? AS regnamespace)", (SCHEMA,)))
+
+    # -- transactions ------------------------------------------------------------------------------
+
+    def _is_inside(self) -> bool:
+        return self.connection.info.transaction_status != TransactionStatus.IDLE
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See :meth:`Corpus.reading`."""
+        if self._is_inside():
+            yield
+            return
+        self._snapshots += 1
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT writes FROM "
+        with self._transaction(f"{begin}{SCHEMA}.schema_version", "ROLLBACK") as begun:
+            begun.nextset()
+            row = begun.fetchone()
+            if row is None or row[0] != self._writes:
+                self._answers.clear()
+                self._writes = row[0] if row else -1
+            yield
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """See :meth:`Corpus.writing`. The database has checksums: nothing is sealed."""
+        if self._is_inside():
+            yield
+            return
+        with self._transaction("BEGIN", "COMMIT"):
+            with self._mapped_errors():
+                self.connection.execute(
+                    f"SET LOCAL lock_timeout = {self._patience}; "
+                    f"SELECT pg_advisory_xact_lock({_LOCK})".encode()
+                )
+                if _version(self):
+                    self.run(f"UPDATE {SCHEMA}.schema_version SET writes = writes + 1")
+            yield
+
+    @contextmanager
+    def _transaction(self, begin: str, end: str) -> Iterator[psycopg.Cursor[Row]]:
+        with self._mapped_errors():
+            begun = self.connection.execute(begin.encode())
+            try:
+                yield begun
+                self.connection.execute(end.encode())
+            finally:
+                if not self.connection.closed and self._is_inside():
+                    self.connection.execute(b"ROLLBACK")
+
+    def renumber(self) -> None:
+        """See :meth:`Corpus.renumber`."""
+        numbered = (
+            "SELECT table_name::text, column_name::text FROM information_schema.columns "
+            "WHERE table_schema = ? AND is_identity = 'YES'"
+        )
+        for table, column in self.rows(numbered, (SCHEMA,)):
+            last = f"(SELECT coalesce(max({column}), 0) + 1 FROM {table})"
+            self.rows(
+                f"SELECT setval(pg_get_serial_sequence(?, ?), {last}, false)",
+                (f"{SCHEMA}.{table}", column),
+            )
+
+    def rewrite(self) -> None:
+        """See :meth:`Corpus.rewrite`: each table and its indexes get new files."""
+        with self._mapped_errors():
+            self.connection.execute(f"SET lock_timeout = {self._patience}".encode())
+            try:
+                for table in self._tables():
+                    self.connection.execute(f"VACUUM (FULL) {SCHEMA}.{table}".encode())
+            finally:
+                self.connection.execute(b"RESET lock_timeout")
+
+    def _tables(self) -> list[str]:
+        return self.column(
+            "SELECT relname::text FROM pg_class WHERE relkind = 'r' "
+            "AND relnamespace = CAST(? AS regnamespace) ORDER BY relname",
+            (SCHEMA,),
+        )
+
+    def empty_log(self) -> bool:
+        """True: the log of a server is its operator's; see docs/team.md."""
+        return True
+
+    def set_patience(self, milliseconds: int) -> int:
+        """See :meth:`Corpus.set_patience`."""
+        before, self._patience = self._patience, milliseconds
+        return before
+
+    # -- interruption ------------------------------------------------------------------------------
+
+    def interrupt(self) -> None:
+        """See :meth:`Corpus.interrupt`."""
+        self._is_stopped = True
+        self.connection.cancel_safe()
+
+    @contextmanager
+    def interruptible(self, seconds: float | None = None) -> Iterator[None]:
+        """See :meth:`Corpus.interruptible`: the server ends a statement that takes too long."""
+        self._is_stopped = False
+        self._end = perf_counter() + (inf if seconds is None else seconds)
+        try:
+            if seconds is not None:
+                milliseconds = max(1, int(seconds * 1000))
+                self.run("SELECT set_config('statement_timeout', ?, true)", (str(milliseconds),))
+            yield
+            self.raise_if_interrupted()
+        finally:
+            self._is_stopped, self._end = False, inf
+
+    # -- restriction -------------------------------------------------------------------------------
+
+    def enable_restriction(self) -> None:
+        """See :meth:`Corpus.enable_restriction`."""
+        self.run(f"SET search_path = {VISIBLE}, {SCHEMA}, public")
+        self.is_restricted = True
+
+    def restrict_to_compartments(self, compartments: Iterable[int], *, generation: int = 0) -> None:
+        """See :meth:`Corpus.restrict_to_compartments`."""
+        self._check_restriction(sorted(compartments), generation)
+        allowed = ",".join(map(str, self._allowed[1]))
+        self.run(
+            f"SELECT set_config('{SCHEMA}.allowed', ?, true), "
+            f"set_config('{SCHEMA}.generation', ?, true)",
+            (f"{{{allowed}}}", str(generation)),
+        )
+
+    def load_vectors(self) -> None:
+        """Nothing: pgvector is a part of the database."""
+
+    def _mapped_errors(self) -> Any:
+        return _mapped_errors(self.path)
+
+    def is_current(self) -> bool:
+        """Whether the connection is open, and the link the same."""
+        return not self.connection.closed and self.stamp == stamp_of(self.path, frozen=True)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+
+@contextmanager
+def _mapped_errors(path: Path) -> Iterator[None]:
+    """A block that raises the errors of PostgreSQL as those of this package."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise own_error(error, path) from error
+
+
+def own_error(error: psycopg.Error, path: Path) -> RolebundleError:
+    """Our error for one of PostgreSQL about the corpus of a link."""
+    if isinstance(error, errors.QueryCanceled):
+        return interrupted(path)
+    if isinstance(
+        error, (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure)
+    ):
+        return CorpusBusy(
+            "corpus_busy",
+            f"{path}: another process is writing to the database",
+            "wait for the other ingest to end and run the same command again",
+        )
+    if isinstance(error, (errors.UndefinedTable, errors.InvalidSchemaName)):
+        return no_corpus(path)
+    if isinstance(error, errors.DiskFull):
+        return StorageError(
+            "storage_full",
+            f"{path}: the database has no room left",
+            "free some space there and run the same command again; what was reported done is safe",
+        )
+    if isinstance(error, (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction)):
+        return StorageError(
+            "read_only",
+            with_detail(f"{path}: the database does not allow it", error),
+            "connect as a user that may, and to the primary server",
+        )
+    if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
+        return CorpusBusy(
+            "database_unreachable",
+            with_detail(f"{path}: the database cannot be reached", error),
+            "ask again; see whether the server runs, and whether the password is in ~/.pgpass",
+        )
+    return CorpusCorrupt(
+        "corpus_unusable",
+        with_detail(f"{path}: {type(error).__name__}", error),
+        "run `rolebundle corpus doctor`",
+    )
+
+
+def no_corpus(path: Path) -> UsageError:
+    """The error for a database without a corpus."""
+    return UsageError(
+        "corpus_missing",
+        f"{path}: there is no corpus in this database",
+        "run `rolebundle ingest PATH` first, or name another one with --db",
+    )
+
+
+# -- opening -----------------------------------------------------------------------------------
+
+
+class _TextLoader(Loader):
+    """JSON as its text, as in SQLite."""
+
+    format = Format.BINARY
+
+    def load(self, data: Any) -> str:
+        return bytes(data).decode()
+
+
+class _WholeLoader(NumericBinaryLoader):
+    """Sums of whole numbers, which PostgreSQL gives as decimal numbers."""
+
+    def load(self, data: Any) -> Any:
+        return int(super().load(data))
+
+
+def connect(path: Path, address: str, *, writable: bool) -> psycopg.Connection[Row]:
+    """Connect to the database of a link."""
+    check_address(address)
+    options = f"-csearch_path={SCHEMA},public"
+    if not writable:
+        options += " -cdefault_transaction_read_only=on"
+    security: dict[str, Any] = {}
+    if not is_local(address) and "sslmode=" not in address:
+        security = {"sslmode": VERIFIED[0]}
+    with _mapped_errors(path):
+        connection = psycopg.connect(
+            address,
+            autocommit=True,
+            connect_timeout=_CONNECT_SECONDS,
+            application_name="rolebundle",
+            options=options,
+            **security,
+        )
+        connection.adapters.register_loader("json", _TextLoader)
+        connection.adapters.register_loader("numeric", _WholeLoader)
+        postgres_vectors.register(connection)
+        return connection
+
+
+def open_reader(path: Path, address: str, file_format: FileFormat) -> Corpus:
+    """Open the corpus of a link for retrieval."""
+    corpus = _opened(path, address, file_format, writable=False)
+    try:
+        version = _version(corpus)
+        if version == 0:
+            raise no_corpus(path)
+        if version != len(migrations()):
+            raise WrongFile(
+                "older_schema" if version < len(migrations()) else "newer_schema",
+                f"{path}: has schema {version}, this version reads {len(migrations())}",
+                "run `rolebundle ingest` once with the newest version",
+            )
+    except BaseException:
+        corpus.close()
+        raise
+    return corpus
+
+
+def open_writer(path: Path, address: str, file_format: FileFormat) -> Corpus:
+    """Open the corpus of a link for writing. Create or migrate it if necessary."""
+    corpus = _opened(path, address, file_format, writable=True)
+    try:
+        if _version(corpus) < len(migrations()):
+            with corpus.writing():
+                _migrate(corpus)
+            postgres_vectors.register(corpus.connection)
+    except BaseException:
+        corpus.close()
+        raise
+    return corpus
+
+
+def _opened(path: Path, address: str, file_format: FileFormat, *, writable: bool) -> PostgresCorpus:
+    connection = connect(path, address, writable=writable)
+    # SQLite's own connection is used by no method of this class.
+    none = cast("apsw.Connection", None)
+    stamp = stamp_of(path, frozen=True)
+    is_standby = connection.info.parameter_status("in_hot_standby") == "on"
+    return PostgresCorpus(
+        path, none, writable, file_format, stamp, connection=connection, is_standby=is_standby
+    )
+
+
+@cache
+def migrations() -> tuple[Path, ...]:
+    """The migration files, oldest first. File number n brings the schema to version n."""
+    return tuple(sorted(data_folder("migrations").glob("postgres/[0-9][0-9][0-9][0-9]_[a-z]*.sql")))
+
+
+def _version(corpus: Corpus) -> int:
+    """The version of the schema; 0 if there is none."""
+    there = "SELECT to_regclass(?) IS NOT NULL"
+    if not corpus.value(there, (f"{SCHEMA}.schema_version",)):
+        return 0
+    return int(corpus.value(f"SELECT version FROM {SCHEMA}.schema_version"))
+
+
+def _migrate(corpus: PostgresCorpus) -> None:
+    """Bring the schema to the newest version, inside a write transaction."""
+    version = _version(corpus)  # Another process may have been faster.
+    run = corpus.connection.execute
+    if version == 0:
+        run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}".encode())
+        run(
+            f"CREATE TABLE {SCHEMA}.schema_version "
+            "(version integer NOT NULL, writes bigint NOT NULL)".encode()
+        )
+        run(f"INSERT INTO {SCHEMA}.schema_version VALUES (0, 0)".encode())
+    for entry in migrations()[version:]:
+        run(entry.read_bytes())
+    if version == 0:
+        corpus.run("INSERT INTO corpus_state VALUES (1, ?, 0, 0, 0)", (uuid4().hex,))
+    _create_views(corpus)
+    run(f"UPDATE {SCHEMA}.schema_version SET version = {len(migrations())}".encode())
+
+
+def _create_views(corpus: PostgresCorpus) -> None:
+    """What a restricted connection sees: the same views as in a file, in a schema of their own."""
+    run = corpus.connection.execute
+    run(
+        f"DROP SCHEMA IF EXISTS {VISIBLE} CASCADE; CREATE SCHEMA {VISIBLE}; "
+        f"SET LOCAL search_path = {VISIBLE}, {SCHEMA}, public; GRANT USAGE ON SCHEMA {VISIBLE} "
+        "TO PUBLIC; "
+        f"CREATE VIEW allowed_compartment AS SELECT unnest(coalesce(nullif(current_setting("
+        f"'{SCHEMA}.allowed', true), ''), '{{}}')::integer[]) AS compartment; "
+        f"CREATE VIEW restricted_state AS SELECT nullif(current_setting("
+        f"'{SCHEMA}.generation', true), '')::bigint AS generation".encode()
+    )
+    for statement in RESTRICTING_VIEWS:
+        if not statement.startswith("CREATE TEMP TABLE"):
+            # With the rights of who asks, so that the rules of the tables hold behind it.
+            view = statement.replace("CREATE TEMP VIEW", "CREATE VIEW").replace("temp.", "")
+            view = view.replace(" AS SELECT", " WITH (security_invoker) AS SELECT", 1)
+            run(translated(view)[0].replace("%%", "%").encode())
+    run(f"GRANT SELECT ON ALL TABLES IN SCHEMA {VISIBLE} TO PUBLIC".encode())
+    run(f"SET LOCAL search_path = {SCHEMA}, public".encode())

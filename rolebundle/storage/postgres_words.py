@@ -1,0 +1,205 @@
+"""The words of chunks in PostgreSQL, with the tokens of the file's index.
+
+A word has blocks of its occurrences; see ``migrations/postgres/0001_initial.sql``. Each batch of
+chunks writes a block for each of its words, so a block is written once, and read as it is. The
+occurrences of a chunk in a word are all in one block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rolebundle.storage import changes
+from rolebundle.storage.corpus import Corpus, Extent, Ranges
+from rolebundle.storage.lexical_index import COLUMNS, OFFSETS, keys_of_texts, phrase_of
+from rolebundle.storage.sqlite import AMONG, Binding, Row
+from rolebundle.storage.stored_values import damaged
+
+_OF_A_CHUNK = OFFSETS * len(COLUMNS)
+"""How many keys a chunk may have."""
+_BATCH = 2_000
+_TEXTS = f"SELECT c.id, {', '.join(f'c.{name}' for name in COLUMNS)} FROM main.chunk c"
+_TEXTS_OF = f"{_TEXTS} JOIN main.document d ON d.id = c.document"
+
+Keys = dict[str, NDArray[np.int64]]
+
+
+def create(corpus: Corpus, compartment: int) -> None:
+    """Nothing: all compartments have one table."""
+
+
+def drop(corpus: Corpus, compartment: int) -> None:
+    """Remove the words of a compartment."""
+    for table in ("posting", "chunk_length"):
+        corpus.run(f"DELETE FROM {table} WHERE compartment = ?", (compartment,))
+
+
+def add_range(corpus: Corpus, compartment: int, first: int, last: int) -> None:
+    """Index those chunks of the range, ends included, that belong to the compartment."""
+    _add(corpus, compartment, "c.id BETWEEN ? AND ?", first, last)
+    changes.record_ranges(corpus, [(first, last)])
+
+
+def add_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
+    """Index these chunks."""
+    _add(corpus, compartment, f"c.id {AMONG}", [*rowids])
+    changes.record(corpus, rowids)
+
+
+def _add(corpus: Corpus, compartment: int, chosen: str, *bindings: Binding) -> None:
+    texts = corpus.rows(
+        f"{_TEXTS_OF} WHERE {chosen} AND d.compartment = ? ORDER BY c.id",
+        (*bindings, compartment),
+    )
+    for start in range(0, len(texts), _BATCH):
+        _write(corpus, compartment, texts[start : start + _BATCH])
+
+
+def _write(corpus: Corpus, compartment: int, texts: Sequence[Row]) -> None:
+    found = {word: np.array(keys, np.int64) for word, keys in keys_of_texts(texts).items()}
+    rowids = [row[0] for row in texts]
+    chunks = np.concatenate([*found.values(), np.empty(0, np.int64)]) // _OF_A_CHUNK
+    tokens = np.bincount(np.searchsorted(rowids, chunks), minlength=len(rowids)).tolist()
+    lengths = zip(rowids, tokens, strict=True)
+    corpus.insert(
+        "chunk_length (compartment, chunk, tokens)", [(compartment, *length) for length in lengths]
+    )
+    _insert_blocks(corpus, compartment, found)
+
+
+def _insert_blocks(corpus: Corpus, compartment: int, found: Keys) -> None:
+    corpus.insert(
+        "posting (compartment, word, first, last, keys)",
+        [
+            (
+                compartment,
+                word,
+                int(keys[0]) // _OF_A_CHUNK,
+                int(keys[-1]) // _OF_A_CHUNK,
+                keys.astype("<i8").tobytes(),
+            )
+            for word, keys in found.items()
+        ],
+    )
+
+
+def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
+    """Remove chunks from the index. Call it while their rows still have the indexed text."""
+    removed = np.array(sorted(rowids), np.int64)
+    if not len(removed):
+        return
+    words = keys_of_texts(corpus.rows(f"{_TEXTS} WHERE c.id {AMONG}", ([*rowids],)))
+    overlapping = (
+        f"FROM posting WHERE compartment = ? AND word {AMONG} AND first <= ? AND last >= ?"
+    )
+    bindings = (compartment, [*words], int(removed[-1]), int(removed[0]))
+    blocks = corpus.rows(f"SELECT word, keys {overlapping}", bindings)
+    corpus.run(f"DELETE {overlapping}", bindings)
+    for word, block in blocks:
+        keys = np.frombuffer(block, "<i8")
+        stay = keys[~np.isin(keys // _OF_A_CHUNK, removed)]
+        if len(stay):
+            _insert_blocks(corpus, compartment, {word: stay})
+    corpus.run(
+        f"DELETE FROM chunk_length WHERE compartment = ? AND chunk {AMONG}",
+        (compartment, [*rowids]),
+    )
+    changes.record(corpus, rowids)
+
+
+def extent(corpus: Corpus, compartment: int) -> Extent:
+    """The size of an index."""
+    sizes = "SELECT count(*), coalesce(sum(tokens), 0) FROM main.chunk_length WHERE compartment = ?"
+    [(chunks, tokens)] = corpus.rows(sizes, (compartment,))
+    return Extent(chunks, int(tokens))
+
+
+def lengths(
+    corpus: Corpus, compartment: int, ranges: Ranges
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The rowids in these ranges, sorted, and the number of tokens of each."""
+    rows = corpus.rows(
+        "SELECT chunk, tokens FROM json_each(?) r JOIN main.chunk_length ON compartment = ? "
+        "AND chunk BETWEEN r.value ->> 0 AND r.value ->> 1 ORDER BY chunk",
+        (ranges, compartment),
+    )
+    table = np.array(rows, np.int64).reshape(-1, 2)
+    return table[:, 0], table[:, 1].astype(np.float64)
+
+
+def keys(corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets: bool) -> Keys:
+    """Word → its occurrences; see :func:`rolebundle.storage.lexical_index.keys`."""
+    blocks: dict[str, list[bytes]] = {}
+    for word, block in corpus.rows(
+        f"SELECT word, keys FROM main.posting WHERE compartment = ? AND word {AMONG}",
+        (compartment, [*words]),
+    ):
+        blocks.setdefault(word, []).append(block)
+    unit = 1 if with_offsets else OFFSETS
+    return {
+        word: np.sort(np.frombuffer(b"".join(blocks.get(word, ())), "<i8")) // unit
+        for word in words
+    }
+
+
+def has_word(corpus: Corpus, compartment: int, word: str, rowid: int) -> bool:
+    """Whether the index finds a chunk by a word of letters and digits."""
+    phrase = phrase_of(word)
+    found = keys(corpus, compartment, phrase, with_offsets=True)
+    return all(bool((found[part] // _OF_A_CHUNK == rowid).any()) for part in phrase)
+
+
+def merge(corpus: Corpus, compartment: int) -> bool:
+    """Nothing: the database keeps its own indexes short."""
+    return False
+
+
+def rebuild(corpus: Corpus, compartment: int) -> None:
+    """Write the words of all chunks of a compartment again."""
+    drop(corpus, compartment)
+    for texts in _batches(corpus, compartment):
+        _write(corpus, compartment, texts)
+
+
+def _batches(corpus: Corpus, compartment: int) -> Iterator[list[Row]]:
+    """The texts of the chunks of a compartment, by rowid."""
+    after = -1
+    while texts := corpus.rows(
+        f"{_TEXTS_OF} WHERE d.compartment = ? AND c.id > ? ORDER BY c.id LIMIT ?",
+        (compartment, after, _BATCH),
+    ):
+        yield texts
+        after = texts[-1][0]
+
+
+def check(corpus: Corpus, compartment: int) -> None:
+    """Compare the index with the chunks.
+
+    Raises:
+        CorpusCorrupt: they differ.
+    """
+    total = 0
+    for texts in _batches(corpus, compartment):
+        expected = keys_of_texts(texts)
+        first, last = texts[0][0], texts[-1][0]
+        stored: dict[str, list[NDArray[np.int64]]] = {}
+        for word, block in corpus.rows(
+            "SELECT word, keys FROM posting WHERE compartment = ? AND first <= ? AND last >= ?",
+            (compartment, last, first),
+        ):
+            found = np.frombuffer(block, "<i8")
+            chunks = found // _OF_A_CHUNK
+            found = found[(chunks >= first) & (chunks <= last)]
+            if len(found):
+                stored.setdefault(word, []).append(found)
+        if stored.keys() != expected.keys() or any(
+            not np.array_equal(np.sort(np.concatenate(stored[word])), keys)
+            for word, keys in expected.items()
+        ):
+            raise damaged("the lexical index")
+        total += sum(map(len, expected.values()))
+    if extent(corpus, compartment).tokens != total:
+        raise damaged("the lexical index")

@@ -1,0 +1,430 @@
+"""A corpus in PostgreSQL: it answers as a file does, and its server enforces who sees what."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import psycopg
+import pytest
+
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.engine import Engine
+from rolebundle.errors import CorpusBusy, StorageError, UsageError
+from rolebundle.resources import demo_overlays
+from rolebundle.storage import lexical_index, postgres
+from rolebundle.storage.address import check_address, is_local
+from rolebundle.storage.opening import open_reader, open_writer
+from support import databases
+from support.commands import SAMPLE, invoke
+from support.corpora import set_policy
+
+ROLES = [None, *sorted(path.stem for path in demo_overlays().glob("*.toml"))]
+QUESTIONS = [
+    "how is a refresh token rotated",
+    "which release breaks the export of attachments",
+    "what does MOSS-4012 mean",
+    '"offline sync" conflict',
+    "who approves a change of the public API",
+    "zzzz unknown words",
+]
+POLICY = {
+    "agents": {
+        "reader": {
+            "scopes": ["mossline"],
+            "access_level": "internal",
+            "deny_patterns": ["security/**"],
+        },
+        "auditor": {"scopes": ["mossline"], "access_level": "confidential"},
+    }
+}
+Make = Callable[[], Path]
+
+
+def connected(link: Path, user: str = "postgres") -> psycopg.Connection[Any]:
+    """A connection of a database user, who is made if there is none."""
+    name = databases.name_in(link.read_text())
+    if user != "postgres":
+        with connected(link) as owner:
+            known = owner.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (user,)).fetchone()
+            if not known:
+                owner.execute(f'CREATE ROLE "{user}" LOGIN'.encode())
+    address = databases.address(databases.server(), name, user)
+    return psycopg.connect(address, autocommit=True)
+
+
+def without_names(bundle: Any) -> dict[str, Any]:
+    """A bundle without what names its corpus, and without times."""
+    values: dict[str, Any] = bundle.model_dump(mode="json")
+    for key in ("corpus_id", "generation", "file"):
+        values["corpus"].pop(key)
+    for key in ("latency_ms", "lexical_ms", "semantic_ms"):
+        values["diagnostics"].pop(key)
+    return values
+
+
+# -- the same answers ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_database_answers_as_a_file_does(
+    sample: Path, sample_with_vectors: Path, role: str | None
+) -> None:
+    folders = (demo_overlays(),)
+    with Engine(sample, folders) as database, Engine(sample_with_vectors, folders) as file:
+        for task in QUESTIONS:
+            request = RetrievalRequest.model_validate(
+                {"task": task, "role": role, "now": "2026-11-27T00:00:00Z"}
+            )
+            for _ in range(2):  # The second one has the vectors in memory.
+                answers = [without_names(engine.retrieve(request)) for engine in (database, file)]
+                assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["ls", "--json"],
+        ["get", "security/threat-model-offline-sync.md", "--json"],
+        ["grep", "token", "--json"],
+        ["why", "security/threat-model-offline-sync.md", QUESTIONS[0], "--json"],
+        ["decisions", "list", "--json"],
+        ["mark", "list", "--json"],
+        ["corpus", "quarantine", "list", "--json"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_commands_answer_as_for_a_file(
+    sample: Path, sample_with_vectors: Path, arguments: list[str]
+) -> None:
+    texts = []
+    for db in (sample, sample_with_vectors):
+        result = invoke(*arguments, "--db", db)
+        values = json.loads(result.out or "{}")
+        values.pop("corpus", None)
+        texts.append((result.code, values))
+    assert texts[0] == texts[1]
+
+
+def test_a_corpus_is_copied_there_and_back(
+    tmp_path: Path, sample_with_vectors: Path, database: Make
+) -> None:
+    link, back = database("template1"), tmp_path / "back.db"
+    assert invoke("corpus", "copy", sample_with_vectors, link).code == 0
+    assert invoke("corpus", "copy", link, back).code == 0
+    for db in (link, back):
+        assert invoke("corpus", "doctor", "--db", db).code == 0
+    request = RetrievalRequest(task=QUESTIONS[0])
+    with Engine(sample_with_vectors) as first, Engine(back) as last:
+        assert without_names(first.retrieve(request)) == without_names(last.retrieve(request))
+    again = invoke("corpus", "copy", sample_with_vectors, link)
+    assert "target_not_empty" in again.err
+
+
+# -- writing -------------------------------------------------------------------------------------
+
+
+def test_several_write_at_once(tmp_path: Path, database: Make) -> None:
+    link = database()
+    command = [sys.executable, "-m", "rolebundle", "ingest", "--lexical-only", "--db", str(link)]
+    processes = []
+    for number in range(4):
+        folder = tmp_path / f"notes{number}"
+        folder.mkdir()
+        for note in range(20):
+            (folder / f"n{note}.md").write_text(f"# Note {note}\n\nOf writer {number}.\n")
+        processes.append(subprocess.Popen([*command, str(folder)], stderr=subprocess.PIPE))
+    assert [(process.wait(), process.stderr and process.stderr.read()) for process in processes]
+    with open_reader(link) as corpus:
+        assert corpus.value("SELECT count(DISTINCT location) FROM file") == 80
+        assert corpus.value("SELECT count(*) FROM document") == 80
+    assert invoke("corpus", "doctor", "--db", link).code == 0
+
+
+def test_changes_are_found_by_open_readers(tmp_path: Path, database: Make) -> None:
+    link, folder = database(), tmp_path / "notes"
+    folder.mkdir()
+    (folder / "one.md").write_text("# One\n\nThe printer is on the third floor.\n")
+    assert invoke("ingest", folder, "--db", link).code == 0
+    with Engine(link) as engine:
+        request = RetrievalRequest(task="where is the printer")
+        [first] = engine.retrieve(request).selected
+        (folder / "one.md").write_text("# One\n\nThe printer is in the cellar.\n")
+        assert invoke("ingest", folder, "--db", link).code == 0
+        [second] = engine.retrieve(request).selected
+        assert ("third floor" in first.content, "cellar" in second.content) == (True, True)
+    assert invoke("corpus", "doctor", "--db", link).code == 0
+
+
+def test_a_reader_cannot_write(sample: Path) -> None:
+    with open_reader(sample) as corpus, pytest.raises(StorageError) as caught:
+        corpus.run("DELETE FROM chunk")
+    assert caught.value.code == "read_only"
+
+
+def test_a_damaged_index_is_found_and_built_again(sample: Path, database: Make) -> None:
+    link = database(databases.name_in(sample.read_text()))
+    with connected(link) as owner:
+        owner.execute("DELETE FROM rolebundle.posting WHERE word = 'token'")
+    assert "lexical_drift" in invoke("corpus", "doctor", "--db", link).out
+    with open_writer(link) as corpus, corpus.writing():
+        for compartment in corpus.column("SELECT id FROM compartment"):
+            corpus.lexical.rebuild(corpus, compartment)
+    assert invoke("corpus", "doctor", "--db", link).code == 0
+
+
+def test_words_are_those_of_the_file(sample: Path, sample_with_vectors: Path) -> None:
+    with open_reader(sample) as database, open_reader(sample_with_vectors) as file:
+        for compartment in file.column("SELECT id FROM compartment"):
+            words = ["token", "sync", lexical_index.phrase_of("releases")[0], "none"]
+            for with_offsets in (True, False):
+                found = [
+                    corpus.lexical.keys(corpus, compartment, words, with_offsets=with_offsets)
+                    for corpus in (database, file)
+                ]
+                for word in words:
+                    assert found[0][word].tolist() == found[1][word].tolist()
+
+
+# -- who may see what ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def governed(database: Make) -> Path:
+    link = database()
+    assert invoke("ingest", SAMPLE, "--lexical-only", "--workers", "1", "--db", link).code == 0
+    set_policy(link, POLICY)
+    return link
+
+
+TABLES = ("document", "chunk", "posting", "chunk_length", "file", "source", "compartment")
+
+
+def test_a_database_user_sees_what_the_agent_of_its_name_sees(governed: Path) -> None:
+    with connected(governed) as owner, connected(governed, "reader") as reader:
+        visible = "compartment = ANY (SELECT unnest(compartments) FROM rolebundle.agent_access "
+        visible += "WHERE agent = 'reader')"
+        for table in ("document", "posting", "chunk_length"):
+            rows = f"SELECT count(*) FROM rolebundle.{table}"
+            expected = owner.execute(f"{rows} WHERE {visible}".encode()).fetchone()
+            assert reader.execute(rows.encode()).fetchone() == expected != (0,)
+        paths = reader.execute("SELECT path FROM rolebundle.file").fetchall()
+        assert paths
+        assert not [path for (path,) in paths if path.startswith("security/")]
+        for column in ("content", "title", "headings"):
+            hidden = f"SELECT count(*) FROM rolebundle.chunk WHERE {column} LIKE '%Threat model%'"
+            assert reader.execute(hidden.encode()).fetchone() == (0,)
+        policies = reader.execute("SELECT content FROM rolebundle.policy").fetchall()
+        assert "auditor" not in str(policies)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT documents FROM rolebundle.corpus_state",
+        "SELECT * FROM rolebundle.agent_access",
+        "SELECT last_value FROM rolebundle.source_id_seq",
+        "INSERT INTO rolebundle.source (source_id) VALUES ('own')",
+        "DELETE FROM rolebundle.document",
+        "SET ROLE postgres",
+    ],
+)
+def test_a_database_user_gets_no_more_rights(governed: Path, statement: str) -> None:
+    with (
+        connected(governed, "reader") as reader,
+        pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidParameterValue)),
+    ):
+        reader.execute(statement.encode())
+
+
+def test_settings_of_the_session_show_nothing_hidden(governed: Path) -> None:
+    with connected(governed, "reader") as reader:
+        reader.execute("SET rolebundle.allowed = '{1,2,3,4,5,6,7,8,9}'")
+        shown = f"SELECT count(*) FROM {postgres.VISIBLE}.document"
+        own = "SELECT count(*) FROM rolebundle.document"
+        counts = [reader.execute(sql.encode()).fetchone() for sql in (shown, own)]
+        assert counts[0] == counts[1]
+        known = "SELECT count(*) FROM pg_stats WHERE schemaname = 'rolebundle'"
+        assert reader.execute(known.encode()).fetchone() == (0,)
+
+
+def test_statistics_have_no_text(governed: Path) -> None:
+    with connected(governed) as owner:
+        owner.execute("ANALYZE")
+        found = owner.execute(
+            "SELECT count(*) FROM pg_stats WHERE schemaname = 'rolebundle' "
+            "AND (attname IN ('content', 'title', 'word', 'path') AND most_common_vals IS NOT NULL)"
+        )
+        assert found.fetchone() == (0,)
+
+
+def test_other_users_see_nothing(governed: Path) -> None:
+    with connected(governed, "stranger") as stranger:
+        for table in (*TABLES, "policy", "schema_version"):
+            rows = f"SELECT count(*) FROM rolebundle.{table}"
+            assert stranger.execute(rows.encode()).fetchone() == (0,)
+
+
+def test_an_agent_asks_as_its_own_user(governed: Path, tmp_path: Path) -> None:
+    name = databases.name_in(governed.read_text())
+    connected(governed, "reader").close()
+    own = tmp_path / "own.link"
+    own.write_text(databases.address(databases.server(), name, "reader"))
+    request = RetrievalRequest(task=QUESTIONS[0], agent="reader", lexical_only=True)
+    with Engine(own) as as_user, Engine(governed) as as_owner:
+        expected = without_names(as_owner.retrieve(request))
+        assert without_names(as_user.retrieve(request)) == expected
+        assert expected["selected"]
+        with pytest.raises(Exception, match="may not see anything"):
+            as_user.retrieve(request.model_copy(update={"agent": "auditor"}))
+
+
+# -- erasing -------------------------------------------------------------------------------------
+
+
+def test_a_purge_leaves_no_byte_in_the_tables(tmp_path: Path, database: Make) -> None:
+    link, folder = database(), tmp_path / "notes"
+    folder.mkdir()
+    (folder / "kept.md").write_text("# Kept\n\nAn ordinary note.\n")
+    (folder / "gone.md").write_text("# Quixotepurple\n\nThe zebrafinch canary sings.\n")
+    assert invoke("ingest", folder, "--db", link).code == 0
+    canaries = (b"zebrafinch", b"uixotepurpl", b"gone.md")
+    assert all(canaries_in(link, canaries))
+    (folder / "gone.md").unlink()
+    assert invoke("corpus", "purge", "gone.md", "--yes", "--db", link).code == 0
+    assert canaries_in(link, canaries) == [False, False, False]
+    assert invoke("corpus", "doctor", "--db", link).code == 0
+
+
+def canaries_in(link: Path, canaries: tuple[bytes, ...]) -> list[bool]:
+    """Whether each text is in a file of a table, an index or the catalog of the database."""
+    with connected(link) as owner:
+        owner.execute("CHECKPOINT")
+        [[folder]] = owner.execute("SHOW data_directory").fetchall()
+        paths = owner.execute(
+            "SELECT pg_relation_filepath(oid) FROM pg_class WHERE pg_relation_filepath(oid) "
+            "IS NOT NULL AND relnamespace = 'rolebundle'::regnamespace OR relname LIKE 'pg_toast%' "
+            "OR relname = 'pg_statistic'"
+        ).fetchall()
+    content = b"".join(
+        (Path(folder) / path).read_bytes() for (path,) in paths if (Path(folder) / path).exists()
+    )
+    return [canary in content for canary in canaries]
+
+
+# -- errors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["corpus", "backup", "copy.db"],
+        ["corpus", "restore", "backup.db", "--yes"],
+        ["corpus", "doctor", "--repair"],
+    ],
+    ids=" ".join,
+)
+def test_what_belongs_to_a_file_names_the_way_of_a_database(
+    sample: Path, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "backup.db").write_bytes(b"")
+    result = invoke(*arguments, "--db", sample)
+    assert result.code == 2
+    assert "corpus_in_database" in result.err
+    assert "pg_dump" in result.err
+
+
+def test_a_lost_connection_is_an_error_that_can_be_retried(database: Make) -> None:
+    link = database()
+    assert invoke("ingest", SAMPLE / "product", "--lexical-only", "--db", link).code == 0
+    request = RetrievalRequest(task="plan", lexical_only=True)
+    with Engine(link) as engine:
+        before = engine.retrieve(request)
+        with connected(link) as owner:
+            owner.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        with pytest.raises(CorpusBusy) as caught:
+            engine.retrieve(request)
+        assert (caught.value.code, caught.value.retryable) == ("database_unreachable", True)
+        engine.refresh()
+        assert without_names(engine.retrieve(request)) == without_names(before)
+
+
+def test_writers_wait_for_each_other_and_readers_do_not(database: Make) -> None:
+    link = database()
+    with open_writer(link) as first, open_writer(link) as second:
+        order: list[str] = []
+
+        def write() -> None:
+            with second.writing():
+                order.append("second")
+
+        with first.writing():
+            thread = Thread(target=write)
+            thread.start()
+            with open_reader(link) as reader, reader.reading():
+                assert reader.value("SELECT count(*) FROM document") == 0
+            order.append("first")
+        thread.join()
+    assert order == ["first", "second"]
+
+
+def test_a_database_without_a_corpus(database: Make) -> None:
+    with pytest.raises(UsageError) as caught:
+        open_reader(database("template1"))
+    assert caught.value.code == "corpus_missing"
+
+
+@pytest.mark.parametrize(
+    ("address", "code"),
+    [
+        ("postgresql://ada:secret@localhost/team", "password_in_address"),
+        ("postgresql://ada@localhost/team?password=secret", "password_in_address"),
+        ("postgresql://ada@db.example.com/team?sslmode=require", "address_without_tls"),
+        ("postgresql://ada@db.example.com/team?sslmode=disable", "address_without_tls"),
+    ],
+)
+def test_an_address_that_would_show_a_password_is_refused(address: str, code: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_address(address)
+    assert caught.value.code == code
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("postgresql:///team", True),
+        ("postgresql://127.0.0.1:5433,[::1]:5434/team", True),
+        ("postgresql://localhost,db.example.com/team", False),
+        ("postgresql:///team?service=team", False),
+        ("postgresql://ada@127.0.0.1:5433/team", True),
+        ("postgresql://ada@[::1]/team", True),
+        ("postgresql://ada@/team?host=/run/postgresql", True),
+        ("postgresql://ada@/team?host=db.example.com", False),
+        ("postgresql://db.example.com/team", False),
+    ],
+)
+def test_only_this_machine_needs_no_certificate(address: str, expected: bool) -> None:
+    check_address(address)
+    assert is_local(address) is expected
+
+
+def test_statements_are_translated() -> None:
+    sql, places = postgres.translated(
+        "SELECT a FROM main.t CROSS JOIN main.u v ON v.id = t.id "
+        "WHERE a IN (SELECT value FROM json_each(?2)) AND b = ?1 AND c LIKE 'x%'"
+    )
+    assert sql == (
+        "SELECT a FROM rolebundle.t JOIN rolebundle.u v ON v.id = t.id "
+        "WHERE a = ANY(%s) AND b = %s AND c LIKE 'x%%'"
+    )
+    assert places == ((1, True), (0, False))
