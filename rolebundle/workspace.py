@@ -67,7 +67,7 @@ class Workspace:
     @property
     def corpus(self) -> Corpus:
         """The corpus, open for reading, with everything in it."""
-        if self._reader is None:
+        if self._reader is None or self._reader.is_closed:
             self._reader = open_reader(self.path)
         return self._reader
 
@@ -84,7 +84,7 @@ class Workspace:
     @property
     def restricted_corpus(self) -> Corpus:
         """The corpus, open for reading. It shows nothing until a view for an agent is set."""
-        if self._restricted_reader is None:
+        if self._restricted_reader is None or self._restricted_reader.is_closed:
             reader = open_reader(self.path)
             reader.enable_restriction()
             self._restricted_reader = reader
@@ -105,10 +105,8 @@ class Workspace:
         if not create:
             open_reader(self.path, verify=verify).close()
         with open_writer(self.path, verify=verify) as corpus:
+            corpus.before_commit = save_database_access
             yield corpus
-            if corpus.is_database:
-                with corpus.writing():
-                    save_database_access(corpus)
             self.recorder.store_head(corpus)
 
     @contextmanager

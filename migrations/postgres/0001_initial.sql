@@ -2,7 +2,7 @@
 -- their own instead of FTS5, and vectors as pgvector stores them. The statements of the file's
 -- storage run here, too; what they need of SQLite is at the end.
 
-CREATE EXTENSION IF NOT EXISTS vector;
+CREATE EXTENSION IF NOT EXISTS vector SCHEMA rolebundle;
 
 -- Compared by bytes, as in SQLite, whatever the database's collation is.
 CREATE DOMAIN string AS text COLLATE "C";
@@ -328,7 +328,7 @@ CREATE TABLE seal (
 -- What the statements of the file's storage use of SQLite.
 
 CREATE FUNCTION json_each(given text) RETURNS TABLE (key text, value text)
-LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog AS $$
 BEGIN
     IF json_typeof(given::json) = 'array' THEN
         RETURN QUERY SELECT NULL::text, e FROM json_array_elements_text(given::json) e;
@@ -356,7 +356,7 @@ CREATE TABLE agent_access (
     agent        string    PRIMARY KEY,
     number       integer   NOT NULL UNIQUE,  -- of its row in the table policy
     compartments integer[] NOT NULL,
-    scopes       string                      -- JSON array: whose decisions it sees; null: all
+    scopes       text[]                      -- whose decisions it sees; null: all
 );
 CREATE VIEW own_access WITH (security_barrier) AS
     SELECT number, compartments, scopes FROM agent_access WHERE agent = session_user;
@@ -398,9 +398,9 @@ CREATE POLICY own ON mark FOR SELECT USING (
     OR EXISTS (SELECT 1 FROM chunk c WHERE c.chunk_id = target));
 CREATE POLICY own ON policy FOR SELECT USING (only_row = (SELECT number FROM own_access));
 CREATE POLICY own ON decision FOR SELECT USING ((
-    SELECT scopes IS NULL OR scope IN (SELECT value FROM json_each(scopes)) FROM own_access));
+    SELECT scopes IS NULL OR scope = ANY (scopes) FROM own_access));
 CREATE POLICY own ON decision_end FOR SELECT USING ((
-    SELECT scopes IS NULL OR scope IN (SELECT value FROM json_each(scopes)) FROM own_access));
+    SELECT scopes IS NULL OR scope = ANY (scopes) FROM own_access));
 
 -- How much there is in all is hidden, too.
 REVOKE SELECT ON corpus_state, agent_access FROM PUBLIC;

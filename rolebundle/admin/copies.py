@@ -24,13 +24,13 @@ def copy_to(workspace: Workspace, target: Path) -> CopyReport:
     """
     audits = audit_path(workspace.path), audit_path(target)
     with open_reader(workspace.path) as source, open_writer(target) as corpus:
-        if not is_empty(corpus) or audits[1].exists():
-            raise UsageError(
-                "target_not_empty", f"{target}: has a corpus already", "name a new one"
-            )
+        corpus.before_commit = save_database_access
         with corpus.writing():
+            if not is_empty(corpus) or audits[1].exists():
+                raise UsageError(
+                    "target_not_empty", f"{target}: has a corpus already", "name a new one"
+                )
             copy_corpus(source, corpus)
-            save_database_access(corpus)
         counts = corpus_counts(corpus)
     if audits[0].exists():
         with storage_errors(

@@ -204,6 +204,8 @@ def set_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: s
     """
     policy = parse_policy(content, kind, location or "the policy")
     with corpus.writing():
+        # The file is on one of the machines that use a database.
+        location = "" if corpus.is_database else location
         records.save_policy(corpus, content, kind, location, set_at)
         moved = assign_compartments(corpus, _matcher(policy))
         increment_generation(corpus)

@@ -10,33 +10,70 @@ import os
 import re
 from contextlib import suppress
 from hashlib import sha256
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from typing import Any
 
 from platformdirs import user_data_path
 
-from rolebundle.errors import UsageError, storage_errors
+from rolebundle.errors import ConfigurationError, UsageError, install_hint, storage_errors
 
-SCHEMES = ("postgresql://", "postgres://")
-VERIFIED = ("verify-full", "verify-ca")
+_SCHEMES = ("postgresql://", "postgres://")
+_VERIFIED = ("verify-full", "verify-ca")
 """The values of ``sslmode`` with which the server is known."""
-_MAX_CHARACTERS = 4_096
-_PORT = re.compile(r":\d*$")
+_OPTIONS = (
+    "host",
+    "port",
+    "user",
+    "dbname",
+    "sslmode",
+    "sslrootcert",
+    "target_session_attrs",
+    "load_balance_hosts",
+)
+"""What an address may say. Other options of libpq name files that are read or written."""
+_MAX_BYTES = 4_096
 
 
 def is_address(text: str) -> bool:
     """Whether a text is an address, and no path."""
-    return text.startswith(SCHEMES)
+    return text.startswith(_SCHEMES)
 
 
 def address_of(path: Path) -> str:
     """The address in a link; empty if the path is no link."""
-    with suppress(OSError, UnicodeDecodeError), path.open("rb") as file:
-        text = file.read(_MAX_CHARACTERS).decode()
-        if is_address(text):
-            return text.strip()
+    with suppress(OSError, UnicodeDecodeError):
+        if path.is_file():
+            with path.open("rb") as file:
+                data = file.read(_MAX_BYTES + 1)
+            if data.startswith(tuple(map(str.encode, _SCHEMES))) and len(data) <= _MAX_BYTES:
+                return data.decode().rstrip("\r\n")
     return ""
+
+
+def link_for(address: str) -> Path:
+    """The link for an address, in the platform's user data folder. It is made if it is missing.
+
+    Raises:
+        UsageError, ConfigurationError: as for :func:`parameters_of`.
+        StorageError: the link cannot be made.
+    """
+    values = parameters_of(address)
+    place = "-".join(str(values.get(name, "")) for name in ("host", "dbname"))
+    place = re.sub(r"[^\w.-]+", "-", place).strip("-")[:60]
+    name = f"{place}-{sha256(address.encode()).hexdigest()[:8]}"
+    path = user_data_path("rolebundle", appauthor=False) / "databases" / f"{name}.link"
+    if address_of(path) != address:
+        with storage_errors(
+            "cannot_create", f"{path}: it cannot be created", "give yourself write permission"
+        ):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            partial = path.with_suffix(f".{os.getpid()}")
+            partial.write_text(f"{address}\n", encoding="utf-8")
+            partial.chmod(0o600)
+            partial.replace(path)
+    return path
 
 
 def in_database(path: Path) -> UsageError:
@@ -44,81 +81,69 @@ def in_database(path: Path) -> UsageError:
     return UsageError(
         "corpus_in_database",
         f"{path}: this corpus is in a database, which has its own ways for this",
-        "`pg_dump --schema=rolebundle` and `pg_restore`; `rolebundle corpus copy` makes a corpus "
+        "`pg_dump` and `pg_restore` of the whole database; `rolebundle corpus copy` makes a corpus "
         "file of it, which can be published, repaired and backed up",
     )
 
 
-def link_for(address: str) -> Path:
-    """The link for an address, in the platform's user data folder. It is made if it is missing.
+def parameters_of(address: str) -> dict[str, Any]:
+    """What libpq reads from an address, with the mode in which its server is verified.
 
     Raises:
-        UsageError: the address has a password, or would send one in the clear.
-        StorageError: the link cannot be made.
+        UsageError: it is no address, has a password or another option, or others could read or
+            forge the traffic.
+        ConfigurationError: psycopg is not installed.
     """
-    check_address(address)
-    host = (_hosts(address) or ["local"])[0]
-    place = re.sub(r"[^\w.-]+", "-", f"{host}{urlsplit(address).path}").strip("-")
-    name = f"{place}-{sha256(address.encode()).hexdigest()[:8]}"
-    path = user_data_path("rolebundle", appauthor=False) / "databases" / f"{name}.link"
-    if address_of(path) != address:
-        with storage_errors(
-            "cannot_create", f"{path}: it cannot be created", "give yourself write permission"
-        ):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            partial = path.with_suffix(f".{os.getpid()}")
-            partial.write_text(f"{address}\n", encoding="utf-8")
-            partial.replace(path)
-    return path
+    if find_spec("psycopg") is None:
+        raise ConfigurationError(
+            "postgres_missing", "a corpus in PostgreSQL needs psycopg", install_hint("postgres")
+        )
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
 
-
-def check_address(address: str) -> None:
-    """Check that an address has no password, and that nobody can read or forge the traffic.
-
-    Raises:
-        UsageError: it is not so.
-    """
-    parts, options = urlsplit(address), parse_qs(urlsplit(address).query)
-    if ":" in parts.netloc.rpartition("@")[0] or "password" in options:
+    try:
+        values = conninfo_to_dict(address)
+    except psycopg.Error:
+        # Its message may have the password.
+        raise UsageError(
+            "bad_address", "the address of the database cannot be read", _FORM
+        ) from None
+    if "password" in values:
         raise UsageError(
             "password_in_address",
             "the address of the database has a password, which others can see in the list of "
             "processes and in the history of the shell",
-            "put it into ~/.pgpass, or into a service file, and leave it out of the address",
+            "put it into ~/.pgpass, and leave it out of the address",
         )
-    modes = options.get("sslmode", [VERIFIED[0]])
-    if not is_local(address) and modes[-1] not in VERIFIED:
+    for option in values.keys() - {*_OPTIONS}:
         raise UsageError(
-            "address_without_tls",
-            f"sslmode={modes[-1]} does not verify the server {', '.join(_hosts(address))}",
-            "leave sslmode out (it is verify-full then), and name the certificate of the "
-            "authority with sslrootcert",
+            "address_option", f"the address of the database must not have {option}", _FORM
         )
+    for variable in ("PGHOSTADDR", "PGSERVICE", "PGSERVICEFILE"):
+        if os.environ.get(variable):
+            raise UsageError(
+                "address_variable",
+                f"{variable} would change the address of the database",
+                "unset it",
+            )
+    hosts = str(values.get("host") or os.environ.get("PGHOST") or "").split(",")
+    if not all(map(_is_on_this_machine, hosts)):
+        mode = values.setdefault("sslmode", _VERIFIED[0])
+        if mode not in _VERIFIED:
+            raise UsageError(
+                "address_without_tls",
+                f"sslmode={mode} does not verify the server {', '.join(hosts)}",
+                "leave sslmode out (it is verify-full then), and name the certificate of the "
+                "authority with sslrootcert",
+            )
+    return values
 
 
-def is_local(address: str) -> bool:
-    """Whether the database is on this machine: by a socket, or by a loopback address.
-
-    It is not known of an address without a host that names a service.
-    """
-    hosts = _hosts(address)
-    names_service = "service" in parse_qs(urlsplit(address).query) or "PGSERVICE" in os.environ
-    return (bool(hosts) or not names_service) and all(map(_is_on_this_machine, hosts))
-
-
-def _hosts(address: str) -> list[str]:
-    """The hosts of an address, without ports; else that of the environment, as in libpq."""
-    parts = urlsplit(address)
-    named = [_PORT.sub("", one) for one in parts.netloc.rpartition("@")[2].split(",")]
-    options = parse_qs(parts.query)
-    named += [
-        one for key in ("host", "hostaddr") for one in ",".join(options.get(key, [])).split(",")
-    ]
-    hosts = [host.strip("[]") for host in named if host]
-    return hosts or [*filter(None, [os.environ.get("PGHOSTADDR") or os.environ.get("PGHOST")])]
+_FORM = "write postgresql://USER@HOST/DATABASE, perhaps with ?sslrootcert=FILE"
 
 
 def _is_on_this_machine(host: str) -> bool:
+    """Whether a host is a socket, this machine's default, or a loopback address."""
     with suppress(ValueError):
         return ip_address(host).is_loopback
-    return host == "localhost" or host.startswith("/")
+    return host in ("", "localhost") or host.startswith("/")

@@ -49,8 +49,8 @@ def changed_since(corpus: Corpus, generation: int) -> Ranges | None:
 
     ``None`` if they are not known, or too many.
     """
-    if true_generation(corpus) - generation >= KEPT:
-        return None
+    if not 0 <= true_generation(corpus) - generation < KEPT:
+        return None  # It goes back if an older state is restored into a database.
     ranges: Ranges = []
     for first, last in corpus.rows(
         "SELECT first, last FROM main.chunk_change WHERE generation > ? ORDER BY first",

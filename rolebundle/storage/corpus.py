@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
@@ -172,6 +172,8 @@ class Corpus(SqliteFile):
     _has_vectors: bool = field(default=False, init=False)
     searched_first: int = field(default=0, init=False)
     """The first :attr:`snapshot` in which vectors were searched."""
+    before_commit: Callable[[Corpus], None] | None = field(default=None, init=False)
+    """What a transaction that writes into a database ends with."""
     _is_stopped: bool = field(default=False, init=False)
     _end: float = field(default=inf, init=False)
     _snapshots: int = field(default=0, init=False)
@@ -181,6 +183,11 @@ class Corpus(SqliteFile):
     """What searches keep; :mod:`rolebundle.storage.changes` keeps it up to date."""
     verified: dict[str, int] = field(default_factory=dict, init=False)
     """Indexes → the generation at which they were verified."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connection to a database was lost."""
+        return False
 
     def bytes(self) -> int:
         """How many bytes the corpus takes."""
@@ -220,9 +227,13 @@ class Corpus(SqliteFile):
     def renumber(self) -> None:
         """Let new rows have the numbers after those that were inserted with their own."""
 
-    def rewrite(self) -> None:
-        """Write the whole corpus anew, so that no byte of what was deleted is left in it."""
+    def rewrite(self) -> bool:
+        """Write the whole corpus anew, so that no byte of what was deleted is left in it.
+
+        False if somebody still reads a former state, so that something is left.
+        """
         self.run("VACUUM")
+        return True
 
     def empty_log(self) -> bool:
         """Fold the log into the file, and truncate it. False if somebody still reads from it."""

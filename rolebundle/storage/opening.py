@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
@@ -18,13 +17,7 @@ from uuid import uuid4
 
 import apsw
 
-from rolebundle.errors import (
-    ConfigurationError,
-    UsageError,
-    WrongFile,
-    install_hint,
-    storage_errors,
-)
+from rolebundle.errors import UsageError, WrongFile, storage_errors
 from rolebundle.lazy import lazy_module
 from rolebundle.resources import data_folder
 from rolebundle.storage import digests, partition, seal, vector_index
@@ -82,7 +75,6 @@ def open_reader(path: Path, *, verify: bool = True) -> Corpus:
         WrongFile, CorpusCorrupt, StorageError: it is not a corpus that this version reads.
     """
     if address := address_of(path):
-        _require_postgres()
         return postgres.open_reader(path, address, corpus_format())
     corpus = Corpus.open_read_only(path, corpus_format())
     with closed_on_error(corpus):
@@ -122,7 +114,6 @@ def open_writer(
     if is_missing_or_empty(path):
         _create_empty(path)
     if address := address_of(path):
-        _require_postgres()
         return postgres.open_writer(path, address, corpus_format())
     with ExitStack() as locks:
         if lock:
@@ -132,13 +123,6 @@ def open_writer(
     # Of runs that were killed, also those that created the audit or a backup beside the corpus.
     remove_stale_partials(path)
     return corpus
-
-
-def _require_postgres() -> None:
-    if find_spec("psycopg") is None:
-        raise ConfigurationError(
-            "postgres_missing", "a corpus in PostgreSQL needs psycopg", install_hint("postgres")
-        )
 
 
 def _create_empty(path: Path) -> None:

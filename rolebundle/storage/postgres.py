@@ -2,7 +2,7 @@
 
 The storage modules write SQL that both understand; :func:`translated` changes the few words that
 differ. The schema is in ``migrations/postgres/``. Writers wait for each other, as those of a file
-do: one advisory lock for each transaction that writes. A reader's snapshot is a transaction
+do: each locks the row of ``schema_version``. A reader's snapshot is a transaction
 ``REPEATABLE READ, READ ONLY``.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from json import dumps, loads
@@ -25,6 +25,7 @@ import apsw
 import psycopg
 from psycopg import errors
 from psycopg.adapt import Loader
+from psycopg.errors import Diagnostic
 from psycopg.pq import Format, TransactionStatus
 from psycopg.types.numeric import NumericBinaryLoader
 
@@ -39,19 +40,28 @@ from rolebundle.errors import (
 )
 from rolebundle.resources import data_folder
 from rolebundle.storage import postgres_vectors, postgres_words
-from rolebundle.storage.address import VERIFIED, check_address, is_local
+from rolebundle.storage.address import parameters_of
 from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus, Lexical, Vectors
 from rolebundle.storage.file import FileFormat
-from rolebundle.storage.sqlite import Binding, Row, busy_timeout, interrupted, stamp_of
+from rolebundle.storage.sqlite import (
+    Binding,
+    Row,
+    busy_timeout,
+    closed_on_error,
+    interrupted,
+    stamp_of,
+)
+from rolebundle.storage.stored_values import damaged
+
+_INSIDE = (TransactionStatus.INTRANS, TransactionStatus.ACTIVE, TransactionStatus.INERROR)
 
 SCHEMA = "rolebundle"
 VISIBLE = "rolebundle_visible"
 """The schema of the views of a restricted connection."""
-_LOCK = 0x52424E44
-"""The advisory lock of those who write."""
 _CONNECT_SECONDS = 10
 _BATCH = 1_000
-_MAX_ANSWERS = 1_000
+_MAX_KNOWN, _MAX_ROWS = 500, 64
+"""Of how many statements, and how many rows of each, are kept."""
 _KEYS = {
     "audit_state": "only_row",
     "embedding_cache": "model, input_hash",
@@ -65,7 +75,6 @@ _KEYS = {
 }
 """The tables of which rows are replaced, and the columns that find the row."""
 
-_LIST = "IN (SELECT value FROM json_each(?{}))"
 _REWRITTEN = (
     (re.compile(r"\bmain\."), f"{SCHEMA}."),
     (re.compile(r"\bCROSS (JOIN \S+(?: (?!ON\b)\w+)? ON\b)"), r"\1"),
@@ -91,7 +100,8 @@ def translated(sql: str) -> tuple[str, tuple[tuple[int, bool], ...]]:
         places.append((number, match[1] is not None))
         return "= ANY(%s)" if match[1] else "%s"
 
-    return _PLACE.sub(place, sql), tuple(places)
+    sql = _PLACE.sub(place, sql)
+    return sql if places else sql.replace("%%", "%"), tuple(places)
 
 
 def _value(value: Any) -> Any:
@@ -123,15 +133,16 @@ class PostgresCorpus(Corpus):
     is_database: bool = field(default=True, init=False)
     connection: psycopg.Connection[Row] = field(kw_only=True)
     _patience: int = field(default_factory=busy_timeout, init=False)
-    is_standby: bool = field(default=False, kw_only=True)
     _writes: int = field(default=-1, init=False)
     """How many transactions had written when the last snapshot began."""
-    _answers: OrderedDict[Hashable, list[Row]] = field(default_factory=OrderedDict, init=False)
-    """What statements returned since then: each saves a round trip."""
+    _known: OrderedDict[Hashable, list[Row]] = field(default_factory=OrderedDict, init=False)
+    """What statements returned since then, if little: each saves a round trip."""
 
     # -- statements --------------------------------------------------------------------------------
 
     def _execute(self, sql: str, bindings: Sequence[Binding]) -> psycopg.Cursor[Row]:
+        if self._is_stopped or self._end < inf:
+            self.raise_if_interrupted()
         statement, places = translated(sql)
         values = _values(bindings, places)
         return self.connection.execute(statement.encode(), values, binary=True)
@@ -142,13 +153,16 @@ class PostgresCorpus(Corpus):
             with self._mapped_errors():
                 return self._execute(sql, bindings).fetchall()
         key = (sql, repr(bindings), repr(self._allowed[1:]))
-        if key not in self._answers:
+        if key not in self._known:
             with self._mapped_errors():
-                self._answers[key] = self._execute(sql, bindings).fetchall()
-            if len(self._answers) > _MAX_ANSWERS:
-                self._answers.popitem(last=False)
-        self._answers.move_to_end(key)
-        return [*self._answers[key]]
+                rows = self._execute(sql, bindings).fetchall()
+            if len(rows) > _MAX_ROWS:
+                return rows
+            self._known[key] = rows
+            if len(self._known) > _MAX_KNOWN:
+                self._known.popitem(last=False)
+        self._known.move_to_end(key)
+        return [*self._known[key]]
 
     def iterate(self, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
         """See :meth:`SqliteFile.iterate`."""
@@ -206,7 +220,7 @@ class PostgresCorpus(Corpus):
 
     def standby_seconds(self) -> float | None:
         """See :meth:`Corpus.standby_seconds`."""
-        if not self.is_standby:
+        if self.connection.info.parameter_status("in_hot_standby") != "on":
             return None
         age = "SELECT extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float"
         with self._mapped_errors():
@@ -226,6 +240,11 @@ class PostgresCorpus(Corpus):
         """See :meth:`SqliteFile.last_rowid`."""
         return int(self.value("SELECT lastval()"))
 
+    @property
+    def is_closed(self) -> bool:
+        """See :attr:`Corpus.is_closed`."""
+        return self.connection.closed
+
     def bytes(self) -> int:
         """See :meth:`Corpus.bytes`."""
         sizes = "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c WHERE relkind = 'r' "
@@ -234,7 +253,8 @@ class PostgresCorpus(Corpus):
     # -- transactions ------------------------------------------------------------------------------
 
     def _is_inside(self) -> bool:
-        return self.connection.info.transaction_status != TransactionStatus.IDLE
+        # Not of a connection that was lost.
+        return self.connection.info.transaction_status in _INSIDE
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -243,12 +263,13 @@ class PostgresCorpus(Corpus):
             yield
             return
         self._snapshots += 1
+        self._allowed = (0, [], 0)
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT writes FROM "
         with self._transaction(f"{begin}{SCHEMA}.schema_version", "ROLLBACK") as begun:
             begun.nextset()
             row = begun.fetchone()
             if row is None or row[0] != self._writes:
-                self._answers.clear()
+                self._known.clear()
                 self._writes = row[0] if row else -1
             yield
 
@@ -258,15 +279,16 @@ class PostgresCorpus(Corpus):
         if self._is_inside():
             yield
             return
-        with self._transaction("BEGIN", "COMMIT"):
+        with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", "COMMIT"):
             with self._mapped_errors():
+                # Its row is the lock of those who write.
                 self.connection.execute(
-                    f"SET LOCAL lock_timeout = {self._patience}; "
-                    f"SELECT pg_advisory_xact_lock({_LOCK})".encode()
+                    f"SET LOCAL lock_timeout = {max(1, self._patience)}; "
+                    f"UPDATE {SCHEMA}.schema_version SET writes = writes + 1".encode()
                 )
-                if _version(self):
-                    self.run(f"UPDATE {SCHEMA}.schema_version SET writes = writes + 1")
             yield
+            if self.before_commit is not None:
+                self.before_commit(self)
 
     @contextmanager
     def _transaction(self, begin: str, end: str) -> Iterator[psycopg.Cursor[Row]]:
@@ -274,7 +296,11 @@ class PostgresCorpus(Corpus):
             begun = self.connection.execute(begin.encode())
             try:
                 yield begun
-                self.connection.execute(end.encode())
+                ended = self.connection.execute(end.encode())
+                if ended.statusmessage != end:  # After a statement that failed, COMMIT undoes all.
+                    raise StorageError(
+                        "not_committed", f"{self.path}: nothing was written", "run it again"
+                    )
             finally:
                 if not self.connection.closed and self._is_inside():
                     self.connection.execute(b"ROLLBACK")
@@ -292,15 +318,26 @@ class PostgresCorpus(Corpus):
                 (f"{SCHEMA}.{table}", column),
             )
 
-    def rewrite(self) -> None:
+    def rewrite(self) -> bool:
         """See :meth:`Corpus.rewrite`: each table and its indexes get new files."""
-        with self._mapped_errors():
-            self.connection.execute(f"SET lock_timeout = {self._patience}".encode())
-            try:
+        kept: list[int] = []
+
+        def count(notice: Diagnostic) -> None:
+            # "N dead row versions cannot be removed yet.", in the language of the server.
+            if found := re.match(r"\d+", notice.message_detail or ""):
+                kept.append(int(found[0]))
+
+        self.connection.add_notice_handler(count)
+        try:
+            with self._mapped_errors():
+                self.connection.execute(f"SET lock_timeout = {max(1, self._patience)}".encode())
                 for table in self._tables():
-                    self.connection.execute(f"VACUUM (FULL) {SCHEMA}.{table}".encode())
-            finally:
+                    statement = f"VACUUM (FULL, VERBOSE) {SCHEMA}.{table}"
+                    self.connection.execute(statement.encode())
                 self.connection.execute(b"RESET lock_timeout")
+        finally:
+            self.connection.remove_notice_handler(count)
+        return not any(kept)
 
     def _tables(self) -> list[str]:
         return self.column(
@@ -338,12 +375,22 @@ class PostgresCorpus(Corpus):
             self.raise_if_interrupted()
         finally:
             self._is_stopped, self._end = False, inf
+            if seconds is not None and self._is_inside():
+                with suppress(RolebundleError):  # After an error the transaction ends anyway.
+                    self.run("SELECT set_config('statement_timeout', '0', true)")
 
     # -- restriction -------------------------------------------------------------------------------
 
     def enable_restriction(self) -> None:
         """See :meth:`Corpus.enable_restriction`."""
-        self.run(f"SET search_path = {VISIBLE}, {SCHEMA}, public")
+        views = [name for name in map(_view_name, RESTRICTING_VIEWS) if name]
+        present = "SELECT count(*) FROM pg_views WHERE schemaname = ? AND viewname IN "
+        present += "(SELECT value FROM json_each(?))"
+        if self.value(present, (VISIBLE, views)) != len(views):
+            # Without a view, its name would mean the whole table.
+            raise damaged("the views for agents")
+        path = self.value("SELECT current_setting('search_path')")
+        self.run(f"SET search_path = {VISIBLE}, {path}")
         self.is_restricted = True
 
     def restrict_to_compartments(self, compartments: Iterable[int], *, generation: int = 0) -> None:
@@ -392,8 +439,6 @@ def own_error(error: psycopg.Error, path: Path) -> RolebundleError:
             f"{path}: another process is writing to the database",
             "wait for the other ingest to end and run the same command again",
         )
-    if isinstance(error, (errors.UndefinedTable, errors.InvalidSchemaName)):
-        return no_corpus(path)
     if isinstance(error, errors.DiskFull):
         return StorageError(
             "storage_full",
@@ -440,68 +485,95 @@ class _TextLoader(Loader):
         return bytes(data).decode()
 
 
-class _WholeLoader(NumericBinaryLoader):
-    """Sums of whole numbers, which PostgreSQL gives as decimal numbers."""
+class _NumberLoader(NumericBinaryLoader):
+    """Decimal numbers, which sums of whole numbers are, as in SQLite."""
 
     def load(self, data: Any) -> Any:
-        return int(super().load(data))
+        number = super().load(data)
+        return int(number) if number == int(number) else float(number)
 
 
 def connect(path: Path, address: str, *, writable: bool) -> psycopg.Connection[Row]:
     """Connect to the database of a link."""
-    check_address(address)
-    options = f"-csearch_path={SCHEMA},public"
+    parameters = parameters_of(address)
+    options = f"-csearch_path={SCHEMA}"
     if not writable:
         options += " -cdefault_transaction_read_only=on"
-    security: dict[str, Any] = {}
-    if not is_local(address) and "sslmode=" not in address:
-        security = {"sslmode": VERIFIED[0]}
     with _mapped_errors(path):
         connection = psycopg.connect(
-            address,
+            **parameters,
             autocommit=True,
             connect_timeout=_CONNECT_SECONDS,
             application_name="rolebundle",
             options=options,
-            **security,
         )
-        connection.adapters.register_loader("json", _TextLoader)
-        connection.adapters.register_loader("numeric", _WholeLoader)
+        try:
+            _find_vectors(path, connection)
+        except BaseException:
+            connection.close()
+            raise
+    connection.adapters.register_loader("json", _TextLoader)
+    connection.adapters.register_loader("numeric", _NumberLoader)
+    return connection
+
+
+def _find_vectors(path: Path, connection: psycopg.Connection[Row]) -> None:
+    """Make the type of vectors known, wherever the database has it.
+
+    Raises:
+        StorageError: everybody may create objects beside it, which would take the place of ours.
+    """
+    [*found] = connection.execute(
+        "SELECT quote_ident(nspname), EXISTS (SELECT 1 FROM aclexplode(nspacl) "
+        "WHERE grantee = 0 AND privilege_type = 'CREATE') FROM pg_extension "
+        "JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'vector'"
+    )
+    for schema, is_open in found:
+        if is_open:
+            raise StorageError(
+                "open_schema",
+                f"{path}: every user of the database may create objects in its schema {schema}",
+                f"REVOKE CREATE ON SCHEMA {schema} FROM PUBLIC",
+            )
+        if schema != SCHEMA:
+            connection.execute(f"SET search_path = {SCHEMA}, {schema}".encode())
         postgres_vectors.register(connection)
-        return connection
 
 
 def open_reader(path: Path, address: str, file_format: FileFormat) -> Corpus:
     """Open the corpus of a link for retrieval."""
     corpus = _opened(path, address, file_format, writable=False)
-    try:
+    with closed_on_error(corpus):
         version = _version(corpus)
         if version == 0:
             raise no_corpus(path)
         if version != len(migrations()):
-            raise WrongFile(
-                "older_schema" if version < len(migrations()) else "newer_schema",
-                f"{path}: has schema {version}, this version reads {len(migrations())}",
-                "run `rolebundle ingest` once with the newest version",
-            )
-    except BaseException:
-        corpus.close()
-        raise
+            raise _wrong_version(path, version)
     return corpus
 
 
 def open_writer(path: Path, address: str, file_format: FileFormat) -> Corpus:
     """Open the corpus of a link for writing. Create or migrate it if necessary."""
     corpus = _opened(path, address, file_format, writable=True)
-    try:
+    with closed_on_error(corpus):
+        version = _version(corpus)
+        if version > len(migrations()):
+            raise _wrong_version(path, version)
+        if version == 0:
+            _create(corpus)
         if _version(corpus) < len(migrations()):
             with corpus.writing():
                 _migrate(corpus)
-            postgres_vectors.register(corpus.connection)
-    except BaseException:
-        corpus.close()
-        raise
+            _find_vectors(path, corpus.connection)
     return corpus
+
+
+def _wrong_version(path: Path, version: int) -> WrongFile:
+    return WrongFile(
+        "older_schema" if version < len(migrations()) else "newer_schema",
+        f"{path}: has schema {version}, this version knows {len(migrations())}",
+        "run `rolebundle ingest` once with the newest version",
+    )
 
 
 def _opened(path: Path, address: str, file_format: FileFormat, *, writable: bool) -> PostgresCorpus:
@@ -509,10 +581,7 @@ def _opened(path: Path, address: str, file_format: FileFormat, *, writable: bool
     # SQLite's own connection is used by no method of this class.
     none = cast("apsw.Connection", None)
     stamp = stamp_of(path, frozen=True)
-    is_standby = connection.info.parameter_status("in_hot_standby") == "on"
-    return PostgresCorpus(
-        path, none, writable, file_format, stamp, connection=connection, is_standby=is_standby
-    )
+    return PostgresCorpus(path, none, writable, file_format, stamp, connection=connection)
 
 
 @cache
@@ -522,24 +591,53 @@ def migrations() -> tuple[Path, ...]:
 
 
 def _version(corpus: Corpus) -> int:
-    """The version of the schema; 0 if there is none."""
+    """The version of the schema; 0 if there is none.
+
+    Raises:
+        StorageError: this user may not see it.
+    """
     there = "SELECT to_regclass(?) IS NOT NULL"
     if not corpus.value(there, (f"{SCHEMA}.schema_version",)):
         return 0
-    return int(corpus.value(f"SELECT version FROM {SCHEMA}.schema_version"))
+    version = corpus.value(f"SELECT version FROM {SCHEMA}.schema_version")
+    if version is None:
+        raise StorageError(
+            "database_denied",
+            f"{corpus.path}: this user of the database may see nothing of the corpus",
+            "connect as its owner, or as a user that is named like an agent of the policy",
+        )
+    return int(version)
+
+
+def _create(corpus: PostgresCorpus) -> None:
+    """Create the schema of a corpus, with the number of its version.
+
+    Raises:
+        StorageError: another user has made a schema of this name.
+    """
+    run = corpus.connection.execute
+    with suppress(errors.DuplicateSchema, errors.UniqueViolation), corpus.connection.transaction():
+        run(f"CREATE SCHEMA {SCHEMA}".encode())
+        run(
+            f"CREATE TABLE {SCHEMA}.schema_version "
+            "(version integer NOT NULL, writes bigint NOT NULL)".encode()
+        )
+        run(f"INSERT INTO {SCHEMA}.schema_version VALUES (0, 0)".encode())
+        return
+    # Another process was faster, or another user.
+    own = "SELECT pg_has_role(nspowner, 'USAGE') FROM pg_namespace WHERE nspname = ?"
+    if not corpus.value(own, (SCHEMA,)):
+        raise StorageError(
+            "foreign_schema",
+            f"{corpus.path}: another user of the database has made a schema {SCHEMA}",
+            "find out why, and drop it, or use another database",
+        )
 
 
 def _migrate(corpus: PostgresCorpus) -> None:
     """Bring the schema to the newest version, inside a write transaction."""
     version = _version(corpus)  # Another process may have been faster.
     run = corpus.connection.execute
-    if version == 0:
-        run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}".encode())
-        run(
-            f"CREATE TABLE {SCHEMA}.schema_version "
-            "(version integer NOT NULL, writes bigint NOT NULL)".encode()
-        )
-        run(f"INSERT INTO {SCHEMA}.schema_version VALUES (0, 0)".encode())
     for entry in migrations()[version:]:
         run(entry.read_bytes())
     if version == 0:
@@ -553,7 +651,7 @@ def _create_views(corpus: PostgresCorpus) -> None:
     run = corpus.connection.execute
     run(
         f"DROP SCHEMA IF EXISTS {VISIBLE} CASCADE; CREATE SCHEMA {VISIBLE}; "
-        f"SET LOCAL search_path = {VISIBLE}, {SCHEMA}, public; GRANT USAGE ON SCHEMA {VISIBLE} "
+        f"SET LOCAL search_path = {VISIBLE}, {SCHEMA}; GRANT USAGE ON SCHEMA {VISIBLE} "
         "TO PUBLIC; "
         f"CREATE VIEW allowed_compartment AS SELECT unnest(coalesce(nullif(current_setting("
         f"'{SCHEMA}.allowed', true), ''), '{{}}')::integer[]) AS compartment; "
@@ -567,4 +665,10 @@ def _create_views(corpus: PostgresCorpus) -> None:
             view = view.replace(" AS SELECT", " WITH (security_invoker) AS SELECT", 1)
             run(translated(view)[0].replace("%%", "%").encode())
     run(f"GRANT SELECT ON ALL TABLES IN SCHEMA {VISIBLE} TO PUBLIC".encode())
-    run(f"SET LOCAL search_path = {SCHEMA}, public".encode())
+    run(f"SET LOCAL search_path = {SCHEMA}".encode())
+
+
+def _view_name(statement: str) -> str:
+    """The name of the view that a statement of ``RESTRICTING_VIEWS`` creates; empty if none."""
+    created = re.match(r"CREATE TEMP VIEW (\w+)", statement)
+    return created[1] if created else ""

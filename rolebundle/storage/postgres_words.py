@@ -21,6 +21,9 @@ from rolebundle.storage.stored_values import damaged
 _OF_A_CHUNK = OFFSETS * len(COLUMNS)
 """How many keys a chunk may have."""
 _BATCH = 2_000
+MAX_BLOCKS = 64
+"""If a word has more, they are joined."""
+_WORDS_PER_STEP = 500
 _TEXTS = f"SELECT c.id, {', '.join(f'c.{name}' for name in COLUMNS)} FROM main.chunk c"
 _TEXTS_OF = f"{_TEXTS} JOIN main.document d ON d.id = c.document"
 
@@ -153,8 +156,19 @@ def has_word(corpus: Corpus, compartment: int, word: str, rowid: int) -> bool:
 
 
 def merge(corpus: Corpus, compartment: int) -> bool:
-    """Nothing: the database keeps its own indexes short."""
-    return False
+    """Join the blocks of some words that have many; each ingest adds one."""
+    many = (
+        "SELECT word FROM posting WHERE compartment = ? GROUP BY word HAVING count(*) > ? LIMIT ?"
+    )
+    words = corpus.column(many, (compartment, MAX_BLOCKS, _WORDS_PER_STEP))
+    if not words:
+        return False
+    joined = keys(corpus, compartment, words, with_offsets=True)
+    corpus.run(
+        f"DELETE FROM posting WHERE compartment = ? AND word {AMONG}", (compartment, [*words])
+    )
+    _insert_blocks(corpus, compartment, joined)
+    return True
 
 
 def rebuild(corpus: Corpus, compartment: int) -> None:

@@ -180,7 +180,8 @@ def _finish(corpus: Corpus, patience_ms: int | None) -> Obstacle:
     # Each step only counts for the purges read before it: another process may add one meanwhile.
     erased = _in_state(corpus, "erased")
     if erased:
-        corpus.rewrite()
+        if not corpus.rewrite():
+            return "reader"
         _advance(corpus, erased, "rewritten")
     rewritten = _in_state(corpus, "rewritten")
     if not corpus.empty_log():

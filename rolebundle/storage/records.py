@@ -165,11 +165,20 @@ class AgentAccess(NamedTuple):
 
 def save_agent_access(corpus: Corpus, access: Sequence[AgentAccess]) -> None:
     """Replace what the users of a database may see. Call it inside a write transaction."""
+    stored = corpus.rows(
+        "SELECT agent, compartments, scopes, content FROM agent_access "
+        "JOIN policy ON only_row = number ORDER BY agent"
+    )
+    wanted = [
+        (agent, [*compartments], None if scopes is None else [*scopes], policy)
+        for agent, compartments, scopes, policy in access
+    ]
+    if stored == wanted:
+        return
     corpus.run("DELETE FROM agent_access")
     corpus.run("DELETE FROM policy WHERE only_row > 1")
-    for number, (agent, compartments, scopes, policy) in enumerate(access, 2):
-        numbers = f"{{{','.join(map(str, compartments))}}}"
-        row = (agent, number, numbers, None if scopes is None else json.dumps(scopes))
+    for number, (agent, compartments, scopes, policy) in enumerate(wanted, 2):
+        row = (agent, number, compartments, scopes)
         corpus.insert("agent_access (agent, number, compartments, scopes)", [row])
         own = StoredPolicy(policy, "json", "", content_hash(policy), "")
         corpus.put("policy", own, only_row=number)

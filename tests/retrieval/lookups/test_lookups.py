@@ -30,6 +30,7 @@ from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import SAMPLE, invoke
 from support.corpora import build, chunk, document, file_of, put_file, set_policy
+from support.databases import of_file
 from support.fake_embedder import HashingProvider
 
 # -- Look up references ----------------------------------------------------------------------------
@@ -445,6 +446,7 @@ def test_a_search_ends_after_its_time(corpus_grep: Corpus, monkeypatch: pytest.M
         found(corpus_grep, "zebra")
 
 
+@of_file
 def test_a_damaged_passage_is_not_shown(tmp_path: Path) -> None:
     path = build(tmp_path, [document("a", ["the token"])])
     with open_writer(path) as corpus:
