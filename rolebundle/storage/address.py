@@ -11,13 +11,13 @@ import re
 from contextlib import suppress
 from hashlib import sha256
 from importlib.util import find_spec
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 from platformdirs import user_data_path
 
 from rolebundle.errors import ConfigurationError, UsageError, install_hint, storage_errors
+from rolebundle.lazy import lazy_pattern
 
 _SCHEMES = ("postgresql://", "postgres://")
 _VERIFIED = ("verify-full", "verify-ca")
@@ -34,6 +34,7 @@ _OPTIONS = (
 )
 """What an address may say. Other options of libpq name files that are read or written."""
 _MAX_BYTES = 4_096
+_LOOPBACK = lazy_pattern(r"|localhost|::1|127(?:\.\d{1,3}){3}")
 
 
 def is_address(text: str) -> bool:
@@ -144,6 +145,4 @@ _FORM = "write postgresql://USER@HOST/DATABASE, perhaps with ?sslrootcert=FILE"
 
 def _is_on_this_machine(host: str) -> bool:
     """Whether a host is a socket, this machine's default, or a loopback address."""
-    with suppress(ValueError):
-        return ip_address(host).is_loopback
-    return host in ("", "localhost") or host.startswith("/")
+    return host.startswith("/") or _LOOPBACK.fullmatch(host) is not None
