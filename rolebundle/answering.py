@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.access_control import AccessControl
@@ -110,7 +109,10 @@ class Answering:
                 kept_back=kept,
             )
         )
-        hidden = partial(why_module.hidden_candidates, corpus, agent, terms)
+
+        def hidden() -> dict[str, int]:
+            return why_module.hidden_candidates(corpus, agent, terms)
+
         self._workspace.recorder.answer(corpus, bundle, agent, request.action, hidden)
         return bundle
 

@@ -60,8 +60,8 @@ VISIBLE = "rolebundle_visible"
 """The schema of the views of a restricted connection."""
 _CONNECT_SECONDS = 10
 _BATCH = 1_000
-_MAX_KNOWN, _MAX_ROWS = 500, 64
-"""Of how many statements, and how many rows of each, are kept."""
+_MAX_KNOWN, _MAX_SIZE = 500, 64 * 1024
+"""Of how many statements the rows are kept, and up to which size."""
 _KEYS = {
     "audit_state": "only_row",
     "embedding_cache": "model, input_hash",
@@ -124,6 +124,12 @@ def _values(bindings: Sequence[Any], places: Sequence[tuple[int, bool]]) -> list
     return values or None
 
 
+def _size(rows: Sequence[Row]) -> int:
+    """About how many bytes rows take."""
+    values = (value for row in rows for value in row)
+    return sum(len(value) if isinstance(value, (str, bytes)) else 8 for value in values)
+
+
 @dataclass(slots=True)
 class PostgresCorpus(Corpus):
     """One connection to a corpus in PostgreSQL. ``path`` is the link on this machine."""
@@ -156,7 +162,7 @@ class PostgresCorpus(Corpus):
         if key not in self._known:
             with self._mapped_errors():
                 rows = self._execute(sql, bindings).fetchall()
-            if len(rows) > _MAX_ROWS:
+            if _size(rows) > _MAX_SIZE:
                 return rows
             self._known[key] = rows
             if len(self._known) > _MAX_KNOWN:
