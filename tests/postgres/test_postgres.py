@@ -394,6 +394,10 @@ def test_a_purge_leaves_no_byte_in_the_tables(tmp_path: Path, database: Make) ->
     (folder / "gone.md").unlink()
     assert invoke("corpus", "purge", "gone.md", "--yes", "--db", link).code == 0
     assert canaries_in(link, canaries) == [False, False, False]
+    dump = [databases.PROGRAMS / "pg_dump", link.read_text().strip()]
+    content = subprocess.run(dump, capture_output=True, check=True).stdout
+    assert b"An ordinary note." in content
+    assert not [canary for canary in canaries if canary in content]
     assert invoke("corpus", "doctor", "--db", link).code == 0
 
 
