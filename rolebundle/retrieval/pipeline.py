@@ -94,12 +94,12 @@ def _of_facts(documents: Retrieval) -> ResolvedRequest:
 def _in_rounds(
     lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None, depth: int
 ) -> Retrieval:
-    """One round, and deeper ones until enough candidates remain (law 2).
+    """One round, and others, limited to what policy allows or deeper, until enough remains.
 
     The first round fixes the weights and what the task's words are worth.
     """
     within, unmatched = lanes.matching_documents(request.where)
-    searched, is_limited_to_allowed = within, False
+    matching, is_limited_to_allowed = within, False
     pool = lanes.propose(Pool(), depth, within)
     evidence = lanes.evidence(pool)
     opened = Retrieval(
@@ -117,11 +117,11 @@ def _in_rounds(
     )
     found = _one_round(lanes, opened, pool, reranker)
     while _distinct(found) < request.limit and pool.yielded >= depth:
-        # The first search reads everything, so that the bundle can report what policy rejects.
-        # If policy rejects something, the next ones are limited to the documents that it allows.
-        # Each after that is deeper than the last.
+        # Law 2. The first search reads all that `where` matches, so that the bundle can report what
+        # policy rejects. If policy rejects something, the next search is as deep, but limited to
+        # the documents that it allows. Each after that is deeper than the last.
         if found.filtered and not is_limited_to_allowed:
-            within = lanes.allowed_documents(request, searched)
+            within = lanes.allowed_documents(request, matching)
             is_limited_to_allowed = True
         elif depth < MAX_DEPTH:
             depth = min(MAX_DEPTH, 4 * depth)
