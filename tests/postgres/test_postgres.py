@@ -55,6 +55,7 @@ POLICY = {
         "auditor": {"scopes": ["mossline"], "access_level": "confidential"},
     }
 }
+NOW = ("--now", "2026-11-27")
 Make = Callable[[], Path]
 
 
@@ -104,7 +105,7 @@ def test_a_database_answers_as_a_file_does(
         ["ls", "--json"],
         ["get", "security/threat-model-offline-sync.md", "--json"],
         ["grep", "token", "--json"],
-        ["why", "security/threat-model-offline-sync.md", QUESTIONS[0], "--json"],
+        ["why", "security/threat-model-offline-sync.md", QUESTIONS[0], *NOW, "--json"],
         ["decisions", "list", "--json"],
         ["mark", "list", "--json"],
         ["corpus", "quarantine", "list", "--json"],
