@@ -71,6 +71,11 @@ def connected(link: Path, user: str = "postgres") -> psycopg.Connection[Any]:
     return psycopg.connect(address, autocommit=True)
 
 
+def asked(**fields: Any) -> RetrievalRequest:
+    """A request at one time, so that answers can be compared."""
+    return RetrievalRequest.model_validate({"now": NOW[1], **fields})
+
+
 def without_names(bundle: Any) -> dict[str, Any]:
     """A bundle without what names its corpus, and without times."""
     values: dict[str, Any] = bundle.model_dump(mode="json")
@@ -91,9 +96,7 @@ def test_a_database_answers_as_a_file_does(
     folders = (demo_overlays(),)
     with Engine(sample, folders) as database, Engine(sample_with_vectors, folders) as file:
         for task in QUESTIONS:
-            request = RetrievalRequest.model_validate(
-                {"task": task, "role": role, "now": "2026-11-27T00:00:00Z"}
-            )
+            request = asked(task=task, role=role)
             for _ in range(2):  # The second one has the vectors in memory.
                 answers = [without_names(engine.retrieve(request)) for engine in (database, file)]
                 assert answers[0] == answers[1]
@@ -132,7 +135,7 @@ def test_a_corpus_is_copied_there_and_back(
     assert invoke("corpus", "copy", link, back).code == 0
     for db in (link, back):
         assert invoke("corpus", "doctor", "--db", db).code == 0
-    request = RetrievalRequest(task=QUESTIONS[0])
+    request = asked(task=QUESTIONS[0])
     with Engine(sample_with_vectors) as first, Engine(back) as last:
         assert without_names(first.retrieve(request)) == without_names(last.retrieve(request))
     again = invoke("corpus", "copy", sample_with_vectors, link)
@@ -165,7 +168,7 @@ def test_changes_are_found_by_open_readers(tmp_path: Path, database: Make) -> No
     (folder / "one.md").write_text("# One\n\nThe printer is on the third floor.\n")
     assert invoke("ingest", folder, "--db", link).code == 0
     with Engine(link) as engine:
-        request = RetrievalRequest(task="where is the printer")
+        request = asked(task="where is the printer")
         [first] = engine.retrieve(request).selected
         (folder / "one.md").write_text("# One\n\nThe printer is in the cellar.\n")
         assert invoke("ingest", folder, "--db", link).code == 0
@@ -288,7 +291,7 @@ def test_an_agent_asks_as_its_own_user(governed: Path, tmp_path: Path) -> None:
     connected(governed, "reader").close()
     own = tmp_path / "own.link"
     own.write_text(databases.address(databases.server(), name, "reader"))
-    request = RetrievalRequest(task=QUESTIONS[0], agent="reader", lexical_only=True)
+    request = asked(task=QUESTIONS[0], agent="reader", lexical_only=True)
     with Engine(own) as as_user, Engine(governed) as as_owner:
         expected = without_names(as_owner.retrieve(request))
         assert without_names(as_user.retrieve(request)) == expected
@@ -301,7 +304,7 @@ def test_a_database_without_the_views_for_agents_answers_no_agent(governed: Path
     with connected(governed) as owner:
         owner.execute(f"DROP VIEW {postgres.VISIBLE}.mark".encode())
     with Engine(governed) as engine, pytest.raises(CorpusCorrupt):
-        engine.retrieve(RetrievalRequest(task="token", agent="reader", lexical_only=True))
+        engine.retrieve(asked(task="token", agent="reader", lexical_only=True))
 
 
 def test_rights_change_in_the_transaction_of_the_policy(governed: Path) -> None:
@@ -377,7 +380,7 @@ def test_a_policy_of_a_database_needs_no_file_on_this_machine(
     assert invoke("policy", "set", policy, "--db", governed).code == 0
     policy.unlink()
     with Engine(governed) as engine:
-        request = RetrievalRequest(task="token", agent="reader", lexical_only=True)
+        request = asked(task="token", agent="reader", lexical_only=True)
         assert engine.retrieve(request).selected
 
 
@@ -487,7 +490,7 @@ def test_what_belongs_to_a_file_names_the_way_of_a_database(
 def test_a_lost_connection_is_an_error_that_can_be_retried(database: Make) -> None:
     link = database()
     assert invoke("ingest", SAMPLE / "product", "--lexical-only", "--db", link).code == 0
-    request = RetrievalRequest(task="plan", lexical_only=True)
+    request = asked(task="plan", lexical_only=True)
     with Engine(link) as engine:
         before = engine.retrieve(request)
         with connected(link) as owner:
