@@ -209,7 +209,7 @@ def load(folder: Path) -> None:
             taken.append(perf_counter() - began)
             with open_reader(path) as corpus:
                 chunks = corpus.value("SELECT chunks FROM corpus_state")
-                sizes.append(corpus.bytes())
+                sizes.append(corpus.size_in_bytes())
         print(f"{chunks:,} chunks: file {taken[0]:.1f} s, database {taken[1]:.1f} s, ", end="")
         print(
             f"ratio {taken[1] / taken[0]:.2f}; disk {sizes[0] >> 20} and {sizes[1] >> 20} MiB, ",

@@ -97,7 +97,7 @@ class Answering:
         corpus, agent = self._workspace.corpus, inputs.request.echo.agent
         terms = found.query.task.terms
         kept: list[KeptBack] = []
-        # Without an agent the owner asks; with a policy, nobody does.
+        # Without an agent, the owner asks: under a policy such a request was refused before.
         if inputs.request.quarantined and agent is None:
             kept = why_module.kept_back(corpus, terms)
         bundle = assemble(

@@ -68,7 +68,7 @@ def corpus_status(corpus: Corpus, problems: Sequence[CheckProblem] | None = None
         )
     return CorpusStatus(
         location=str(corpus.path),
-        bytes=corpus.bytes(),
+        bytes=corpus.size_in_bytes(),
         corpus=state,
         sources=[*by_source.values()],
         waiting=state.chunks - embedded,

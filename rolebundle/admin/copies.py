@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from rolebundle.contracts.upkeep import CopyReport
 from rolebundle.errors import UsageError, storage_errors
 from rolebundle.policy.access import save_database_access
+from rolebundle.storage.audit import open_audit_reader
+from rolebundle.storage.backup import copy_database
 from rolebundle.storage.copying import copy_corpus, is_empty
 from rolebundle.storage.corpus import corpus_counts
-from rolebundle.storage.file import audit_path
+from rolebundle.storage.file import audit_path, partial_file, rename_if_free
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.workspace import Workspace
 
@@ -33,9 +34,14 @@ def copy_to(workspace: Workspace, target: Path) -> CopyReport:
             copy_corpus(source, corpus)
         counts = corpus_counts(corpus)
     if audits[0].exists():
-        with storage_errors(
-            "audit_not_copied", f"{audits[1]}: it could not be written", "copy the audit yourself"
+        with (
+            storage_errors(
+                "audit_not_copied", f"{audits[1]}: it cannot be written", "copy the audit yourself"
+            ),
+            # With its log, which copying the file alone would leave out.
+            open_audit_reader(audits[0]) as log,
+            partial_file(audits[1]) as partial,
         ):
-            shutil.copyfile(*audits)
-            audits[1].chmod(0o600)
+            copy_database(log, partial, audits[1])
+            rename_if_free(partial, audits[1])
     return CopyReport(location=str(target), **counts._asdict(), audit=audits[0].exists())

@@ -60,6 +60,9 @@ def copy_corpus(source: Corpus, target: Corpus) -> None:
             rows = source.iterate(f"SELECT {columns} FROM {table}{chosen}")
             while batch := list(islice(rows, _ROWS)):
                 target.insert(f"{table} ({columns})", batch)
+        if target.is_database:
+            # Its machines do not have the file that the policy was set from.
+            target.run("UPDATE policy SET location = ''")
         target.renumber()
         for compartment in compartments.visible_compartments(target):
             target.lexical.create(target, compartment.id)

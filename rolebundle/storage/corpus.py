@@ -173,7 +173,7 @@ class Corpus(SqliteFile):
     searched_first: int = field(default=0, init=False)
     """The first :attr:`snapshot` in which vectors were searched."""
     before_commit: Callable[[Corpus], None] | None = field(default=None, init=False)
-    """What a transaction that writes into a database ends with."""
+    """Called before each commit into a database."""
     _is_stopped: bool = field(default=False, init=False)
     _end: float = field(default=inf, init=False)
     _snapshots: int = field(default=0, init=False)
@@ -189,7 +189,7 @@ class Corpus(SqliteFile):
         """Whether the connection to a database was lost."""
         return False
 
-    def bytes(self) -> int:
+    def size_in_bytes(self) -> int:
         """How many bytes the corpus takes."""
         return self.path.stat().st_size
 

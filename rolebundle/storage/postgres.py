@@ -51,7 +51,6 @@ from rolebundle.storage.sqlite import (
     interrupted,
     stamp_of,
 )
-from rolebundle.storage.stored_values import damaged
 
 _INSIDE = (TransactionStatus.INTRANS, TransactionStatus.ACTIVE, TransactionStatus.INERROR)
 
@@ -61,7 +60,7 @@ VISIBLE = "rolebundle_visible"
 _CONNECT_SECONDS = 10
 _BATCH = 1_000
 _MAX_KNOWN, _MAX_SIZE = 500, 64 * 1024
-"""Of how many statements the rows are kept, and up to which size."""
+"""Limits of the cache of results: statements, and bytes of one result."""
 _KEYS = {
     "audit_state": "only_row",
     "embedding_cache": "model, input_hash",
@@ -142,7 +141,7 @@ class PostgresCorpus(Corpus):
     _writes: int = field(default=-1, init=False)
     """How many transactions had written when the last snapshot began."""
     _known: OrderedDict[Hashable, list[Row]] = field(default_factory=OrderedDict, init=False)
-    """What statements returned since then, if little: each saves a round trip."""
+    """Small results since then, by statement. Each saves a round trip."""
 
     # -- statements --------------------------------------------------------------------------------
 
@@ -231,7 +230,7 @@ class PostgresCorpus(Corpus):
         age = "SELECT extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float"
         with self._mapped_errors():
             row = self._execute(age, ()).fetchone()
-        # No time: the standby has replayed nothing since it was started.
+        # NULL if the standby has replayed no transaction since its start.
         return round(float(row[0]), 3) if row and row[0] is not None else 0.0
 
     def columns(self, table: str) -> list[str]:
@@ -251,8 +250,8 @@ class PostgresCorpus(Corpus):
         """See :attr:`Corpus.is_closed`."""
         return self.connection.closed
 
-    def bytes(self) -> int:
-        """See :meth:`Corpus.bytes`."""
+    def size_in_bytes(self) -> int:
+        """See :meth:`Corpus.size_in_bytes`."""
         sizes = "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c WHERE relkind = 'r' "
         return int(self.value(sizes + "AND relnamespace = CAST(? AS regnamespace)", (SCHEMA,)))
 
@@ -287,7 +286,7 @@ class PostgresCorpus(Corpus):
             return
         with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", "COMMIT"):
             with self._mapped_errors():
-                # Its row is the lock of those who write.
+                # This row is the lock between writers.
                 self.connection.execute(
                     f"SET LOCAL lock_timeout = {max(1, self._patience)}; "
                     f"UPDATE {SCHEMA}.schema_version SET writes = writes + 1".encode()
@@ -305,7 +304,9 @@ class PostgresCorpus(Corpus):
                 ended = self.connection.execute(end.encode())
                 if ended.statusmessage != end:  # After a statement that failed, COMMIT undoes all.
                     raise StorageError(
-                        "not_committed", f"{self.path}: nothing was written", "run it again"
+                        "not_committed",
+                        f"{self.path}: a statement failed, so nothing was written",
+                        "run the same command again",
                     )
             finally:
                 if not self.connection.closed and self._is_inside():
@@ -394,7 +395,11 @@ class PostgresCorpus(Corpus):
         present += "(SELECT value FROM json_each(?))"
         if self.value(present, (VISIBLE, views)) != len(views):
             # Without a view, its name would mean the whole table.
-            raise damaged("the views for agents")
+            raise CorpusCorrupt(
+                "views_missing",
+                f"{self.path}: the schema {VISIBLE} is not complete, so no agent gets an answer",
+                "restore the whole database, not one of its schemas",
+            )
         path = self.value("SELECT current_setting('search_path')")
         self.run(f"SET search_path = {VISIBLE}, {path}")
         self.is_restricted = True
@@ -410,7 +415,7 @@ class PostgresCorpus(Corpus):
         )
 
     def load_vectors(self) -> None:
-        """Nothing: pgvector is a part of the database."""
+        """Do nothing, because pgvector is a part of the database."""
 
     def _mapped_errors(self) -> Any:
         return _mapped_errors(self.path)
@@ -450,6 +455,12 @@ def own_error(error: psycopg.Error, path: Path) -> RolebundleError:
             "storage_full",
             f"{path}: the database has no room left",
             "free some space there and run the same command again; what was reported done is safe",
+        )
+    if isinstance(error, errors.FeatureNotSupported):
+        return StorageError(
+            "pgvector_missing",
+            with_detail(f"{path}: the server lacks something that a corpus needs", error),
+            "install pgvector on the server",
         )
     if isinstance(error, (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction)):
         return StorageError(
@@ -549,7 +560,7 @@ def _find_vectors(path: Path, connection: psycopg.Connection[Row]) -> None:
 def open_reader(path: Path, address: str, file_format: FileFormat) -> Corpus:
     """Open the corpus of a link for retrieval."""
     corpus = _opened(path, address, file_format, writable=False)
-    with closed_on_error(corpus):
+    with _mapped_errors(path), closed_on_error(corpus):
         version = _version(corpus)
         if version == 0:
             raise no_corpus(path)
@@ -561,7 +572,7 @@ def open_reader(path: Path, address: str, file_format: FileFormat) -> Corpus:
 def open_writer(path: Path, address: str, file_format: FileFormat) -> Corpus:
     """Open the corpus of a link for writing. Create or migrate it if necessary."""
     corpus = _opened(path, address, file_format, writable=True)
-    with closed_on_error(corpus):
+    with _mapped_errors(path), closed_on_error(corpus):
         version = _version(corpus)
         if version > len(migrations()):
             raise _wrong_version(path, version)
@@ -575,10 +586,11 @@ def open_writer(path: Path, address: str, file_format: FileFormat) -> Corpus:
 
 
 def _wrong_version(path: Path, version: int) -> WrongFile:
+    is_older = version < len(migrations())
     return WrongFile(
-        "older_schema" if version < len(migrations()) else "newer_schema",
+        "older_schema" if is_older else "newer_schema",
         f"{path}: has schema {version}, this version knows {len(migrations())}",
-        "run `rolebundle ingest` once with the newest version",
+        "run `rolebundle ingest` once with this version" if is_older else "upgrade rolebundle",
     )
 
 
@@ -669,7 +681,7 @@ def _create_views(corpus: PostgresCorpus) -> None:
             # With the rights of who asks, so that the rules of the tables hold behind it.
             view = statement.replace("CREATE TEMP VIEW", "CREATE VIEW").replace("temp.", "")
             view = view.replace(" AS SELECT", " WITH (security_invoker) AS SELECT", 1)
-            run(translated(view)[0].replace("%%", "%").encode())
+            run(translated(view)[0].encode())
     run(f"GRANT SELECT ON ALL TABLES IN SCHEMA {VISIBLE} TO PUBLIC".encode())
     run(f"SET LOCAL search_path = {SCHEMA}".encode())
 

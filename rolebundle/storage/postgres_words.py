@@ -31,7 +31,7 @@ Keys = dict[str, NDArray[np.int64]]
 
 
 def create(corpus: Corpus, compartment: int) -> None:
-    """Nothing: all compartments have one table."""
+    """Do nothing, because all compartments share one table."""
 
 
 def drop(corpus: Corpus, compartment: int) -> None:

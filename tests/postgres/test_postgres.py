@@ -142,6 +142,25 @@ def test_a_corpus_is_copied_there_and_back(
     assert "target_not_empty" in again.err
 
 
+def test_a_copy_has_the_whole_audit_and_needs_no_policy_file(
+    tmp_path: Path, database: Make
+) -> None:
+    db, link, policy = tmp_path / "team.db", database("template1"), tmp_path / "policy.json"
+    assert invoke("ingest", SAMPLE, "--lexical-only", "--workers", "1", "--db", db).code == 0
+    policy.write_text(json.dumps(POLICY))
+    assert invoke("policy", "set", policy, "--db", db).code == 0
+    with Engine(db) as engine:
+        engine.retrieve(asked(task="token", agent="reader", lexical_only=True))
+        # The audit's last rows are in its log while the engine has it open.
+        assert invoke("corpus", "copy", db, link).code == 0
+    policy.unlink()
+    audits = [invoke("policy", "audit", "list", "--json", "--db", path).out for path in (db, link)]
+    assert "retrieve" in audits[0]
+    assert audits[0] == audits[1]
+    with Engine(link) as engine:
+        assert engine.retrieve(asked(task="token", agent="reader", lexical_only=True)).selected
+
+
 # -- writing -------------------------------------------------------------------------------------
 
 
@@ -362,6 +381,16 @@ def test_a_schema_of_another_user_is_refused(database: Make) -> None:
     with pytest.raises(StorageError) as caught:
         open_writer(link)
     assert caught.value.code == "foreign_schema"
+
+
+def test_a_user_who_may_create_no_schema_gets_an_error(database: Make) -> None:
+    link = database("template1")
+    connected(link, "stranger").close()
+    name = databases.name_in(link.read_text())
+    link.write_text(databases.address(databases.server(), name, "stranger"))
+    with pytest.raises(StorageError) as caught:
+        open_writer(link)
+    assert caught.value.code == "read_only"
 
 
 def test_a_stranger_keeps_nobody_from_writing(governed: Path) -> None:
