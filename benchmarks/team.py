@@ -27,6 +27,7 @@ from functools import partial
 from itertools import count
 from multiprocessing.context import ForkProcess
 from pathlib import Path
+from queue import Queue
 from statistics import median
 from subprocess import DEVNULL
 from tempfile import TemporaryDirectory, mkdtemp
@@ -187,12 +188,24 @@ def _proxy(target: str, seconds: float) -> int:
 
 
 def _pump(source: socket.socket, sink: socket.socket, delay: float) -> None:
+    """Pass on what comes, each piece so many seconds after its arrival."""
+    arrived: Queue[tuple[float, bytes]] = Queue()
+
+    def send() -> None:
+        with suppress(OSError):
+            while True:
+                moment, data = arrived.get()
+                sleep(max(0.0, moment - perf_counter()))
+                if not data:
+                    sink.shutdown(socket.SHUT_WR)
+                    return
+                sink.sendall(data)
+
+    Thread(target=send, daemon=True).start()
     with suppress(OSError):
         while data := source.recv(1 << 16):
-            if delay:
-                sleep(delay)
-            sink.sendall(data)
-        sink.shutdown(socket.SHUT_WR)
+            arrived.put((perf_counter() + delay, data))
+    arrived.put((0.0, b""))
 
 
 # -- loading -------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from rolebundle.retrieval.filter import is_readable
 from rolebundle.retrieval.request import ReferenceScope, resolve_request
 from rolebundle.storage import compartments, records
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.publications import stored_manifest
+from rolebundle.storage.publications import refuse_expired, stored_manifest
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
 
@@ -76,6 +76,8 @@ class AccessControl:
         self.overlay_folders = overlay_folders
         self.agent = agent
         self.folder = folder
+        self._is_restricted = False
+        """Whether a restricted connection was needed once. From then on it alone is used."""
 
     def resolve_agent(self, agent: str | None) -> str | None:
         """The agent that asks: the one of the request, else the one of this engine.
@@ -130,14 +132,20 @@ class AccessControl:
             StorageError: ``replica_expired``.
         """
         agent = self.resolve_agent(agent)
-        with self.workspace.corpus.reading():
-            corpus = self.workspace.corpus if even_expired else self.workspace.answering_corpus
-            if not _has_restrictions(corpus):
-                yield corpus, UNRESTRICTED_VIEW
-                return
+        if not self._is_restricted:
+            with self.workspace.corpus.reading():
+                corpus = self.workspace.corpus
+                if not even_expired:
+                    refuse_expired(corpus)
+                if not _has_restrictions(corpus):
+                    yield corpus, UNRESTRICTED_VIEW
+                    return
 
         restricted = self.workspace.restricted_corpus
         with restricted.reading():
+            if not even_expired:
+                refuse_expired(restricted)
+            self._is_restricted = True
             yield restricted, restrict_to_agent(restricted, agent)
 
     @contextmanager

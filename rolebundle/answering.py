@@ -21,6 +21,7 @@ from rolebundle.policy.approvals import (
     approval_question,
     ask_program,
 )
+from rolebundle.policy.audit import AuditNeeds
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval import pipeline
@@ -88,18 +89,19 @@ class Answering:
             found, files = _search(inputs, inputs.request)
             if source == "command" and found.waits_for_approval:
                 supposed, its_files = _search(inputs, inputs.request.approved_by("supposed"))
+            needs = AuditNeeds.of(inputs.corpus)
         # After the snapshot, because the host's program and the files may take a while.
         decision = self._decision(request, inputs.request.echo.agent, claim, supposed)
         if supposed is not None and decision.approved_by:
             approved = inputs.request.approved_by(decision.approved_by)
             found, files = replace(supposed, request=approved), its_files
         paths = {file.chunk_id: shown_path(file.location, file.path) for file in files}
-        corpus, agent = self._workspace.corpus, inputs.request.echo.agent
+        agent = inputs.request.echo.agent
         terms = found.query.task.terms
         kept: list[KeptBack] = []
         # Without an agent, the owner asks: under a policy such a request was refused before.
         if inputs.request.quarantined and agent is None:
-            kept = why_module.kept_back(corpus, terms)
+            kept = why_module.kept_back(self._workspace.corpus, terms)
         bundle = assemble(
             replace(
                 found,
@@ -111,9 +113,9 @@ class Answering:
         )
 
         def hidden() -> dict[str, int]:
-            return why_module.hidden_candidates(corpus, agent, terms)
+            return why_module.hidden_candidates(self._workspace.corpus, agent, terms)
 
-        self._workspace.recorder.answer(corpus, bundle, agent, request.action, hidden)
+        self._workspace.recorder.answer(needs, bundle, agent, request.action, hidden)
         return bundle
 
     def _decision(

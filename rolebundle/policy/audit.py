@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -407,6 +407,19 @@ def _numbered_for_agent(row: AuditRow, number: int) -> AuditRow:
     return AuditRow(**(row.model_dump() | shown))
 
 
+class AuditNeeds(NamedTuple):
+    """What a corpus needs of its audit."""
+
+    known: StoredAudit
+    has_policy: bool
+    is_database: bool
+
+    @classmethod
+    def of(cls, corpus: Corpus) -> AuditNeeds:
+        """What an open corpus needs."""
+        return cls(load_stored_audit(corpus), records.has_policy(corpus), corpus.is_database)
+
+
 class Recorder:
     """Records to the audit of one corpus, which it opens for the first record.
 
@@ -421,16 +434,20 @@ class Recorder:
         self._log: AuditLog | None = None
         self._warned = ""
 
-    def record(self, corpus: Corpus, entry: Callable[[], AuditEntry]) -> None:
+    def record(self, of: Corpus | AuditNeeds, entry: Callable[[], AuditEntry]) -> None:
         """Write an entry, if the audit's settings or a policy ask for records.
+
+        Args:
+            of: an open corpus, or what it needs.
+            entry: makes the entry.
 
         Raises:
             StorageError: ``audit_unwritable``: it is required, and could not be written.
         """
-        known = load_stored_audit(corpus)
-        log = self._open_log(corpus, known)
+        needs = of if isinstance(of, AuditNeeds) else AuditNeeds.of(of)
+        log = self._open_log(needs)
         if log is not None:
-            warning = log.record(entry(), known).warning
+            warning = log.record(entry(), needs.known).warning
             # Not again until it changes: a thousand answers would repeat the same warning.
             if warning and warning != self._warned:
                 _LOGGER.warning(warning)
@@ -438,7 +455,7 @@ class Recorder:
 
     def answer(
         self,
-        corpus: Corpus,
+        needs: AuditNeeds,
         bundle: RetrievalBundle,
         agent: str | None,
         action: str | None,
@@ -447,7 +464,7 @@ class Recorder:
         """Record an answer, and the approvals that it needed.
 
         Args:
-            corpus: an open corpus.
+            needs: what the corpus needed in the snapshot of the answer.
             bundle: the answer.
             agent: who asked.
             action: the action that was asked for.
@@ -458,7 +475,7 @@ class Recorder:
         """
         approved = [approval.approved_by for approval in bundle.approvals or ()]
         self.record(
-            corpus,
+            needs,
             lambda: entry_of_bundle(
                 bundle,
                 agent=agent or "",
@@ -469,7 +486,7 @@ class Recorder:
         )
         for approval in bundle.approvals or ():
             self.note(
-                corpus,
+                needs,
                 "approval",
                 agent=agent,
                 action=approval.action,
@@ -479,7 +496,7 @@ class Recorder:
 
     def note(
         self,
-        corpus: Corpus,
+        of: Corpus | AuditNeeds,
         kind: AuditKind,
         *,
         agent: str | None = None,
@@ -495,7 +512,7 @@ class Recorder:
             StorageError: as for :meth:`record`.
         """
         fields |= {"agent": agent or "", "role": role or "", "details": dict(details or {})}
-        self.record(corpus, lambda: AuditEntry(kind=kind, **fields))
+        self.record(of, lambda: AuditEntry(kind=kind, **fields))
 
     @contextmanager
     def change(
@@ -547,9 +564,9 @@ class Recorder:
                 with corpus.writing():
                     save_stored_audit(corpus, stored)
 
-    def _open_log(self, corpus: Corpus, known: StoredAudit) -> AuditLog | None:
-        floor: AuditMode = "on" if records.has_policy(corpus) else "off"
-        if known.required:
+    def _open_log(self, needs: AuditNeeds) -> AuditLog | None:
+        floor: AuditMode = "on" if needs.has_policy else "off"
+        if needs.known.required:
             floor = "required"
         if self._log is not None and self._log.floor != floor:
             self.close()
@@ -557,7 +574,7 @@ class Recorder:
             if floor == "off" and not is_there(audit_path(self.path)):
                 return None
             self._log = AuditLog(self.path, floor=floor)
-            if corpus.is_database and floor == "on":
+            if needs.is_database and floor == "on":
                 # Each machine has its own audit of the calls that it answers.
                 self._log.begin(AuditSettings(mode="on"))
         return self._log

@@ -13,7 +13,6 @@ from rolebundle.retrieval.lookup import readable_passages, resolve_reference
 from rolebundle.retrieval.rank import estimated_tokens
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.storage import documents, vector_index, vector_search
-from rolebundle.storage import documents as supersession
 from rolebundle.storage.check import verify_documents, verify_passages
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import DocumentName
@@ -24,6 +23,7 @@ from rolebundle.storage.passages import (
     search_hints,
 )
 from rolebundle.storage.publications import PUBLISHED
+from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 MAX_PASSAGES = 50
@@ -149,7 +149,7 @@ def inspect_document(
     page = passages[start : start + MAX_PASSAGES]
     verify_passages(corpus, [passage.rowid for passage in page])
     index = vector_index.active_index(corpus)
-    newer, ignored = supersession.superseders(corpus, [row])
+    newer, ignored = documents.superseders(corpus, AMONG, [row])
     return DocumentInspection(
         document=document,
         path=name.path,
@@ -194,8 +194,8 @@ def _inspected(
 
 
 def _replaced(corpus: Corpus, row: int, document: DocumentMetadata) -> list[Replaced]:
-    claims = supersession.claims_of(corpus, row)
-    newer, _ = supersession.superseders(corpus, [claim.row for claim in claims])
+    claims = documents.claims_of(corpus, row)
+    newer, _ = documents.superseders(corpus, AMONG, [claim.row for claim in claims])
     replaced = {
         claim.document_id
         for claim in claims

@@ -34,7 +34,7 @@ from rolebundle.retrieval.where import conditions, with_suggestion
 from rolebundle.storage import compartments, documents, vector_index, vector_search
 from rolebundle.storage.check import vectors_problem, verify_lexical_indexes
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.passages import content_hashes, passages_by_rowid
+from rolebundle.storage.passages import announce_passages, content_hashes, passages_by_rowid
 from rolebundle.storage.stored_values import DAMAGE_HINT, damaged
 from rolebundle.storage.vector_index import EmbeddingIndex
 
@@ -60,6 +60,7 @@ class Lanes:
         noise: what the model's cosines mean; ``None`` if the semantic lane does not run.
         exact: the exact words and phrases of the task that some visible chunks have, and few.
         absent_exact: those that none has.
+        candidates: what may be among the ``POOL_DEPTH`` nearest documents' chunks, if it is known.
         facts: whether they search remembered facts, and not documents.
     """
 
@@ -73,6 +74,7 @@ class Lanes:
     noise: Noise | None = None
     exact: Sequence[str] = ()
     absent_exact: Sequence[str] = ()
+    candidates: Sequence[int] | None = None
     facts: bool = False
 
     def propose(self, pool: Pool, depth: int, within: Sequence[int] | None = None) -> Pool:
@@ -86,8 +88,15 @@ class Lanes:
         started = perf_counter()
         nearest: dict[int, float] = {}
         if self.index is not None:
+            is_first = depth == POOL_DEPTH and not self.facts
             found = vector_search.search(
-                self.corpus, self.index, self.vector, depth, within, facts=self.facts
+                self.corpus,
+                self.index,
+                self.vector,
+                depth,
+                within,
+                facts=self.facts,
+                candidates=self.candidates if is_first else None,
             )
             nearest = dict(sorted(found))
         semantic_seconds = perf_counter() - started
@@ -103,9 +112,10 @@ class Lanes:
         lexical_seconds = perf_counter() - started
 
         started = perf_counter()
+        found_rowids = [rowid for rowid in new if rowid in scores or rowid in nearest]
+        announce_passages(self.corpus, found_rowids)
         cosines = self._cosines([rowid for rowid in new if rowid not in nearest]) | nearest
         semantic_seconds += perf_counter() - started
-        found_rowids = [rowid for rowid in new if rowid in scores or rowid in nearest]
         passages = passages_by_rowid(self.corpus, found_rowids)
         if len(passages) < len(found_rowids):
             raise damaged("a passage that the index names")
@@ -256,9 +266,29 @@ def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None)
         CorpusCorrupt: a lexical index does not have what was stored.
     """
     verify_lexical_indexes(corpus)
+    lanes = _open_both(Lanes(corpus, query), provider)
+    if corpus.is_database:
+        lanes = _with_first_reads(lanes)
     query = lexical.with_corrections(corpus, query)
     exact, absent = lexical.exact_words(corpus, query)
-    words_only = Lanes(corpus, query, exact=exact, absent_exact=absent)
+    return replace(lanes, query=query, exact=exact, absent_exact=absent)
+
+
+def _with_first_reads(lanes: Lanes) -> Lanes:
+    """The lanes after one round trip that reads the query's words and the nearest vectors."""
+    corpus, candidates = lanes.corpus, None
+    if lanes.index is not None:
+        candidates = vector_search.candidates_in_memory(
+            corpus, lanes.index, lanes.vector, POOL_DEPTH
+        )
+        corpus.vectors.announce(corpus, lanes.index.id, candidates or ())
+    lexical.read_words(corpus, lanes.query)
+    return replace(lanes, candidates=candidates)
+
+
+def _open_both(words_only: Lanes, provider: EmbeddingProvider | None) -> Lanes:
+    """The lanes with the semantic one, or with the reason why it does not run."""
+    corpus = words_only.corpus
     if provider is None:
         return words_only
     try:

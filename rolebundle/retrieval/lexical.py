@@ -71,6 +71,18 @@ def propose(
     return by_task, index.best(query.expansion_terms, depth, within)
 
 
+def read_words(corpus: Corpus, query: Query) -> None:
+    """Read all words of a query at once, and keep them in memory."""
+    terms = [
+        *query.task_terms,
+        *query.expansion_terms,
+        *(term for word in query.content_words for term in word),
+        *map(Term, query.task.exact),
+    ]
+    for part in _index(corpus, facts=True).parts:
+        part.read(corpus, [_phrase(term) for term in terms])
+
+
 def exact_words(corpus: Corpus, query: Query) -> tuple[list[str], list[str]]:
     """The exact words and phrases of a task that are rare, and those that occur nowhere."""
     counts = _index(corpus).frequencies([[Term(words)] for words in query.task.exact])

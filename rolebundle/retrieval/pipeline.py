@@ -32,7 +32,7 @@ from rolebundle.retrieval.rerank import Reranker
 from rolebundle.storage.check import verify_passages
 from rolebundle.storage.compartments import has_facts
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.documents import has_trusted
+from rolebundle.storage.documents import announce_source_files, has_trusted
 
 MAX_DOCUMENTS_READ = 20_000
 """Of a larger corpus not all documents are read to see whether one declares trust."""
@@ -70,6 +70,9 @@ def search(
                 raise
             lanes = lanes.words_only(f"{error.message}; {error.hint}")
             retrieval = run(lanes, request, reranker)
+        passages = [row.passage for row in retrieval.all_selected]
+        announce_source_files(corpus, [passage.chunk_id for passage in passages])
+        verify_passages(corpus, [passage.rowid for passage in passages])
     return replace(retrieval, seconds=perf_counter() - started)
 
 
@@ -129,11 +132,9 @@ def _in_rounds(
             break
         pool = lanes.propose(pool, depth, within)
         found = _one_round(lanes, opened, pool, reranker)
-    passages = [row.passage for row in found.selected]
-    verify_passages(lanes.corpus, [passage.rowid for passage in passages])
     return replace(
         found,
-        evidence=lanes.with_support(found.evidence, passages),
+        evidence=lanes.with_support(found.evidence, [row.passage for row in found.selected]),
         rerank=reranker.state(found.ranked) if reranker else None,
         rerank_problem=reranker.problem if reranker else "",
         rerank_ms=reranker.milliseconds if reranker else None,

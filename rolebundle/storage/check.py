@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rolebundle.errors import CorpusCorrupt
@@ -16,7 +17,6 @@ from rolebundle.storage.compartments import (
     visible_compartments,
 )
 from rolebundle.storage.corpus import Corpus, true_generation
-from rolebundle.storage.documents import documents_of
 from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns, placements
 from rolebundle.storage.stored_values import damaged
 from rolebundle.storage.vector_index import EmbeddingIndex
@@ -160,8 +160,11 @@ def verify_passages(corpus: Corpus, rowids: Collection[int]) -> None:
     Raises:
         CorpusCorrupt: one of them is not what was stored.
     """
-    _verify(corpus, "chunk", "passage", rowids)
-    verify_documents(corpus, documents_of(corpus, sorted(rowids)))
+    chunks = sorted(rowids)
+    digests.announce_of_chunks(corpus, chunks)
+    _verify("passage", digests.checked(corpus, "chunk", chunks), corpus.path)
+    of_chunks = digests.checked(corpus, "document", chunks, digests.OF_CHUNKS)
+    _verify("document", of_chunks, corpus.path)
 
 
 def verify_documents(corpus: Corpus, rowids: Collection[int]) -> None:
@@ -170,13 +173,13 @@ def verify_documents(corpus: Corpus, rowids: Collection[int]) -> None:
     Raises:
         CorpusCorrupt: one of them is not what was stored.
     """
-    _verify(corpus, "document", "document", rowids)
+    _verify("document", digests.checked(corpus, "document", sorted(rowids)), corpus.path)
 
 
-def _verify(corpus: Corpus, table: str, word: str, rowids: Collection[int]) -> None:
-    for row in digests.checked(corpus, table, sorted(rowids)):
+def _verify(word: str, rows: Iterable[digests.Checked], path: Path) -> None:
+    for row in rows:
         if not row.is_intact:
-            raise damaged(f"the {word} {row.name}", "damaged_passage", corpus.path)
+            raise damaged(f"the {word} {row.name}", "damaged_passage", path)
 
 
 def verify_lexical_indexes(corpus: Corpus) -> None:

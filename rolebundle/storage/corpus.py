@@ -14,7 +14,7 @@ import apsw
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.lazy import lazy_module
 from rolebundle.storage import seal
-from rolebundle.storage.sqlite import UNUSABLE, SqliteFile, interrupted
+from rolebundle.storage.sqlite import UNUSABLE, Binding, SqliteFile, interrupted
 from rolebundle.storage.stored_values import damaged, records
 
 if TYPE_CHECKING:
@@ -154,6 +154,9 @@ class Vectors(Protocol):
     ) -> dict[int, float]:
         """The nearest chunks of compartments, or of documents in them: rowid → cosine."""
 
+    def announce(self, corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
+        """Announce that :meth:`cosines` will be asked of these chunks."""
+
     def cosines(
         self, corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int]
     ) -> dict[int, float]:
@@ -215,6 +218,12 @@ class Corpus(SqliteFile):
             broken_before = seal.broken(self)
             yield
             seal.write(self, broken_before)
+
+    def announce(self, sql: str, bindings: Sequence[Binding]) -> None:
+        """Announce that the rows of a statement will be asked for in this snapshot.
+
+        A database sends it with the next one, so that both take one round trip.
+        """
 
     def standby_seconds(self) -> float | None:
         """How old the newest change is that a standby server has; ``None`` if it is none."""

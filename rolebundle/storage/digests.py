@@ -164,17 +164,39 @@ class Checked(NamedTuple):
         return self.expected is not None and self.stored == self.expected
 
 
-def checked(corpus: Corpus, table: str, rowids: Sequence[int] | None = None) -> Iterator[Checked]:
-    """The digests of these rows of a table of ``DIGESTED``, or of all."""
-    key, columns, compute, tables, name = _TABLES[table]
+OF_CHUNKS = f"IN (SELECT document FROM chunk WHERE id {AMONG})"
+"""The condition of the documents of chunks."""
+
+
+def _digests_sql(table: str) -> str:
+    key, columns, _, tables, name = _TABLES[table]
     digest = "d.digest" if table == "document" else "digest"
-    select = f"SELECT {key}, {name}, {digest}, {columns} FROM {tables}"
-    chosen: tuple[list[int], ...] = ()
-    if rowids is not None:
-        select += f" WHERE {key} {AMONG}"
-        chosen = ([*rowids],)
-    read = corpus.iterate if rowids is None else corpus.rows
-    for rowid, label, stored, *row in read(select, chosen):
+    return f"SELECT {key}, {name}, {digest}, {columns} FROM {tables}"
+
+
+def announce_of_chunks(corpus: Corpus, rowids: Sequence[int]) -> None:
+    """Announce that the digests of the documents of these chunks will be checked."""
+    corpus.announce(f"{_digests_sql('document')} WHERE d.id {OF_CHUNKS}", ([*rowids],))
+
+
+def checked(
+    corpus: Corpus, table: str, rowids: Sequence[int] | None = None, among: str = AMONG
+) -> Iterator[Checked]:
+    """The digests of these rows of a table of ``DIGESTED``, or of all.
+
+    Args:
+        corpus: an open corpus.
+        table: its name.
+        rowids: of the rows, or what ``among`` is about; ``None`` for all.
+        among: the SQL condition of the rows' key.
+    """
+    key, _, compute, _, _ = _TABLES[table]
+    select = _digests_sql(table)
+    if rowids is None:
+        rows: Iterable[Row] = corpus.iterate(select)
+    else:
+        rows = corpus.rows(f"{select} WHERE {key} {among}", ([*rowids],))
+    for rowid, label, stored, *row in rows:
         try:
             expected = compute(tuple(row))
         except (AttributeError, TypeError, ValueError, RecursionError):

@@ -17,8 +17,15 @@ from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TRUSTED_TIERS, Cont
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.publications import PUBLISHED
 from rolebundle.storage.quarantine import Scanned
-from rolebundle.storage.sqlite import AMONG, NO_LIMIT, Row
-from rolebundle.storage.stored_values import columns_of, damaged, is_moment, records, typed
+from rolebundle.storage.sqlite import AMONG, NO_LIMIT, Binding, Row
+from rolebundle.storage.stored_values import (
+    columns_of,
+    damaged,
+    is_moment,
+    records,
+    selection,
+    typed,
+)
 
 # What an answer does not need is imported by the functions that need it.
 if TYPE_CHECKING:
@@ -84,21 +91,19 @@ def _restored(
     return StoredDocument(metadata, tuple(map(StoredChunk._make, chunks)), scanned)
 
 
-def superseders(
-    corpus: Corpus, documents: Iterable[int]
-) -> tuple[dict[int, tuple[Superseder, ...]], dict[int, tuple[str, ...]]]:
-    """By document: what replaces it, and the ids of what claims to, but may not."""
+def superseders_sql(documents: str) -> str:
+    """What supersedes documents, or claims to. ``documents`` is the condition of their rowids."""
     # If documents claim to replace one another in a cycle, none of these claims counts. "above" is
     # whatever replaces the newer document, directly or in several steps. Claims that do not count
     # make no cycle.
-    rows = corpus.rows(
+    return (
         f"SELECT old.id, max(CASE WHEN {_counts('claim', 'new', 'old')} THEN 1 ELSE 0 END) "
         "AS counts, new.document_id, "
         "new.trust_tier, new.updated_at, new.valid_from FROM document old "
         "JOIN file old_file ON old_file.id = old.file "
         "JOIN supersession claim ON claim.superseded IN (old.document_id, old_file.path) "
         "JOIN document new ON new.id = claim.newer "
-        f"WHERE old.id {AMONG} AND new.id <> old.id "
+        f"WHERE old.id {documents} AND new.id <> old.id "
         "AND NOT EXISTS (WITH RECURSIVE above (id) AS (SELECT new.id UNION SELECT further.newer "
         "FROM above JOIN document below ON below.id = above.id "
         "JOIN file below_file ON below_file.id = below.file JOIN supersession further "
@@ -107,9 +112,21 @@ def superseders(
         f"WHERE {_counts('further', 'next', 'below')}) "
         "SELECT 1 FROM above WHERE id = old.id) "
         "GROUP BY old.id, new.id, new.document_id, new.trust_tier, new.updated_at, new.valid_from "
-        "ORDER BY old.id, new.document_id",
-        (sorted(documents),),
+        "ORDER BY old.id, new.document_id"
     )
+
+
+def superseders(
+    corpus: Corpus, documents: str, *bindings: Binding
+) -> tuple[dict[int, tuple[Superseder, ...]], dict[int, tuple[str, ...]]]:
+    """By document: what replaces it, and the ids of what claims to, but may not.
+
+    Args:
+        corpus: an open corpus.
+        documents: the SQL condition of the documents' rowids, such as ``AMONG``.
+        bindings: of the condition.
+    """
+    rows = corpus.rows(superseders_sql(documents), bindings)
     newer: dict[int, tuple[Superseder, ...]] = {}
     ignored: dict[int, tuple[str, ...]] = {}
     for old, counts, document_id, trust_tier, updated_at, valid_from in rows:
@@ -174,11 +191,6 @@ _VALUES = {"source": ("source_id",), "path": ("path", "uri")}
 _TYPES = {"path": str, **columns_of(DocumentMetadata)}
 
 
-def documents_of(corpus: Corpus, rowids: Sequence[int]) -> list[int]:
-    """The rowids of the documents of these chunks."""
-    return corpus.column(f"SELECT DISTINCT document FROM chunk WHERE id {AMONG}", ([*rowids],))
-
-
 class DocumentName(NamedTuple):
     """The names of a document: its id, its source, and the path and location of its file."""
 
@@ -232,19 +244,27 @@ class SourceFile(NamedTuple):
     modified_ns: int
 
 
+def _source_files_sql() -> str:
+    return selection(
+        SourceFile,
+        "chunk c JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file "
+        f"WHERE chunk_id {AMONG} "
+        "AND d.id NOT IN (SELECT document FROM remembered) ORDER BY chunk_id",
+        {"content_hash": "f.content_hash"},
+    )
+
+
+def announce_source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> None:
+    """Announce that :func:`source_files` will be asked of these chunks."""
+    corpus.announce(_source_files_sql(), ([*chunk_ids],))
+
+
 def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> list[SourceFile]:
     """The files of these chunks, ordered by chunk id.
 
     Remembered facts have none, and those of a replica are on another machine.
     """
-    files = corpus.select(
-        SourceFile,
-        "chunk c JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file "
-        f"WHERE chunk_id {AMONG} "
-        "AND d.id NOT IN (SELECT document FROM remembered) ORDER BY chunk_id",
-        ([*chunk_ids],),
-        {"content_hash": "f.content_hash"},
-    )
+    files = records(SourceFile, corpus.rows(_source_files_sql(), ([*chunk_ids],)))
     return [file for file in files if not file.location.startswith(PUBLISHED)]
 
 

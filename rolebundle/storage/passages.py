@@ -14,7 +14,14 @@ from rolebundle.storage.digests import (
     UNINDEXED_COLUMNS,
     chunk_digest,
 )
-from rolebundle.storage.documents import METADATA, PLACED, StoredChunk, metadata_of, superseders
+from rolebundle.storage.documents import (
+    METADATA,
+    PLACED,
+    StoredChunk,
+    metadata_of,
+    superseders,
+    superseders_sql,
+)
 from rolebundle.storage.sqlite import AMONG, Binding, Row
 from rolebundle.storage.stored_values import json_array, typed
 
@@ -166,8 +173,20 @@ def passages_sql(condition: str) -> str:
     )
 
 
+def _documents_sql(condition: str) -> str:
+    """The condition of the documents of chunks that meet a condition."""
+    placed = "" if condition.startswith("c.") else f"JOIN ({PLACED}) ON d.id = c.document"
+    return f"IN (SELECT c.document FROM chunk c {placed} WHERE {condition})"
+
+
+def _announce(corpus: Corpus, condition: str, *bindings: Binding) -> None:
+    corpus.announce(superseders_sql(_documents_sql(condition)), bindings)
+    corpus.announce(passages_sql(condition), bindings)
+
+
 def _passages(corpus: Corpus, condition: str, *bindings: Binding) -> list[Passage]:
     """The passages that meet a condition, by document and in order."""
+    _announce(corpus, condition, *bindings)
     rows = corpus.rows(passages_sql(condition), bindings)
     width = len(_TYPES)
     owners = [row[width] for row in rows]
@@ -176,7 +195,7 @@ def _passages(corpus: Corpus, condition: str, *bindings: Binding) -> list[Passag
     documents = dict(zip(columns, metadata_of(columns.values()), strict=True))
     read = typed((row[:width] for row in rows), *_TYPES.values())
     chunks = [dict(zip(_TYPES, values, strict=True)) for values in read]
-    newer, ignored = superseders(corpus, documents)
+    newer, ignored = superseders(corpus, _documents_sql(condition), *bindings)
     named = [
         (chunk["chunk_id"], chunk["content_hash"], documents[number].document_id)
         for chunk, number in zip(chunks, owners, strict=True)
@@ -192,6 +211,11 @@ def _passages(corpus: Corpus, condition: str, *bindings: Binding) -> list[Passag
         )
         for chunk, number in zip(chunks, owners, strict=True)
     ]
+
+
+def announce_passages(corpus: Corpus, rowids: Sequence[int]) -> None:
+    """Announce that :func:`passages_by_rowid` will be asked of these chunks."""
+    _announce(corpus, f"c.id {AMONG}", [*rowids])
 
 
 def passages_by_rowid(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:

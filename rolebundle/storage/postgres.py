@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from json import dumps, loads
@@ -26,6 +26,7 @@ import psycopg
 from psycopg import errors
 from psycopg.adapt import Loader
 from psycopg.errors import Diagnostic
+from psycopg.generators import fetch_many
 from psycopg.pq import Format, TransactionStatus
 from psycopg.types.numeric import NumericBinaryLoader
 
@@ -141,13 +142,22 @@ class PostgresCorpus(Corpus):
     _writes: int = field(default=-1, init=False)
     """How many transactions had written when the last snapshot began."""
     _known: OrderedDict[Hashable, list[Row]] = field(default_factory=OrderedDict, init=False)
-    """Small results since then, by statement. Each saves a round trip."""
+    """Results since then, by statement. Each saves a round trip."""
+    _large: list[Hashable] = field(default_factory=list, init=False)
+    """Those of this snapshot that are too large to be kept."""
+    _announced: dict[Hashable, tuple[str, Sequence[Binding]]] = field(
+        default_factory=dict, init=False
+    )
+    """Statements that are sent with the next one."""
+    _is_ending: bool = field(default=False, init=False)
+    """Whether the end of a snapshot was sent, and its result not yet read."""
 
     # -- statements --------------------------------------------------------------------------------
 
     def _execute(self, sql: str, bindings: Sequence[Binding]) -> psycopg.Cursor[Row]:
         if self._is_stopped or self._end < inf:
             self.raise_if_interrupted()
+        self._finish_ending()
         statement, places = translated(sql)
         values = _values(bindings, places)
         return self.connection.execute(statement.encode(), values, binary=True)
@@ -157,23 +167,40 @@ class PostgresCorpus(Corpus):
         if not self.snapshot:
             with self._mapped_errors():
                 return self._execute(sql, bindings).fetchall()
-        key = (sql, repr(bindings), repr(self._allowed[1:]))
+        key = self._key(sql, bindings)
         if key not in self._known:
-            with self._mapped_errors():
-                rows = self._execute(sql, bindings).fetchall()
-            if _size(rows) > _MAX_SIZE:
-                return rows
-            self._known[key] = rows
-            if len(self._known) > _MAX_KNOWN:
-                self._known.popitem(last=False)
+            self._announced[key] = (sql, bindings)
+            self._send_announced()
         self._known.move_to_end(key)
         return [*self._known[key]]
+
+    def _key(self, sql: str, bindings: Sequence[Binding]) -> Hashable:
+        return sql, repr(bindings), repr(self._allowed[1:])
+
+    def announce(self, sql: str, bindings: Sequence[Binding]) -> None:
+        """See :meth:`Corpus.announce`."""
+        key = self._key(sql, bindings)
+        if self.snapshot and key not in self._known:
+            self._announced[key] = (sql, bindings)
+
+    def _send_announced(self) -> None:
+        """Run what was announced, in one round trip."""
+        announced, self._announced = self._announced, {}
+        is_one = len(announced) < 2
+        with self._mapped_errors(), nullcontext() if is_one else self.connection.pipeline():
+            sent = {key: self._execute(*statement) for key, statement in announced.items()}
+        for key, cursor in sent.items():
+            rows = cursor.fetchall()
+            self._known[key] = rows
+            if _size(rows) > _MAX_SIZE:
+                self._large.append(key)
 
     def iterate(self, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
         """See :meth:`SqliteFile.iterate`."""
         if not self._is_inside():
             yield from self.rows(sql, bindings)
             return
+        self._send_announced()
         statement, places = translated(sql)
         values = _values(bindings, places)
         with (
@@ -259,7 +286,7 @@ class PostgresCorpus(Corpus):
 
     def _is_inside(self) -> bool:
         # Not of a connection that was lost.
-        return self.connection.info.transaction_status in _INSIDE
+        return not self._is_ending and self.connection.info.transaction_status in _INSIDE
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -270,13 +297,39 @@ class PostgresCorpus(Corpus):
         self._snapshots += 1
         self._allowed = (0, [], 0)
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT writes FROM "
-        with self._transaction(f"{begin}{SCHEMA}.schema_version", "ROLLBACK") as begun:
+        with self._mapped_errors():
+            self._finish_ending()
+            begun = self.connection.execute(f"{begin}{SCHEMA}.schema_version".encode())
             begun.nextset()
             row = begun.fetchone()
-            if row is None or row[0] != self._writes:
-                self._known.clear()
-                self._writes = row[0] if row else -1
-            yield
+        if row is None or row[0] != self._writes:
+            self._known.clear()
+            self._writes = row[0] if row else -1
+        try:
+            with self._mapped_errors():
+                yield
+        finally:
+            self._forget()
+            if not self.connection.closed and self._is_inside():
+                with self._mapped_errors():
+                    # Nobody waits for its result but the next statement.
+                    self.connection.pgconn.send_query(b"ROLLBACK")
+                    self.connection.pgconn.flush()
+                    self._is_ending = True
+
+    def _forget(self) -> None:
+        """Forget what was announced and not needed, large results, and those of long ago."""
+        self._announced.clear()
+        for key in self._large:
+            self._known.pop(key, None)
+        self._large.clear()
+        while len(self._known) > _MAX_KNOWN:
+            self._known.popitem(last=False)
+
+    def _finish_ending(self) -> None:
+        if self._is_ending:
+            self._is_ending = False
+            self.connection.wait(fetch_many(self.connection.pgconn))
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -284,25 +337,20 @@ class PostgresCorpus(Corpus):
         if self._is_inside():
             yield
             return
-        with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", "COMMIT"):
-            with self._mapped_errors():
+        with self._mapped_errors():
+            self.connection.execute(b"BEGIN ISOLATION LEVEL READ COMMITTED")
+            try:
                 # This row is the lock between writers.
                 self.connection.execute(
                     f"SET LOCAL lock_timeout = {max(1, self._patience)}; "
                     f"UPDATE {SCHEMA}.schema_version SET writes = writes + 1".encode()
                 )
-            yield
-            if self.before_commit is not None:
-                self.before_commit(self)
-
-    @contextmanager
-    def _transaction(self, begin: str, end: str) -> Iterator[psycopg.Cursor[Row]]:
-        with self._mapped_errors():
-            begun = self.connection.execute(begin.encode())
-            try:
-                yield begun
-                ended = self.connection.execute(end.encode())
-                if ended.statusmessage != end:  # After a statement that failed, COMMIT undoes all.
+                yield
+                if self.before_commit is not None:
+                    self.before_commit(self)
+                ended = self.connection.execute(b"COMMIT")
+                # After a statement that failed, COMMIT undoes all.
+                if ended.statusmessage != "COMMIT":
                     raise StorageError(
                         "not_committed",
                         f"{self.path}: a statement failed, so nothing was written",
@@ -377,14 +425,17 @@ class PostgresCorpus(Corpus):
         try:
             if seconds is not None:
                 milliseconds = max(1, int(seconds * 1000))
-                self.run("SELECT set_config('statement_timeout', ?, true)", (str(milliseconds),))
+                self._set("statement_timeout", str(milliseconds))
             yield
             self.raise_if_interrupted()
         finally:
             self._is_stopped, self._end = False, inf
-            if seconds is not None and self._is_inside():
-                with suppress(RolebundleError):  # After an error the transaction ends anyway.
-                    self.run("SELECT set_config('statement_timeout', '0', true)")
+            if seconds is not None:
+                self._set("statement_timeout", "0")
+
+    def _set(self, name: str, value: str) -> None:
+        """Set a parameter of the server for the rest of the snapshot, with the next statement."""
+        self._announced[name] = ("SELECT set_config(?, ?, true)", (name, value))
 
     # -- restriction -------------------------------------------------------------------------------
 
@@ -408,11 +459,8 @@ class PostgresCorpus(Corpus):
         """See :meth:`Corpus.restrict_to_compartments`."""
         self._check_restriction(sorted(compartments), generation)
         allowed = ",".join(map(str, self._allowed[1]))
-        self.run(
-            f"SELECT set_config('{SCHEMA}.allowed', ?, true), "
-            f"set_config('{SCHEMA}.generation', ?, true)",
-            (f"{{{allowed}}}", str(generation)),
-        )
+        self._set(f"{SCHEMA}.allowed", f"{{{allowed}}}")
+        self._set(f"{SCHEMA}.generation", str(generation))
 
     def load_vectors(self) -> None:
         """Do nothing, because pgvector is a part of the database."""
@@ -513,7 +561,8 @@ class _NumberLoader(NumericBinaryLoader):
 def connect(path: Path, address: str, *, writable: bool) -> psycopg.Connection[Row]:
     """Connect to the database of a link."""
     parameters = parameters_of(address)
-    options = f"-csearch_path={SCHEMA}"
+    # The pages of a corpus are in memory or on an SSD, where an index costs little.
+    options = f"-csearch_path={SCHEMA} -crandom_page_cost=1.1"
     if not writable:
         options += " -cdefault_transaction_read_only=on"
     with _mapped_errors(path):

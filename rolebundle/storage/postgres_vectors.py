@@ -81,15 +81,19 @@ def nearest(
     return dict(sorted(_measured(vector, rows).items(), key=lambda item: (-item[1], item[0])))
 
 
+_VECTORS = f"SELECT e.chunk, e.vector FROM embedded e WHERE e.index_id = ? AND e.chunk {AMONG}"
+
+
+def announce(corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
+    """Announce that :func:`cosines` will be asked of these chunks."""
+    corpus.announce(_VECTORS, (index_id, [*rowids]))
+
+
 def cosines(
     corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int]
 ) -> dict[int, float]:
     """Rowid → cosine, of those chunks that have a vector."""
-    rows = corpus.rows(
-        f"SELECT e.chunk, e.vector FROM embedded e WHERE e.index_id = ? AND e.chunk {AMONG}",
-        (index_id, [*rowids]),
-    )
-    return _measured(vector, rows)
+    return _measured(vector, corpus.rows(_VECTORS, (index_id, [*rowids])))
 
 
 def _measured(vector: bytes, rows: Iterable[Row]) -> dict[int, float]:

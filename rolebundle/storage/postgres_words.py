@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rolebundle.storage import changes
+from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus, Extent, Ranges
 from rolebundle.storage.lexical_index import COLUMNS, OFFSETS, keys_of_texts, phrase_of
 from rolebundle.storage.sqlite import AMONG, Binding, Row
@@ -135,12 +136,17 @@ def lengths(
 
 def keys(corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets: bool) -> Keys:
     """Word → its occurrences; see :func:`rolebundle.storage.lexical_index.keys`."""
+    # A search reads the same words of other compartments, too: in one round trip.
+    searched = searchable_compartments(corpus, facts=True) if corpus.snapshot else ()
+    places = sorted({compartment, *(other.id for other in searched)})
     blocks: dict[str, list[bytes]] = {}
-    for word, block in corpus.rows(
-        f"SELECT word, keys FROM main.posting WHERE compartment = ? AND word {AMONG}",
-        (compartment, [*words]),
+    for place, word, block in corpus.rows(
+        f"SELECT compartment, word, keys FROM main.posting WHERE compartment {AMONG} "
+        f"AND word {AMONG}",
+        (places, [*words]),
     ):
-        blocks.setdefault(word, []).append(block)
+        if place == compartment:
+            blocks.setdefault(word, []).append(block)
     unit = 1 if with_offsets else OFFSETS
     return {
         word: np.sort(np.frombuffer(b"".join(blocks.get(word, ())), "<i8")) // unit

@@ -32,7 +32,14 @@ from rolebundle.storage.file import (
     partial_file,
     rename_if_free,
 )
-from rolebundle.storage.stored_values import DAMAGE_HINT, R, columns_of, records, values_of
+from rolebundle.storage.stored_values import (
+    DAMAGE_HINT,
+    R,
+    columns_of,
+    records,
+    selection,
+    values_of,
+)
 
 _CORRUPT = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
 _IO = (apsw.IOError, apsw.CantOpenError, apsw.PermissionsError, apsw.NoLFSError)
@@ -342,9 +349,7 @@ class SqliteFile:
             bindings: of ``source``.
             columns: SQL of those columns that are not named like the field.
         """
-        fields = ((name, name.rpartition(".")[2]) for name in columns_of(kind))
-        names = (columns.get(name) or columns.get(field, field) for name, field in fields)
-        return records(kind, self.rows(f"SELECT {', '.join(names)} FROM {source}", bindings))
+        return records(kind, self.rows(selection(kind, source, columns), bindings))
 
     def put(self, table: str, record: tuple[Any, ...], **more: Binding) -> None:
         """Insert a NamedTuple, or replace the row with its key.

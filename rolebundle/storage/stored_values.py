@@ -6,7 +6,7 @@ STRICT tables check what is written, not what a damaged page returns.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from json.encoder import encode_basestring
@@ -37,6 +37,13 @@ def damaged(subject: str, code: str = "corpus_corrupt", path: Path | None = None
     """The error for something that was read and cannot be what was stored."""
     message = f"the corpus is damaged: {subject} is not what was stored"
     return CorpusCorrupt(code, f"{path}: {message}" if path else message, DAMAGE_HINT)
+
+
+def selection(kind: type[R], source: str, columns: Mapping[str, str]) -> str:
+    """The SELECT statement of the values of a NamedTuple; see :meth:`SqliteFile.select`."""
+    fields = ((name, name.rpartition(".")[2]) for name in columns_of(kind))
+    names = (columns.get(name) or columns.get(field, field) for name, field in fields)
+    return f"SELECT {', '.join(names)} FROM {source}"
 
 
 def records(kind: type[R], rows: Iterable[Sequence[object]]) -> list[R]:

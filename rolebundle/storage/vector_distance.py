@@ -49,6 +49,10 @@ def nearest(
     return cosines_of(corpus.rows(NEAREST_WITHIN_SQL, [*bindings, [*documents]]))
 
 
+def announce(corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
+    """Do nothing, because a file is read without round trips."""
+
+
 def cosines(
     corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int]
 ) -> dict[int, float]:

@@ -28,25 +28,40 @@ def search(
     within: Sequence[int] | None = None,
     *,
     facts: bool = False,
+    candidates: Sequence[int] | None = None,
 ) -> list[tuple[int, float]]:
     """The ``limit`` nearest (rowid, cosine) of documents, or of remembered facts, nearest first.
 
     Ties at the edge go to the lower chunk id.
 
+    Args:
+        corpus: an open corpus.
+        index: the embedding index.
+        vector: the query's unit vector.
+        limit: how many.
+        within: rowids of the documents to search in; ``None`` for all.
+        facts: search remembered facts.
+        candidates: the result of :func:`candidates_in_memory`, if it is known.
+
     Raises:
         CorpusCorrupt: ``vectors_damaged``: a vector among them is not what was stored.
     """
-    searchable = compartments.searchable_compartments(corpus, facts=True)
-    searched = sorted(place.id for place in searchable if place.has_facts is facts)
-    known = None
-    is_large = sum(index.parts.get(compartment, 0) for compartment in searched) >= MIN_SCANNED
-    if within is None and is_large:
-        known = _nearest_in_memory(corpus, index, vector, limit, searched)
-    found = known or search_with_ties(
-        lambda most: corpus.vectors.nearest(corpus, index.id, vector, most, searched, within),
-        limit,
-    )
+    if within is None and candidates is None:
+        candidates = candidates_in_memory(corpus, index, vector, limit, facts=facts)
+    if within is None and candidates:
+        found: Mapping[int, float] = score(corpus, index, vector, candidates)
+    else:
+        searched = _searched(corpus, facts=facts)
+        found = search_with_ties(
+            lambda most: corpus.vectors.nearest(corpus, index.id, vector, most, searched, within),
+            limit,
+        )
     return list(first_by_score(corpus, found, limit).items())
+
+
+def _searched(corpus: Corpus, *, facts: bool) -> list[int]:
+    searchable = compartments.searchable_compartments(corpus, facts=True)
+    return sorted(place.id for place in searchable if place.has_facts is facts)
 
 
 def search_with_ties(
@@ -67,22 +82,26 @@ def search_with_ties(
         limit *= GROWTH
 
 
-def _nearest_in_memory(
-    corpus: Corpus, index: EmbeddingIndex, vector: bytes, k: int, searched: Sequence[int]
-) -> Mapping[int, float] | None:
-    """The same by the vectors in memory, from the second snapshot on in which this reader searches.
+def candidates_in_memory(
+    corpus: Corpus, index: EmbeddingIndex, vector: bytes, limit: int, *, facts: bool = False
+) -> list[int] | None:
+    """The rowids of all chunks that may be among the nearest, by the vectors in memory.
 
-    To read them takes as long as to measure them all. ``None`` in the first snapshot, or if too
-    many may be among the nearest.
+    ``None`` if these are few, in the first snapshot in which this reader searches, because to read
+    them takes as long as to measure them all, or if too many may be among the nearest.
     """
+    searched = _searched(corpus, facts=facts)
+    vectors = sum(index.parts.get(compartment, 0) for compartment in searched)
+    if not vectors or (vectors < MIN_SCANNED and not corpus.is_database):
+        return None
     corpus.searched_first = corpus.searched_first or corpus.snapshot
     if corpus.snapshot in (0, corpus.searched_first):
         return None
     # The door of numpy.
     from rolebundle.storage.vector_scan import scan_of
 
-    candidates = scan_of(corpus, index).candidates(searched, vector, k)
-    return score(corpus, index, vector, candidates) if len(candidates) <= MAX_CANDIDATES else None
+    candidates = scan_of(corpus, index).candidates(searched, vector, limit)
+    return candidates if len(candidates) <= MAX_CANDIDATES else None
 
 
 def score(

@@ -626,3 +626,23 @@ def test_statements_are_translated() -> None:
         "WHERE a = ANY(%s) AND b = %s AND c LIKE 'x%%'"
     )
     assert places == ((1, True), (0, False))
+
+
+# -- round trips ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("has_policy", [False, True])
+def test_a_warm_answer_takes_four_round_trips(
+    sample: Path, database: Callable[..., Path], has_policy: bool
+) -> None:
+    link, agent = database(databases.name_in(sample.read_text())), None
+    if has_policy:
+        set_policy(link, POLICY)
+        agent = "auditor"
+    with databases.counting_round_trips(link) as (far, waited), Engine(far) as engine:
+        for task in QUESTIONS[2:4]:
+            engine.retrieve(asked(task=task, agent=agent))
+        before = waited()
+        engine.retrieve(asked(task=QUESTIONS[0], agent=agent))
+        # With a policy the audit counts what it kept back, in a snapshot of its own.
+        assert waited() - before == (5 if has_policy else 4)
