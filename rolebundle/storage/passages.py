@@ -266,8 +266,14 @@ def passages_of_documents(
 # -- parts of chunks -------------------------------------------------------------------------------
 
 
+MAX_TIED = 32
+"""So many more chunks are among the first if they tie with the last of them."""
+
+
 def first_by_score(corpus: Corpus, scores: Mapping[int, float], number: int) -> dict[int, float]:
-    """The chunks with the highest scores, best first; ties at the edge go to the lower chunk id.
+    """The chunks with the highest scores, best first, and those that tie with the last of them.
+
+    If more than ``MAX_TIED`` do, those with the lower chunk ids are taken.
 
     Args:
         corpus: an open corpus.
@@ -275,14 +281,17 @@ def first_by_score(corpus: Corpus, scores: Mapping[int, float], number: int) -> 
         number: how many, 1 or more.
     """
     ordered = sorted(scores, key=lambda rowid: (-scores[rowid], rowid))
-    if len(ordered) > number and scores[ordered[number - 1]] == scores[ordered[number]]:
-        edge = scores[ordered[number]]
+    if len(ordered) > number:
+        edge = scores[ordered[number - 1]]
         above = [rowid for rowid in ordered if scores[rowid] > edge]
         tied = [rowid for rowid in ordered if scores[rowid] == edge]
-        names = "SELECT id, chunk_id FROM chunk WHERE id IN (SELECT value FROM json_each(?))"
-        chunk_ids: dict[int, str] = dict(corpus.rows(names, (tied,)))
-        ordered = above + sorted(tied, key=lambda rowid: chunk_ids.get(rowid, ""))
-    return {rowid: scores[rowid] for rowid in ordered[:number]}
+        if len(above) + len(tied) > number + MAX_TIED:
+            names = f"SELECT id, chunk_id FROM chunk WHERE id {AMONG}"
+            chunk_ids: dict[int, str] = dict(corpus.rows(names, (tied,)))
+            tied.sort(key=lambda rowid: chunk_ids.get(rowid, ""))
+            tied = tied[: number - len(above)]
+        ordered = above + tied
+    return {rowid: scores[rowid] for rowid in ordered}
 
 
 def chunks_of(corpus: Corpus, documents: Sequence[int]) -> list[int]:
