@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
+from time import monotonic
 from typing import Any
 
 from rolebundle.contracts.audit import AuditKind
@@ -18,13 +19,17 @@ from rolebundle.embedding.provider import (
     Unavailable,
     WithSubstitutes,
 )
-from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
+from rolebundle.errors import ConfigurationError, CorpusBusy, EmbedderError, UsageError
 from rolebundle.policy.access import save_database_access
 from rolebundle.policy.audit import Recorder
+from rolebundle.storage.address import replica_of
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.publications import refuse_expired
 from rolebundle.storage.vector_index import EmbeddingIndex, active_index, all_indexes
+
+RETRY_SECONDS = 30.0
+"""How long a replica answers before the database is asked again."""
 
 
 class Workspace:
@@ -58,6 +63,8 @@ class Workspace:
         self._reader: Corpus | None = None
         self._restricted_reader: Corpus | None = None
         self._closing = Lock()
+        self._retry_at = 0.0
+        """Until this moment of the monotonic clock, a replica answers in place of a database."""
 
     @property
     def has_own_model(self) -> bool:
@@ -68,8 +75,22 @@ class Workspace:
     def corpus(self) -> Corpus:
         """The corpus, open for reading, with everything in it."""
         if self._reader is None or self._reader.is_closed:
-            self._reader = open_reader(self.path)
+            self._reader = self._open_reader()
         return self._reader
+
+    def _open_reader(self) -> Corpus:
+        """Open the corpus for reading, or the replica of a database that cannot be reached."""
+        replica = replica_of(self.path)
+        if monotonic() >= self._retry_at:
+            try:
+                return open_reader(self.path)
+            except CorpusBusy as error:
+                if error.code != "database_unreachable" or not replica.exists():
+                    raise
+            self._retry_at = monotonic() + RETRY_SECONDS
+        reader = open_reader(replica)
+        reader.in_place_of = self.path.name
+        return reader
 
     @property
     def answering_corpus(self) -> Corpus:
@@ -85,7 +106,7 @@ class Workspace:
     def restricted_corpus(self) -> Corpus:
         """The corpus, open for reading. It shows nothing until a view for an agent is set."""
         if self._restricted_reader is None or self._restricted_reader.is_closed:
-            reader = open_reader(self.path)
+            reader = self._open_reader()
             reader.enable_restriction()
             self._restricted_reader = reader
         return self._restricted_reader
@@ -184,8 +205,10 @@ class Workspace:
         return [reader for reader in readers if reader is not None]
 
     def refresh(self) -> None:
-        """Close the readers if the file at the path was replaced since they were opened."""
-        if not all(reader.is_current() for reader in self._open_readers()):
+        """Close the readers if the file was replaced since, or the database may be back."""
+        is_over = 0 < self._retry_at < monotonic()
+        if is_over or not all(reader.is_current() for reader in self._open_readers()):
+            self._retry_at = 0.0
             self.close()
 
     def close(self) -> None:

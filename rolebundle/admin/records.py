@@ -32,6 +32,7 @@ from rolebundle.replication.transports import Transport
 from rolebundle.scan import scan
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.storage import records as approvals
+from rolebundle.storage.address import address_of, replica_of
 from rolebundle.storage.publications import load_record, refuse_changes
 from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.verification import decisions, gate, memory
@@ -290,7 +291,12 @@ def forget_target(workspace: Workspace, target: str, *, confirmed: bool) -> None
 def pull_replica(
     workspace: Workspace, transport: Transport, key: PublicKey, overlay_folders: Sequence[Path]
 ) -> PullReport:
-    """Replace the replica by the published one; see :mod:`rolebundle.replication.pull`."""
+    """Replace the replica by the published one; see :mod:`rolebundle.replication.pull`.
+
+    That of a database is beside its link, and answers if the database cannot be reached.
+    """
+    if address_of(workspace.path):
+        workspace = Workspace(replica_of(workspace.path))
     report = pull(transport, workspace.path, key, overlay_folders)
     workspace.refresh()
     if report.manifest.policy_digest:

@@ -570,6 +570,7 @@ def connect(path: Path, address: str, *, writable: bool) -> psycopg.Connection[R
             **parameters,
             autocommit=True,
             connect_timeout=_CONNECT_SECONDS,
+            tcp_user_timeout=_CONNECT_SECONDS * 1000,
             application_name="rolebundle",
             options=options,
         )

@@ -628,6 +628,40 @@ def test_statements_are_translated() -> None:
     assert places == ((1, True), (0, False))
 
 
+# -- a database that is away -----------------------------------------------------------------------
+
+
+def test_the_replica_answers_if_the_database_is_away(
+    sample: Path, database: Callable[..., Path], tmp_path: Path
+) -> None:
+    link, copy, share = database(databases.name_in(sample.read_text())), tmp_path / "c.db", "share"
+    assert invoke("corpus", "copy", link, copy).code == 0
+    key = tmp_path / "team.key"
+    assert invoke("replica", "keygen", key).code == 0
+    published = ("replica", "publish", tmp_path / share, "--level", "confidential")
+    assert invoke(*published, "--key", key, "--db", copy).code == 0
+    pull = ("replica", "pull", tmp_path / share, "--key", tmp_path / "team.pub", "--db", link)
+    assert invoke(*pull).code == 0
+    question = asked(task=QUESTIONS[0])
+    with Engine(link) as engine:
+        before = engine.retrieve(question)
+        assert before.corpus.in_place_of is None
+        databases.drop(link)
+        link.write_text(before_drop := f"{databases.address(databases.server(), 'gone')}\n")
+        with pytest.raises(CorpusBusy, match="cannot be reached"):
+            engine.retrieve(question)
+        engine.refresh()
+        bundle = engine.retrieve(question)
+    assert (bundle.corpus.in_place_of, bundle.corpus.file) == (link.name, "team0.replica.db")
+    assert [row.chunk_id for row in bundle.selected] == [row.chunk_id for row in before.selected]
+    warnings = {warning.code: warning.message for warning in bundle.warnings}
+    assert "the replica of team answers" in warnings["DATABASE_UNREACHABLE"]
+    assert invoke("retrieve", QUESTIONS[0], "--db", link).code == 0
+    refused = invoke("ingest", SAMPLE, "--db", link)
+    assert (refused.code, "database_unreachable" in refused.err) == (5, True)
+    assert link.read_text() == before_drop
+
+
 # -- round trips ---------------------------------------------------------------------------------
 
 
