@@ -44,7 +44,8 @@ from rolebundle.storage import store
 from rolebundle.storage.corpus import corpus_counts, increment_generation
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.documents import StoredChunk, StoredDocument, StoredFile
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 
 SIZES = (20_000, 100_000, 300_000, 1_000_000)
 ROLE = "mossline-security-reviewer"

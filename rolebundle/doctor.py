@@ -30,8 +30,10 @@ from rolebundle.errors import (
 from rolebundle.ingest.heartbeat import is_alive, read_heartbeat, seconds_since
 from rolebundle.ingest.prepare import hash_of_file
 from rolebundle.ingest.walk import read_bytes
-from rolebundle.policy.access import deny_matcher, policy_problem, publish_command
-from rolebundle.policy.audit import verify_file
+from rolebundle.policy.access import policy_problem
+from rolebundle.policy.audience import publish_command
+from rolebundle.policy.audit_check import verify_audit
+from rolebundle.policy.policy_change import deny_matcher
 from rolebundle.storage import purge, records, store
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.address import address_of
@@ -52,12 +54,12 @@ from rolebundle.storage.opening import (
     is_corpus,
     latest_version,
     open_reader,
-    open_writer,
     schema_version,
 )
 from rolebundle.storage.publications import PULL, load_record, publications, stored_manifest
 from rolebundle.storage.sqlite import sqlite_version
 from rolebundle.storage.vector_index import active_index
+from rolebundle.storage.writing import open_writer
 from rolebundle.text.words import age, counted
 
 SECONDS_FOR_FILES = 5.0
@@ -433,7 +435,7 @@ def _audit(path: Path) -> Finding:
     remedy = "keep the file as evidence; see rolebundle policy audit verify"
     try:
         with private_copy(path) as copy:
-            result = verify_file(copy)
+            result = verify_audit(copy)
     except RolebundleError as error:
         return _problem(error.message, remedy)
     if result.problem is not None:

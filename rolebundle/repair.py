@@ -18,8 +18,8 @@ from rolebundle.doctor import root_of
 from rolebundle.embedding.provider import embedding_text, input_hash
 from rolebundle.errors import CorpusCorrupt, RolebundleError, UsageError, WrongFile, storage_errors
 from rolebundle.ingest.authority import ALL_LOST
-from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import AuditLog, Recorder
+from rolebundle.policy.policy_change import deny_matcher
 from rolebundle.storage import records as path_flags
 from rolebundle.storage import records as stored_policy
 from rolebundle.storage import salvage, store, vector_index
@@ -28,17 +28,12 @@ from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.file import check_path, partial_file
 from rolebundle.storage.lock import folder_lock
-from rolebundle.storage.opening import (
-    corpus_format,
-    latest_version,
-    open_reader,
-    open_writer,
-    schema_version,
-)
+from rolebundle.storage.opening import corpus_format, latest_version, open_reader, schema_version
 from rolebundle.storage.passages import chunk_texts
 from rolebundle.storage.publications import PULL
 from rolebundle.storage.records import StoredAudit, save_stored_audit
 from rolebundle.storage.sqlite import Row, SqliteFile
+from rolebundle.storage.writing import open_writer
 
 _BATCH = 1_000
 

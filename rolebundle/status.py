@@ -22,16 +22,17 @@ from rolebundle.errors import OverlayError
 from rolebundle.ingest.authority import as_arguments
 from rolebundle.ingest.heartbeat import read_heartbeat
 from rolebundle.ingest.indexes import building_note, contextual_model
-from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.lint import role_statuses
+from rolebundle.policy.policy_change import deny_matcher
 from rolebundle.retrieval.corpus_state import corpus_state
 from rolebundle.storage import documents, records, vector_index
 from rolebundle.storage.backup import private_copy
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import load_record, publications, stored_manifest
 from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 
 _CONTEXTUAL_CHUNKS_PER_SECOND = 25.0

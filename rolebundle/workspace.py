@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.audit import AuditKind
 from rolebundle.embedding import registry
@@ -20,13 +20,21 @@ from rolebundle.embedding.provider import (
     WithSubstitutes,
 )
 from rolebundle.errors import ConfigurationError, CorpusBusy, EmbedderError, UsageError
-from rolebundle.policy.access import save_database_access
+from rolebundle.lazy import lazy_module
 from rolebundle.policy.audit import Recorder
 from rolebundle.storage.address import replica_of
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import refuse_expired
 from rolebundle.storage.vector_index import EmbeddingIndex, active_index, all_indexes
+
+# Answers do not need them.
+if TYPE_CHECKING:
+    from rolebundle.policy import policy_change
+    from rolebundle.storage import writing
+else:
+    policy_change = lazy_module("rolebundle.policy.policy_change")
+    writing = lazy_module("rolebundle.storage.writing")
 
 RETRY_SECONDS = 30.0
 """How long a replica answers before the database is asked again."""
@@ -117,7 +125,7 @@ class Workspace:
 
         Args:
             create: also create or migrate the corpus, as an ingest does.
-            verify: see :func:`rolebundle.storage.opening.open_writer`.
+            verify: see :func:`rolebundle.storage.writing.open_writer`.
 
         Raises:
             UsageError: there is no corpus file, or it is a replica.
@@ -125,8 +133,8 @@ class Workspace:
         """
         if not create:
             open_reader(self.path, verify=verify).close()
-        with open_writer(self.path, verify=verify) as corpus:
-            corpus.before_commit = save_database_access
+        with writing.open_writer(self.path, verify=verify) as corpus:
+            corpus.before_commit = policy_change.save_database_access
             yield corpus
             self.recorder.store_head(corpus)
 

@@ -27,7 +27,7 @@ from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlays import load_role
 from rolebundle.retrieval.compare import request_of
 from rolebundle.status import owner_status
-from rolebundle.storage.opening import open_writer
+from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.agents import OVERLAYS, ask, ids
 from support.commands import CHECKOUT, invoke

@@ -22,9 +22,10 @@ from pydantic import ValidationError
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.upkeep import BackedUpFile, BackupManifest, BackupReport, RestoreReport
 from rolebundle.errors import CorpusCorrupt, RolebundleError, UsageError, WrongFile, storage_errors
-from rolebundle.policy.access import deny_matcher
-from rolebundle.policy.audit import Recorder, verify_file
+from rolebundle.policy.audit import Recorder
+from rolebundle.policy.audit_check import verify_audit
 from rolebundle.policy.overlays import overlay_digests
+from rolebundle.policy.policy_change import deny_matcher
 from rolebundle.storage import purge, records, salvage
 from rolebundle.storage.address import address_of, in_database
 from rolebundle.storage.audit import AUDIT_FORMAT, open_audit_reader
@@ -42,14 +43,9 @@ from rolebundle.storage.file import (
     sync_folder,
 )
 from rolebundle.storage.lock import folder_lock
-from rolebundle.storage.opening import (
-    corpus_format,
-    latest_version,
-    open_reader,
-    open_writer,
-    schema_version,
-)
+from rolebundle.storage.opening import corpus_format, latest_version, open_reader, schema_version
 from rolebundle.storage.publications import PULL, load_record
+from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 
 DAILY, WEEKLY = 7, 4
@@ -198,7 +194,7 @@ def _copy_audit(path: Path, copy: Path, target: Path, warnings: list[str]) -> tu
     except (CorpusCorrupt, WrongFile) as error:
         warnings.append(f"the audit is not in the backup: {error.message}")
         return False, ""
-    verified = verify_file(copy)
+    verified = verify_audit(copy)
     if verified.problem is not None:
         warnings.append(f"the audit is in the backup as it is: {verified.problem.message}")
     return True, verified.head
@@ -421,7 +417,7 @@ def _audit_to_use(
     if manifest is None or manifest.audit is None:
         return "kept" if is_there(present) else "none"
     with suppress(RolebundleError):
-        if is_there(present) and verify_file(present, manifest.audit_head).ok:
+        if is_there(present) and verify_audit(present, manifest.audit_head).ok:
             return "kept"
     return "restored"
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from rolebundle.contracts.upkeep import CopyReport
 from rolebundle.errors import UsageError, storage_errors
-from rolebundle.policy.access import save_database_access
+from rolebundle.policy.policy_change import save_database_access
 from rolebundle.storage.audit import open_audit_reader
 from rolebundle.storage.backup import copy_database
 from rolebundle.storage.copying import copy_corpus, is_empty
 from rolebundle.storage.corpus import corpus_counts
 from rolebundle.storage.file import audit_path, partial_file, rename_if_free
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 
 

@@ -22,8 +22,8 @@ from rolebundle.contracts.terms import MarkState
 from rolebundle.contracts.upkeep import PublishReport, PullReport
 from rolebundle.errors import UsageError
 from rolebundle.ingest import roots as ingested_roots
-from rolebundle.policy import access
-from rolebundle.policy.access import resolve_audience
+from rolebundle.policy import policy_change
+from rolebundle.policy.audience import resolve_audience
 from rolebundle.policy.audit import AuditLog
 from rolebundle.replication.publish import PublishOptions, forget, publish
 from rolebundle.replication.pull import pull
@@ -250,7 +250,7 @@ def set_policy(workspace: Workspace, content: str, kind: str, location: str = ""
     """
     now = iso_utc(datetime.now(UTC))
     with workspace.recorded_change("scopes") as (corpus, details):
-        moved = access.set_policy(corpus, content, kind, location, now)
+        moved = policy_change.set_policy(corpus, content, kind, location, now)
         workspace.recorder.begin(corpus)
         details["moved"] = moved
     return moved
@@ -269,7 +269,7 @@ def publish_replica(
     """Publish a replica for an agent, or for everyone up to a level.
 
     See :func:`rolebundle.replication.publish.publish`, and for the arguments
-    :func:`rolebundle.policy.access.resolve_audience`.
+    :func:`rolebundle.policy.audience.resolve_audience`.
     """
     corpus = workspace.corpus
     refuse_changes(corpus)

@@ -40,8 +40,13 @@ from rolebundle.scan.finding import ScanSettings
 from rolebundle.scan.hidden_text import find_hidden, normalized
 from rolebundle.scan.scan import Scannable, ScanResult, scan_texts
 from rolebundle.scan.secrets import masked
-from rolebundle.storage.documents import FileIdentity, StoredChunk, StoredDocument, StoredFile
-from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.documents import (
+    FileIdentity,
+    Scanned,
+    StoredChunk,
+    StoredDocument,
+    StoredFile,
+)
 from rolebundle.text.decoding import looks_binary
 from rolebundle.text.forms import FORMS_VERSION, document_language, index_text
 from rolebundle.text.words import first_of

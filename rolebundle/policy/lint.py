@@ -22,11 +22,11 @@ from rolebundle.contracts.policy import AgentAccess, AgentRule, PolicySummary
 from rolebundle.contracts.status import RoleStatus
 from rolebundle.contracts.terms import level_rank
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.policy.access import denies, may_see, policy_problem
+from rolebundle.policy.access import may_see, policy_problem
+from rolebundle.policy.explained import explained_values
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
     RuleSubject,
-    explained_values,
     found_by_name,
     is_shipped,
     list_overlays,
@@ -36,6 +36,7 @@ from rolebundle.policy.overlays import (
     rule_matches,
     rule_subject,
 )
+from rolebundle.policy.policy_change import denies
 from rolebundle.policy.policy_file import Policy, parse_policy
 from rolebundle.policy.trust import loosened_values
 from rolebundle.storage import compartments, records

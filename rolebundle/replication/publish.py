@@ -26,7 +26,7 @@ from rolebundle.contracts.upkeep import (
     SignedManifest,
 )
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.policy.access import Audience
+from rolebundle.policy.audience import Audience
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.policy.trust import AgentView
 from rolebundle.replication.pull import read_manifest
@@ -37,7 +37,7 @@ from rolebundle.storage import records
 from rolebundle.storage import replicas as replica_file
 from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.file import partial_file, rename_synced, staged_replica
-from rolebundle.storage.opening import latest_version, open_reader, open_writer
+from rolebundle.storage.opening import latest_version, open_reader
 from rolebundle.storage.publications import (
     Publication,
     carried_names,
@@ -52,6 +52,7 @@ from rolebundle.storage.purge import purge_ids
 from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.storage.replicas import copy_visible, keyed_pseudonym, make_private_folder, staging
 from rolebundle.storage.vector_index import all_indexes
+from rolebundle.storage.writing import open_writer
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,14 +37,9 @@ from rolebundle.storage.file import (
     sync_folder,
 )
 from rolebundle.storage.lock import folder_lock
-from rolebundle.storage.opening import (
-    REPLICAS,
-    corpus_format,
-    latest_version,
-    open_writer,
-    schema_version,
-)
+from rolebundle.storage.opening import REPLICAS, corpus_format, latest_version, schema_version
 from rolebundle.storage.sqlite import is_missing_or_empty
+from rolebundle.storage.writing import open_writer
 
 _ATTEMPTS = 3
 """How often a fetch is tried while the publisher replaces the files that are fetched."""

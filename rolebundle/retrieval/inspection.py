@@ -13,7 +13,7 @@ from rolebundle.retrieval.lookup import readable_passages, resolve_reference
 from rolebundle.retrieval.rank import estimated_tokens
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.storage import documents, vector_index, vector_search
-from rolebundle.storage.check import verify_documents, verify_passages
+from rolebundle.storage.answer_checks import verify_documents, verify_passages
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.passages import (

@@ -32,7 +32,7 @@ from rolebundle.retrieval.filter import (
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.where import conditions, with_suggestion
 from rolebundle.storage import compartments, documents, vector_index, vector_search
-from rolebundle.storage.check import vectors_problem, verify_lexical_indexes
+from rolebundle.storage.answer_checks import vectors_problem, verify_lexical_indexes
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.passages import announce_passages, content_hashes, passages_by_rowid
 from rolebundle.storage.stored_values import DAMAGE_HINT, damaged

@@ -33,7 +33,7 @@ from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.source_files import shown_path
 from rolebundle.scan import linear
 from rolebundle.storage import documents
-from rolebundle.storage.check import verify_documents, verify_passages
+from rolebundle.storage.answer_checks import verify_documents, verify_passages
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.passages import (

@@ -55,7 +55,7 @@ from rolebundle.retrieval.request import ReferenceScope, ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.where import Condition, unmet
 from rolebundle.storage import compartments, quarantine
-from rolebundle.storage.check import verify_passages
+from rolebundle.storage.answer_checks import verify_passages
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.quarantine import Flagged

@@ -1,29 +1,17 @@
-"""The checks of a whole corpus file, and of what a replica must be."""
+"""The checks of a whole corpus."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
 
+from rolebundle.contracts.status import CheckProblem
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage import digests, facts, lexical_index, seal, vector_index
-from rolebundle.storage.compartments import (
-    Compartment,
-    searchable_compartments,
-    visible_compartments,
-)
-from rolebundle.storage.corpus import Corpus, true_generation
+from rolebundle.storage import digests, facts, seal, vector_index
+from rolebundle.storage.compartments import visible_compartments
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns, placements
-from rolebundle.storage.stored_values import damaged
-from rolebundle.storage.vector_index import EmbeddingIndex
-
-# What an answer does not need is imported by the functions that need it.
-if TYPE_CHECKING:
-    from rolebundle.contracts.status import CheckProblem
 
 Found = Iterable[tuple[str, str]]
 """Problems, each a stable code and a message."""
@@ -38,8 +26,6 @@ def find_problems(
         corpus: a corpus open for writing, because FTS5's check is a write statement.
         denied: the deny patterns of the policy that match a file.
     """
-    from rolebundle.contracts.status import CheckProblem
-
     # A database has checksums and constraints of its own.
     of_file = () if corpus.is_database else (_file_problems, _seal_problems)
     checks: Sequence[Callable[[Corpus], Found]] = (
@@ -148,78 +134,3 @@ def _vector_problems(corpus: Corpus) -> Found:
         if stored != counted:
             message = f"index {index.id} has {dict(stored)} vectors by compartment, not {counted}"
             yield "vectors_miscounted", message
-
-
-_WHOLE_WORD = re.compile(r"(?<!\S)[A-Za-z0-9]+(?!\S)")
-"""A word that is one token of the index, whatever surrounds it."""
-
-
-def verify_passages(corpus: Corpus, rowids: Collection[int]) -> None:
-    """Compare passages and their documents with their digests. Call it inside ``reading()``.
-
-    Raises:
-        CorpusCorrupt: one of them is not what was stored.
-    """
-    chunks = sorted(rowids)
-    digests.announce_of_chunks(corpus, chunks)
-    _verify("passage", digests.checked(corpus, "chunk", chunks), corpus.path)
-    of_chunks = digests.checked(corpus, "document", chunks, digests.OF_CHUNKS)
-    _verify("document", of_chunks, corpus.path)
-
-
-def verify_documents(corpus: Corpus, rowids: Collection[int]) -> None:
-    """Compare documents with their digests.
-
-    Raises:
-        CorpusCorrupt: one of them is not what was stored.
-    """
-    _verify("document", digests.checked(corpus, "document", sorted(rowids)), corpus.path)
-
-
-def _verify(word: str, rows: Iterable[digests.Checked], path: Path) -> None:
-    for row in rows:
-        if not row.is_intact:
-            raise damaged(f"the {word} {row.name}", "damaged_passage", path)
-
-
-def verify_lexical_indexes(corpus: Corpus) -> None:
-    """Check that the lexical indexes have as many chunks as there are, and find a known one.
-
-    It is done once for each state of the corpus that this connection sees.
-
-    Raises:
-        CorpusCorrupt: they do not.
-    """
-    for compartment in searchable_compartments(corpus, facts=True):
-        name = lexical_index.table_name(compartment.id)
-        if corpus.verified.get(name) == true_generation(corpus):
-            continue
-        indexed = corpus.lexical.extent(corpus, compartment.id).chunks
-        if indexed != compartment.chunks or not _finds_first_chunk(corpus, compartment):
-            raise damaged("the lexical index", "damaged_index", corpus.path)
-        corpus.verified[name] = true_generation(corpus)
-
-
-def _finds_first_chunk(corpus: Corpus, compartment: Compartment) -> bool:
-    rows = corpus.rows(
-        "SELECT c.id, c.content FROM document d CROSS JOIN chunk c ON c.document = d.id "
-        "WHERE d.compartment = ? LIMIT 1",
-        (compartment.id,),
-    )
-    if not rows:
-        return False
-    [(rowid, content)] = rows
-    word = _WHOLE_WORD.search(str(content))
-    return word is None or corpus.lexical.has_word(corpus, compartment.id, word[0], rowid)
-
-
-def vectors_problem(corpus: Corpus, index: EmbeddingIndex) -> str:
-    """What is wrong with the sizes of an embedding index; empty if nothing is."""
-    stored = "SELECT count(*) FROM embedded WHERE index_id = ? AND compartment = ?"
-    for compartment, vectors in index.parts.items():
-        name = f"vectors_{index.id}_{compartment}"
-        if corpus.verified.get(name) != true_generation(corpus):
-            if corpus.value(stored, (index.id, compartment)) != vectors:
-                return "the embedding index is damaged: it does not have what was stored"
-            corpus.verified[name] = true_generation(corpus)
-    return ""

@@ -16,7 +16,6 @@ from rolebundle.contracts.documents import (
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TRUSTED_TIERS, ContentType, TrustTier
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.publications import PUBLISHED
-from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.sqlite import AMONG, NO_LIMIT, Binding, Row
 from rolebundle.storage.stored_values import (
     columns_of,
@@ -33,6 +32,18 @@ if TYPE_CHECKING:
 
 FileIdentity = tuple[str, str, str]
 """(path, content hash, recipe): a file with the same identity need not be read again."""
+
+
+class Scanned(NamedTuple):
+    """The findings in one document. ``kinds`` and ``findings`` are JSON arrays."""
+
+    verdict: str
+    """``label``, ``quarantine``, or ``released`` by a person."""
+    content_hash: str
+    kinds: str
+    findings: str
+    original: str
+    """The text before hidden parts were removed; empty if nothing was removed."""
 
 
 class StoredChunk(NamedTuple):

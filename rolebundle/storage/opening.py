@@ -1,40 +1,21 @@
-"""Opening a corpus: create it, check it, migrate it, and read or write it.
-
-`migrations/` holds the history of the schema, one numbered SQL file each.
-"""
+"""Opening a corpus for reading, and what a corpus file is; `writing.py` opens it for writing."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
-from time import monotonic, sleep
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
-import apsw
-
-from rolebundle.errors import UsageError, WrongFile, storage_errors
+from rolebundle.errors import UsageError, WrongFile
 from rolebundle.lazy import lazy_module
 from rolebundle.resources import data_folder
-from rolebundle.storage import digests, partition, seal, vector_index
+from rolebundle.storage import seal
 from rolebundle.storage.address import address_of
-from rolebundle.storage.backup import back_up
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.file import OWNER_ONLY, FileFormat, remove_stale_partials
+from rolebundle.storage.file import FileFormat
 from rolebundle.storage.lexical_index import content_view
-from rolebundle.storage.lock import folder_lock
-from rolebundle.storage.publications import refuse_changes
-from rolebundle.storage.sqlite import (
-    MappedErrors,
-    SqliteFile,
-    busy_timeout,
-    closed_on_error,
-    is_missing_or_empty,
-)
+from rolebundle.storage.sqlite import closed_on_error
 
 # A corpus file does not need it.
 if TYPE_CHECKING:
@@ -44,21 +25,9 @@ else:
 
 APPLICATION_ID = 0x52424E44
 """``RBND`` in the file's header."""
-CACHE_KIB = 32_768
-"""Pages that a writer caches: an ingest returns to the pages of the indexes."""
-PAGE_BYTES = 8_192
-"""The page size of a new file: a vector of 256 dimensions wastes a fifth of a page of 4,096."""
-LOG_PAGES = 8_192
-"""How long the write-ahead log grows before it is folded into the file: 64 MB."""
 
 REPLICAS = 10
 """The schema version since which there are replicas."""
-
-_PAUSE_SECONDS = 0.02
-# The versions whose tables or columns are filled by code.
-_COMPARTMENTS = 2
-_DIGESTS = 7
-_FACTS_APART = 12
 
 _VIEW_NAME = re.compile(r"^indexed_(\d{1,9})$")
 
@@ -90,99 +59,6 @@ def open_reader(path: Path, *, verify: bool = True) -> Corpus:
             with corpus.reading():
                 seal.verify(corpus)
     return corpus
-
-
-def open_writer(
-    path: Path, *, lock: bool = True, verify: bool = True, replica: bool = False
-) -> Corpus:
-    """Open a corpus for writing. Create or migrate it if necessary.
-
-    An existing file is first checked through a read-only connection, so that a foreign or newer
-    file is refused before a byte of it changes.
-
-    Args:
-        path: the file.
-        lock: prevent other processes from replacing the file while it is open. False for a private
-            copy.
-        verify: refuse a corpus with a broken seal. Only a check or a repair opens such a one.
-        replica: open a replica, too. Only its publisher changes one; others, a private copy of it.
-
-    Raises:
-        UsageError: ``replica_is_read_only``.
-        WrongFile, CorpusCorrupt, StorageError, CorpusBusy: it cannot be written.
-    """
-    if is_missing_or_empty(path):
-        _create_empty(path)
-    if address := address_of(path):
-        return postgres.open_writer(path, address, corpus_format())
-    with ExitStack() as locks:
-        if lock:
-            locks.enter_context(folder_lock(path, exclusive=False))
-        corpus = _open_writer(path, verify, replica)
-        corpus.on_close = locks.pop_all().close
-    # Of runs that were killed, also those that created the audit or a backup beside the corpus.
-    remove_stale_partials(path)
-    return corpus
-
-
-def _create_empty(path: Path) -> None:
-    """Create a file that only its owner can read. SQLite would let others read it, too."""
-    with (
-        storage_errors(
-            "cannot_create", f"{path}: it cannot be created", "choose another file with --db"
-        ),
-        # A process that was killed in its first moment leaves an empty file. It is filled.
-        suppress(FileExistsError),
-    ):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
-
-
-def _open_writer(path: Path, verify: bool, replica: bool) -> Corpus:
-    if not is_missing_or_empty(path):
-        with Corpus.open_read_only(path, corpus_format()) as corpus:
-            if not replica and schema_version(corpus) >= REPLICAS:
-                refuse_changes(corpus)
-            if verify and corpus.value("PRAGMA user_version") == latest_version():
-                with corpus.reading():
-                    seal.verify(corpus)
-    corpus = Corpus.open_for_writing(path, corpus_format(), create=True)
-    db = corpus.db
-    with closed_on_error(db), MappedErrors(path, corpus.file_format):
-        _retry_while_busy(lambda: _use_write_ahead_log(db))
-        # FULL: what was acknowledged survives a power loss, not only a crash.
-        db.pragma("synchronous", "full")
-        # Pages that many batches change, such as the lexical index's, are copied once.
-        db.pragma("wal_autocheckpoint", LOG_PAGES)
-        db.pragma("cache_size", -CACHE_KIB)
-        db.pragma("foreign_keys", True)
-        db.pragma("secure_delete", True)
-        apply_migrations(corpus)
-        _drop_former_indexes(corpus)
-    return corpus
-
-
-def _use_write_ahead_log(db: apsw.Connection) -> None:
-    if db.pragma("user_version") == 0:
-        # In the file's header, so that a bare `file corpus.db` can read it.
-        db.pragma("application_id", APPLICATION_ID)
-        db.pragma("page_size", PAGE_BYTES)
-    # EXTRA while the file gives up its first journal. If that journal came back after a power
-    # loss, it would undo the change to WAL, and with it all that the log holds.
-    db.pragma("synchronous", "extra")
-    db.pragma("journal_mode", "wal")
-
-
-def _retry_while_busy(step: Callable[[], None]) -> None:
-    """Repeat what SQLite refuses at once, without waiting, while others create the same file."""
-    deadline = monotonic() + busy_timeout() / 1000
-    while True:
-        try:
-            return step()
-        except apsw.BusyError:
-            if monotonic() >= deadline:
-                raise
-            sleep(_PAUSE_SECONDS)
 
 
 @cache
@@ -245,87 +121,3 @@ def _is_own_view(kind: str, name: str, sql: str) -> bool:
     """Whether a trigger or view of the schema is exactly a view that this package creates."""
     match = _VIEW_NAME.match(name) if kind == "view" else None
     return match is not None and content_view(int(match[1])) == (name, sql)
-
-
-def apply_migrations(corpus: Corpus) -> None:
-    """Bring the schema to the newest version, in one transaction.
-
-    An existing corpus is first backed up beside the file.
-
-    Raises:
-        StorageError: the backup could not be made.
-    """
-    db, latest = corpus.db, latest_version()
-    version = db.pragma("user_version")
-    if version >= latest:
-        return
-    if version > 0:
-        back_up(corpus, Path(f"{corpus.path}.schema-{version}.bak"))
-    with SqliteFile.writing(corpus):
-        # Another process may have been faster while we waited for the lock.
-        version = db.pragma("user_version")
-        if version == 0:
-            db.execute(_statements(migrated(migrations())))
-            db.execute("INSERT INTO corpus_state VALUES (1, ?, 0, 0, 0)", (uuid4().hex,))
-        else:
-            for entry in migrations()[version:]:
-                db.execute(entry.read_text(encoding="utf-8"))
-        # After all steps, because it reads and writes the newest schema.
-        if version < _COMPARTMENTS:
-            partition.assign_compartments(corpus, partition.no_denied_patterns)
-        if version < _DIGESTS:
-            vector_index.rehash(corpus)
-            digests.write_all(corpus)
-        elif version < _FACTS_APART:
-            partition.separate_facts(corpus)
-        if version < latest:
-            seal.write(corpus)
-        db.pragma("user_version", latest)
-
-
-def _drop_former_indexes(corpus: Corpus) -> None:
-    """Drop the tables of vectors of earlier versions, which no search uses.
-
-    Their extensions are not needed: without the row of the virtual table in the schema, the tables
-    behind it are ordinary ones.
-    """
-    virtual = "sql LIKE 'CREATE VIRTUAL TABLE %' AND (name GLOB 'fast_*' OR name GLOB 'vectors_*')"
-    if not corpus.value(f"SELECT count(*) FROM sqlite_schema WHERE {virtual}"):
-        return
-    db = corpus.db
-    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
-    try:
-        with corpus.writing():
-            db.pragma("writable_schema", True)
-            corpus.run(f"DELETE FROM sqlite_schema WHERE {virtual}")
-            db.pragma("writable_schema", "reset")
-            for drop in corpus.column(
-                "SELECT format('DROP TABLE \"%w\"', name) FROM sqlite_schema "
-                "WHERE type = 'table' AND (name GLOB 'fast_*' OR name GLOB 'vectors_*')"
-            ):
-                corpus.run(drop)
-            corpus.run("DELETE FROM seal WHERE name GLOB 'fast_*' OR name GLOB 'vectors_*'")
-    finally:
-        db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-
-
-@cache
-def migrated(scripts: tuple[Path, ...]) -> bytes:
-    """An empty database after these migrations."""
-    db = apsw.Connection(":memory:")
-    for script in scripts:
-        db.execute(script.read_text(encoding="utf-8"))
-    return db.serialize("main")
-
-
-@cache
-def _statements(database: bytes) -> str:
-    """What creates the schema of an empty database.
-
-    Migrations alter tables, which takes eight times as long as to create them as they are in the
-    end. A process that creates several corpora runs the migrations once.
-    """
-    db = apsw.Connection(":memory:")
-    db.deserialize("main", database)
-    statements = db.execute("SELECT sql FROM sqlite_schema WHERE sql NOT NULL ORDER BY rowid")
-    return ";\n".join(str(sql) for (sql,) in statements)

@@ -11,19 +11,8 @@ from typing import NamedTuple
 
 from rolebundle.storage import compartments, digests, partition
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import Scanned
 from rolebundle.storage.sqlite import NO_LIMIT, Binding
-
-
-class Scanned(NamedTuple):
-    """The findings in one document. ``kinds`` and ``findings`` are JSON arrays."""
-
-    verdict: str
-    """``label``, ``quarantine``, or ``released`` by a person."""
-    content_hash: str
-    kinds: str
-    findings: str
-    original: str
-    """The text before hidden parts were removed; empty if nothing was removed."""
 
 
 class Flagged(NamedTuple):

@@ -20,6 +20,7 @@ from rolebundle.storage import (
     partition,
     vector_index,
 )
+from rolebundle.storage.chunks import insert_chunks
 from rolebundle.storage.compartments import FACTS
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import (
@@ -30,7 +31,6 @@ from rolebundle.storage.digests import (
 )
 from rolebundle.storage.file import REPLICA, partials, published_folder, staged_replica, sync_folder
 from rolebundle.storage.lock import folder_lock
-from rolebundle.storage.passages import insert_chunks
 from rolebundle.storage.publications import PUBLISHED, publications
 from rolebundle.storage.seal import digest_rows, row_digest
 from rolebundle.storage.sqlite import AMONG, Row, SqliteFile

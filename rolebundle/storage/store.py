@@ -8,6 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.errors import DocumentError
 from rolebundle.storage import compartments, partition, quarantine
+from rolebundle.storage.chunks import (
+    assignments,
+    chunk_columns,
+    insert_chunks,
+    next_row,
+    remove_chunks,
+    update_chunks,
+)
 from rolebundle.storage.compartments import REMEMBERED
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import (
@@ -19,14 +27,6 @@ from rolebundle.storage.digests import (
 )
 from rolebundle.storage.documents import FileIdentity, StoredDocument, StoredFile
 from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns
-from rolebundle.storage.passages import (
-    assignments,
-    chunk_columns,
-    insert_chunks,
-    next_row,
-    remove_chunks,
-    update_chunks,
-)
 from rolebundle.storage.seal import row_digest
 from rolebundle.storage.sqlite import AMONG, Row
 from rolebundle.storage.stored_values import typed, values_of

@@ -28,7 +28,8 @@ from rolebundle.errors import AccessDenied, EmbedderError, UsageError
 from rolebundle.ingest.indexes import embed_chunks
 from rolebundle.ingest.parsed import ParsedDocument, ready_chunk
 from rolebundle.ingest.prepare import RunSettings, stored_documents
-from rolebundle.policy.access import deny_matcher, role_denied
+from rolebundle.policy.access import role_denied
+from rolebundle.policy.policy_change import deny_matcher
 from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.lookup import Named, find_reference, resolve_reference
@@ -41,7 +42,7 @@ from rolebundle.scan.instructions import FORGED_STATE
 from rolebundle.scan.scan import Scannable, scan_texts
 from rolebundle.storage import facts
 from rolebundle.storage import marks as storage
-from rolebundle.storage.check import verify_passages
+from rolebundle.storage.answer_checks import verify_passages
 from rolebundle.storage.compartments import REMEMBERED
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.digests import content_hash

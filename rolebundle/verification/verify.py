@@ -23,7 +23,7 @@ from rolebundle.contracts.verification import (
     VerifyRequest,
 )
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.storage.check import verify_passages
+from rolebundle.storage.answer_checks import verify_passages
 from rolebundle.storage.corpus import Corpus
 from rolebundle.text.words import counted
 from rolebundle.verification.draft import Sentence, parse_draft

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.ingest import sync
-from rolebundle.storage.opening import open_writer
+from rolebundle.storage.writing import open_writer
 from support.fake_embedder import HashingProvider
 from support.operations import small_batches
 from support.sound import assert_sound

@@ -12,7 +12,8 @@ import pytest
 
 from rolebundle.admin.backups import create_backup
 from rolebundle.storage.corpus import Corpus, increment_generation
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.corpora import document, file_of, put_file, scratch_folder

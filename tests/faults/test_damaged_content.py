@@ -7,7 +7,8 @@ import pytest
 from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.storage import digests, vector_search
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.bundles import without_semantic_state
 from support.commands import invoke
 from support.corpora import ask, build, document

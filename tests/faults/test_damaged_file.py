@@ -7,7 +7,8 @@ import pytest
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage.corpus import increment_generation
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.amounts import rounds
 from support.commands import invoke, is_coded
 from support.corpora import document, fill

@@ -13,7 +13,8 @@ import pytest
 from rolebundle.errors import StorageError
 from rolebundle.ingest import indexes, sync
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.commands import CHECKOUT, PROGRAM, forked_program, invoke, invoke_in_a_child
 from support.corpora import ask, document, fill, scratch_folder
 from support.fake_embedder import HashingProvider

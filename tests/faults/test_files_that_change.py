@@ -12,7 +12,8 @@ import pytest
 from rolebundle.ingest import prepare, sync, walk
 from rolebundle.ingest.options import IngestReport
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.sound import paths_in
 

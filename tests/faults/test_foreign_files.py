@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage.opening import open_writer
+from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.damaged_files import commands, run_without_change, tamper
 

@@ -10,8 +10,9 @@ import pytest
 from rolebundle.engine import Engine
 from rolebundle.errors import FULL_ERRNOS
 from rolebundle.storage import sqlite
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.sqlite import own_error
+from rolebundle.storage.writing import open_writer
 from support.commands import invoke_as_a_common_user
 from support.corpora import document, fill
 

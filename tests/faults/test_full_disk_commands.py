@@ -16,7 +16,7 @@ from rolebundle.admin import Admin
 from rolebundle.admin.backups import create_backup
 from rolebundle.interfaces.cli.main import cli
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.opening import open_writer
+from rolebundle.storage.writing import open_writer
 from support.commands import Outcome, invoke
 from support.full_disk import FILLER, fill_up, on_own_file_system, run_command
 from support.operations import POLICY, STEPS, Place, stored_rows

@@ -13,7 +13,7 @@ import pytest
 
 from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.storage.opening import open_writer
+from rolebundle.storage.writing import open_writer
 from support.killing import Report, run_child
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux does")

@@ -24,8 +24,9 @@ from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.replication.pull import pull, verify_replica
 from rolebundle.replication.signatures import sign
 from rolebundle.replication.transports import FolderTransport
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import carried_hash, find_publication
+from rolebundle.storage.writing import open_writer
 from support.amounts import rounds
 from support.corpora import scratch_folder
 from support.fake_embedder import HashingProvider

@@ -10,7 +10,8 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import WrongFile
 from rolebundle.storage import opening
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.commands import invoke
 from support.corpora import build, document, scratch_folder

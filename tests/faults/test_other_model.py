@@ -9,7 +9,8 @@ import pytest
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest import sync
 from rolebundle.storage import vector_index
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.corpora import ask, build, document
 from support.fake_embedder import DIMENSIONS, IDENTITY, BrokenProvider, HashingProvider
 from support.sound import assert_sound, contents

@@ -12,6 +12,7 @@ import pytest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.policy.audit import AuditLog
+from rolebundle.policy.audit_check import verify_audit
 from rolebundle.storage import opening
 from support.corpora import document, scratch_folder
 from support.fake_embedder import HashingProvider
@@ -90,7 +91,7 @@ def record(place: Place, schema: int, steps: tuple[str, ...]) -> Recorded:
 
 def count_audit_rows(db: Path) -> int:
     with AuditLog(db) as log:
-        return log.verify().rows if log.exists else 0
+        return verify_audit(log.path).rows if log.exists else 0
 
 
 def rows_of(files: Files, name: str, folder: Path) -> Rows:

@@ -13,7 +13,8 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.commands import invoke

@@ -19,8 +19,8 @@ from rolebundle.errors import StorageError
 from rolebundle.replication import publish as publishing
 from rolebundle.replication.transports import FolderTransport
 from rolebundle.storage import replicas
-from rolebundle.storage.opening import open_writer
 from rolebundle.storage.publications import carrying
+from rolebundle.storage.writing import open_writer
 from support.corpora import document, fill
 from support.replication_site import (
     Site,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.ingest import indexes, sync
-from rolebundle.storage.opening import open_writer
+from rolebundle.storage.writing import open_writer
 from support.fake_embedder import HashingProvider
 from support.index_builds import BATCH, FILES, write
 from support.source_tree import Tree

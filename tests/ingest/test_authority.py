@@ -31,7 +31,8 @@ from rolebundle.ingest.authority import (
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage import records, roots
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.amounts import rounds
 from support.commands import invoke
 from support.corpora import all_documents

@@ -27,7 +27,8 @@ from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage import vector_index
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.killing import run_child
 from support.sound import assert_sound

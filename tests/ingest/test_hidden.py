@@ -22,7 +22,8 @@ from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.scan.finding import ScanSettings
 from rolebundle.storage import quarantine
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.amounts import lengths, linear_time
 from support.hidden_pages import (
     DOUBTFUL_HTML,

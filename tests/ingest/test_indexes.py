@@ -21,8 +21,9 @@ from rolebundle.ingest.indexes import INPUT_VERSION, EmbeddingReport
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.storage import vector_index
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.commands import invoke
 from support.corpora import ask

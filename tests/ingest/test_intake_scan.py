@@ -24,8 +24,9 @@ from rolebundle.ingest.prepare import scan_documents
 from rolebundle.scan import instructions
 from rolebundle.scan.finding import ScanSettings
 from rolebundle.storage import quarantine
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import passages_by_rowid
+from rolebundle.storage.writing import open_writer
 from support.amounts import rounds
 from support.compartments import quarantined_documents, search_everywhere
 from support.corpora import ask

@@ -26,7 +26,8 @@ from rolebundle.ingest.readers import reader_for, reader_names, suffixes_of
 from rolebundle.ingest.roots import plan
 from rolebundle.storage import roots
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.corpora import scratch_folder
 from support.fake_embedder import CountingProvider

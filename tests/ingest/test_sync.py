@@ -19,7 +19,8 @@ from rolebundle.ingest.options import IngestOptions, IngestReport, OnReading, Re
 from rolebundle.ingest.readers.markdown import READERS
 from rolebundle.policy.overlays import load_file
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.compartments import search_everywhere
 from support.corpora import NOW, ask
 from support.fake_embedder import CountingProvider, HashingProvider

@@ -28,7 +28,8 @@ from rolebundle.ingest.watch import WatchOptions
 from rolebundle.scan.finding import ScanSettings
 from rolebundle.storage import quarantine
 from rolebundle.storage.file import heartbeat_path
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.templates import Template
 

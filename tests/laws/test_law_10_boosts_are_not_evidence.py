@@ -28,14 +28,15 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.engine import Engine
-from rolebundle.policy.access import set_policy
 from rolebundle.policy.overlays import ResolvedOverlay, list_overlays, load_role
+from rolebundle.policy.policy_change import set_policy
 from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.evidence import HAS_WORDS, IS_CLOSE
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.corpora import (

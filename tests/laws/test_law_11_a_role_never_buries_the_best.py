@@ -17,7 +17,8 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import MarkState
 from rolebundle.storage import marks
 from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.amounts import few_examples
 from support.corpora import ask, build, document, overlay, remove
 from support.fake_embedder import HashingProvider

@@ -18,7 +18,8 @@ from rolebundle.interfaces.parse import request_from
 from rolebundle.retrieval import lanes
 from rolebundle.storage import store, vector_search
 from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.amounts import few_examples
 from support.corpora import NOW, ask, build, document, file_of, fill, remove
 from support.fake_embedder import HashingProvider

@@ -14,7 +14,8 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest.indexes import ensure_index
 from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.amounts import few_examples
 from support.bundles import without_semantic_state
 from support.corpora import ask, build, remove

@@ -23,7 +23,8 @@ from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.ingest.sync import ingest
 from rolebundle.scan.characters import HIDDEN, TO_LATIN
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from rolebundle.text.decoding import decode, split_lines
 from support.amounts import few_examples
 from support.corpora import ask, overlay, scratch_folder

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import RolebundleError
 from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.amounts import few_examples
 from support.corpora import ask, build, document, fill, remove
 from support.databases import of_file

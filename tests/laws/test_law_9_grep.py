@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rolebundle.contracts.request import GrepRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
-from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.documents import Scanned
 from support.amounts import EXAMPLES
 from support.corpora import build, document, set_policy
 

@@ -40,15 +40,16 @@ from rolebundle.evaluation.evaluation import Runner
 from rolebundle.evaluation.questions import Question
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.policy.access import deny_matcher, set_policy
 from rolebundle.policy.approvals import Approvals, Decision
 from rolebundle.policy.overlays import ResolvedOverlay
+from rolebundle.policy.policy_change import deny_matcher, set_policy
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage import marks, store
 from rolebundle.storage.corpus import increment_generation
 from rolebundle.storage.documents import StoredDocument, StoredFile
 from rolebundle.storage.marks import MarkKind
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from rolebundle.verification.decisions import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import FEW_EXAMPLES

@@ -27,7 +27,7 @@ from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage import store
 from rolebundle.storage.corpus import increment_generation
 from rolebundle.storage.documents import StoredDocument, StoredFile
-from rolebundle.storage.opening import open_writer
+from rolebundle.storage.writing import open_writer
 from support.amounts import EXAMPLES
 from support.corpora import NOW, build, copy_corpus, document, put_file, scratch_folder, set_policy
 from support.sound import copied

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from rolebundle.contracts.overlay import WEIGHTS
-from rolebundle.policy.overlays import explained_values, load_file
+from rolebundle.policy.explained import explained_values
+from rolebundle.policy.overlays import load_file
 from support.overlay_files import write
 
 

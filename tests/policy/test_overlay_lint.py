@@ -20,7 +20,8 @@ from rolebundle.policy.lint import (
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.storage.documents import DocumentKind, StoredChunk, StoredDocument, StoredFile
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support import corpora
 from support.corpora import put_file
 from support.overlay_files import write

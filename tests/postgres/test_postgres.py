@@ -31,7 +31,8 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.resources import demo_overlays
 from rolebundle.storage import lexical_index, postgres, postgres_words
 from rolebundle.storage.address import address_of, parameters_of
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support import databases
 from support.commands import SAMPLE, invoke
 from support.corpora import set_policy

@@ -32,15 +32,16 @@ from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.memory import NewDecision
 from rolebundle.contracts.models import IndexIdentity
 from rolebundle.contracts.upkeep import PublishReport
-from rolebundle.policy.access import deny_matcher, resolve_audience, set_policy
+from rolebundle.policy.audience import resolve_audience
+from rolebundle.policy.policy_change import deny_matcher, set_policy
 from rolebundle.replication import publish as publishing
 from rolebundle.storage import facts, marks, replicas, store, vector_index
 from rolebundle.storage.compartments import REMEMBERED
 from rolebundle.storage.corpus import Corpus, increment_generation
-from rolebundle.storage.documents import StoredDocument, StoredFile
+from rolebundle.storage.documents import Scanned, StoredDocument, StoredFile
 from rolebundle.storage.file import staged_replica
-from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from rolebundle.verification.decisions import record_decision
 from support.amounts import FEW_EXAMPLES
 from support.corpora import NOW, build, embed, file_of, put_file, scratch_folder

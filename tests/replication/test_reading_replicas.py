@@ -36,9 +36,9 @@ from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.transports import open_transport
 from rolebundle.status import owner_status
 from rolebundle.storage.file import audit_path
-from rolebundle.storage.opening import open_writer
 from rolebundle.storage.publications import PUBLISHED, save_publication
 from rolebundle.storage.records import StoredAudit, save_stored_audit
+from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.inspecting import inspecting
 from support.publications import publication_of

@@ -20,7 +20,8 @@ from rolebundle.errors import RolebundleError
 from rolebundle.replication.pull import pull, verify_replica
 from rolebundle.replication.signatures import PrivateKey, key_id
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.opening import latest_version, open_writer
+from rolebundle.storage.opening import latest_version
+from rolebundle.storage.writing import open_writer
 from support.commands import CODED, invoke
 from support.corpora import build
 from support.replication_site import Site, edition_documents, editions_in, names_in

@@ -17,7 +17,7 @@ from rolebundle.replication.transports import (
     open_transport,
 )
 from rolebundle.storage.file import PUBLISHED_MANIFEST
-from rolebundle.storage.opening import open_writer
+from rolebundle.storage.writing import open_writer
 from support.commands import Outcome, invoke
 from support.corpora import document, fill
 from support.local_server import static_host

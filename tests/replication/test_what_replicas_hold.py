@@ -28,17 +28,18 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
-from rolebundle.policy.access import deny_matcher, resolve_audience
+from rolebundle.policy.audience import resolve_audience
 from rolebundle.policy.overlays import ResolvedOverlay, overlay_folders
+from rolebundle.policy.policy_change import deny_matcher
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.pull import pull
 from rolebundle.replication.transports import FolderTransport
 from rolebundle.storage import marks, store
 from rolebundle.storage.corpus import increment_generation
-from rolebundle.storage.documents import StoredDocument, StoredFile
+from rolebundle.storage.documents import Scanned, StoredDocument, StoredFile
 from rolebundle.storage.file import published_folder, staged_replica
-from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from rolebundle.verification.decisions import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import rounds

@@ -29,8 +29,9 @@ from rolebundle.retrieval.query import build_query
 from rolebundle.storage import compartments, postings, vector_index
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import passages_by_rowid
+from rolebundle.storage.writing import open_writer
 from support.amounts import few_examples
 from support.commands import invoke
 from support.compartments import fts5_scores, match_expression, only_compartment

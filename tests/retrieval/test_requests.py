@@ -23,7 +23,8 @@ from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.amounts import few_examples
 from support.corpora import (
     ask,

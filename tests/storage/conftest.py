@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.opening import open_writer
+from rolebundle.storage.writing import open_writer
 
 
 @pytest.fixture

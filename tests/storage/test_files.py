@@ -25,18 +25,20 @@ from rolebundle.errors import (
     UsageError,
     WrongFile,
 )
-from rolebundle.policy.access import deny_matcher, set_policy
+from rolebundle.policy.policy_change import deny_matcher, set_policy
 from rolebundle.storage import check, digests, facts, lexical_index, quarantine, seal, sqlite
+from rolebundle.storage.answer_checks import verify_lexical_indexes
 from rolebundle.storage.audit import AUDIT_FORMAT
-from rolebundle.storage.check import find_problems, verify_lexical_indexes
+from rolebundle.storage.check import find_problems
 from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.documents import StoredFile
 from rolebundle.storage.file import FileFormat, corpus_path
-from rolebundle.storage.opening import APPLICATION_ID, corpus_format, open_reader, open_writer
+from rolebundle.storage.opening import APPLICATION_ID, corpus_format, open_reader
 from rolebundle.storage.seal import row_digest
 from rolebundle.storage.sqlite import SqliteFile, busy_timeout, create_file
 from rolebundle.storage.stored_values import records
+from rolebundle.storage.writing import open_writer
 from support.corpora import FLAGGED, build, document, embed, file_of, put_file
 from support.fake_embedder import HashingProvider
 from support.flipped_files import POLICY, QUARANTINED

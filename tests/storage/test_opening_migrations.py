@@ -17,7 +17,8 @@ from rolebundle.storage.backup import back_up
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import increment_generation
 from rolebundle.storage.documents import StoredDocument, self_declared
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.commands import CHECKOUT, invoke
 from support.compartments import assert_compartments_are_separate, kinds
 from support.corpora import NOISE, ask, build, document

@@ -24,7 +24,7 @@ from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.file import published_folder
 from rolebundle.storage.marks import StoredMark
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.partition import move_documents
 from rolebundle.storage.publications import (
     Publication,
@@ -36,6 +36,7 @@ from rolebundle.storage.publications import (
     with_carried,
 )
 from rolebundle.storage.replicas import staging
+from rolebundle.storage.writing import open_writer
 from support.amounts import rounds
 from support.canaries import Canary, files_of, found_in, make_canary, vector_traces
 from support.corpora import (

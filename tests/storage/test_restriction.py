@@ -12,8 +12,9 @@ import pytest
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import compartments, lexical_index, vector_index, vector_search
 from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus, corpus_counts
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import passages_by_rowid
+from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.compartments import search_everywhere
 from support.corpora import build, document

@@ -31,10 +31,16 @@ from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import store, vector_index
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.digests import content_hash
-from rolebundle.storage.documents import StoredChunk, StoredDocument, StoredFile, listed_documents
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.documents import (
+    Scanned,
+    StoredChunk,
+    StoredDocument,
+    StoredFile,
+    listed_documents,
+)
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import passages_by_rowid
-from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.writing import open_writer
 from rolebundle.text.forms import index_text
 from rolebundle.workspace import Workspace
 from support import databases

@@ -74,7 +74,7 @@ def address(host: str, name: str, user: str = "postgres") -> str:
 
 
 def _create_template() -> None:
-    from rolebundle.storage.opening import open_writer
+    from rolebundle.storage.writing import open_writer
 
     link = Path(mkdtemp()) / "template.link"
     create(link, "template1", EMPTY)

@@ -15,7 +15,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.storage.check import find_problems
-from rolebundle.storage.opening import open_writer
+from rolebundle.storage.writing import open_writer
 from support.corpora import NOW, build, document
 
 PAGE = "https://example.com/limits"

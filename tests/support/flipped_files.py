@@ -6,11 +6,11 @@ from pathlib import Path
 import apsw
 
 from rolebundle.errors import RolebundleError
-from rolebundle.policy.access import deny_matcher, set_policy
+from rolebundle.policy.policy_change import deny_matcher, set_policy
 from rolebundle.storage import store
 from rolebundle.storage.check import find_problems
-from rolebundle.storage.opening import open_writer
-from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.documents import Scanned
+from rolebundle.storage.writing import open_writer
 from support.corpora import FLAGGED, build, document, embed, file_of
 from support.fake_embedder import HashingProvider
 from support.values import WORDS

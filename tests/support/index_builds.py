@@ -12,8 +12,9 @@ from rolebundle.embedding.noise import noise_of
 from rolebundle.ingest.indexes import EmbeddingReport, build_index
 from rolebundle.storage import vector_index
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.embedding_server import MODEL, EmbeddingServer
 from support.fake_embedder import HashingProvider

@@ -33,10 +33,11 @@ from rolebundle.ingest import indexes, sync
 from rolebundle.ingest.indexes import Progress
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.audit import AuditLog
-from rolebundle.storage import opening
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage import writing
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.quarantine import flagged_documents
 from rolebundle.storage.vector_index import active_index
+from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.fake_embedder import HashingProvider
 from support.sound import contents
@@ -252,7 +253,7 @@ def small_batches() -> Iterator[None]:
     with (
         patch.object(sync, "_FILES_PER_BATCH", 3),
         patch.object(indexes, "BATCH", 4),
-        patch.object(opening, "LOG_PAGES", 60),
+        patch.object(writing, "LOG_PAGES", 60),
     ):
         yield
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rolebundle.contracts.upkeep import PublishReport
-from rolebundle.policy.access import Audience
+from rolebundle.policy.audience import Audience
 from rolebundle.replication.publish import publish
 from rolebundle.replication.transports import Transport, nothing_published
 from rolebundle.storage.corpus import corpus_counts
 from rolebundle.storage.file import staged_replica
-from rolebundle.storage.opening import open_writer
 from rolebundle.storage.publications import Publication, save_publication, with_carried
+from rolebundle.storage.writing import open_writer
 from support.replication_site import OPTIONS
 
 

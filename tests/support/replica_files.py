@@ -9,8 +9,9 @@ from rolebundle.contracts.upkeep import ReplicaManifest
 from rolebundle.replication.signatures import sign
 from rolebundle.storage import digests
 from rolebundle.storage.corpus import corpus_counts
-from rolebundle.storage.opening import latest_version, open_writer
+from rolebundle.storage.opening import latest_version
 from rolebundle.storage.publications import PUBLISHED, save_manifest
+from rolebundle.storage.writing import open_writer
 
 PUBLISHER = "docs-team"
 PUBLISHED_AT = "2026-11-01T00:00:00Z"

@@ -11,15 +11,16 @@ from pathlib import Path
 from rolebundle.contracts.policy import AgentRule
 from rolebundle.contracts.upkeep import PublishReport, PullReport, SignedManifest
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.policy.access import Audience
+from rolebundle.policy.audience import Audience
 from rolebundle.replication.publish import PublishOptions, publish
 from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import PrivateKey
 from rolebundle.replication.transports import Transport, open_transport
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.file import PUBLISHED_MANIFEST, staged_replica
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import Publication, find_publication, stored_manifest
+from rolebundle.storage.writing import open_writer
 from support.corpora import build, document, fill, scratch_folder
 from support.sound import assert_sound
 

@@ -4,10 +4,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from rolebundle.policy.access import deny_matcher
+from rolebundle.policy.policy_change import deny_matcher
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.compartments import assert_compartments_are_separate
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions, IngestReport
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.corpora import all_documents
 
 BODY = "The relay checks each token before it accepts a change of a note."

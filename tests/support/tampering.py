@@ -16,8 +16,8 @@ from rolebundle.replication.signatures import PrivateKey, sign
 from rolebundle.storage import replicas
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import PUBLISHED_MANIFEST as MANIFEST
-from rolebundle.storage.opening import open_writer
 from rolebundle.storage.publications import save_manifest, stored_manifest
+from rolebundle.storage.writing import open_writer
 from support.fake_embedder import HashingProvider
 from support.replication_site import Site, published_file
 

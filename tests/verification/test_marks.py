@@ -22,7 +22,8 @@ from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, StorageError, UsageError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from rolebundle.verification.memory import list_marks
 from rolebundle.workspace import Workspace
 from support.amounts import EXAMPLES, rounds

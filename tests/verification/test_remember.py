@@ -31,7 +31,8 @@ from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.repair import repair
 from rolebundle.status import owner_status
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.commands import invoke

@@ -50,10 +50,10 @@ from rolebundle.interfaces.render import (
     title_line,
     with_place,
 )
+from rolebundle.policy.explained import explained_values
 from rolebundle.policy.lint import corpus_facts, lint_error, lint_overlay
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
-    explained_values,
     is_shipped,
     list_overlays,
     load_file,

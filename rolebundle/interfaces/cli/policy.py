@@ -25,6 +25,7 @@ from rolebundle.errors import ConfigurationError, CorpusCorrupt
 from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import finding_line, print_note
 from rolebundle.policy.audit import AuditLog
+from rolebundle.policy.audit_check import verify_audit
 from rolebundle.policy.lint import lint_active_policy, lint_policy, report_policy
 from rolebundle.policy.overlays import list_overlays
 from rolebundle.policy.policy_file import decode_policy, parse_policy, read_policy_file
@@ -280,7 +281,7 @@ def verify_command(call: Call, expect: str) -> None:
     rolebundle policy audit verify --json
     """
     with AuditLog(call.path) as log:
-        result = log.verify(expect or _known_head(call.db))
+        result = verify_audit(log.path, expect or _known_head(call.db))
     call.print(result, [result.head] if result.ok else [], exclude_none=True)
     if result.problem is not None:
         raise CorpusCorrupt(

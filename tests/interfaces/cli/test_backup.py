@@ -10,7 +10,7 @@ import pytest
 
 from rolebundle.admin.backups import _retained, manifest_path, sha256_of
 from rolebundle.storage.file import audit_path
-from rolebundle.storage.opening import open_writer
+from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.corpora import build, document, fill
 from support.sound import assert_sound, contents

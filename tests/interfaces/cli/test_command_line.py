@@ -8,8 +8,8 @@ import click
 import pytest
 
 from rolebundle.interfaces.cli.main import cli
-from rolebundle.storage.opening import open_writer
 from rolebundle.storage.sqlite import BUSY_TIMEOUT_ENVIRONMENT
+from rolebundle.storage.writing import open_writer
 from support.commands import commands_of, invoke, is_coded, run
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider

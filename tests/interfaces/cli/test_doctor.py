@@ -12,7 +12,7 @@ import pytest
 from rolebundle.contracts.upkeep import DoctorReport
 from rolebundle.storage import vector_index
 from rolebundle.storage.file import audit_path, published_folder
-from rolebundle.storage.opening import open_writer
+from rolebundle.storage.writing import open_writer
 from support.commands import invoke, invoke_as_a_common_user
 from support.corpora import build, document, fill
 from support.fake_embedder import HashingProvider

@@ -7,7 +7,8 @@ import pytest
 from rolebundle.contracts.models import ModelIdentity
 from rolebundle.storage import vector_index
 from rolebundle.storage import vector_index as vector_cache
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
 from support.embedding_faults import closed_port

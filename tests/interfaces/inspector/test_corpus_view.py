@@ -12,7 +12,7 @@ from rolebundle.admin.records import set_policy
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector import application as view
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
-from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.documents import Scanned
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider
 from support.pages import section

@@ -13,7 +13,7 @@ from rolebundle.admin.records import put_mark, set_policy
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.retrieval.inspection import MAX_NEIGHBOURS, MAX_PASSAGES
-from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.documents import Scanned
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider
 from support.pages import section

@@ -38,8 +38,7 @@ from rolebundle.retrieval.warnings import (
     trust_posture,
     warnings_for,
 )
-from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.documents import Scanned, StoredDocument
 from support.corpora import ask, build, built, chunk, document, overlay, resolved
 from support.values import (
     CORPUS,

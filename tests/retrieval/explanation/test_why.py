@@ -28,9 +28,9 @@ from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.documents import Scanned, StoredDocument
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.commands import SAMPLE, invoke
 from support.corpora import (

@@ -27,7 +27,8 @@ from rolebundle.retrieval.lookup import look_up
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.commands import SAMPLE, invoke
 from support.corpora import build, chunk, document, file_of, put_file, set_policy
 from support.databases import of_file

@@ -14,7 +14,8 @@ from rolebundle.retrieval.lexical import LexicalIndex
 from rolebundle.storage import changes, store, vector_index, vector_search
 from rolebundle.storage.compartments import visible_compartments
 from rolebundle.storage.corpus import Corpus, increment_generation
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
+from rolebundle.storage.writing import open_writer
 from support.corpora import build, document, file_of, fill, scratch_folder
 from support.fake_embedder import DIMENSIONS, HashingProvider
 

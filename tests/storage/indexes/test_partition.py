@@ -15,10 +15,9 @@ from rolebundle.storage import compartments, quarantine, store, vector_index
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.corpus import Corpus, increment_generation
-from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.opening import open_writer
+from rolebundle.storage.documents import Scanned, StoredDocument
 from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
-from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.writing import open_writer
 from support.compartments import (
     assert_compartments_are_separate,
     kinds,

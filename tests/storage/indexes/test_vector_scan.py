@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import vector_index, vector_search
 from rolebundle.storage.corpus import Corpus, increment_generation
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.vector_scan import IndexScan
+from rolebundle.storage.writing import open_writer
 from support.corpora import build, document, scratch_folder
 from support.fake_embedder import DIMENSIONS, HashingProvider
 

@@ -20,11 +20,12 @@ from rolebundle.storage import vector_index, vector_search
 from rolebundle.storage import vector_index as vector_cache
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import first_by_score
 from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.vector_search import GROWTH, MARGIN, search_with_ties
+from rolebundle.storage.writing import open_writer
 from support.corpora import build, document, fill
 from support.fake_embedder import DIMENSIONS, IDENTITY, HashingProvider
 from support.sound import assert_sound, contents

@@ -23,8 +23,9 @@ from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, EmbedderError, RolebundleError, UsageError
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import decision_name
+from rolebundle.storage.writing import open_writer
 from rolebundle.verification.decisions import (
     end_decision,
     find_decision,
