@@ -437,7 +437,6 @@ def write_new(texts: Mapping[Path, str]) -> None:
 FORMAT_TYPES: Mapping[str, str] = {
     "eml": "mail",
     "ipynb": "notebook",
-    "man": "man-page",
     "mbox": "mail",
     "pptx": "slides",
     "source": "source-code",

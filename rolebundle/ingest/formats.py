@@ -12,7 +12,6 @@ _FORMATS = {
     "text": ("plain text, pod, AsciiDoc, and text files without a reader of their own", _LINES),
     "rst": ("reStructuredText", _LINES),
     "org": ("Org: headings, properties, source blocks; without comments", _LINES),
-    "man": ("manual pages, .1 to .9 and .n", _LINES),
     "html": ("the main part of a page, as people see it", _LINES),
     "source": ("source code by definitions, and configuration", _LINES),
     "ipynb": ("Jupyter notebooks by cells; without outputs", "cell 5"),

@@ -25,7 +25,6 @@ _SUFFIXES = {
     "ipynb": ".ipynb",
     "json": ".json",
     "jsonl": ".jsonl .ndjson",
-    "man": "",
     "markdown": ".md .markdown .mdx .md.txt",
     "mbox": ".mbox .mbx",
     "opendocument": ".odt .ott .ods .ots .odp .otp",
@@ -50,11 +49,11 @@ _MODULES = {
     **dict.fromkeys(("eml", "mbox"), "mail"),
     **dict.fromkeys(("ipynb", "markdown", "separated"), "markdown"),
     **dict.fromkeys(("json", "jsonl"), "records"),
-    **dict.fromkeys(("man", "org", "rst", "subtitles", "text"), "lines"),
+    **dict.fromkeys(("org", "rst", "subtitles", "text"), "lines"),
 }
 _BY_SUFFIX = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
-# `ls.1`, `printf.3posix`, `Tcl.n`
-_SECTION_OF_MANUAL = re.compile(r"[1-9][a-z]{0,9}|n").fullmatch
+# Manual pages (`ls.1`) and logs (`app.log.1`)
+_NUMBERED = re.compile(r"[1-9]").fullmatch
 # Headers that no other text begins with, in any order.
 _MAIL = re.compile(
     rb"(?=[!-9;-~]{1,80}:|From [^\n]{1,300}\d\d:\d\d)"
@@ -119,7 +118,7 @@ def reader_name_for(path: str) -> str | None:
     _, inner, above = stem.rpartition(".")
     double = f".{above}.{last}" if inner else ""
     known = _BY_SUFFIX.get(double) or _BY_SUFFIX.get(f".{last}")
-    return known or ("man" if _SECTION_OF_MANUAL(last) else None)
+    return known or ("text" if _NUMBERED(last) else None)
 
 
 @cache
