@@ -110,7 +110,6 @@ write decisions end 1 --by Ana --reason over DB
 read check 'water the plants' DB
 read:1 verify - DB
 read connect cursor DB
-write connect cursor --write --file {}/host.json DB
 write overlay demo
 write overlay demo --db {}/demo.db --lexical-only
 """

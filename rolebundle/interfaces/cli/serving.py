@@ -8,18 +8,12 @@ from pathlib import Path
 import click
 from click.exceptions import Exit
 
-from rolebundle.errors import ConfigurationError, UsageError, install_hint
+from rolebundle.errors import ConfigurationError, install_hint
 from rolebundle.interfaces.cli.ingest import background_indexing
 from rolebundle.interfaces.cli.options import Call, approvals_option, with_call
 from rolebundle.interfaces.cli.output import print_note
 from rolebundle.interfaces.cli.preload import server_path, start, stop
-from rolebundle.interfaces.hosts import (
-    HOSTS,
-    HostFile,
-    absolute_command,
-    check_name,
-    records_folder,
-)
+from rolebundle.interfaces.hosts import HOSTS, absolute_command, check_name
 from rolebundle.interfaces.servers.loopback import default_token_file, listen
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.servers.serve import serve as serve_lines
@@ -156,72 +150,28 @@ def mcp(
     show_default=True,
     help="The server's name in the host; another one for a second corpus.",
 )
-@click.option(
-    "--file",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Use this file of the host. Default: the user's file, or else that of the working folder.",
-)
-@click.option("--write", is_flag=True, help="Add it to the host's file. A backup is kept.")
-@click.option(
-    "--undo", is_flag=True, help="Take back what --write did, if the file has not changed since."
-)
 @with_call()
-def connect(
-    call: Call, host: str, agent: str | None, name: str, file: Path | None, write: bool, undo: bool
-) -> None:
+def connect(call: Call, host: str, agent: str | None, name: str) -> None:
     """Print the configuration with which HOST starts `rolebundle mcp`.
 
     HOST: claude-code, claude-desktop, codex, cursor, vscode.
 
     \b
     rolebundle connect claude-code --db team.db
-    rolebundle connect cursor --db team.db --agent reviewer --write
-    rolebundle connect cursor --undo
+    rolebundle connect cursor --db team.db --agent reviewer
     """
-    if write and undo:
-        raise click.UsageError("--write and --undo cannot be given together")
     check_name(name)
     if agent is not None:
         check_agent(agent)
     chosen = HOSTS[host]
-    path = file or chosen.file()
-    host_file = HostFile(chosen, path, records_folder()) if path else None
-    if undo:
-        target = _named(host_file, chosen.label)
-        target.undo(name)
-        print_note(f"{target.path}: the change was undone")
-        return
     corpus = call.path.absolute()
     agent_options = [] if agent is None else ["--agent", agent]
     command = absolute_command(["mcp", "--db", str(corpus), *agent_options])
-    entry = chosen.entry(command)
-    click.echo(chosen.snippet(name, entry), nl=False)
+    click.echo(chosen.snippet(name, chosen.entry(command)), nl=False)
     if not corpus.exists():
         print_note(f"note: {corpus} does not exist yet; `rolebundle ingest` makes it")
     if find_spec("mcp_types") is None:
         print_note(f"note: the server needs the extra mcp; {install_hint('mcp')}")
-    if not write:
-        print_note(f"for {path}; --write adds it" if path else f"for {chosen.label}")
-        if added_by := chosen.command(name, command):
-            print_note(f"or: {added_by}")
-        return
-    target = _named(host_file, chosen.label)
-    is_new_file = not target.path.exists()
-    backup = target.write(name, entry)
-    if backup is None:
-        print_note(f"{target.path}: has this entry already")
-    else:
-        before = "" if is_new_file else f"; the file as it was: {backup}"
-        print_note(f"{target.path}: written{before}")
-        print_note(f"restart {chosen.label}, or let it read its servers again")
-
-
-def _named(host_file: HostFile | None, label: str) -> HostFile:
-    if host_file is None:
-        raise UsageError(
-            "no_host_file",
-            f"{label} has no file of this kind on this system that is documented",
-            "add the printed configuration by hand, or name the file with --file",
-        )
-    return host_file
+    print_note(f"for {chosen.file}; restart {host}, or let it read its servers again")
+    if added_by := chosen.command(name, command):
+        print_note(f"or: {added_by}")
