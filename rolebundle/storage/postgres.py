@@ -296,30 +296,34 @@ class PostgresCorpus(Corpus):
             return
         self._snapshots += 1
         self._allowed = (0, [], 0)
+        self._announced.clear()
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT writes FROM "
         with self._mapped_errors():
-            self._finish_ending()
-            begun = self.connection.execute(f"{begin}{SCHEMA}.schema_version".encode())
-            begun.nextset()
-            row = begun.fetchone()
-        if row is None or row[0] != self._writes:
-            self._known.clear()
-            self._writes = row[0] if row else -1
-        try:
-            with self._mapped_errors():
+            try:
+                self._finish_ending()
+                begun = self.connection.execute(f"{begin}{SCHEMA}.schema_version".encode())
+                begun.nextset()
+                row = begun.fetchone()
+                if row is None or row[0] != self._writes:
+                    self._known.clear()
+                    self._writes = row[0] if row else -1
                 yield
-        finally:
-            self._forget()
-            if not self.connection.closed and self._is_inside():
-                with self._mapped_errors():
-                    # Nobody waits for its result but the next statement.
-                    self.connection.pgconn.send_query(b"ROLLBACK")
-                    self.connection.pgconn.flush()
-                    self._is_ending = True
+            finally:
+                self._forget()
+                if not self.connection.closed and self._is_inside():
+                    self._end_snapshot()
+
+    def _end_snapshot(self) -> None:
+        if self.writable:
+            self.connection.execute(b"ROLLBACK")
+            return
+        # Nobody waits for its result but the next statement.
+        self.connection.pgconn.send_query(b"ROLLBACK")
+        self.connection.pgconn.flush()
+        self._is_ending = True
 
     def _forget(self) -> None:
-        """Forget what was announced and not needed, large results, and those of long ago."""
-        self._announced.clear()
+        """Forget large results, and those of long ago."""
         for key in self._large:
             self._known.pop(key, None)
         self._large.clear()
@@ -330,6 +334,8 @@ class PostgresCorpus(Corpus):
         if self._is_ending:
             self._is_ending = False
             self.connection.wait(fetch_many(self.connection.pgconn))
+            if self._is_inside():  # It was cancelled.
+                self.connection.execute(b"ROLLBACK")
 
     @contextmanager
     def writing(self) -> Iterator[None]:
