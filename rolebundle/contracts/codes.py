@@ -127,7 +127,7 @@ WARNINGS: Mapping[WarningCode, WarningRow] = {
     ),
     "DATABASE_UNREACHABLE": WarningRow(
         "Say how old it is, and ask again later.",
-        limitation=Limitation(None, "warn", "the database cannot be reached; a replica answers"),
+        limitation=Limitation(None, "warn", "a replica answers in place of the database"),
     ),
     "NO_HIGH_TRUST_MATCH": WarningRow(
         "Say so, and have it confirmed before anyone acts on it.",

@@ -390,16 +390,24 @@ def _numbered_for_agent(row: AuditRow, number: int) -> AuditRow:
 
 
 class AuditNeeds(NamedTuple):
-    """What a corpus needs of its audit."""
+    """What a corpus needs of its audit.
+
+    Attributes:
+        known: what the corpus remembers of it.
+        has_policy: whether it has a policy.
+        is_shared: whether it is a database, or answers in place of one: each machine has its own
+            audit of the calls that it answers.
+    """
 
     known: StoredAudit
     has_policy: bool
-    is_database: bool
+    is_shared: bool
 
     @classmethod
     def of(cls, corpus: Corpus) -> AuditNeeds:
         """What an open corpus needs."""
-        return cls(load_stored_audit(corpus), records.has_policy(corpus), corpus.is_database)
+        is_shared = corpus.is_database or corpus.in_place_of is not None
+        return cls(load_stored_audit(corpus), records.has_policy(corpus), is_shared)
 
 
 class Recorder:
@@ -556,8 +564,7 @@ class Recorder:
             if floor == "off" and not is_there(audit_path(self.path)):
                 return None
             self._log = AuditLog(self.path, floor=floor)
-            if needs.is_database and floor == "on":
-                # Each machine has its own audit of the calls that it answers.
+            if needs.is_shared and floor == "on":
                 self._log.begin(AuditSettings(mode="on"))
         return self._log
 

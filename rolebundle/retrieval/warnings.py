@@ -276,8 +276,7 @@ def _database_unreachable(retrieval: Retrieval) -> str:
         return ""
     return (
         f"the database of {corpus.in_place_of} cannot be reached; the replica of "
-        f"{corpus.replica.publisher} answers, which was published "
-        f"{age(corpus.replica.age_hours)} ago"
+        f"{corpus.replica.publisher} was published {age(corpus.replica.age_hours)} ago"
     )
 
 

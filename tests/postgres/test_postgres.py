@@ -656,7 +656,7 @@ def test_the_replica_answers_if_the_database_is_away(
     assert (bundle.corpus.in_place_of, bundle.corpus.file) == (link.name, "team0.replica.db")
     assert [row.chunk_id for row in bundle.selected] == [row.chunk_id for row in before.selected]
     warnings = {warning.code: warning.message for warning in bundle.warnings}
-    assert "the replica of team answers" in warnings["DATABASE_UNREACHABLE"]
+    assert "the replica of team was published" in warnings["DATABASE_UNREACHABLE"]
     assert invoke("retrieve", QUESTIONS[0], "--db", link).code == 0
     refused = invoke("ingest", SAMPLE, "--db", link)
     assert (refused.code, "database_unreachable" in refused.err) == (5, True)
