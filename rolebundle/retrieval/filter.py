@@ -179,13 +179,13 @@ def later_start(document: DocumentMetadata | Superseder, request: ResolvedReques
 
 def rejects_by_age(request: ResolvedRequest) -> bool:
     """Whether documents that are too old are rejected, and not only ranked lower."""
-    policy = request.policy
+    policy = request.retrieval_policy
     return policy.freshness_max_age_days is not None and policy.stale_penalty >= 1
 
 
 def rejects_other_roles(request: ResolvedRequest) -> bool:
     """Whether what is for other roles is rejected, and not only ranked lower."""
-    return request.overlay is not None and request.policy.role_mismatch_penalty >= 1
+    return request.overlay is not None and request.retrieval_policy.role_mismatch_penalty >= 1
 
 
 def path_rules(

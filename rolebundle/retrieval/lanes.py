@@ -61,7 +61,7 @@ class Lanes:
         exact: the exact words and phrases of the task that some visible chunks have, and few.
         absent_exact: those that none has.
         candidates: what may be among the ``POOL_DEPTH`` nearest documents' chunks, if it is known.
-        facts: whether they search remembered facts, and not documents.
+        only_facts: whether they search remembered facts, and not documents.
     """
 
     corpus: Corpus
@@ -75,7 +75,7 @@ class Lanes:
     exact: Sequence[str] = ()
     absent_exact: Sequence[str] = ()
     candidates: Sequence[int] | None = None
-    facts: bool = False
+    only_facts: bool = False
 
     def propose(self, pool: Pool, depth: int, within: Sequence[int] | None = None) -> Pool:
         """The pool with what the lanes propose, each chunk with the true scores of both lanes.
@@ -88,14 +88,14 @@ class Lanes:
         started = perf_counter()
         nearest: dict[int, float] = {}
         if self.index is not None:
-            is_first = depth == POOL_DEPTH and not self.facts
+            is_first = depth == POOL_DEPTH and not self.only_facts
             found = vector_search.search(
                 self.corpus,
                 self.index,
                 self.vector,
                 depth,
                 within,
-                facts=self.facts,
+                only_facts=self.only_facts,
                 candidates=self.candidates if is_first else None,
             )
             nearest = dict(sorted(found))
@@ -103,12 +103,12 @@ class Lanes:
 
         started = perf_counter()
         by_task, by_role = lexical.propose(
-            self.corpus, self.query, depth, within, self.exact, facts=self.facts
+            self.corpus, self.query, depth, within, self.exact, only_facts=self.only_facts
         )
         proposed = by_task.keys() | by_role.keys()
         # What an earlier search found keeps its hit, so that it keeps its score.
         new = sorted((proposed | nearest.keys()) - pool.hits.keys())
-        scores = lexical.score(self.corpus, self.query, new, facts=self.facts)
+        scores = lexical.score(self.corpus, self.query, new, only_facts=self.only_facts)
         lexical_seconds = perf_counter() - started
 
         started = perf_counter()
@@ -151,7 +151,7 @@ class Lanes:
     def measure(self, passages: Sequence[Passage]) -> dict[int, Hit]:
         """Rowid → the hit of a passage that no lane proposed, as if all lanes that know it had."""
         rowids = [passage.rowid for passage in passages]
-        scores = lexical.score(self.corpus, self.query, rowids, facts=self.facts)
+        scores = lexical.score(self.corpus, self.query, rowids, only_facts=self.only_facts)
         cosines = self._cosines(rowids)
         return {
             passage.rowid: Hit(
@@ -169,7 +169,9 @@ class Lanes:
         hits = sorted(pool.hits.values(), key=lambda hit: hit.passage.chunk_id)
         bm25 = {hit.passage.rowid: hit.bm25 for hit in hits if hit.bm25}
         cosines = {hit.passage.rowid: hit.cosine for hit in hits if hit.cosine is not None}
-        words = lexical.task_words(self.corpus, self.query, best_by_words(bm25), facts=self.facts)
+        words = lexical.task_words(
+            self.corpus, self.query, best_by_words(bm25), only_facts=self.only_facts
+        )
         return words.weighed(bm25, cosines, self.noise)
 
     def with_support(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
@@ -249,7 +251,7 @@ class Lanes:
         """How many chunks the semantic lane cannot find, because they have no vector yet."""
         if self.index is None:
             return 0
-        return _waiting(self.corpus, self.index, facts=self.facts)
+        return _waiting(self.corpus, self.index, only_facts=self.only_facts)
 
     def _cosines(self, rowids: Sequence[int]) -> dict[int, float]:
         if self.index is None or not rowids:
@@ -350,13 +352,13 @@ def _complete_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingInd
     return None
 
 
-def _waiting(corpus: Corpus, index: EmbeddingIndex, *, facts: bool = False) -> int:
+def _waiting(corpus: Corpus, index: EmbeddingIndex, *, only_facts: bool = False) -> int:
     """How many chunks of documents, or of remembered facts, have no vector in an index."""
     vectors = vector_index.current_parts(corpus, index.id)
     return sum(
         compartment.chunks - vectors.get(compartment.id, 0)
-        for compartment in compartments.searchable_compartments(corpus, facts=True)
-        if compartment.has_facts is facts
+        for compartment in compartments.searchable_compartments(corpus, with_facts=True)
+        if compartment.has_facts is only_facts
     )
 
 

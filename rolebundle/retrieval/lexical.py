@@ -47,7 +47,7 @@ def propose(
     within: Sequence[int] | None = None,
     exact: Sequence[str] = (),
     *,
-    facts: bool = False,
+    only_facts: bool = False,
 ) -> tuple[dict[int, float], dict[int, float]]:
     """The chunks that match the task's terms best, and those that match the role's terms best.
 
@@ -57,12 +57,12 @@ def propose(
         depth: how many chunks each of the two may propose.
         within: rowids of the documents to search in; ``None`` for all.
         exact: words and phrases; the best chunks with each are proposed, too.
-        facts: propose remembered facts, by the statistics of documents and facts.
+        only_facts: propose remembered facts, by the statistics of documents and facts.
 
     Returns:
         Rowid → BM25 against the task's terms, and the same against the role's.
     """
-    index = _index(corpus, facts=facts)
+    index = _index(corpus, only_facts=only_facts)
     having = [
         rowid for words in exact for rowid in index.best([Term(words)], EXACT_PROPOSED, within)
     ]
@@ -79,7 +79,7 @@ def read_words(corpus: Corpus, query: Query) -> None:
         *(term for word in query.content_words for term in word),
         *map(Term, query.task.exact),
     ]
-    for part in _index(corpus, facts=True).parts:
+    for part in _index(corpus, only_facts=True).parts:
         part.read(corpus, [_phrase(term) for term in terms])
 
 
@@ -156,20 +156,20 @@ def one_change_away(word: str) -> list[str]:
 
 
 def score(
-    corpus: Corpus, query: Query, rowids: Sequence[int], *, facts: bool = False
+    corpus: Corpus, query: Query, rowids: Sequence[int], *, only_facts: bool = False
 ) -> dict[int, tuple[float, float]]:
     """Rowid → the BM25 against the task's terms and against the role's; only of what matches."""
-    index = _index(corpus, facts=facts)
+    index = _index(corpus, only_facts=only_facts)
     task = index.scores(query.task_terms, rowids)
     role = index.scores(query.expansion_terms, rowids)
     return {rowid: (task[rowid], role[rowid]) for rowid in rowids if task[rowid] or role[rowid]}
 
 
 def task_words(
-    corpus: Corpus, query: Query, rowids: Sequence[int], *, facts: bool = False
+    corpus: Corpus, query: Query, rowids: Sequence[int], *, only_facts: bool = False
 ) -> Evidence:
     """The task's content words in everything that is visible, and which of these chunks have."""
-    index = _index(corpus, facts=facts)
+    index = _index(corpus, only_facts=only_facts)
     return Evidence(
         frequencies=index.frequencies(query.content_words),
         chunks=index.chunks,
@@ -184,15 +184,15 @@ def matching_words(
 ) -> dict[int, frozenset[int]]:
     """Rowid → the positions of the words of which the chunk has a term, for each of the chunks."""
     positions: dict[int, set[int]] = {rowid: set() for rowid in rowids}
-    for position, having in enumerate(_index(corpus, facts=True).matches(words, rowids)):
+    for position, having in enumerate(_index(corpus, only_facts=True).matches(words, rowids)):
         for rowid in having:
             positions[rowid].add(position)
     return {rowid: frozenset(matched) for rowid, matched in positions.items()}
 
 
-def _index(corpus: Corpus, *, facts: bool = False) -> LexicalIndex:
-    visible = compartments.searchable_compartments(corpus, facts=facts)
-    searched = [part.id for part in visible if part.has_facts is facts]
+def _index(corpus: Corpus, *, only_facts: bool = False) -> LexicalIndex:
+    visible = compartments.searchable_compartments(corpus, with_facts=only_facts)
+    searched = [part.id for part in visible if part.has_facts is only_facts]
     return LexicalIndex.of(corpus, [part.id for part in visible], searched)
 
 

@@ -82,7 +82,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
     documents = _in_rounds(lanes, request, reranker, first_depth(len(request.seen)))
     if not has_facts(lanes.corpus):
         return documents
-    facts = _in_rounds(replace(lanes, facts=True), _of_facts(documents), None, FACTS_DEPTH)
+    facts = _in_rounds(replace(lanes, only_facts=True), _of_facts(documents), None, FACTS_DEPTH)
     return replace(documents, facts=facts)
 
 
@@ -154,7 +154,7 @@ def _one_round(lanes: Lanes, opened: Retrieval, pool: Pool, reranker: Reranker |
     evidence = lanes.with_support(opened.evidence, found.judged)
     evidence = evidence.judged_by([passage.rowid for passage in found.judged])
     withheld = withheld_because(evidence, request)
-    if lanes.facts and not withheld:
+    if lanes.only_facts and not withheld:
         ranked = _about_first(lanes, ranked, evidence)
     select(ranked, request, withheld)
     return replace(found, evidence=evidence, ranked=ranked, withheld=withheld)
@@ -162,8 +162,12 @@ def _one_round(lanes: Lanes, opened: Retrieval, pool: Pool, reranker: Reranker |
 
 def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: bool) -> Weights:
     """The weights of the score's terms: the role's depend on how specific the task is."""
-    share = role_share(request.policy, evidence.specificity) if request.ranks_by_role else 0.0
-    return Weights.of(request.policy, request.fusion, has_semantic=has_semantic, role_share=share)
+    share = (
+        role_share(request.retrieval_policy, evidence.specificity) if request.ranks_by_role else 0.0
+    )
+    return Weights.of(
+        request.retrieval_policy, request.fusion, has_semantic=has_semantic, role_share=share
+    )
 
 
 def _distinct(found: Retrieval) -> int:
@@ -171,7 +175,7 @@ def _distinct(found: Retrieval) -> int:
 
     Of each source at most as many count as a hard limit of the role lets in.
     """
-    policy = found.request.policy
+    policy = found.request.retrieval_policy
     most = policy.max_chunks_per_source if policy.diversity == "hard" else len(found.ranked)
     sources = Counter(
         row.passage.document.source_id

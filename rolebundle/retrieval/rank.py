@@ -258,7 +258,7 @@ def add_role(row: Candidate, request: ResolvedRequest, weights: Weights) -> None
     phrases, row.vocabulary_hits = vocabulary_score(
         passage.content, passage.tags, request.vocabulary
     )
-    by_expansion = request.policy.expansion_weight
+    by_expansion = request.retrieval_policy.expansion_weight
     row.vocabulary = (1 - by_expansion) * min(1.0, phrases / PREFERRED_TERM)
     row.vocabulary += by_expansion * row.expansion
     row.metadata = normalize_metadata(row.metadata_score)
@@ -380,7 +380,7 @@ def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> N
     No score falls under ``request.min_score`` by this. Duplicates and superseded candidates will
     not be selected, so they do not count.
     """
-    if not request.policy.require_source_diversity:
+    if not request.retrieval_policy.require_source_diversity:
         return
     numbers: Counter[str] = Counter()
     documents: set[str] = set()
@@ -389,7 +389,7 @@ def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> N
             continue
         document = row.passage.document
         numbers[document.source_id] += 1
-        excess = numbers[document.source_id] - request.policy.max_chunks_per_source
+        excess = numbers[document.source_id] - request.retrieval_policy.max_chunks_per_source
         if document.document_id not in documents:
             documents.add(document.document_id)
             excess = min(excess, 1)
@@ -447,7 +447,7 @@ def _rejection(
         sources: how many passages of each source are selected.
         tokens: how many tokens these have.
     """
-    policy, source = request.policy, row.passage.document.source_id
+    policy, source = request.retrieval_policy, row.passage.document.source_id
     if row.passage.superseded_by:
         newer = ", ".join(newer.document_id for newer in row.passage.superseded_by)
         return "conflict_downrank", f"superseded by {newer}"

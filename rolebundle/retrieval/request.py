@@ -53,7 +53,7 @@ class ResolvedRequest(NamedTuple):
         allowed: gives the first rule that allows it; ``None`` if there are no such rules.
         preferred: gives the first rule that prefers it.
         ranks_by_role: whether the overlay has a part in the ranking.
-        policy: the overlay's retrieval policy, or the defaults.
+        retrieval_policy: the overlay's retrieval policy, or the defaults.
         vocabulary: the overlay's vocabulary, or an empty one.
         fusion: how the lanes are joined.
         limit: the most passages to select.
@@ -84,7 +84,7 @@ class ResolvedRequest(NamedTuple):
     allowed: FirstMatch | None
     preferred: FirstMatch
     ranks_by_role: bool
-    policy: RetrievalPolicy
+    retrieval_policy: RetrievalPolicy
     vocabulary: Vocabulary
     fusion: Fusion
     limit: int
@@ -150,7 +150,7 @@ def resolve_request(
         allowed=first_match(sources.allowed_sources) if sources.allowed_sources else None,
         preferred=first_match(sources.preferred_sources),
         ranks_by_role=overlay is not None and overlay.ranks,
-        policy=policy,
+        retrieval_policy=policy,
         vocabulary=overlay.vocabulary if overlay else Vocabulary(),
         fusion=fusion,
         limit=request.limit or policy.max_selected_chunks,

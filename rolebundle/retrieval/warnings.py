@@ -113,7 +113,7 @@ def _stale_dominant(retrieval: Retrieval) -> str:
     request, years = retrieval.request, retrieval.query.task.years
     is_past = all(int(year) < request.now.year for year in years)
     past_year = min(years, default="") if is_past else ""
-    counts_files = request.policy.freshness_max_age_days is not None
+    counts_files = request.retrieval_policy.freshness_max_age_days is not None
 
     def is_stale(row: Candidate) -> bool:
         document = row.passage.document
@@ -164,7 +164,7 @@ def _restrictions(retrieval: Retrieval) -> str:
 def _low_diversity(retrieval: Retrieval) -> str:
     """Only for a role that requires diversity, if other sources had something for the task."""
     sources = {row.passage.document.source_id for row in retrieval.selected}
-    if not retrieval.request.policy.require_source_diversity or len(sources) != 1:
+    if not retrieval.request.retrieval_policy.require_source_diversity or len(sources) != 1:
         return ""
     if len(retrieval.selected) < LOW_DIVERSITY_FROM:
         return ""

@@ -191,7 +191,9 @@ def _execute(
     documents = run(lanes, request, reranker)
     if not is_fact or documents.facts is None:
         return Execution(lanes, reranker, documents)
-    return Execution(replace(lanes, facts=True), None, documents.facts, len(documents.selected))
+    return Execution(
+        replace(lanes, only_facts=True), None, documents.facts, len(documents.selected)
+    )
 
 
 def _without(request: ResolvedRequest, conditions: Sequence[Condition]) -> ResolvedRequest:

@@ -52,7 +52,7 @@ def verify_lexical_indexes(corpus: Corpus) -> None:
     Raises:
         CorpusCorrupt: they do not.
     """
-    for compartment in searchable_compartments(corpus, facts=True):
+    for compartment in searchable_compartments(corpus, with_facts=True):
         name = lexical_index.table_name(compartment.id)
         if corpus.verified.get(name) == true_generation(corpus):
             continue

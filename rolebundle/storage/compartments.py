@@ -57,23 +57,25 @@ def stored_compartments(corpus: Corpus) -> list[Compartment]:
     return _read(corpus, "main.compartment")
 
 
-def searchable_compartments(corpus: Corpus, *, facts: bool = False) -> list[Compartment]:
+def searchable_compartments(corpus: Corpus, *, with_facts: bool = False) -> list[Compartment]:
     """The visible compartments with chunks, without quarantined ones, the oldest first.
 
-    Those of remembered facts are only among them if ``facts``.
+    Those of remembered facts are only among them ``with_facts``.
     """
     return [
         compartment
         for compartment in visible_compartments(corpus)
         if compartment.chunks
         and not compartment.quarantined
-        and (facts or not compartment.has_facts)
+        and (with_facts or not compartment.has_facts)
     ]
 
 
 def has_facts(corpus: Corpus) -> bool:
     """Whether remembered facts are visible."""
-    return any(compartment.has_facts for compartment in searchable_compartments(corpus, facts=True))
+    return any(
+        compartment.has_facts for compartment in searchable_compartments(corpus, with_facts=True)
+    )
 
 
 def has_quarantined(corpus: Corpus) -> bool:

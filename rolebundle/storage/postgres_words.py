@@ -137,7 +137,7 @@ def lengths(
 def keys(corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets: bool) -> Keys:
     """Word → its occurrences; see :func:`rolebundle.storage.lexical_index.keys`."""
     # A search reads the same words of other compartments, too: in one round trip.
-    searched = searchable_compartments(corpus, facts=True) if corpus.snapshot else ()
+    searched = searchable_compartments(corpus, with_facts=True) if corpus.snapshot else ()
     places = sorted({compartment, *(other.id for other in searched)})
     blocks: dict[str, list[bytes]] = {}
     for place, word, block in corpus.rows(

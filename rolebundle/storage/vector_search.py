@@ -27,7 +27,7 @@ def search(
     limit: int,
     within: Sequence[int] | None = None,
     *,
-    facts: bool = False,
+    only_facts: bool = False,
     candidates: Sequence[int] | None = None,
 ) -> list[tuple[int, float]]:
     """The ``limit`` nearest (rowid, cosine) of documents, or of remembered facts, nearest first.
@@ -40,18 +40,18 @@ def search(
         vector: the query's unit vector.
         limit: how many.
         within: rowids of the documents to search in; ``None`` for all.
-        facts: search remembered facts.
+        only_facts: search remembered facts.
         candidates: the result of :func:`candidates_in_memory`, if it is known.
 
     Raises:
         CorpusCorrupt: ``vectors_damaged``: a vector among them is not what was stored.
     """
     if within is None and candidates is None:
-        candidates = candidates_in_memory(corpus, index, vector, limit, facts=facts)
+        candidates = candidates_in_memory(corpus, index, vector, limit, only_facts=only_facts)
     if within is None and candidates:
         found: Mapping[int, float] = score(corpus, index, vector, candidates)
     else:
-        searched = _searched(corpus, facts=facts)
+        searched = _searched(corpus, only_facts=only_facts)
         found = search_with_ties(
             lambda most: corpus.vectors.nearest(corpus, index.id, vector, most, searched, within),
             limit,
@@ -59,9 +59,9 @@ def search(
     return list(first_by_score(corpus, found, limit).items())
 
 
-def _searched(corpus: Corpus, *, facts: bool) -> list[int]:
-    searchable = compartments.searchable_compartments(corpus, facts=True)
-    return sorted(place.id for place in searchable if place.has_facts is facts)
+def _searched(corpus: Corpus, *, only_facts: bool) -> list[int]:
+    searchable = compartments.searchable_compartments(corpus, with_facts=True)
+    return sorted(place.id for place in searchable if place.has_facts is only_facts)
 
 
 def search_with_ties(
@@ -83,14 +83,14 @@ def search_with_ties(
 
 
 def candidates_in_memory(
-    corpus: Corpus, index: EmbeddingIndex, vector: bytes, limit: int, *, facts: bool = False
+    corpus: Corpus, index: EmbeddingIndex, vector: bytes, limit: int, *, only_facts: bool = False
 ) -> list[int] | None:
     """The rowids of all chunks that may be among the nearest, by the vectors in memory.
 
     ``None`` if these are few, in the first snapshot in which this reader searches, because to read
     them takes as long as to measure them all, or if too many may be among the nearest.
     """
-    searched = _searched(corpus, facts=facts)
+    searched = _searched(corpus, only_facts=only_facts)
     vectors = sum(index.parts.get(compartment, 0) for compartment in searched)
     if not vectors or (vectors < MIN_SCANNED and not corpus.is_database):
         return None
