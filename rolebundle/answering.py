@@ -16,8 +16,8 @@ from rolebundle.embedding.registry import ProviderSpec, parse_rerank_spec
 from rolebundle.lazy import lazy_module
 from rolebundle.policy.approvals import (
     NOT_FROM_REQUESTS,
+    ApprovalOutcome,
     Approvals,
-    Decision,
     approval_question,
     ask_program,
 )
@@ -84,17 +84,17 @@ class Answering:
         claim, source = request.approval, self.approvals.source
         if source != "request":
             request = request.model_copy(update={"approval": None})
-        supposed: Retrieval | None = None
+        if_approved: Retrieval | None = None
         with self.inputs(request, overlay) as inputs:
             found, files = _search(inputs, inputs.request)
             if source == "command" and found.waits_for_approval:
-                supposed, its_files = _search(inputs, inputs.request.approved_by("supposed"))
+                if_approved, its_files = _search(inputs, inputs.request.with_approval("nobody yet"))
             needs = AuditNeeds.of(inputs.corpus)
         # After the snapshot, because the host's program and the files may take a while.
-        decision = self._decision(request, inputs.request.echo.agent, claim, supposed)
-        if supposed is not None and decision.approved_by:
-            approved = inputs.request.approved_by(decision.approved_by)
-            found, files = replace(supposed, request=approved), its_files
+        outcome = self._approval_outcome(request, inputs.request.echo.agent, claim, if_approved)
+        if if_approved is not None and outcome.approved_by:
+            approved = inputs.request.with_approval(outcome.approved_by)
+            found, files = replace(if_approved, request=approved), its_files
         paths = {file.chunk_id: shown_path(file.location, file.path) for file in files}
         agent = inputs.request.echo.agent
         terms = found.query.task.terms
@@ -105,7 +105,7 @@ class Answering:
         bundle = assemble(
             replace(
                 found,
-                refusal=decision.refusal,
+                refusal=outcome.refusal,
                 paths=paths if inputs.view.show_paths else {},
                 source_warnings=source_warnings(files),
                 kept_back=kept,
@@ -118,39 +118,39 @@ class Answering:
         self._workspace.recorder.answer(needs, bundle, agent, request.action, hidden)
         return bundle
 
-    def _decision(
+    def _approval_outcome(
         self,
         request: RetrievalRequest,
         agent: str | None,
         claim: str | None,
-        supposed: Retrieval | None,
-    ) -> Decision:
+        if_approved: Retrieval | None,
+    ) -> ApprovalOutcome:
         """Who approves the action of a request, or why it is not approved; a refusal is recorded.
 
         Args:
             request: what was asked.
             agent: the agent that asks.
             claim: the name that the request gives.
-            supposed: what it would get with an approval; ``None`` if that is no question.
+            if_approved: what it would get with an approval; ``None`` if that is no question.
         """
-        decision = Decision()
+        outcome = ApprovalOutcome()
         if self.approvals.source == "none" and claim:
-            decision = Decision(refusal=NOT_FROM_REQUESTS)
-        elif supposed is not None and supposed.released:
+            outcome = ApprovalOutcome(refusal=NOT_FROM_REQUESTS)
+        elif if_approved is not None and if_approved.released:
             # The program decides about the passages of the very answer that it releases.
-            released = [row.passage for row in supposed.released]
+            released = [row.passage for row in if_approved.released]
             question = approval_question(request, agent, claim, released)
-            decision = ask_program(self.approvals.command, question)
-        if decision.refusal:
+            outcome = ask_program(self.approvals.command, question)
+        if outcome.refusal:
             self._workspace.recorder.note(
                 self._workspace.corpus,
                 "approval",
                 agent=agent,
                 role=request.role,
                 action=request.action or "read",
-                details={"claim": claim or "", "refused": decision.refusal},
+                details={"claim": claim or "", "refused": outcome.refusal},
             )
-        return decision
+        return outcome
 
     @contextmanager
     def inputs(

@@ -69,7 +69,7 @@ class Approvals(NamedTuple):
         return cls("command", command)
 
 
-class Decision(NamedTuple):
+class ApprovalOutcome(NamedTuple):
     """The person who approved, or else why nothing was approved."""
 
     approved_by: str = ""
@@ -110,7 +110,7 @@ def approval_question(
 
 def ask_program(
     command: tuple[str, ...], question: Mapping[str, Any], seconds: float = APPROVAL_SECONDS
-) -> Decision:
+) -> ApprovalOutcome:
     """Let the host's program decide. It is run without a shell, in a session of its own.
 
     Args:
@@ -127,19 +127,19 @@ def ask_program(
             )
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or type(error).__name__
-            return Decision(refusal=f"{name} cannot be started ({reason})")
+            return ApprovalOutcome(refusal=f"{name} cannot be started ({reason})")
         try:
             process.communicate(json.dumps(question).encode("ascii"), seconds)
         except subprocess.TimeoutExpired:
-            return Decision(refusal=f"{name} did not decide within {seconds:g} s")
+            return ApprovalOutcome(refusal=f"{name} did not decide within {seconds:g} s")
         finally:
             end_process(process)
         if process.returncode != 0:
-            return Decision(refusal=f"{name} did not approve it")
+            return ApprovalOutcome(refusal=f"{name} did not approve it")
         output.seek(0)
         first = output.readline(4 * MAX_NAME_CHARACTERS).decode("utf-8", "replace")
     first_line = "".join(character for character in first if character.isprintable()).strip()
-    return Decision(approved_by=first_line[:MAX_NAME_CHARACTERS] or name)
+    return ApprovalOutcome(approved_by=first_line[:MAX_NAME_CHARACTERS] or name)
 
 
 def end_process(process: Any) -> None:

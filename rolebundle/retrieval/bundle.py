@@ -47,7 +47,7 @@ from rolebundle.text.words import words_found
 
 def assemble(retrieval: Retrieval) -> RetrievalBundle:
     """The bundle of a retrieval."""
-    request, parts = retrieval.request, retrieval.parts
+    request, parts = retrieval.request, retrieval.documents_and_facts
     rows = [(part, row) for part in parts for row in part.selected]
     selected = [
         selected_chunk(
@@ -75,7 +75,7 @@ def assemble(retrieval: Retrieval) -> RetrievalBundle:
         query=_query_trace(retrieval),
         summary=_summary(selected, codes, request, parts),
         selected=selected,
-        rejected=[_rejection(row) for row in rejected],
+        rejected=[_as_rejection(row) for row in rejected],
         rejected_summary={code: counts[code] for code in REJECTION_CODES if counts[code]},
         approvals=_approvals(retrieval),
         provenance=Provenance.model_construct(
@@ -92,7 +92,7 @@ def assemble(retrieval: Retrieval) -> RetrievalBundle:
         overlay=overlay_ref(request),
         corpus=retrieval.corpus,
         evidence=TaskEvidence.model_construct(
-            support=evidence.task,
+            support=evidence.verdict,
             coverage=rounded(evidence.best.coverage),
             words=len(evidence.frequencies),
             specificity=rounded(evidence.specificity),
@@ -120,7 +120,7 @@ def overlay_ref(request: ResolvedRequest) -> OverlayRef | None:
     )
 
 
-def _rejection(row: Candidate) -> Rejection:
+def _as_rejection(row: Candidate) -> Rejection:
     assert row.code is not None
     return Rejection.model_construct(
         chunk_id=row.chunk_id,

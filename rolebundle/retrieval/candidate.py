@@ -327,7 +327,7 @@ class Candidate:
         return self.passage.chunk_id
 
     @property
-    def takes_place(self) -> bool:
+    def is_selectable(self) -> bool:
         """Whether it can be selected: it is no copy, and no other document replaces its own."""
         return self.duplicate_of is None and not self.passage.superseded_by
 
@@ -361,10 +361,11 @@ class Retrieval:
         pool: the hits of the lanes.
         candidates: a row for each hit, ordered by chunk id.
         ranked: those that the filter allowed, in the order of the ranking.
-        withheld: why nothing was selected although there are candidates; empty if something was.
+        withheld_reason: why nothing was selected although there are candidates; empty if
+            something was.
         degraded: why the semantic lane could not run; empty if it ran or was not requested.
         substitute: which index answered instead of the active one, and why; empty if it did not.
-        waiting: how many chunks have no vector yet.
+        without_vector: how many chunks have no vector yet.
         rerank: the model that reranked; ``None`` if none did.
         rerank_problem: why it did not, or which passages it could not read; empty if all is well.
         rerank_ms: how long that took; ``None`` if it was not requested.
@@ -389,10 +390,10 @@ class Retrieval:
     pool: Pool
     candidates: Sequence[Candidate] = ()
     ranked: Sequence[Candidate] = ()
-    withheld: str = ""
+    withheld_reason: str = ""
     degraded: str = ""
     substitute: str = ""
-    waiting: int = 0
+    without_vector: int = 0
     rerank: RerankState | None = None
     rerank_problem: str = ""
     rerank_ms: float | None = None
@@ -409,19 +410,19 @@ class Retrieval:
     kept_back: Sequence[KeptBack] = ()
 
     @property
-    def parts(self) -> "list[Retrieval]":
+    def documents_and_facts(self) -> "list[Retrieval]":
         """That of the documents and that of the remembered facts, if there are any."""
         return [self] if self.facts is None else [self, self.facts]
 
     @property
     def all_selected(self) -> list[Candidate]:
         """The passages of the answer in their order; remembered facts come last."""
-        return [row for part in self.parts for row in part.selected]
+        return [row for part in self.documents_and_facts for row in part.selected]
 
     @property
     def waits_for_approval(self) -> bool:
         """Whether an approval would allow further candidates."""
-        return any(part.counts["requires_approval"] for part in self.parts)
+        return any(part.counts["requires_approval"] for part in self.documents_and_facts)
 
     @property
     def released(self) -> list[Candidate]:
@@ -436,7 +437,7 @@ class Retrieval:
     @property
     def judged(self) -> list[Passage]:
         """The first passages of the ranking, which decide about the evidence."""
-        return [row.passage for row in self.ranked if row.takes_place][:JUDGED]
+        return [row.passage for row in self.ranked if row.is_selectable][:JUDGED]
 
     @cached_property
     def selected(self) -> list[Candidate]:

@@ -74,7 +74,7 @@ class Evidence(NamedTuple):
         specificity: how much more of the words' information the best passage has than the best
             ``COMPARED`` have on average, in nats, at least 0.
         best: the support of the best of the first passages.
-        task: ``off_topic`` if none of the task's words occurs and nothing is close in meaning;
+        verdict: ``off_topic`` if none of the task's words occurs and nothing is close in meaning;
             ``weak`` if the best of the first passages has little of the words; else ``supported``.
     """
 
@@ -87,7 +87,7 @@ class Evidence(NamedTuple):
     cosines: Mapping[int, float] = MappingProxyType({})
     specificity: float = 0.0
     best: Support = Support()
-    task: TaskSupport = "supported"
+    verdict: TaskSupport = "supported"
 
     def information(self, position: int) -> float:
         """How much a word tells the chunks apart, in nats: ``ln(1 + N / df)``."""
@@ -145,12 +145,12 @@ class Evidence(NamedTuple):
         supports = [self.support(rowid) for rowid in first]
         best = max(supports, key=lambda support: support.coverage, default=Support())
         is_close = any((self._closeness(rowid) or 0.0) >= IS_CLOSE for rowid in self.cosines)
-        task: TaskSupport = "supported"
+        verdict: TaskSupport = "supported"
         if not any(self.frequencies) and not is_close:
-            task = "off_topic"
+            verdict = "off_topic"
         elif best.coverage < WEAK_COVERAGE * math.log1p(self.chunks):
-            task = "weak"
-        return self._replace(best=best, task=task)
+            verdict = "weak"
+        return self._replace(best=best, verdict=verdict)
 
     def missing(self, first: Sequence[int] | None = None) -> list[int]:
         """The positions of the task's own words that no visible passage has.

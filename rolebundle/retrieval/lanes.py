@@ -34,7 +34,7 @@ from rolebundle.retrieval.where import conditions, with_suggestion
 from rolebundle.storage import compartments, documents, vector_index, vector_search
 from rolebundle.storage.answer_checks import vectors_problem, verify_lexical_indexes
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.passages import announce_passages, content_hashes, passages_by_rowid
+from rolebundle.storage.passages import content_hashes, passages_by_rowid, prefetch_passages
 from rolebundle.storage.stored_values import DAMAGE_HINT, damaged
 from rolebundle.storage.vector_index import EmbeddingIndex
 
@@ -60,7 +60,7 @@ class Lanes:
         noise: what the model's cosines mean; ``None`` if the semantic lane does not run.
         exact: the exact words and phrases of the task that some visible chunks have, and few.
         absent_exact: those that none has.
-        candidates: what may be among the ``POOL_DEPTH`` nearest documents' chunks, if it is known.
+        shortlist: what may be among the ``POOL_DEPTH`` nearest documents' chunks, if it is known.
         only_facts: whether they search remembered facts, and not documents.
     """
 
@@ -74,7 +74,7 @@ class Lanes:
     noise: Noise | None = None
     exact: Sequence[str] = ()
     absent_exact: Sequence[str] = ()
-    candidates: Sequence[int] | None = None
+    shortlist: Sequence[int] | None = None
     only_facts: bool = False
 
     def propose(self, pool: Pool, depth: int, within: Sequence[int] | None = None) -> Pool:
@@ -96,7 +96,7 @@ class Lanes:
                 depth,
                 within,
                 only_facts=self.only_facts,
-                candidates=self.candidates if is_first else None,
+                shortlist=self.shortlist if is_first else None,
             )
             nearest = dict(sorted(found))
         semantic_seconds = perf_counter() - started
@@ -113,7 +113,7 @@ class Lanes:
 
         started = perf_counter()
         found_rowids = [rowid for rowid in new if rowid in scores or rowid in nearest]
-        announce_passages(self.corpus, found_rowids)
+        prefetch_passages(self.corpus, found_rowids)
         cosines = self._cosines([rowid for rowid in new if rowid not in nearest]) | nearest
         semantic_seconds += perf_counter() - started
         passages = passages_by_rowid(self.corpus, found_rowids)
@@ -228,7 +228,7 @@ class Lanes:
             rowid
             for group in documents.document_groups(
                 self.corpus,
-                dated=rejects_by_age(request) or request.excludes_later,
+                by_date=rejects_by_age(request) or request.excludes_later,
                 by_role=rejects_other_roles(request),
                 by_path=path_rules(request),
             )
@@ -247,11 +247,11 @@ class Lanes:
             absent_exact=self.absent_exact,
         )
 
-    def waiting(self) -> int:
+    def without_vector(self) -> int:
         """How many chunks the semantic lane cannot find, because they have no vector yet."""
         if self.index is None:
             return 0
-        return _waiting(self.corpus, self.index, only_facts=self.only_facts)
+        return _without_vector(self.corpus, self.index, only_facts=self.only_facts)
 
     def _cosines(self, rowids: Sequence[int]) -> dict[int, float]:
         if self.index is None or not rowids:
@@ -278,50 +278,50 @@ def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None)
 
 def _with_first_reads(lanes: Lanes) -> Lanes:
     """The lanes after one round trip that reads the query's words and the nearest vectors."""
-    corpus, candidates = lanes.corpus, None
+    corpus, shortlist = lanes.corpus, None
     if lanes.index is not None:
-        candidates = vector_search.candidates_in_memory(
-            corpus, lanes.index, lanes.vector, POOL_DEPTH
-        )
-        corpus.vectors.announce(corpus, lanes.index.id, candidates or ())
+        shortlist = vector_search.shortlist_in_memory(corpus, lanes.index, lanes.vector, POOL_DEPTH)
+        corpus.vectors.prefetch(corpus, lanes.index.id, shortlist or ())
     lexical.read_words(corpus, lanes.query)
-    return replace(lanes, candidates=candidates)
+    return replace(lanes, shortlist=shortlist)
 
 
-def _open_both(words_only: Lanes, provider: EmbeddingProvider | None) -> Lanes:
+def _open_both(lexical_lane: Lanes, provider: EmbeddingProvider | None) -> Lanes:
     """The lanes with the semantic one, or with the reason why it does not run."""
-    corpus = words_only.corpus
+    corpus = lexical_lane.corpus
     if provider is None:
-        return words_only
+        return lexical_lane
     try:
-        return _semantic_lanes(words_only, provider, usable_index(corpus, provider))
+        return _semantic_lanes(lexical_lane, provider, usable_index(corpus, provider))
     except EmbedderError as error:
         # Law 6: something else answers, and the bundle says what is missing and why.
         degraded = f"{error.message}; {error.hint}"
     for substitute in provider.substitutes() if isinstance(provider, WithSubstitutes) else ():
         try:
             index = _complete_index(corpus, substitute)
-            lanes = _semantic_lanes(words_only, substitute, index) if index else None
+            lanes = _semantic_lanes(lexical_lane, substitute, index) if index else None
         except EmbedderError:
             continue
         if lanes is not None and lanes.index is not None:
             model = substitute.identity
             name = f"{model.provider}:{model.model}"
             return replace(lanes, substitute=f"the index of {name} answers: {degraded}")
-    return replace(words_only, degraded=degraded)
+    return replace(lexical_lane, degraded=degraded)
 
 
-def _semantic_lanes(words_only: Lanes, provider: EmbeddingProvider, index: EmbeddingIndex) -> Lanes:
+def _semantic_lanes(
+    lexical_lane: Lanes, provider: EmbeddingProvider, index: EmbeddingIndex
+) -> Lanes:
     """Both lanes; only the lexical one if the vectors are damaged.
 
     Raises:
         EmbedderError: the model could not embed the query.
     """
-    query = words_only.query
-    if problem := vectors_problem(words_only.corpus, index):
-        return replace(words_only, degraded=f"{problem}; {DAMAGE_HINT}")
+    query = lexical_lane.query
+    if problem := vectors_problem(lexical_lane.corpus, index):
+        return replace(lexical_lane, degraded=f"{problem}; {DAMAGE_HINT}")
     return replace(
-        words_only,
+        lexical_lane,
         index=index,
         vector=query_vector(query, provider),
         confidence=query_confidence(query, provider),
@@ -347,14 +347,14 @@ def _complete_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingInd
         EmbedderError: the model is not available.
     """
     for index in vector_index.all_indexes(corpus):
-        if index.identity.model == provider.identity and not _waiting(corpus, index):
+        if index.identity.model == provider.identity and not _without_vector(corpus, index):
             return index
     return None
 
 
-def _waiting(corpus: Corpus, index: EmbeddingIndex, *, only_facts: bool = False) -> int:
+def _without_vector(corpus: Corpus, index: EmbeddingIndex, *, only_facts: bool = False) -> int:
     """How many chunks of documents, or of remembered facts, have no vector in an index."""
-    vectors = vector_index.current_parts(corpus, index.id)
+    vectors = vector_index.current_counts(corpus, index.id)
     return sum(
         compartment.chunks - vectors.get(compartment.id, 0)
         for compartment in compartments.searchable_compartments(corpus, with_facts=True)

@@ -131,7 +131,7 @@ def with_corrections(corpus: Corpus, query: Query) -> Query:
     )
 
 
-def _is_written(index: LexicalIndex, word: str) -> bool:
+def _is_written(index: CombinedPostings, word: str) -> bool:
     """Whether one of the best chunks for a word has it; the index may only know another form."""
     best = index.best([Term(word)], EXACT_PROPOSED)
     passages = passages_by_rowid(index.corpus, list(best)).values()
@@ -190,13 +190,13 @@ def matching_words(
     return {rowid: frozenset(matched) for rowid, matched in positions.items()}
 
 
-def _index(corpus: Corpus, *, only_facts: bool = False) -> LexicalIndex:
+def _index(corpus: Corpus, *, only_facts: bool = False) -> CombinedPostings:
     visible = compartments.searchable_compartments(corpus, with_facts=only_facts)
     searched = [part.id for part in visible if part.has_facts is only_facts]
-    return LexicalIndex.of(corpus, [part.id for part in visible], searched)
+    return CombinedPostings.of(corpus, [part.id for part in visible], searched)
 
 
-class LexicalIndex(NamedTuple):
+class CombinedPostings(NamedTuple):
     """The words of some compartments, as one index.
 
     Attributes:
@@ -212,7 +212,7 @@ class LexicalIndex(NamedTuple):
     @classmethod
     def of(
         cls, corpus: Corpus, visible: Sequence[int], searched: Sequence[int] | None = None
-    ) -> LexicalIndex:
+    ) -> CombinedPostings:
         """The index of some compartments.
 
         Args:

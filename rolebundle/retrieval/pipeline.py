@@ -32,7 +32,7 @@ from rolebundle.retrieval.rerank import Reranker
 from rolebundle.storage.answer_checks import verify_passages
 from rolebundle.storage.compartments import has_facts
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.documents import announce_source_files, has_trusted
+from rolebundle.storage.documents import has_trusted, prefetch_source_files
 
 MAX_DOCUMENTS_READ = 20_000
 """Of a larger corpus not all documents are read to see whether one declares trust."""
@@ -71,7 +71,7 @@ def search(
             lanes = lanes.words_only(f"{error.message}; {error.hint}")
             retrieval = run(lanes, request, reranker)
         passages = [row.passage for row in retrieval.all_selected]
-        announce_source_files(corpus, [passage.chunk_id for passage in passages])
+        prefetch_source_files(corpus, [passage.chunk_id for passage in passages])
         verify_passages(corpus, [passage.rowid for passage in passages])
     return replace(retrieval, seconds=perf_counter() - started)
 
@@ -105,7 +105,7 @@ def _in_rounds(
     matching, is_limited_to_allowed = within, False
     pool = lanes.propose(Pool(), depth, within)
     evidence = lanes.evidence(pool)
-    opened = Retrieval(
+    first = Retrieval(
         request=request,
         query=lanes.query,
         evidence=evidence,
@@ -114,12 +114,12 @@ def _in_rounds(
         pool=pool,
         degraded=lanes.degraded,
         substitute=lanes.substitute,
-        waiting=lanes.waiting(),
+        without_vector=lanes.without_vector(),
         absent_exact=lanes.absent_exact,
         unmatched=unmatched,
     )
-    found = _one_round(lanes, opened, pool, reranker)
-    while _distinct(found) < request.limit and pool.yielded >= depth:
+    found = _one_round(lanes, first, pool, reranker)
+    while _selectable(found) < request.limit and pool.yielded >= depth:
         # Law 2. The first search reads all that `where` matches, so that the bundle can report what
         # policy rejects. If policy rejects something, the next search is as deep, but limited to
         # the documents that it allows. Each after that is deeper than the last.
@@ -131,33 +131,33 @@ def _in_rounds(
         else:
             break
         pool = lanes.propose(pool, depth, within)
-        found = _one_round(lanes, opened, pool, reranker)
+        found = _one_round(lanes, first, pool, reranker)
     return replace(
         found,
         evidence=lanes.with_support(found.evidence, [row.passage for row in found.selected]),
         rerank=reranker.state(found.ranked) if reranker else None,
         rerank_problem=reranker.problem if reranker else "",
         rerank_ms=reranker.milliseconds if reranker else None,
-        best_forbidden=() if found.withheld else best_forbidden(found),
+        best_forbidden=() if found.withheld_reason else best_forbidden(found),
         has_trusted=_has_trusted(lanes.corpus, found),
     )
 
 
-def _one_round(lanes: Lanes, opened: Retrieval, pool: Pool, reranker: Reranker | None) -> Retrieval:
+def _one_round(lanes: Lanes, first: Retrieval, pool: Pool, reranker: Reranker | None) -> Retrieval:
     """The steps from what the lanes have proposed so far to the selection."""
-    request, weights = opened.request, opened.weights
+    request, weights = first.request, first.weights
     scores = reranker.scores if reranker else None
     candidates = merge(pool, weights)
     filter_candidates(candidates, request)
     ranked = rank(candidates, pool, request, weights, lanes.exact, scores)
-    found = replace(opened, pool=pool, candidates=candidates, ranked=ranked)
-    evidence = lanes.with_support(opened.evidence, found.judged)
+    found = replace(first, pool=pool, candidates=candidates, ranked=ranked)
+    evidence = lanes.with_support(first.evidence, found.judged)
     evidence = evidence.judged_by([passage.rowid for passage in found.judged])
     withheld = withheld_because(evidence, request)
     if lanes.only_facts and not withheld:
-        ranked = _about_first(lanes, ranked, evidence)
+        ranked = _facts_about_task(lanes, ranked, evidence)
     select(ranked, request, withheld)
-    return replace(found, evidence=evidence, ranked=ranked, withheld=withheld)
+    return replace(found, evidence=evidence, ranked=ranked, withheld_reason=withheld)
 
 
 def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: bool) -> Weights:
@@ -170,7 +170,7 @@ def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: b
     )
 
 
-def _distinct(found: Retrieval) -> int:
+def _selectable(found: Retrieval) -> int:
     """The number of allowed candidates that are neither duplicates nor superseded.
 
     Of each source at most as many count as a hard limit of the role lets in.
@@ -185,7 +185,9 @@ def _distinct(found: Retrieval) -> int:
     return sum(min(number, most) for number in sources.values())
 
 
-def _about_first(lanes: Lanes, ranked: Sequence[Candidate], evidence: Evidence) -> list[Candidate]:
+def _facts_about_task(
+    lanes: Lanes, ranked: Sequence[Candidate], evidence: Evidence
+) -> list[Candidate]:
     """Remembered facts, those about the task first; the others are rejected, and take no place."""
     evidence = lanes.with_support(evidence, [row.passage for row in ranked])
     about, others = [], []
@@ -200,9 +202,9 @@ def _about_first(lanes: Lanes, ranked: Sequence[Candidate], evidence: Evidence) 
 
 def withheld_because(evidence: Evidence, request: ResolvedRequest) -> str:
     """Why no passage is selected: nothing has the task, or too little does; empty if neither."""
-    if evidence.task == "off_topic":
+    if evidence.verdict == "off_topic":
         return "no word of the task occurs, and nothing is near it in meaning"
-    if evidence.task == "weak" and request.requires_evidence:
+    if evidence.verdict == "weak" and request.requires_evidence:
         return "evidence is required, and no passage has enough of the task's words"
     return ""
 

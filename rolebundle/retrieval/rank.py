@@ -171,7 +171,7 @@ def _lift(ranked: list[Candidate], lifted: Candidate | None, place: int, reason:
     if lifted is None or lifted.passage.superseded_by:
         return
     chunk_id = lifted.duplicate_of or lifted.chunk_id
-    before = [row for row in ranked if row.takes_place]
+    before = [row for row in ranked if row.is_selectable]
     for number, row in enumerate(before):
         if row.chunk_id == chunk_id:
             row.is_exempt = True
@@ -385,7 +385,7 @@ def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> N
     numbers: Counter[str] = Counter()
     documents: set[str] = set()
     for row in ranked:
-        if not row.takes_place:
+        if not row.is_selectable:
             continue
         document = row.passage.document
         numbers[document.source_id] += 1

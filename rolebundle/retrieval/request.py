@@ -106,7 +106,7 @@ class ResolvedRequest(NamedTuple):
         """The role, or an empty string without one."""
         return self.overlay.role_id if self.overlay else ""
 
-    def approved_by(self, name: str) -> "ResolvedRequest":
+    def with_approval(self, name: str) -> "ResolvedRequest":
         """The same request, if this person approved its action."""
         return self._replace(
             purpose=self.purpose._replace(approved_by=name),

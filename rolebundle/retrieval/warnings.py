@@ -72,7 +72,7 @@ def narrowed_by(where: Where | None) -> str:
 def _weak_evidence(retrieval: Retrieval) -> str:
     """What of the task the first passages have, if it is little. An empty answer has its reason."""
     evidence = retrieval.evidence
-    if not retrieval.selected or evidence.task == "supported":
+    if not retrieval.selected or evidence.verdict == "supported":
         return ""
     best = evidence.best
     first = [passage.rowid for passage in retrieval.judged]
@@ -214,7 +214,7 @@ def _evidence_kind_missing(retrieval: Retrieval) -> str:
 
 
 def _index_stale(retrieval: Retrieval) -> str:
-    chunks, remedy = retrieval.waiting, "run `rolebundle corpus embed`"
+    chunks, remedy = retrieval.without_vector, "run `rolebundle corpus embed`"
     return f"{counted(chunks, 'chunk')} without a vector; {remedy}" if chunks else ""
 
 
@@ -485,9 +485,9 @@ def empty_verdict(retrieval: Retrieval) -> EmptyReason:
         return "nothing_matches_where"
     if retrieval.counts["budget_cut"]:
         return "over_budget"
-    if retrieval.degraded or retrieval.waiting:
+    if retrieval.degraded or retrieval.without_vector:
         return "lane_down"
-    if retrieval.withheld and retrieval.rejected:
+    if retrieval.withheld_reason and retrieval.rejected:
         return "no_evidence"
     relevant = _relevant(retrieval.rejected)
     if not relevant:
@@ -527,9 +527,8 @@ def _why_empty(verdict: EmptyReason, retrieval: Retrieval) -> str:
         problem = f"the semantic lane did not run: {retrieval.degraded}"
         if not retrieval.degraded:
             chunks = counted(retrieval.corpus.chunks, "chunk")
-            problem = (
-                f"{retrieval.waiting} of {chunks} without a vector; run `rolebundle corpus embed`"
-            )
+            without = f"{retrieval.without_vector} of {chunks} without a vector"
+            problem = f"{without}; run `rolebundle corpus embed`"
         reason = f"the search was incomplete ({counts}); {problem}"
     else:
         reason = _why_none_selected(verdict, retrieval, counts)

@@ -45,7 +45,7 @@ from rolebundle.retrieval.bundle import (
 from rolebundle.retrieval.candidate import Candidate, Retrieval, Term
 from rolebundle.retrieval.filter import as_valid, filter_candidates, freshness_of, rejection_of
 from rolebundle.retrieval.lanes import Lanes, open_lanes
-from rolebundle.retrieval.lexical import LexicalIndex, matching_words
+from rolebundle.retrieval.lexical import CombinedPostings, matching_words
 from rolebundle.retrieval.lookup import resolve_reference
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.pipeline import run
@@ -165,7 +165,7 @@ class Execution:
         filter_candidates(candidates, request, supposed)
         scores = self.reranker.known if self.reranker else None
         ranked = rank(candidates, pool, request, weights, self.lanes.exact, scores)
-        select(ranked, request, retrieval.withheld)
+        select(ranked, request, retrieval.withheld_reason)
         return ranked
 
     def best_placed(self, passages: Sequence[Passage]) -> Passage:
@@ -474,7 +474,7 @@ def hidden_candidates(corpus: Corpus, agent: str | None, terms: Sequence[Term]) 
             hidden = next(hiding_rules(compartment, agent or "", rule), None)
             # The answer itself counts what is in quarantine.
             if hidden and hidden.rule != "quarantine" and compartment.chunks:
-                [found] = LexicalIndex.of(corpus, [compartment.id]).frequencies([terms])
+                [found] = CombinedPostings.of(corpus, [compartment.id]).frequencies([terms])
                 counts[hidden.rule] += min(found, MAX_COUNTED)
     return dict(+counts)
 
@@ -499,7 +499,7 @@ def kept_back(corpus: Corpus, terms: Sequence[Term]) -> list[KeptBack]:
         if not quarantined or not terms:
             return []
         for compartment in quarantined:
-            scores |= LexicalIndex.of(corpus, [compartment]).best(terms, _MAX_PASSAGES)
+            scores |= CombinedPostings.of(corpus, [compartment]).best(terms, _MAX_PASSAGES)
         documents = quarantine.quarantined_with(corpus, scores)
     return [
         KeptBack(document_id=document.document_id, kinds=_kinds(document))

@@ -23,7 +23,7 @@ def verify_passages(corpus: Corpus, rowids: Collection[int]) -> None:
         CorpusCorrupt: one of them is not what was stored.
     """
     chunks = sorted(rowids)
-    digests.announce_of_chunks(corpus, chunks)
+    digests.prefetch_of_chunks(corpus, chunks)
     _verify("passage", digests.checked(corpus, "chunk", chunks), corpus.path)
     of_chunks = digests.checked(corpus, "document", chunks, digests.OF_CHUNKS)
     _verify("document", of_chunks, corpus.path)
@@ -78,7 +78,7 @@ def _finds_first_chunk(corpus: Corpus, compartment: Compartment) -> bool:
 def vectors_problem(corpus: Corpus, index: EmbeddingIndex) -> str:
     """What is wrong with the sizes of an embedding index; empty if nothing is."""
     stored = "SELECT count(*) FROM embedded WHERE index_id = ? AND compartment = ?"
-    for compartment, vectors in index.parts.items():
+    for compartment, vectors in index.vector_counts.items():
         name = f"vectors_{index.id}_{compartment}"
         if corpus.verified.get(name) != true_generation(corpus):
             if corpus.value(stored, (index.id, compartment)) != vectors:

@@ -116,7 +116,7 @@ def _lexical_problems(corpus: Corpus) -> Found:
 
 def _vector_problems(corpus: Corpus) -> Found:
     for index in vector_index.all_indexes(corpus):
-        counted = {place: number for place, number in index.parts.items() if number}
+        counted = {place: number for place, number in index.vector_counts.items() if number}
         stored: Counter[int] = Counter()
         for chunk, own, place, input_hash, vector_hash, vector in corpus.iterate(
             "SELECT e.chunk, e.compartment, d.compartment, input_hash, vector_hash, vector "

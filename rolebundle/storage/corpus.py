@@ -154,8 +154,8 @@ class Vectors(Protocol):
     ) -> dict[int, float]:
         """The nearest chunks of compartments, or of documents in them: rowid → cosine."""
 
-    def announce(self, corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
-        """Announce that :meth:`cosines` will be asked of these chunks."""
+    def prefetch(self, corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
+        """Say that :meth:`cosines` will be asked of these chunks."""
 
     def cosines(
         self, corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int]
@@ -221,8 +221,8 @@ class Corpus(SqliteFile):
             yield
             seal.write(self, broken_before)
 
-    def announce(self, sql: str, bindings: Sequence[Binding]) -> None:
-        """Announce that the rows of a statement will be asked for in this snapshot.
+    def prefetch(self, sql: str, bindings: Sequence[Binding]) -> None:
+        """Say that the rows of a statement will be asked for in this snapshot.
 
         A database sends it with the next one, so that both take one round trip.
         """

@@ -174,9 +174,9 @@ def _digests_sql(table: str) -> str:
     return f"SELECT {key}, {name}, {digest}, {columns} FROM {tables}"
 
 
-def announce_of_chunks(corpus: Corpus, rowids: Sequence[int]) -> None:
-    """Announce that the digests of the documents of these chunks will be checked."""
-    corpus.announce(f"{_digests_sql('document')} WHERE d.id {OF_CHUNKS}", ([*rowids],))
+def prefetch_of_chunks(corpus: Corpus, rowids: Sequence[int]) -> None:
+    """Say that the digests of the documents of these chunks will be checked."""
+    corpus.prefetch(f"{_digests_sql('document')} WHERE d.id {OF_CHUNKS}", ([*rowids],))
 
 
 def checked(

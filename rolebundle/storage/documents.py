@@ -265,9 +265,9 @@ def _source_files_sql() -> str:
     )
 
 
-def announce_source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> None:
-    """Announce that :func:`source_files` will be asked of these chunks."""
-    corpus.announce(_source_files_sql(), ([*chunk_ids],))
+def prefetch_source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> None:
+    """Say that :func:`source_files` will be asked of these chunks."""
+    corpus.prefetch(_source_files_sql(), ([*chunk_ids],))
 
 
 def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> list[SourceFile]:
@@ -335,7 +335,7 @@ class DocumentGroup(NamedTuple):
 def document_groups(
     corpus: Corpus,
     *,
-    dated: bool,
+    by_date: bool,
     by_role: bool = False,
     by_path: Callable[[DocumentMetadata, str], Hashable] | None = None,
 ) -> list[DocumentGroup]:
@@ -345,7 +345,7 @@ def document_groups(
 
     Args:
         corpus: an open corpus.
-        dated: whether ``updated_at`` counts, too.
+        by_date: whether ``updated_at`` counts, too.
         by_role: whether it looks at applicable roles, too. If the chunks of a document have
             different ones, it is in several groups.
         by_path: if paths count, too: which of them policy treats alike, for documents with this
@@ -361,7 +361,7 @@ def document_groups(
         roles = "c.applicable_roles"
         chunks = "JOIN (SELECT DISTINCT document, applicable_roles FROM chunk) c ON c.document = id"
         keys += f", {roles}"
-    if dated:
+    if by_date:
         keys += ", updated_at, inferred_at"
     if by_path:
         keys += ", source_kind"

@@ -52,14 +52,14 @@ def _documents_sql(condition: str) -> str:
     return f"IN (SELECT c.document FROM chunk c {placed} WHERE {condition})"
 
 
-def _announce(corpus: Corpus, condition: str, *bindings: Binding) -> None:
-    corpus.announce(superseders_sql(_documents_sql(condition)), bindings)
-    corpus.announce(passages_sql(condition), bindings)
+def _prefetch(corpus: Corpus, condition: str, *bindings: Binding) -> None:
+    corpus.prefetch(superseders_sql(_documents_sql(condition)), bindings)
+    corpus.prefetch(passages_sql(condition), bindings)
 
 
 def _passages(corpus: Corpus, condition: str, *bindings: Binding) -> list[Passage]:
     """The passages that meet a condition, by document and in order."""
-    _announce(corpus, condition, *bindings)
+    _prefetch(corpus, condition, *bindings)
     rows = corpus.rows(passages_sql(condition), bindings)
     width = len(_TYPES)
     owners = [row[width] for row in rows]
@@ -86,9 +86,9 @@ def _passages(corpus: Corpus, condition: str, *bindings: Binding) -> list[Passag
     ]
 
 
-def announce_passages(corpus: Corpus, rowids: Sequence[int]) -> None:
-    """Announce that :func:`passages_by_rowid` will be asked of these chunks."""
-    _announce(corpus, f"c.id {AMONG}", [*rowids])
+def prefetch_passages(corpus: Corpus, rowids: Sequence[int]) -> None:
+    """Say that :func:`passages_by_rowid` will be asked of these chunks."""
+    _prefetch(corpus, f"c.id {AMONG}", [*rowids])
 
 
 def passages_by_rowid(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:

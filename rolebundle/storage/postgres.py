@@ -145,7 +145,7 @@ class PostgresCorpus(Corpus):
     """Results since then, by statement. Each saves a round trip."""
     _large: list[Hashable] = field(default_factory=list, init=False)
     """Those of this snapshot that are too large to be kept."""
-    _announced: dict[Hashable, tuple[str, Sequence[Binding]]] = field(
+    _pending: dict[Hashable, tuple[str, Sequence[Binding]]] = field(
         default_factory=dict, init=False
     )
     """Statements that are sent with the next one."""
@@ -169,26 +169,26 @@ class PostgresCorpus(Corpus):
                 return self._execute(sql, bindings).fetchall()
         key = self._key(sql, bindings)
         if key not in self._known:
-            self._announced[key] = (sql, bindings)
-            self._send_announced()
+            self._pending[key] = (sql, bindings)
+            self._send_pending()
         self._known.move_to_end(key)
         return [*self._known[key]]
 
     def _key(self, sql: str, bindings: Sequence[Binding]) -> Hashable:
         return sql, repr(bindings), repr(self._allowed[1:])
 
-    def announce(self, sql: str, bindings: Sequence[Binding]) -> None:
-        """See :meth:`Corpus.announce`."""
+    def prefetch(self, sql: str, bindings: Sequence[Binding]) -> None:
+        """See :meth:`Corpus.prefetch`."""
         key = self._key(sql, bindings)
         if self.snapshot and key not in self._known:
-            self._announced[key] = (sql, bindings)
+            self._pending[key] = (sql, bindings)
 
-    def _send_announced(self) -> None:
-        """Run what was announced, in one round trip."""
-        announced, self._announced = self._announced, {}
-        is_one = len(announced) < 2
+    def _send_pending(self) -> None:
+        """Run the pending statements in one round trip."""
+        pending, self._pending = self._pending, {}
+        is_one = len(pending) < 2
         with self._mapped_errors(), nullcontext() if is_one else self.connection.pipeline():
-            sent = {key: self._execute(*statement) for key, statement in announced.items()}
+            sent = {key: self._execute(*statement) for key, statement in pending.items()}
         for key, cursor in sent.items():
             rows = cursor.fetchall()
             self._known[key] = rows
@@ -200,7 +200,7 @@ class PostgresCorpus(Corpus):
         if not self._is_inside():
             yield from self.rows(sql, bindings)
             return
-        self._send_announced()
+        self._send_pending()
         statement, places = translated(sql)
         values = _values(bindings, places)
         with (
@@ -296,7 +296,7 @@ class PostgresCorpus(Corpus):
             return
         self._snapshots += 1
         self._allowed = (0, [], 0)
-        self._announced.clear()
+        self._pending.clear()
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT writes FROM "
         with self._mapped_errors():
             try:
@@ -441,7 +441,7 @@ class PostgresCorpus(Corpus):
 
     def _set(self, name: str, value: str) -> None:
         """Set a parameter of the server for the rest of the snapshot, with the next statement."""
-        self._announced[name] = ("SELECT set_config(?, ?, true)", (name, value))
+        self._pending[name] = ("SELECT set_config(?, ?, true)", (name, value))
 
     # -- restriction -------------------------------------------------------------------------------
 

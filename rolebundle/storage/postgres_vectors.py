@@ -84,9 +84,9 @@ def nearest(
 _VECTORS = f"SELECT e.chunk, e.vector FROM embedded e WHERE e.index_id = ? AND e.chunk {AMONG}"
 
 
-def announce(corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
-    """Announce that :func:`cosines` will be asked of these chunks."""
-    corpus.announce(_VECTORS, (index_id, [*rowids]))
+def prefetch(corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
+    """Say that :func:`cosines` will be asked of these chunks."""
+    corpus.prefetch(_VECTORS, (index_id, [*rowids]))
 
 
 def cosines(

@@ -49,7 +49,7 @@ def nearest(
     return cosines_of(corpus.rows(NEAREST_WITHIN_SQL, [*bindings, [*documents]]))
 
 
-def announce(corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
+def prefetch(corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
     """Do nothing, because a file is read without round trips."""
 
 

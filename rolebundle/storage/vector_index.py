@@ -79,15 +79,15 @@ _TYPES = (int, str, str, str, int, str, str, str, str, bool, str, str, float | N
 class EmbeddingIndex:
     """An embedding index of the corpus, by its number.
 
-    ``parts`` is compartment → number of vectors when this was read. ``connection`` is JSON: how to
-    connect to the model again; its column is called ``reach``. ``noise`` is what the model's
+    ``vector_counts`` is compartment → number of vectors when this was read. ``connection`` is JSON:
+    how to connect to the model again; its column is called ``reach``. ``noise`` is what the model's
     cosines mean; ``None`` if it was not measured yet.
     """
 
     id: int
     identity: IndexIdentity
     # The following fields are not part of the identity of the index.
-    parts: Mapping[int, int] = field(default_factory=dict, compare=False)
+    vector_counts: Mapping[int, int] = field(default_factory=dict, compare=False)
     active: bool = field(default=False, compare=False)
     connection: str = field(default="{}", compare=False)
     started_at: str = field(default="", compare=False)
@@ -96,7 +96,7 @@ class EmbeddingIndex:
     @property
     def vectors(self) -> int:
         """How many chunks had a vector when this was read."""
-        return sum(self.parts.values())
+        return sum(self.vector_counts.values())
 
 
 def active_index(corpus: Corpus) -> EmbeddingIndex | None:
@@ -125,20 +125,20 @@ def _indexes(corpus: Corpus, condition: str) -> list[EmbeddingIndex]:
     for number, *columns in typed(rows, *_TYPES):
         *model, chunker, normalization, active, connection, started_at, floor, related = columns
         identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
-        parts = current_parts(corpus, number)
+        counts = current_counts(corpus, number)
         if (floor is None) != (related is None):
             raise damaged("the noise floor of an embedding index")
         noise = None if floor is None else Noise(floor, related)
         indexes.append(
-            EmbeddingIndex(number, identity, parts, active, connection, started_at, noise)
+            EmbeddingIndex(number, identity, counts, active, connection, started_at, noise)
         )
     return indexes
 
 
-def current_parts(corpus: Corpus, index_id: int) -> dict[int, int]:
+def current_counts(corpus: Corpus, index_id: int) -> dict[int, int]:
     """Compartment → how many vectors an index has of its chunks now."""
-    parts = "SELECT compartment, vectors FROM embedding_share WHERE index_id = ?"
-    return dict(typed(corpus.rows(parts, (index_id,)), int, int))
+    counts = "SELECT compartment, vectors FROM embedding_share WHERE index_id = ?"
+    return dict(typed(corpus.rows(counts, (index_id,)), int, int))
 
 
 def create_index(
@@ -304,4 +304,4 @@ def chunks_without_vector(
 
 def count_vectors(corpus: Corpus, index: EmbeddingIndex) -> int:
     """How many chunks have a vector in this index now."""
-    return sum(current_parts(corpus, index.id).values())
+    return sum(current_counts(corpus, index.id).values())

@@ -48,7 +48,7 @@ class VectorScan:
     scales: NDArray[np.float32]
     halves: NDArray[np.float32]
 
-    def candidates(self, vector: bytes, k: int) -> list[int]:
+    def shortlist(self, vector: bytes, k: int) -> list[int]:
         """Rowids of all that may be among the ``k`` nearest to a vector, ties included.
 
         Args:
@@ -87,10 +87,10 @@ class IndexScan:
     dimensions: int
     parts: Mapping[int, VectorScan]
 
-    def candidates(self, compartments: Collection[int], vector: bytes, k: int) -> list[int]:
-        """Those of :meth:`VectorScan.candidates` of each of the compartments."""
+    def shortlist(self, compartments: Collection[int], vector: bytes, k: int) -> list[int]:
+        """Those of :meth:`VectorScan.shortlist` of each of the compartments."""
         found = (self.parts[number] for number in compartments if number in self.parts)
-        return [rowid for part in found for rowid in part.candidates(vector, k)]
+        return [rowid for part in found for rowid in part.shortlist(vector, k)]
 
     def updated(self, corpus: Corpus, ranges: Ranges) -> IndexScan:
         """The same at the current generation: the vectors of these ranges are read again."""

@@ -28,7 +28,7 @@ def search(
     within: Sequence[int] | None = None,
     *,
     only_facts: bool = False,
-    candidates: Sequence[int] | None = None,
+    shortlist: Sequence[int] | None = None,
 ) -> list[tuple[int, float]]:
     """The ``limit`` nearest (rowid, cosine) of documents, or of remembered facts, nearest first.
 
@@ -41,15 +41,15 @@ def search(
         limit: how many.
         within: rowids of the documents to search in; ``None`` for all.
         only_facts: search remembered facts.
-        candidates: the result of :func:`candidates_in_memory`, if it is known.
+        shortlist: the result of :func:`shortlist_in_memory`, if it is known.
 
     Raises:
         CorpusCorrupt: ``vectors_damaged``: a vector among them is not what was stored.
     """
-    if within is None and candidates is None:
-        candidates = candidates_in_memory(corpus, index, vector, limit, only_facts=only_facts)
-    if within is None and candidates:
-        found: Mapping[int, float] = score(corpus, index, vector, candidates)
+    if within is None and shortlist is None:
+        shortlist = shortlist_in_memory(corpus, index, vector, limit, only_facts=only_facts)
+    if within is None and shortlist:
+        found: Mapping[int, float] = score(corpus, index, vector, shortlist)
     else:
         searched = _searched(corpus, only_facts=only_facts)
         found = search_with_ties(
@@ -82,7 +82,7 @@ def search_with_ties(
         limit *= GROWTH
 
 
-def candidates_in_memory(
+def shortlist_in_memory(
     corpus: Corpus, index: EmbeddingIndex, vector: bytes, limit: int, *, only_facts: bool = False
 ) -> list[int] | None:
     """The rowids of all chunks that may be among the nearest, by the vectors in memory.
@@ -91,7 +91,7 @@ def candidates_in_memory(
     them takes as long as to measure them all, or if too many may be among the nearest.
     """
     searched = _searched(corpus, only_facts=only_facts)
-    vectors = sum(index.parts.get(compartment, 0) for compartment in searched)
+    vectors = sum(index.vector_counts.get(compartment, 0) for compartment in searched)
     if not vectors or (vectors < MIN_SCANNED and not corpus.is_database):
         return None
     corpus.searched_first = corpus.searched_first or corpus.snapshot
@@ -100,8 +100,8 @@ def candidates_in_memory(
     # The door of numpy.
     from rolebundle.storage.vector_scan import scan_of
 
-    candidates = scan_of(corpus, index).candidates(searched, vector, limit)
-    return candidates if len(candidates) <= MAX_CANDIDATES else None
+    shortlist = scan_of(corpus, index).shortlist(searched, vector, limit)
+    return shortlist if len(shortlist) <= MAX_CANDIDATES else None
 
 
 def score(

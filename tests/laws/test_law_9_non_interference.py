@@ -40,7 +40,7 @@ from rolebundle.evaluation.evaluation import Runner
 from rolebundle.evaluation.questions import Question
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.policy.approvals import Approvals, Decision
+from rolebundle.policy.approvals import ApprovalOutcome, Approvals
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.policy.policy_change import deny_matcher, set_policy
 from rolebundle.retrieval.request import resolve_request
@@ -173,11 +173,11 @@ def may_ask(rule: dict[str, Any], role: str | None) -> bool:
     return roles is None or role in roles
 
 
-def decide(_command: Sequence[str], question: dict[str, Any]) -> Decision:
+def decide(_command: Sequence[str], question: dict[str, Any]) -> ApprovalOutcome:
     """The host's program: it approves by what it sees."""
     QUESTIONS.append(question)
     names = [passage["chunk_id"] for passage in question["passages"]]
-    return Decision("Ana") if len(names) % 2 else Decision(refusal=", ".join(names))
+    return ApprovalOutcome("Ana") if len(names) % 2 else ApprovalOutcome(refusal=", ".join(names))
 
 
 QUESTIONS: list[dict[str, Any]] = []

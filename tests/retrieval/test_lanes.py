@@ -24,7 +24,7 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.retrieval.lanes import query_vector
-from rolebundle.retrieval.lexical import LexicalIndex
+from rolebundle.retrieval.lexical import CombinedPostings
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage import compartments, postings, vector_index
 from rolebundle.storage.corpus import Corpus
@@ -119,10 +119,10 @@ def test_bm25_equals_that_of_fts5(documents: list[StoredDocument], terms: list[T
         place = only_compartment(corpus)
         expected = fts5_scores(corpus, place, match_expression(terms))
         rows = corpus.column("SELECT id FROM chunk")
-        assert LexicalIndex.of(corpus, [place]).scores(terms, rows) == {
+        assert CombinedPostings.of(corpus, [place]).scores(terms, rows) == {
             row: expected.get(row, 0.0) for row in rows
         }
-        found = LexicalIndex.of(corpus, [place]).best(terms, 3)
+        found = CombinedPostings.of(corpus, [place]).best(terms, 3)
         best = sorted(expected, key=lambda row: (-expected[row], row))[:3]
         assert found == {row: expected[row] for row in best}
 
@@ -130,7 +130,7 @@ def test_bm25_equals_that_of_fts5(documents: list[StoredDocument], terms: list[T
 def test_forgotten_words_are_read_again(tmp_path: Path) -> None:
     documents = [document("a", ["token audit"]), document("b", ["token token"])]
     with open_reader(build(tmp_path, documents)) as corpus, corpus.reading():
-        index = LexicalIndex.of(corpus, [only_compartment(corpus)])
+        index = CombinedPostings.of(corpus, [only_compartment(corpus)])
         expected = index.best([Term("token"), Term("audit")], 2)
         with patch.object(postings, "MAX_KEPT", 0):
             assert index.best([Term("release")], 2) == {}

@@ -139,7 +139,7 @@ class TestNothing:
         assert search_everywhere(corpus, '"token"') == []
         index = vector_index.active_index(corpus)
         assert index is not None
-        assert index.parts == {}
+        assert index.vector_counts == {}
         assert passages_by_rowid(corpus, [1, 2, 3, 4]) == {}
 
     def test_is_visible_before_anything_is_allowed(self, restricted: Corpus) -> None:

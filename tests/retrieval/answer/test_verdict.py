@@ -237,7 +237,7 @@ class TestRule:
         half = empty_verdict(replace(searched, degraded="why"))
         assert half == ("over_budget" if verdict == "over_budget" else "lane_down")
         if rejections and verdict != "over_budget":
-            assert empty_verdict(replace(searched, withheld="so")) == "no_evidence"
+            assert empty_verdict(replace(searched, withheld_reason="so")) == "no_evidence"
 
     def test_every_verdict_is_shown_above(self) -> None:
         source = Path(__file__).read_text("utf-8")

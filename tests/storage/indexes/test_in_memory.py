@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.retrieval.candidate import Term
-from rolebundle.retrieval.lexical import LexicalIndex
+from rolebundle.retrieval.lexical import CombinedPostings
 from rolebundle.storage import changes, store, vector_index, vector_search
 from rolebundle.storage.compartments import visible_compartments
 from rolebundle.storage.corpus import Corpus, increment_generation
@@ -40,7 +40,7 @@ def known(corpus: Corpus) -> tuple[object, ...]:
     """What searches by words and by vectors find."""
     with corpus.reading():
         visible = [place.id for place in visible_compartments(corpus)]
-        index = LexicalIndex.of(corpus, visible)
+        index = CombinedPostings.of(corpus, visible)
         words = [
             (index.frequencies([[Term(text)]]), index.best([Term(text)], 100)) for text in TERMS
         ]

@@ -115,7 +115,7 @@ class TestMoving:
         assert self.rows(corpus) == before, "the rows stay, and nothing waits for a vector"
         index = vector_index.active_index(corpus)
         assert index is not None
-        assert sorted(index.parts.values()) == [1, 2]
+        assert sorted(index.vector_counts.values()) == [1, 2]
         assert len(search_everywhere(corpus, '"token"')) == 3
         assert_consistent(corpus)
 

@@ -82,7 +82,7 @@ def test_few_are_candidates(path: Path) -> None:
         for _ in range(2):
             assert [len(found) for found in answers(corpus, query, 5)] == [5]
         [scan] = scans(corpus)
-        assert 5 <= len(scan.candidates([1], query.astype("<f4").tobytes(), 5)) < 15
+        assert 5 <= len(scan.shortlist([1], query.astype("<f4").tobytes(), 5)) < 15
 
 
 def test_a_change_is_seen(path: Path) -> None:

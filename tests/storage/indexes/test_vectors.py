@@ -15,7 +15,7 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions, IngestReport
 from rolebundle.retrieval.candidate import Term
-from rolebundle.retrieval.lexical import LexicalIndex
+from rolebundle.retrieval.lexical import CombinedPostings
 from rolebundle.storage import vector_index, vector_search
 from rolebundle.storage import vector_index as vector_cache
 from rolebundle.storage.check import find_problems
@@ -328,7 +328,7 @@ def test_the_lower_chunk_id_wins_at_the_edge(tmp_path: Path) -> None:
     with open_reader(path) as corpus:
         ids = dict(corpus.rows("SELECT id, chunk_id FROM chunk"))
         [compartment] = [row[0] for row in corpus.rows("SELECT id FROM compartment")]
-        best = LexicalIndex.of(corpus, [compartment]).best([Term("token")], 7)
+        best = CombinedPostings.of(corpus, [compartment]).best([Term("token")], 7)
         assert [ids[rowid] for rowid in best] == [f"{name}#0" for name in names[:7]]
         above = {max(ids): 2.0} | dict.fromkeys(ids, 1.0) | {max(ids): 2.0}
         first_three = first_by_score(corpus, above, 3)
