@@ -115,7 +115,7 @@ class Answering:
         def hidden() -> dict[str, int]:
             return why_module.hidden_candidates(self._workspace.corpus, agent, terms)
 
-        self._workspace.recorder.answer(needs, bundle, agent, request.action, hidden)
+        self._workspace.recorder.record_answer(needs, bundle, agent, request.action, hidden)
         return bundle
 
     def _approval_outcome(

@@ -56,7 +56,7 @@ from rolebundle.storage.opening import (
     open_reader,
     schema_version,
 )
-from rolebundle.storage.publications import PULL, load_record, publications, stored_manifest
+from rolebundle.storage.publications import PULL, load_manifest, publications, stored_manifest
 from rolebundle.storage.sqlite import sqlite_version
 from rolebundle.storage.vector_index import active_index
 from rolebundle.storage.writing import open_writer
@@ -288,7 +288,7 @@ def _remedy(corpus: Corpus) -> str:
 
 def _replica(corpus: Corpus) -> Iterator[Finding]:
     """Whether a replica was renewed in time."""
-    signed = load_record(corpus)
+    signed = load_manifest(corpus)
     if signed is None:
         return
     manifest, now = signed.manifest, datetime.now(UTC)

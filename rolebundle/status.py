@@ -30,7 +30,7 @@ from rolebundle.storage.backup import private_copy
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.publications import load_record, publications, stored_manifest
+from rolebundle.storage.publications import load_manifest, publications, stored_manifest
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
@@ -49,7 +49,7 @@ def corpus_status(corpus: Corpus, problems: Sequence[CheckProblem] | None = None
     now = datetime.now(UTC)
     with corpus.reading():
         state = corpus_state(corpus, now)
-        replica = load_record(corpus)
+        replica = load_manifest(corpus)
         active_index = vector_index.active_index(corpus)
         embedded = vector_index.count_vectors(corpus, active_index) if active_index else 0
         sizes = documents.source_sizes(corpus)

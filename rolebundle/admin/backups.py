@@ -44,7 +44,7 @@ from rolebundle.storage.file import (
 )
 from rolebundle.storage.lock import folder_lock
 from rolebundle.storage.opening import corpus_format, latest_version, open_reader, schema_version
-from rolebundle.storage.publications import PULL, load_record
+from rolebundle.storage.publications import PULL, load_manifest
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 
@@ -209,7 +209,7 @@ def _checked(copy: Path) -> Iterator[Corpus]:
         UsageError: ``replica_no_backup``.
     """
     with open_writer(copy, lock=False, replica=True) as corpus:
-        if load_record(corpus) is not None:
+        if load_manifest(corpus) is not None:
             raise UsageError(
                 "replica_no_backup",
                 "a copy of a replica would keep what its publisher purges",

@@ -33,7 +33,7 @@ from rolebundle.scan import scan
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.storage import records as approvals
 from rolebundle.storage.address import address_of, replica_of
-from rolebundle.storage.publications import load_record, refuse_changes
+from rolebundle.storage.publications import load_manifest, refuse_changes
 from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.verification import decisions, gate, memory
 from rolebundle.verification.gate import has_inline_code, load_contract, location_of
@@ -334,7 +334,7 @@ def set_audit(
         lost = known.required and not log.has(known)
         log.set(settings, {"lost_rows": known.rows} if lost else {})
     required = settings.mode == "required"
-    if (required or known.required) and load_record(workspace.corpus) is None:
+    if (required or known.required) and load_manifest(workspace.corpus) is None:
         with workspace.open_writer() as corpus, corpus.writing():
             save_stored_audit(corpus, StoredAudit(required))
     return settings

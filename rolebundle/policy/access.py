@@ -18,7 +18,7 @@ from rolebundle.storage import compartments, records
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.corpus import Corpus, true_generation
 from rolebundle.storage.digests import content_hash
-from rolebundle.storage.publications import load_record
+from rolebundle.storage.publications import load_manifest
 from rolebundle.storage.records import StoredPolicy
 
 UNREADABLE = "**: the policy could not be read"
@@ -120,7 +120,7 @@ def restrict_to_rule(corpus: Corpus, policy: Policy | None, rule: AgentRule | No
         rule: the rule of an agent; None shows everything except quarantined documents.
     """
     stored = compartments.stored_compartments(corpus)
-    replica = load_record(corpus)
+    replica = load_manifest(corpus)
     # Under a policy the generation is hidden: it also counts writes to what the agent cannot see.
     generation = 0 if policy else true_generation(corpus)
     visible = [compartment.id for compartment in stored if may_see(rule, compartment)]

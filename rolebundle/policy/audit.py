@@ -443,7 +443,7 @@ class Recorder:
                 _LOGGER.warning(warning)
             self._warned = warning
 
-    def answer(
+    def record_answer(
         self,
         needs: AuditNeeds,
         bundle: RetrievalBundle,

@@ -445,7 +445,7 @@ class Retrieval:
         return [row for row in self.ranked if row.code is None]
 
     @cached_property
-    def filtered(self) -> list[Candidate]:
+    def filtered_out(self) -> list[Candidate]:
         """What the filter rejected, by chunk id."""
         return [
             row for row in self.candidates if row.code and REJECTIONS[row.code].step == "filter"
@@ -454,7 +454,7 @@ class Retrieval:
     @cached_property
     def rejected(self) -> list[Candidate]:
         """By code. Within a code in the order of the step that rejected: the nearest miss first."""
-        rejected = [*self.filtered, *(row for row in self.ranked if row.code)]
+        rejected = [*self.filtered_out, *(row for row in self.ranked if row.code)]
         return sorted(rejected, key=code_order)
 
     @cached_property

@@ -8,7 +8,7 @@ from rolebundle.contracts.bundle import CorpusState, IndexState, ReplicaState
 from rolebundle.storage import vector_index
 from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.opening import latest_version
-from rolebundle.storage.publications import load_record
+from rolebundle.storage.publications import load_manifest
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 
@@ -37,7 +37,7 @@ def corpus_state(corpus: Corpus, now: datetime, index: EmbeddingIndex | None = N
 
 
 def _replica_state(corpus: Corpus, now: datetime) -> ReplicaState | None:
-    signed = load_record(corpus)
+    signed = load_manifest(corpus)
     if signed is None:
         return None
     manifest = signed.manifest

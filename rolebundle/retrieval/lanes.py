@@ -58,7 +58,7 @@ class Lanes:
         degraded: why the semantic lane cannot run; empty if it runs or was not requested.
         substitute: which index answers instead of the active one, and why; empty if it does not.
         noise: what the model's cosines mean; ``None`` if the semantic lane does not run.
-        exact: the exact words and phrases of the task that some visible chunks have, and few.
+        rare_exact: the exact words and phrases of the task that some visible chunks have, and few.
         absent_exact: those that none has.
         shortlist: what may be among the ``POOL_DEPTH`` nearest documents' chunks, if it is known.
         only_facts: whether they search remembered facts, and not documents.
@@ -72,7 +72,7 @@ class Lanes:
     degraded: str = ""
     substitute: str = ""
     noise: Noise | None = None
-    exact: Sequence[str] = ()
+    rare_exact: Sequence[str] = ()
     absent_exact: Sequence[str] = ()
     shortlist: Sequence[int] | None = None
     only_facts: bool = False
@@ -103,7 +103,7 @@ class Lanes:
 
         started = perf_counter()
         by_task, by_role = lexical.propose(
-            self.corpus, self.query, depth, within, self.exact, only_facts=self.only_facts
+            self.corpus, self.query, depth, within, self.rare_exact, only_facts=self.only_facts
         )
         proposed = by_task.keys() | by_role.keys()
         # What an earlier search found keeps its hit, so that it keeps its score.
@@ -243,7 +243,7 @@ class Lanes:
             self.corpus,
             self.query,
             degraded=degraded,
-            exact=self.exact,
+            rare_exact=self.rare_exact,
             absent_exact=self.absent_exact,
         )
 
@@ -273,7 +273,7 @@ def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None)
         lanes = _with_first_reads(lanes)
     query = lexical.with_corrections(corpus, query)
     exact, absent = lexical.exact_words(corpus, query)
-    return replace(lanes, query=query, exact=exact, absent_exact=absent)
+    return replace(lanes, query=query, rare_exact=exact, absent_exact=absent)
 
 
 def _with_first_reads(lanes: Lanes) -> Lanes:

@@ -123,7 +123,7 @@ def _in_rounds(
         # Law 2. The first search reads all that `where` matches, so that the bundle can report what
         # policy rejects. If policy rejects something, the next search is as deep, but limited to
         # the documents that it allows. Each after that is deeper than the last.
-        if found.filtered and not is_limited_to_allowed:
+        if found.filtered_out and not is_limited_to_allowed:
             within = lanes.allowed_documents(request, matching)
             is_limited_to_allowed = True
         elif depth < MAX_DEPTH:
@@ -149,7 +149,7 @@ def _one_round(lanes: Lanes, first: Retrieval, pool: Pool, reranker: Reranker | 
     scores = reranker.scores if reranker else None
     candidates = merge(pool, weights)
     filter_candidates(candidates, request)
-    ranked = rank(candidates, pool, request, weights, lanes.exact, scores)
+    ranked = rank(candidates, pool, request, weights, lanes.rare_exact, scores)
     found = replace(first, pool=pool, candidates=candidates, ranked=ranked)
     evidence = lanes.with_support(first.evidence, found.judged)
     evidence = evidence.judged_by([passage.rowid for passage in found.judged])

@@ -490,7 +490,7 @@ def best_forbidden(found: Retrieval) -> list[Candidate]:
     request = found.request
     supposed = [
         replace(row, code=None)
-        for row in found.filtered
+        for row in found.filtered_out
         if {code for code, _ in rejections(row.passage, request)} == {"forbidden_source"}
         and not seen_rejection(row.passage, request)
     ]

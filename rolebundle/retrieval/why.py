@@ -164,7 +164,7 @@ class Execution:
         candidates = merge(pool, weights)
         filter_candidates(candidates, request, supposed)
         scores = self.reranker.known if self.reranker else None
-        ranked = rank(candidates, pool, request, weights, self.lanes.exact, scores)
+        ranked = rank(candidates, pool, request, weights, self.lanes.rare_exact, scores)
         select(ranked, request, retrieval.withheld_reason)
         return ranked
 

@@ -165,7 +165,7 @@ def save_manifest(corpus: Corpus, manifest: str) -> None:
     corpus.insert("replica (only_row, manifest)", [(1, manifest)], "REPLACE")
 
 
-def load_record(corpus: SqliteFile) -> SignedManifest | None:
+def load_manifest(corpus: SqliteFile) -> SignedManifest | None:
     """What a replica says of itself, or ``None`` if the corpus is not a replica.
 
     `replica pull` has verified its signature.
@@ -195,7 +195,7 @@ def refuse_expired(corpus: Corpus) -> None:
         StorageError: ``replica_expired``.
         CorpusCorrupt: its record is damaged.
     """
-    signed = load_record(corpus)
+    signed = load_manifest(corpus)
     now = datetime.now(UTC)
     if signed is not None and signed.manifest.is_refusing(now):
         manifest = signed.manifest
@@ -215,7 +215,7 @@ def refuse_changes(corpus: Corpus) -> None:
         UsageError: ``replica_is_read_only``.
         CorpusCorrupt: its record is damaged.
     """
-    signed = load_record(corpus)
+    signed = load_manifest(corpus)
     if signed is not None:
         raise UsageError(
             "replica_is_read_only",

@@ -108,19 +108,19 @@ class TestSpecificity:
 class TestTheTask:
     def test_with_few_of_them_it_is_weak(self) -> None:
         for cosines in (None, {1: 0.6}):
-            assert evidence({1: {0}}, (1,) * 4, cosines, chunks=MANY).task == "weak"
+            assert evidence({1: {0}}, (1,) * 4, cosines, chunks=MANY).verdict == "weak"
 
     def test_in_a_large_corpus_more_of_them_are_needed(self) -> None:
-        tasks = [evidence({1: {0}}, (1,) * 4, chunks=chunks).task for chunks in (9, 10**6)]
+        tasks = [evidence({1: {0}}, (1,) * 4, chunks=chunks).verdict for chunks in (9, 10**6)]
         assert tasks == ["supported", "weak"]
 
     def test_it_is_off_topic_if_no_word_occurs_and_nothing_is_close(self) -> None:
         none = (0,) * 4
-        assert evidence({}, none, chunks=MANY).task == "off_topic"
-        assert evidence({}, none, cosines={1: 0.1}, chunks=MANY).task == "off_topic"
-        assert evidence({}, none, cosines={1: 0.6}, chunks=MANY).task == "weak"
+        assert evidence({}, none, chunks=MANY).verdict == "off_topic"
+        assert evidence({}, none, cosines={1: 0.1}, chunks=MANY).verdict == "off_topic"
+        assert evidence({}, none, cosines={1: 0.6}, chunks=MANY).verdict == "weak"
         # Elsewhere one of them occurs.
-        assert evidence({}, (0, 0, 0, 1), chunks=MANY).task == "weak"
+        assert evidence({}, (0, 0, 0, 1), chunks=MANY).verdict == "weak"
 
 
 # -- for every corpus ----------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_a_further_word_never_lowers_the_evidence(of: Evidence, data: st.DataObj
     after = of._replace(matches=matches).judged_by([*matches])
     assert after.support(row).coverage >= of.support(row).coverage
     states = ["off_topic", "weak", "supported"]
-    assert states.index(after.task) >= states.index(of.task)
+    assert states.index(after.verdict) >= states.index(of.verdict)
 
 
 # -- the bundle, which contains every candidate --------------------------------------------

@@ -32,7 +32,7 @@ from rolebundle.policy.policy_file import decode_policy, parse_policy, read_poli
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.file import corpus_path
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.publications import load_record
+from rolebundle.storage.publications import load_manifest
 from rolebundle.storage.records import load_stored_audit
 from rolebundle.text.words import counted
 
@@ -98,7 +98,7 @@ def policy_show_command(call: Call, agent: str | None) -> None:
     """
     with open_reader(call.path) as corpus:
         summary = report_policy(corpus, agent)
-        replica = load_record(corpus)
+        replica = load_manifest(corpus)
     copied = f"{replica.manifest.publisher}, with this replica" if replica else "standard input"
     call.print(summary, _policy_lines(summary, copied))
 

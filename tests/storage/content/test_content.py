@@ -257,16 +257,16 @@ def test_documents_with_the_same_policy_attributes_are_one_group(corpus: Corpus)
         ],
     )
 
-    def kinds(*, dated: bool) -> list[set[str]]:
+    def kinds(by_date: bool) -> list[set[str]]:
         names = {row: metadata.document_id for row, metadata in all_documents(corpus)}
-        groups = stored.document_groups(corpus, dated=dated)
+        groups = stored.document_groups(corpus, by_date=by_date)
         assert all(group.document.document_id in "abcdefgh" for group in groups)
         return [{names[row] for row in group.rowids} for group in groups]
 
     single = [{"c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}]
-    assert kinds(dated=False) == [{"a", "b"}, *single]
-    assert kinds(dated=True) == [{"a"}, {"b"}, *single]
-    flags = [group.flags for group in stored.document_groups(corpus, dated=False)]
+    assert kinds(by_date=False) == [{"a", "b"}, *single]
+    assert kinds(by_date=True) == [{"a"}, {"b"}, *single]
+    flags = [group.flags for group in stored.document_groups(corpus, by_date=False)]
     assert flags == [(), (), (), (), (), ("instruction_override",), ()]
 
 
@@ -283,14 +283,14 @@ def test_groups_by_path(corpus: Corpus) -> None:
     def is_first(metadata: DocumentMetadata, path: str) -> bool:
         return metadata.source_kind != "agent" and path == "a.md"
 
-    groups = stored.document_groups(corpus, dated=False, by_path=is_first)
+    groups = stored.document_groups(corpus, by_date=False, by_path=is_first)
     assert [(group.path, group.rowids) for group in groups] == [
         ("a.md", [1]),
         ("b.md", [2]),
         ("c.md", [3]),
         ("d.md", [4]),
     ]
-    groups = stored.document_groups(corpus, dated=False, by_path=lambda *_: None)
+    groups = stored.document_groups(corpus, by_date=False, by_path=lambda *_: None)
     assert [group.rowids for group in groups] == [[1, 2], [3], [4]]
 
 
@@ -298,13 +298,15 @@ def test_a_document_is_in_a_group_for_each_applicable_role_of_its_chunks(corpus:
     metadata = document("a", [], applicable_roles=("writer",)).metadata
     chunks = (chunk("a#0", "1"), chunk("a#1", "2", applicable_roles=("reviewer",)))
     fill(corpus, [StoredDocument(metadata, chunks), document("b", ["3"])])
-    groups = stored.document_groups(corpus, dated=False, by_role=True)
+    groups = stored.document_groups(corpus, by_date=False, by_role=True)
     assert {(group.applicable_roles, *group.rowids) for group in groups} == {
         (("writer",), 1),
         (("reviewer",), 1),
         ((), 2),
     }
-    assert [group.applicable_roles for group in stored.document_groups(corpus, dated=False)] == [()]
+    assert [group.applicable_roles for group in stored.document_groups(corpus, by_date=False)] == [
+        ()
+    ]
 
 
 # -- Writing files into the corpus: what changed changes, and nothing else -------------------------
