@@ -663,6 +663,25 @@ def test_the_replica_answers_if_the_database_is_away(
     assert link.read_text() == before_drop
 
 
+def test_a_replica_for_everyone_does_not_stand_in_for_a_database_with_a_policy(
+    sample: Path, database: Callable[..., Path], tmp_path: Path
+) -> None:
+    link, copy, key = database(databases.name_in(sample.read_text())), tmp_path / "c.db", "team.key"
+    set_policy(link, POLICY)
+    assert invoke("corpus", "copy", link, copy).code == 0
+    assert invoke("replica", "keygen", tmp_path / key).code == 0
+    pull = ("replica", "pull", tmp_path / "share", "--key", tmp_path / "team.pub", "--db", link)
+    for audience, code in (("--level", 2), ("--agent", 0)):
+        value = "internal" if code else "auditor"
+        publish = ("replica", "publish", tmp_path / "share", audience, value)
+        assert invoke("replica", "forget", tmp_path / "share", "--yes", "--db", copy).code in (0, 2)
+        assert invoke(*publish, "--key", tmp_path / key, "--db", copy).code == 0
+        outcome = invoke(*pull)
+        assert outcome.code == code
+        assert ("replica_unsuitable" in outcome.err) == bool(code)
+        assert link.with_suffix(".replica.db").exists() == (not code)
+
+
 # -- round trips ---------------------------------------------------------------------------------
 
 

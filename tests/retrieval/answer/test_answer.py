@@ -317,7 +317,9 @@ class TestWarnings:
         }
 
     def test_index_stale_with_the_number_of_missing_vectors(self) -> None:
-        assert codes(SOUND, role=ROLE_WARNINGS, without_vector=7)["INDEX_STALE"].startswith("7 chunks")
+        assert codes(SOUND, role=ROLE_WARNINGS, without_vector=7)["INDEX_STALE"].startswith(
+            "7 chunks"
+        )
 
 
 class TestWeakEvidence:
