@@ -9,13 +9,16 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from tempfile import mkdtemp
 from threading import Thread
+from time import monotonic
 from typing import Any
 from unittest.mock import patch
 
 import psycopg
 import pytest
 
+from rolebundle import workspace
 from rolebundle.admin import Admin
 from rolebundle.admin.purges import finish_pending
 from rolebundle.contracts.request import RetrievalRequest
@@ -34,7 +37,7 @@ from rolebundle.storage.address import address_of, parameters_of
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support import databases
-from support.commands import SAMPLE, invoke
+from support.commands import SAMPLE, Outcome, invoke
 from support.corpora import set_policy
 
 ROLES = [None, *sorted(path.stem for path in demo_overlays().glob("*.toml"))]
@@ -632,54 +635,77 @@ def test_statements_are_translated() -> None:
 # -- a database that is away -----------------------------------------------------------------------
 
 
-def test_the_replica_answers_if_the_database_is_away(
-    sample: Path, database: Callable[..., Path], tmp_path: Path
-) -> None:
-    link, copy, share = database(databases.name_in(sample.read_text())), tmp_path / "c.db", "share"
+def pulled(link: Path, tmp_path: Path, *audience: str) -> Outcome:
+    """Publish a copy of a database to an audience, and pull the replica that answers for it."""
+    place = Path(mkdtemp(dir=tmp_path))
+    copy, share, key = place / "copy.db", place / "share", place / "team.key"
     assert invoke("corpus", "copy", link, copy).code == 0
-    key = tmp_path / "team.key"
     assert invoke("replica", "keygen", key).code == 0
-    published = ("replica", "publish", tmp_path / share, "--level", "confidential")
-    assert invoke(*published, "--key", key, "--db", copy).code == 0
-    pull = ("replica", "pull", tmp_path / share, "--key", tmp_path / "team.pub", "--db", link)
-    assert invoke(*pull).code == 0
+    publish = ("replica", "publish", share, *audience, "--key", key, "--db", copy)
+    assert invoke(*publish).code == 0
+    return invoke("replica", "pull", share, "--key", place / "team.pub", "--db", link)
+
+
+def take_away(link: Path) -> str:
+    """Let a link lead to no database. Return what it was."""
+    before = link.read_text()
+    link.write_text(f"{databases.address(databases.server(), 'gone')}\n")
+    return before
+
+
+def test_the_replica_answers_if_the_database_is_away(
+    sample: Path, database: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = database(databases.name_in(sample.read_text()))
+    assert pulled(link, tmp_path, "--level", "confidential").code == 0
     question = asked(task=QUESTIONS[0])
     with Engine(link) as engine:
         before = engine.retrieve(question)
         assert before.corpus.in_place_of is None
-        databases.drop(link)
-        link.write_text(before_drop := f"{databases.address(databases.server(), 'gone')}\n")
+        address = take_away(link)
+        with connected(sample) as owner:
+            owner.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+                (databases.name_in(address),),
+            )
         with pytest.raises(CorpusBusy, match="cannot be reached"):
             engine.retrieve(question)
         engine.refresh()
         bundle = engine.retrieve(question)
-    assert (bundle.corpus.in_place_of, bundle.corpus.file) == (link.name, "team0.replica.db")
-    assert [row.chunk_id for row in bundle.selected] == [row.chunk_id for row in before.selected]
-    warnings = {warning.code: warning.message for warning in bundle.warnings}
-    assert "the replica of team was published" in warnings["DATABASE_UNREACHABLE"]
-    assert invoke("retrieve", QUESTIONS[0], "--db", link).code == 0
-    refused = invoke("ingest", SAMPLE, "--db", link)
-    assert (refused.code, "database_unreachable" in refused.err) == (5, True)
-    assert link.read_text() == before_drop
+        assert (bundle.corpus.in_place_of, bundle.corpus.file) == (link.name, "team0.replica.db")
+        assert [row.chunk_id for row in bundle.selected] == [
+            row.chunk_id for row in before.selected
+        ]
+        warnings = {warning.code: warning.message for warning in bundle.warnings}
+        assert "the replica of team was published" in warnings["DATABASE_UNREACHABLE"]
+        refused = invoke("ingest", SAMPLE, "--db", link)
+        assert (refused.code, "database_unreachable" in refused.err) == (5, True)
+
+        link.write_text(address)
+        engine.refresh()
+        assert engine.retrieve(question).corpus.in_place_of == link.name
+        monkeypatch.setattr(workspace, "monotonic", lambda: monotonic() + workspace.RETRY_SECONDS)
+        engine.refresh()
+        assert engine.retrieve(question).corpus.in_place_of is None
 
 
-def test_a_replica_for_everyone_does_not_stand_in_for_a_database_with_a_policy(
+def test_under_a_policy_the_replica_is_for_an_agent(
     sample: Path, database: Callable[..., Path], tmp_path: Path
 ) -> None:
-    link, copy, key = database(databases.name_in(sample.read_text())), tmp_path / "c.db", "team.key"
+    link = database(databases.name_in(sample.read_text()))
     set_policy(link, POLICY)
-    assert invoke("corpus", "copy", link, copy).code == 0
-    assert invoke("replica", "keygen", tmp_path / key).code == 0
-    pull = ("replica", "pull", tmp_path / "share", "--key", tmp_path / "team.pub", "--db", link)
-    for audience, code in (("--level", 2), ("--agent", 0)):
-        value = "internal" if code else "auditor"
-        publish = ("replica", "publish", tmp_path / "share", audience, value)
-        assert invoke("replica", "forget", tmp_path / "share", "--yes", "--db", copy).code in (0, 2)
-        assert invoke(*publish, "--key", tmp_path / key, "--db", copy).code == 0
-        outcome = invoke(*pull)
-        assert outcome.code == code
-        assert ("replica_unsuitable" in outcome.err) == bool(code)
-        assert link.with_suffix(".replica.db").exists() == (not code)
+    for_everyone = pulled(link, tmp_path, "--level", "internal")
+    assert (for_everyone.code, "replica_unsuitable" in for_everyone.err) == (2, True)
+    assert not link.with_suffix(".replica.db").exists()
+
+    laptop = tmp_path / "laptop.link"
+    laptop.write_text(link.read_text())
+    assert pulled(laptop, tmp_path, "--agent", "auditor").code == 0
+    take_away(laptop)
+    for agent, code in (("auditor", 0), ("reader", 4)):
+        assert invoke("retrieve", QUESTIONS[0], "--agent", agent, "--db", laptop).code == code
+    recorded = invoke("policy", "audit", "list", "--db", laptop, "--json").json()
+    assert [row["kind"] for row in recorded["rows"]] == ["settings", "retrieve", "refused"]
 
 
 # -- round trips ---------------------------------------------------------------------------------
@@ -700,3 +726,29 @@ def test_a_warm_answer_takes_four_round_trips(
         engine.retrieve(asked(task=QUESTIONS[0], agent=agent))
         # With a policy the audit counts what it kept back, in a snapshot of its own.
         assert waited() - before == (5 if has_policy else 4)
+
+
+def test_agents_of_one_server_get_their_own_answers(
+    sample: Path, database: Callable[..., Path]
+) -> None:
+    link = database(databases.name_in(sample.read_text()))
+    set_policy(link, POLICY)
+    asks = [asked(task=task, agent=agent) for task in QUESTIONS[:2] for agent in POLICY["agents"]]
+    alone = []
+    for request in asks:
+        with Engine(link) as engine:
+            alone.append(engine.retrieve(request).selected)
+    with Engine(link) as engine:
+        for _ in range(2):
+            assert [engine.retrieve(request).selected for request in asks] == alone
+    assert alone[0] != alone[1]
+
+
+def test_a_writer_can_read_before_it_writes(database: Make) -> None:
+    with open_writer(database()) as corpus:
+        with corpus.reading():
+            assert corpus.value("SELECT documents FROM corpus_state") == 0
+        with corpus.writing():
+            corpus.run("UPDATE corpus_state SET documents = 1")
+        with corpus.reading():
+            assert corpus.value("SELECT documents FROM corpus_state") == 1

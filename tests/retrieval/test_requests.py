@@ -627,7 +627,7 @@ class TestRefills:
             bundle = ask(corpus, FORBIDS, task="token", limit=3)
         assert ids(bundle) == ["wanted#0"]
         assert bundle.diagnostics.refills == 1
-        assert bundle.diagnostics.dropped_forbidden_count >= POOL_DEPTH
+        assert bundle.diagnostics.dropped_forbidden_count == POOL_DEPTH + 20  # All tie.
         assert bundle.rejected[0].notes == "blog: hearsay"
 
     def test_copies_take_no_place(self, tmp_path: Path) -> None:
