@@ -687,6 +687,9 @@ def test_the_replica_answers_if_the_database_is_away(
         monkeypatch.setattr(workspace, "monotonic", lambda: monotonic() + workspace.RETRY_SECONDS)
         engine.refresh()
         assert engine.retrieve(question).corpus.in_place_of is None
+        opened = engine.workspace.corpus
+        engine.refresh()
+        assert engine.workspace.corpus is opened
 
 
 def test_under_a_policy_the_replica_is_for_an_agent(
