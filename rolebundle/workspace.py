@@ -25,7 +25,7 @@ from rolebundle.policy.audit import Recorder
 from rolebundle.storage.address import replica_of
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.publications import refuse_expired
+from rolebundle.storage.publications import load_manifest, refuse_expired
 from rolebundle.storage.vector_index import EmbeddingIndex, active_index, all_indexes
 
 # Answers do not need them.
@@ -97,6 +97,13 @@ class Workspace:
                     raise
             self._retry_at = monotonic() + RETRY_SECONDS
         reader = open_reader(replica)
+        if load_manifest(reader) is None:
+            reader.close()
+            raise UsageError(
+                "not_a_replica",
+                f"{self.path}: the database cannot be reached, and {replica.name} is no replica",
+                "delete that file, and run `rolebundle replica pull`",
+            )
         reader.in_place_of = self.path.name
         return reader
 

@@ -692,6 +692,16 @@ def test_the_replica_answers_if_the_database_is_away(
         assert engine.workspace.corpus is opened
 
 
+def test_an_ordinary_corpus_does_not_stand_in_for_a_database(
+    sample: Path, database: Callable[..., Path]
+) -> None:
+    link = database(databases.name_in(sample.read_text()))
+    assert invoke("corpus", "copy", link, link.with_suffix(".replica.db")).code == 0
+    take_away(link)
+    outcome = invoke("retrieve", QUESTIONS[0], "--db", link)
+    assert (outcome.code, outcome.out, "not_a_replica" in outcome.err) == (2, "", True)
+
+
 def test_under_a_policy_the_replica_is_for_an_agent(
     sample: Path, database: Callable[..., Path], tmp_path: Path
 ) -> None:
