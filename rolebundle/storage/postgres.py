@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from json import dumps, loads
 from math import inf
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any, cast
 from uuid import uuid4
 
@@ -26,7 +26,6 @@ import psycopg
 from psycopg import errors
 from psycopg.adapt import Loader
 from psycopg.errors import Diagnostic
-from psycopg.generators import fetch_many
 from psycopg.pq import Format, TransactionStatus
 from psycopg.types.numeric import NumericBinaryLoader
 
@@ -59,6 +58,8 @@ SCHEMA = "rolebundle"
 VISIBLE = "rolebundle_visible"
 """The schema of the views of a restricted connection."""
 _CONNECT_SECONDS = 10
+_SNAPSHOT_SECONDS, _PAUSE_SECONDS = 2.0, 0.05
+"""How long a purge waits for the snapshots of others to end."""
 _BATCH = 1_000
 _MAX_KNOWN, _MAX_SIZE = 500, 64 * 1024
 """Limits of the cache of results: statements, and bytes of one result."""
@@ -149,8 +150,8 @@ class PostgresCorpus(Corpus):
         default_factory=dict, init=False
     )
     """Statements that are sent with the next one."""
-    _is_ending: bool = field(default=False, init=False)
-    """Whether the end of a snapshot was sent, and its result not yet read."""
+    _ending: ExitStack | None = field(default=None, init=False)
+    """The pipeline in which the end of a snapshot was sent, as long as nobody read its result."""
 
     # -- statements --------------------------------------------------------------------------------
 
@@ -286,7 +287,7 @@ class PostgresCorpus(Corpus):
 
     def _is_inside(self) -> bool:
         # Not of a connection that was lost.
-        return not self._is_ending and self.connection.info.transaction_status in _INSIDE
+        return self._ending is None and self.connection.info.transaction_status in _INSIDE
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -297,12 +298,12 @@ class PostgresCorpus(Corpus):
         self._snapshots += 1
         self._allowed = (0, [], 0)
         self._pending.clear()
-        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT writes FROM "
         with self._mapped_errors():
             try:
-                self._finish_ending()
-                begun = self.connection.execute(f"{begin}{SCHEMA}.schema_version".encode())
-                begun.nextset()
+                with self._pipeline():
+                    self.connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                    writes = f"SELECT writes FROM {SCHEMA}.schema_version"
+                    begun = self.connection.execute(writes.encode())
                 row = begun.fetchone()
                 if row is None or row[0] != self._writes:
                     self._known.clear()
@@ -317,10 +318,16 @@ class PostgresCorpus(Corpus):
         if self.writable:
             self.connection.execute(b"ROLLBACK")
             return
-        # Nobody waits for its result but the next statement.
-        self.connection.pgconn.send_query(b"ROLLBACK")
-        self.connection.pgconn.flush()
-        self._is_ending = True
+        self._ending = self._pipeline()
+        self.connection.execute(b"ROLLBACK")
+
+    def _pipeline(self) -> ExitStack:
+        """A block whose statements take one round trip, with the end of the last snapshot."""
+        ending, self._ending = self._ending, None
+        if ending is None:
+            ending = ExitStack()
+            ending.enter_context(self.connection.pipeline())
+        return ending
 
     def _forget(self) -> None:
         """Forget large results, and those of long ago."""
@@ -331,11 +338,8 @@ class PostgresCorpus(Corpus):
             self._known.popitem(last=False)
 
     def _finish_ending(self) -> None:
-        if self._is_ending:
-            self._is_ending = False
-            self.connection.wait(fetch_many(self.connection.pgconn))
-            if self._is_inside():  # It was cancelled.
-                self.connection.execute(b"ROLLBACK")
+        if self._ending is not None:
+            self._pipeline().close()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -381,6 +385,15 @@ class PostgresCorpus(Corpus):
 
     def rewrite(self) -> bool:
         """See :meth:`Corpus.rewrite`: each table and its indexes get new files."""
+        tables, deadline = self._tables(), perf_counter() + _SNAPSHOT_SECONDS
+        while tables := [table for table in tables if self._keeps_rows(table)]:
+            if perf_counter() > deadline:
+                return False
+            sleep(_PAUSE_SECONDS)  # An answer may just end.
+        return True
+
+    def _keeps_rows(self, table: str) -> bool:
+        """Write a table anew. Return whether deleted rows stay, because a snapshot has them."""
         kept: list[int] = []
 
         def count(notice: Diagnostic) -> None:
@@ -392,13 +405,11 @@ class PostgresCorpus(Corpus):
         try:
             with self._mapped_errors():
                 self.connection.execute(f"SET lock_timeout = {max(1, self._patience)}".encode())
-                for table in self._tables():
-                    statement = f"VACUUM (FULL, VERBOSE) {SCHEMA}.{table}"
-                    self.connection.execute(statement.encode())
+                self.connection.execute(f"VACUUM (FULL, VERBOSE) {SCHEMA}.{table}".encode())
                 self.connection.execute(b"RESET lock_timeout")
         finally:
             self.connection.remove_notice_handler(count)
-        return not any(kept)
+        return any(kept)
 
     def _tables(self) -> list[str]:
         return self.column(
@@ -480,6 +491,8 @@ class PostgresCorpus(Corpus):
 
     def close(self) -> None:
         """Close the connection."""
+        with suppress(psycopg.Error):
+            self._finish_ending()
         self.connection.close()
 
 
