@@ -110,22 +110,23 @@ def main() -> NoReturn:
     """Serve at the path of the first argument; tell the descriptor of the second when it can."""
     path, ready = Path(sys.argv[1]), int(sys.argv[2])
     running: dict[int, socket.socket] = {}
-    try:
-        with listening(path) as (listener, lock), tempfile.TemporaryDirectory() as folder:
-            load()
-            note = _corpus_of_one_line(Path(folder))
-            _answer(note)
-            gc.collect()
-            # What is here stays: a search for garbage would copy its pages into each process.
-            gc.freeze()
-            os.write(ready, b"up")
-            os.close(ready)
-            serve(listener, lock, note, running)
-    except RolebundleError as error:
-        with suppress(OSError):  # It was up, and is closed.
-            os.write(ready, f"{error.code} {error.message}".encode())
-    # Until every process has ended.
-    _tell_ended(running, 0)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            with listening(path) as (listener, lock):
+                load()
+                note = _corpus_of_one_line(Path(folder))
+                _answer(note)
+                gc.collect()
+                # What is here stays: a search for garbage would copy its pages into each process.
+                gc.freeze()
+                os.write(ready, b"up")
+                os.close(ready)
+                serve(listener, lock, note, running)
+        except RolebundleError as error:
+            with suppress(OSError):  # It was up, and is closed.
+                os.write(ready, f"{error.code} {error.message}".encode())
+        # Until every process has ended. One may be using the folder.
+        _tell_ended(running, 0)
     os._exit(0)
 
 
