@@ -311,7 +311,10 @@ def _write(folder: Path, link: Path, number: int) -> None:
             word = f"w{number}n{note}x"
             text = f"# {word}\n\nThe first part of {word} has version v{version}.\n\n"
             text += f"## More of {word}\n\nThe second part of {word} has version v{version}.\n"
-            (notes / f"n{note}.md").write_text(text)
+            # In one step: a killed writer must not leave an empty note.
+            written = notes / f"n{note}.part"
+            written.write_text(text)
+            written.replace(notes / f"n{note}.md")
         try:
             with Admin(link) as admin:
                 report = admin.ingest([notes], IngestOptions(lexical_only=True))
@@ -427,7 +430,9 @@ def _report(folder: Path, link: Path, kills: int, crashes: int) -> None:
             for word in text.split()
             if word[:1] == "v" and word[1:2].isdigit()
         ]
-        lost += not stored or min(stored) < version
+        if not stored or min(stored) < version:
+            lost += 1
+            print(f"lost: version {version} of note {note} of writer {writer}; stored: {stored}")
         doubled += len(found) > 1 or len(stored) > 2
     sound = examine(link).sound
     print(
