@@ -88,7 +88,9 @@ class Answering:
         with self.inputs(request, overlay) as inputs:
             found, files = _search(inputs, inputs.request)
             if source == "command" and found.waits_for_approval:
-                if_approved, its_files = _search(inputs, inputs.request.with_approval("nobody yet"))
+                if_approved, its_files = _search(
+                    inputs, inputs.request.with_approval("(not approved)")
+                )
             needs = AuditNeeds.of(inputs.corpus)
         # After the snapshot, because the host's program and the files may take a while.
         outcome = self._approval_outcome(request, inputs.request.echo.agent, claim, if_approved)

@@ -24,8 +24,10 @@ from rolebundle.lazy import lazy_module
 from rolebundle.policy.audit import Recorder
 from rolebundle.storage.address import replica_of
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.file import audit_path, is_there
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import load_manifest, refuse_expired
+from rolebundle.storage.records import has_policy
 from rolebundle.storage.vector_index import EmbeddingIndex, active_index, all_indexes
 
 # Answers do not need them.
@@ -97,11 +99,14 @@ class Workspace:
                     raise
             self._retry_at = monotonic() + RETRY_SECONDS
         reader = open_reader(replica)
-        if load_manifest(reader) is None:
+        # An audit here comes with a policy, under which a replica for everyone would show too much.
+        is_for_all = is_there(audit_path(self.path)) and not has_policy(reader)
+        if is_for_all or load_manifest(reader) is None:
             reader.close()
             raise UsageError(
                 "not_a_replica",
-                f"{self.path}: the database cannot be reached, and {replica.name} is no replica",
+                f"{self.path}: the database cannot be reached, and {replica.name} is no replica"
+                f"{' for an agent' if is_for_all else ''}",
                 "delete that file, and run `rolebundle replica pull`",
             )
         reader.in_place_of = self.path.name

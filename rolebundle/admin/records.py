@@ -322,7 +322,9 @@ def _check_stand_in(database: Corpus, replica: Path, manifest: ReplicaManifest) 
     is_other = manifest.corpus_id != corpus_counts(database).corpus_id
     if is_other or (approvals.has_policy(database) and not manifest.agent):
         replica.unlink()
-        problem = "is of another corpus" if is_other else "answers agents that the policy does not"
+        problem = (
+            "is of another corpus" if is_other else "is for everyone, and the database has a policy"
+        )
         raise UsageError(
             "replica_unsuitable",
             f"{replica}: {problem}; it was deleted",

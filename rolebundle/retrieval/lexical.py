@@ -235,7 +235,7 @@ class CombinedPostings(NamedTuple):
     def best(
         self, terms: Sequence[Term], depth: int, within: Sequence[int] | None = None
     ) -> dict[int, float]:
-        """Rowid → score of the best chunks, best first. Ties at the edge go to the lower chunk id.
+        """Rowid → score of the best chunks, best first, with those that tie with the last one.
 
         Args:
             terms: what is searched for.

@@ -32,7 +32,7 @@ def search(
 ) -> list[tuple[int, float]]:
     """The ``limit`` nearest (rowid, cosine) of documents, or of remembered facts, nearest first.
 
-    Ties at the edge go to the lower chunk id.
+    Those that tie with the last one are among them; see :func:`first_by_score`.
 
     Args:
         corpus: an open corpus.

@@ -702,6 +702,20 @@ def test_an_ordinary_corpus_does_not_stand_in_for_a_database(
     assert (outcome.code, outcome.out, "not_a_replica" in outcome.err) == (2, "", True)
 
 
+def test_a_policy_that_comes_later_ends_a_replica_for_everyone(
+    sample: Path, database: Callable[..., Path], tmp_path: Path
+) -> None:
+    link, policy = database(databases.name_in(sample.read_text())), tmp_path / "policy.json"
+    assert pulled(link, tmp_path, "--level", "internal").code == 0
+    policy.write_text(json.dumps(POLICY))
+    assert invoke("policy", "set", policy, "--db", link).code == 0
+    take_away(link)
+    for agent in ("auditor", "nobody"):
+        outcome = invoke("retrieve", QUESTIONS[0], "--agent", agent, "--db", link)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert "no replica for an agent" in outcome.err
+
+
 def test_under_a_policy_the_replica_is_for_an_agent(
     sample: Path, database: Callable[..., Path], tmp_path: Path
 ) -> None:
