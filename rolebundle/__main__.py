@@ -1,5 +1,7 @@
 """The program: `rolebundle`, or `python -m rolebundle`."""
 
+import atexit
+import os
 import sys
 
 from rolebundle.interfaces import warm
@@ -15,7 +17,21 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; completed work is kept\n")
         sys.exit(130)
-    run()
+    try:
+        run()
+    except SystemExit as end:
+        _leave(end.code)
+
+
+def _leave(code: object) -> None:
+    """End the process. The interpreter would first free everything that it has, piece by piece."""
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        pass
+    os._exit(code if isinstance(code, int) else 0)
 
 
 if __name__ == "__main__":

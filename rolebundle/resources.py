@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parent
-ENGLISH_VOCABULARY = _PACKAGE / "embedding" / "minilm" / "vocabulary.txt"
+ENGLISH_VOCABULARY = _PACKAGE / "embedding" / "minilm_vocabulary" / "vocabulary.txt"
 """One word or part of a word a line, the most frequent first."""
 
 

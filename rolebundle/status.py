@@ -20,8 +20,8 @@ from rolebundle.contracts.upkeep import SignedManifest
 from rolebundle.embedding.registry import available_models
 from rolebundle.errors import OverlayError
 from rolebundle.ingest.authority import as_arguments
+from rolebundle.ingest.default_model import building_note, contextual_model
 from rolebundle.ingest.heartbeat import read_heartbeat
-from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.policy.lint import role_statuses
 from rolebundle.policy.policy_change import deny_matcher
 from rolebundle.retrieval.corpus_state import corpus_state

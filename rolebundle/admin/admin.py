@@ -16,8 +16,9 @@ from rolebundle.admin.indexes import Indexing
 from rolebundle.admin.purges import finish_in
 from rolebundle.contracts.upkeep import RepairReport
 from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.ingest.default_model import is_contextual
 from rolebundle.ingest.heartbeat import first_heartbeat
-from rolebundle.ingest.indexes import Progress, is_contextual, no_progress
+from rolebundle.ingest.indexes import Progress, no_progress
 from rolebundle.ingest.options import IngestOptions, IngestReport, OnReading, no_reading
 from rolebundle.ingest.sync import ingest, update
 from rolebundle.ingest.watch import Watcher, WatchOptions

@@ -11,19 +11,18 @@ from threading import Event, Thread
 
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.upkeep import EmbedPlan
-from rolebundle.embedding.onnx import cores
+from rolebundle.embedding.packaged import cores
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_json
 from rolebundle.errors import RolebundleError
 from rolebundle.ingest import indexes
-from rolebundle.ingest.indexes import (
-    EmbeddingReport,
-    Progress,
+from rolebundle.ingest.default_model import (
+    NO_CONNECTION,
     building_note,
     contextual_model,
     count_waiting_for,
-    no_progress,
 )
+from rolebundle.ingest.indexes import EmbeddingReport, Progress, no_progress
 from rolebundle.storage import vector_index
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import indexing_path
@@ -57,7 +56,7 @@ def embed(
     """
     with workspace.open_writer() as corpus:
         provider, current = _provider(workspace, corpus, spec), active_index(corpus)
-        connection = spec_to_json(spec) if spec else indexes.NO_CONNECTION
+        connection = spec_to_json(spec) if spec else NO_CONNECTION
         if spec is None and current and current.identity.model.provider != "static":
             connection = current.connection
         started_at = iso_utc(datetime.now(UTC))

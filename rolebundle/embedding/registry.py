@@ -94,11 +94,11 @@ def _static(spec: ProviderSpec) -> EmbeddingProvider:
 
 
 def _onnx(spec: ProviderSpec) -> EmbeddingProvider:
-    from rolebundle.embedding.onnx import MINILM, MODELS, OnnxProvider
+    from rolebundle.embedding.packaged import MINILM, MODELS, PackagedProvider
 
     _refuse(spec, "url", "allow_host")
     _check_model(spec, *MODELS)
-    return OnnxProvider(spec.model or MINILM.name, prefixes=spec.prefixes)
+    return PackagedProvider(spec.model or MINILM.name, prefixes=spec.prefixes)
 
 
 def _ollama(spec: ProviderSpec) -> EmbeddingProvider:

@@ -6,7 +6,6 @@ that searches use. A new index is built beside it and activated when no chunk is
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,10 +13,11 @@ from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
 
+from threadpoolctl import threadpool_limits
+
 from rolebundle.contracts.models import IndexIdentity
 from rolebundle.contracts.upkeep import EmbedPlan
 from rolebundle.embedding.noise import noise_of
-from rolebundle.embedding.onnx import E5, MINILM
 from rolebundle.embedding.provider import (
     PROBE_TEXT,
     TEXT_FAULTS,
@@ -26,14 +26,14 @@ from rolebundle.embedding.provider import (
     input_hash,
     unit_vectors,
 )
-from rolebundle.embedding.registry import ProviderSpec, spec_from_json, spec_to_json
+from rolebundle.embedding.registry import ProviderSpec, spec_to_json
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
+from rolebundle.ingest.default_model import NO_CONNECTION, count_waiting
 from rolebundle.storage import vector_index
 from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
 from rolebundle.storage.passages import chunk_texts, sampled_texts
 from rolebundle.storage.vector_index import EmbeddingIndex
-from rolebundle.text.languages import english_share
 from rolebundle.text.words import counted
 
 BATCH = 512
@@ -53,12 +53,6 @@ Progress = Callable[[str, int, int], None]
 def no_progress(_step: str, _done: int, _total: int) -> None:
     """Report nothing."""
 
-
-NO_CONNECTION = "{}"
-"""No settings of the connection to a model: the defaults of its provider apply.
-
-An index that the owner asked for always has settings; one that was built by default has none.
-"""
 
 EmbedResult = tuple[list[bytes | None], str]
 """A vector for each text, or ``None`` if it failed, and message and hint of the first failure."""
@@ -185,13 +179,6 @@ def _remove_outdated_vectors(corpus: Corpus, index: EmbeddingIndex) -> Embedding
             vector_index.remove(corpus, index, outdated)
         increment_generation(corpus)
         return vector_index.set_chunker(corpus, index, INPUT_VERSION)
-
-
-def count_waiting(corpus: Corpus, index: EmbeddingIndex | None = None) -> int:
-    """How many chunks have no vector in an index. Default: in the active index."""
-    index = index or vector_index.active_index(corpus)
-    embedded = vector_index.count_vectors(corpus, index) if index else 0
-    return corpus_counts(corpus).chunks - embedded
 
 
 def fill_index(
@@ -344,7 +331,8 @@ def _embed_ahead(
     batches: Iterator[_Batch], provider: EmbeddingProvider, parallel: int
 ) -> Generator[tuple[_Batch, EmbedResult], None, None]:
     """Each batch with its vectors. The model embeds the next batches while one is stored."""
-    with ThreadPoolExecutor(parallel) as pool:
+    # One thread of the BLAS library for each of these: more would only wait for each other.
+    with ThreadPoolExecutor(parallel) as pool, threadpool_limits(1, user_api="blas"):
         running: deque[tuple[_Batch, Future[EmbedResult]]] = deque()
         try:
             for batch in batches:
@@ -457,7 +445,7 @@ def use_index(corpus: Corpus, name: str) -> None:
             )
         vector_index.activate_index(corpus, index)
         if index.connection == NO_CONNECTION:
-            # From now on the owner's choice; see :mod:`rolebundle.ingest.indexes`.
+            # From now on the owner's choice; see :mod:`rolebundle.ingest.default_model`.
             model = index.identity.model
             spec = ProviderSpec(model.provider, model.model)
             vector_index.set_connection(corpus, index, spec_to_json(spec))
@@ -484,75 +472,3 @@ def drop_index(corpus: Corpus, name: str) -> None:
                 "activate another one first with `rolebundle corpus embed use`",
             )
         vector_index.delete_index(corpus, index)
-
-
-# -- default model --
-#
-# The model that a corpus has if its owner did not choose one: contextual where one is installed.
-#
-# A corpus begins with the static model, which takes no time. all-MiniLM-L6-v2 knows English, so it
-# is the default where at least nine tenths of the text are English; else multilingual-e5-small. A
-# model whose extra is not installed is passed over, and without any the static model stays.
-
-
-ENGLISH_ENOUGH = 0.9
-ENVIRONMENT = "ROLEBUNDLE_MODEL"
-"""With the value ``static`` no contextual model is a default."""
-_SAMPLE = 400
-"""Chunks in which languages are looked for."""
-
-
-Choice = tuple[ProviderSpec | None, str]
-"""The contextual model of a corpus, ``None`` if it has none, and the reason in words."""
-
-
-def contextual_model(corpus: Corpus) -> Choice:
-    """The contextual model in this process that a corpus has, or is to have."""
-    active = vector_index.active_index(corpus)
-    if active is None:
-        return (None, "no passage was embedded yet")
-    model = active.identity.model
-    if active.connection != NO_CONNECTION or model.provider not in ("static", "onnx"):
-        is_local = model.provider == "onnx"
-        spec = spec_from_json(active.connection, model) if is_local else None
-        return (spec, "its owner chose it")
-    if model.provider == "static" and os.environ.get(ENVIRONMENT) == "static":
-        return (None, f"{ENVIRONMENT}=static")
-    share = english_share(text.content for text in sampled_texts(corpus, _SAMPLE))
-    of_text = f"{share:.0%} of the text is English"
-    if model.provider == "onnx":
-        return (ProviderSpec("onnx", model.model), of_text)
-    candidates = [MINILM, E5] if share >= ENGLISH_ENOUGH else [E5]
-    for candidate in candidates:
-        if candidate.is_installed:
-            return (ProviderSpec("onnx", candidate.name), of_text)
-    best = candidates[0]
-    return (None, f"{of_text}, and {best.name} is not installed: {best.install}")
-
-
-def is_contextual(corpus: Corpus) -> bool:
-    """Whether the active index is of a contextual model in this process."""
-    active = vector_index.active_index(corpus)
-    return active is not None and active.identity.model.provider == "onnx"
-
-
-def building_note(corpus: Corpus) -> str:
-    """How far an index is that is being built by default; empty if there is none."""
-    for index in vector_index.all_indexes(corpus):
-        model = index.identity.model
-        if model.provider == "onnx" and index.connection == NO_CONNECTION and not index.active:
-            chunks = corpus_counts(corpus).chunks
-            return (
-                f"the index of {model.model} has {chunks - count_waiting(corpus, index):,} of "
-                f"{chunks:,} passages; until it is complete, another index answers"
-            )
-    return ""
-
-
-def count_waiting_for(corpus: Corpus, spec: ProviderSpec) -> int:
-    """How many chunks have no vector of a contextual model."""
-    for index in reversed(vector_index.all_indexes(corpus)):
-        model = index.identity.model
-        if (model.provider, model.model) == (spec.provider, spec.model):
-            return count_waiting(corpus, index)
-    return corpus_counts(corpus).chunks

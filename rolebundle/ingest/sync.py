@@ -25,10 +25,10 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import DocumentError, EmbedderError, UsageError
 from rolebundle.ingest.authority import flags_after, given_flags
 from rolebundle.ingest.dates import inferred_at, last_commits
+from rolebundle.ingest.default_model import count_waiting
 from rolebundle.ingest.indexes import (
     PATIENCE_SECONDS,
     Progress,
-    count_waiting,
     ensure_index,
     fill_index,
     no_progress,

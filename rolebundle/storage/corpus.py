@@ -14,7 +14,7 @@ import apsw
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.lazy import lazy_module
 from rolebundle.storage import seal
-from rolebundle.storage.sqlite import UNUSABLE, Binding, SqliteFile, interrupted
+from rolebundle.storage.sqlite import UNUSABLE, Binding, SqliteFile, interrupted, vectors_library
 from rolebundle.storage.stored_values import damaged, records
 
 if TYPE_CHECKING:
@@ -359,15 +359,13 @@ class Corpus(SqliteFile):
 
     def load_vectors(self) -> None:
         """Make sqlite-vec's functions available on this connection."""
-        import sqlite_vec  # It imports numpy.
-
         if self._has_vectors:
             return
         with self._mapped_errors():
             # While it is enabled, SQL can load any library of this machine.
             self.db.enable_load_extension(True)
             try:
-                self.db.load_extension(sqlite_vec.loadable_path())
+                self.db.load_extension(vectors_library())
             finally:
                 self.db.enable_load_extension(False)
         self._has_vectors = True

@@ -14,13 +14,12 @@ from typing import Any
 
 import apsw
 import psycopg
-import sqlite_vec
 from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
 from psycopg.types import TypeInfo
 
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.sqlite import AMONG, Binding, Row
+from rolebundle.storage.sqlite import AMONG, Binding, Row, vectors_library
 from rolebundle.storage.vector_distance import cosines_of
 
 
@@ -107,6 +106,6 @@ def _measured(vector: bytes, rows: Iterable[Row]) -> dict[int, float]:
 def _measuring() -> apsw.Connection:
     db = apsw.Connection(":memory:")
     db.enable_load_extension(True)
-    db.load_extension(sqlite_vec.loadable_path())
+    db.load_extension(vectors_library())
     db.enable_load_extension(False)
     return db

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from shutil import disk_usage
 from types import MappingProxyType
@@ -46,6 +47,14 @@ _IO = (apsw.IOError, apsw.CantOpenError, apsw.PermissionsError, apsw.NoLFSError)
 
 UNUSABLE = "corpus_unusable"
 """The code of an error for which SQLite gives no reason."""
+
+
+def vectors_library() -> str:
+    """The path of sqlite-vec. Its module would import numpy's types and Python's own SQLite."""
+    spec = find_spec("sqlite_vec")
+    if spec is None or spec.origin is None:
+        raise ConfigurationError("incomplete", "sqlite-vec is not installed", "install it again")
+    return str(Path(spec.origin).with_name("vec0"))
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
 from rolebundle.contracts.models import ModelIdentity
-from rolebundle.embedding import onnx, static
+from rolebundle.embedding import packaged, static
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import (
     EmbeddingProvider,
@@ -57,7 +57,7 @@ def server() -> Iterator[EmbeddingServer]:
     params=[
         "in-memory",
         "static",
-        # Seconds; test_onnx.py has what its own code must keep.
+        # Seconds; test_packaged.py has what its own code must keep.
         pytest.param("onnx", marks=pytest.mark.slow),
         pytest.param("onnx-multilingual", marks=pytest.mark.slow),
         "ollama",
@@ -72,13 +72,15 @@ def make(request: pytest.FixtureRequest) -> Make:
     if name == "static":
         return lambda prefixes: provider_for(ProviderSpec("static"))
     if name == "onnx":
-        if not onnx.MINILM.is_installed:
+        if not packaged.MINILM.is_installed:
             pytest.skip("the extra onnx is not installed")
         return lambda prefixes: provider_for(ProviderSpec("onnx", prefixes=prefixes))
     if name == "onnx-multilingual":
-        if not onnx.E5.is_installed:
+        if not packaged.E5.is_installed:
             pytest.skip("the extra multilingual is not installed")
-        return lambda prefixes: provider_for(ProviderSpec("onnx", onnx.E5.name, prefixes=prefixes))
+        return lambda prefixes: provider_for(
+            ProviderSpec("onnx", packaged.E5.name, prefixes=prefixes)
+        )
     server = request.getfixturevalue("server")
     spec = ProviderSpec(name, MODEL, server.url)
 

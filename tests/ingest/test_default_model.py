@@ -18,12 +18,12 @@ from rolebundle.admin.indexes import Indexing
 from rolebundle.contracts.models import ModelIdentity
 from rolebundle.embedding import registry
 from rolebundle.embedding.noise import noise_of
-from rolebundle.embedding.onnx import E5, MINILM, PackagedModel
+from rolebundle.embedding.packaged import E5, MINILM, PackagedModel
 from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest import indexes
-from rolebundle.ingest.indexes import building_note, contextual_model
+from rolebundle.ingest.default_model import building_note, contextual_model
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage import vector_index
@@ -43,7 +43,7 @@ FILES = 12
 
 @dataclass
 class Contextual(TextByText):
-    """In place of a model on onnxruntime, which would take seconds."""
+    """In place of a contextual model, which would take seconds."""
 
     batch_size: int = 2
     before: Callable[[], None] = lambda: None

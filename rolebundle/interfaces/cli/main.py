@@ -248,7 +248,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 "ROLEBUNDLE_DEBUG=1 shows where it happened"
             )
             code = EXIT_INTERNAL
-    gc.freeze()  # Or the interpreter would search everything for garbage when it ends.
     sys.exit(code if isinstance(code, int) else 0)
 
 

