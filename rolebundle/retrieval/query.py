@@ -40,13 +40,11 @@ docs/quality.md has how it was chosen.
 _LETTERS = r"[^\W_]++(?:[\u0300-\u036f]++[^\W_]*+)*+"
 _WORD = re.compile(_LETTERS)
 _ASCII_WORD = re.compile("[a-z0-9]+")
-# v2.1.3, src/auth.py, Pan-Tompkins, std::vector, E_CONFLICT:409. They are searched as exact phrases
-# besides their parts. Each part costs the index a lookup, so a phrase has at most eight.
+# v2.1.3, src/auth.py, Pan-Tompkins, std::vector, E_CONFLICT:409, with at most eight parts.
 _COMPOUND = re.compile(
     rf"(?<![^\W_])(?<![\u0300-\u036f]){_LETTERS}(?:[-./:_@#]{{1,2}}{_LETTERS}){{1,7}}"
 )
-# boundary-layer, conditions--that: common words. As a phrase besides the parts they would count
-# twice.
+# boundary-layer, conditions--that: common words.
 _HYPHENATED = re.compile(r"[a-z]{2,}(?:-{1,2}[a-z]{2,})+")
 # Possessive, too. A capital after a full stop is no sign of a name.
 _CAPITALIZED = re.compile(r"(?<=[^\W_]|[,;:()\"'“”’]) [\"'(“]?([A-Z][^\W_]++)")
@@ -159,7 +157,8 @@ def read_task(text: str) -> Task:
     content: list[tuple[Term, ...]] = [(Term(word),) for word in content_words]
     counts.update(_searchable(phrase) for phrase in _QUOTED.findall(task) if " " in phrase)
     compounds = _COMPOUND.findall(task)
-    counts.update(_searchable(compound) for compound in compounds if not _is_common(compound))
+    # The parts of a version say nothing alone.
+    counts.update(_searchable(compound) for compound in filter(_VERSION.fullmatch, compounds))
     spellings = _spellings(text, compounds)
     counts.update(list(spellings))
     kinds = [(counts, 1, False)]
