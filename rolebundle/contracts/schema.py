@@ -61,7 +61,6 @@ SCHEMAS: dict[str, type[Contract]] = {
     "mark-request": memory.MarkRequest,
     "overlay": overlay.Overlay,
     "overlay-draft": upkeep.OverlayDraftReport,
-    "overlay-trial": upkeep.OverlayTrial,
     "overlay-details": policy.OverlayDetails,
     "overlay-explanation": policy.OverlayExplanation,
     "overlay-lint": overlay.OverlayLint,

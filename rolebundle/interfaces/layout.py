@@ -53,6 +53,9 @@ class Style:
         return "".join((*pieces, text[read:]))
 
 
+NO_ROLE = "(no role)"
+"""What is shown in place of a role's id if a request names none."""
+
 PLAIN = Style()
 
 

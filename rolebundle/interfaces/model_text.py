@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rolebundle.contracts.lookup import FoundPassage, Lookup, Lookups
-from rolebundle.interfaces.layout import harmless, on_one_line
+from rolebundle.interfaces.layout import NO_ROLE, harmless, on_one_line
 from rolebundle.retrieval.passage_text import (
     DATA,
     constraint_line,
@@ -198,7 +198,7 @@ def comparison_lines(answer: Values) -> list[str]:
             f"trust {role['trust_posture']}, {role['freshness_posture']}",
             ", ".join(role["warnings"]),
         )
-        lines.append(f"{role['role_id']}: {'; '.join(filter(None, about))}")
+        lines.append(f"{role['role_id'] or NO_ROLE}: {'; '.join(filter(None, about))}")
     for passage in answer["passages"]:
         title = one_line(passage.get("title") or passage["document_id"])
         chunk = f"chunk {shown_id(passage['chunk_id'])}"
@@ -212,7 +212,8 @@ def _standing(standing: Values) -> str:
     outcome = f"rank {standing['rank']}" if standing.get("rank") else standing["state"]
     notes = one_line(standing.get("notes") or "", _LOCATOR_CHARS)
     why = ": ".join(filter(None, [standing.get("reason"), notes]))
-    return f"{standing['role_id']}: {outcome.replace('_', ' ')}{f' ({why})' if why else ''}"
+    result = f"{outcome.replace('_', ' ')}{f' ({why})' if why else ''}"
+    return f"{standing['role_id'] or NO_ROLE}: {result}"
 
 
 def check_lines(answer: Values) -> list[str]:

@@ -12,6 +12,7 @@ from rolebundle.contracts.terms import RANKED_LOWER, RejectionCode
 from rolebundle.interfaces.excerpt import EXCERPT_CHARS, Terms, covered, excerpt
 from rolebundle.interfaces.layout import (
     DEFAULT_WIDTH,
+    NO_ROLE,
     PLAIN,
     Kind,
     Style,
@@ -59,7 +60,7 @@ def text(
         style: the colours.
         verbose: with all reasons and all rejections.
     """
-    role = bundle.role_id or "(no role)"
+    role = bundle.role_id or NO_ROLE
     lines = [style("heading", cut(one_line(f"{role} · {bundle.query.task_text}", _LONG), width))]
     before = [*filter(None, [caution(bundle)])]
     before += [f"Decision {constraint_line(dict(item))}" for item in bundle.constraints or ()]

@@ -1,9 +1,9 @@
-"""`overlay new` and `overlay try`."""
+"""`overlay new`, and what a role changes."""
 
 import json
 from pathlib import Path
 
-from rolebundle.contracts.upkeep import OverlayTrial
+from rolebundle.contracts.why import Comparison
 from support.commands import Outcome, invoke
 
 
@@ -58,32 +58,27 @@ class TestNew:
         assert not own_overlay(tmp_path, "mine").exists()
 
 
-class TestTry:
-    def test_ranks_with_and_without_and_what_moved_them(self, corpus: Path) -> None:
+class TestCompared:
+    """What a role changes: one role is compared with no role."""
+
+    def test_ranks_with_and_without(self, corpus: Path) -> None:
         write(
             corpus, "boatman",
-            vocabulary={"preferred_terms": ["oars"]},
-            source_policy={
-                "preferred_sources": [{"path": "boats/**", "reason": "our boats"}],
-                "forbidden_sources": [{"path": "archive/**", "reason": "old"}],
-            },
+            source_policy={"forbidden_sources": [{"path": "archive/**", "reason": "old"}]},
         )  # fmt: skip
-        outcome = invoke(
-            "overlay", "try", "boatman", "jetty", "--lexical-only", "--json", "--db", corpus
-        )
-        trial = OverlayTrial.model_validate_json(outcome.out)
-        by_path = {passage.locator.partition(":")[0]: passage for passage in trial.passages}
-        old = by_path["archive/jetty-2019.md"]
-        assert old.rank_without and old.rank_with is None and old.code == "forbidden_source"
-        barge = by_path["boats/barge.md"]
-        assert "boost:preferred-source(path boats/**: our boats×1.5)" in barge.moved_by
-        assert any(
-            "oars" in rule for passage in trial.passages for rule in passage.moved_by
-        ) == any("oars" in rule for rule in trial.rules_used)
-        text = invoke("overlay", "try", "boatman", "jetty", "--lexical-only", "--db", corpus).out
-        assert "forbidden_source" in text and "our boats" in text
+        arguments = ("compare", "jetty", "--roles", "boatman", "--lexical-only", "--db", corpus)
+        comparison = Comparison.model_validate_json(invoke(*arguments, "--json").out)
+        assert [view.role_id for view in comparison.roles] == ["", "boatman"]
+        [old] = [
+            passage
+            for passage in comparison.passages
+            if (passage.locator or "").startswith("archive/jetty-2019.md")
+        ]
+        without, with_role = old.standings
+        assert without.rank and with_role.reason == "forbidden_source"
+        text = invoke(*arguments).out
+        assert "(no role): rank" in text and "forbidden_source" in text
 
-    def test_a_file_that_is_no_role_yet(self, corpus: Path, tmp_path: Path) -> None:
-        path = tmp_path / "mine.json"
-        path.write_text('{"version": "1.0", "role_id": "mine"}')
-        assert invoke("overlay", "try", path, "jetty", "--lexical-only", "--db", corpus).code == 0
+    def test_an_agent_that_needs_a_role_names_two(self, corpus: Path) -> None:
+        refused = invoke("compare", "jetty", "--roles", ",", "--db", corpus)
+        assert refused.code == 2 and "at least two different roles" in refused.err

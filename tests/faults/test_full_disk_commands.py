@@ -46,7 +46,6 @@ write init {}/more --role release-manager DB
 read init {}/more --role release-manager --dry-run DB
 write overlay new release-manager DB
 read overlay new release-manager --dry-run DB
-read overlay try technical-writer note LEXICAL
 write ingest {}/more LEXICAL
 write ingest {}/more --db {}/new.db
 write ingest --reread DB

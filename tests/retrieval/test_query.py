@@ -71,7 +71,9 @@ class TestTaskTerms:
             ("grow std::vector", ["grow", "std", "vector"]),
         ],
     )
-    def test_a_compound_is_searched_by_its_parts_and_a_version_as_a_whole_too(self, task: str, words: list[str]) -> None:
+    def test_a_compound_is_searched_by_its_parts_and_a_version_as_a_whole_too(
+        self, task: str, words: list[str]
+    ) -> None:
         assert [*task_terms(task)] == words
 
     def test_words_with_hyphens_are_searched_as_one_word_too(self) -> None:

@@ -30,6 +30,7 @@ from rolebundle.interfaces.inspector.server import InspectServer, address_of, ne
 from rolebundle.interfaces.json_lines import json_value
 from rolebundle.interfaces.layout import (
     DEFAULT_WIDTH,
+    NO_ROLE,
     PLAIN,
     Kind,
     Style,
@@ -112,7 +113,7 @@ def _owners_text(answer: WhyAsAgent) -> str:
 
 def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
     """The answer for a person: the verdict, each step, and the score to beat."""
-    lines = [style("heading", cut(one_line(f"{why.role_id or '(no role)'} · {why.task}"), width))]
+    lines = [style("heading", cut(one_line(f"{why.role_id or NO_ROLE} · {why.task}"), width))]
     of = f"  (best ranked of {why.passages})" if why.passages > 1 else ""
     lines += _passage("", why.locator, why.anchor, f"{why.chunk_id}{of}", width, style)
     notes = [flag_note(why.flags), mark_note(why.mark.model_dump() if why.mark else None)]
@@ -269,7 +270,9 @@ def _labelled(label: str, lines: Iterable[str], style: Style) -> list[str]:
 
 @click.command()
 @click.argument("task", metavar="TASK|BUNDLE.json|-")
-@click.option("--roles", metavar="ROLE,ROLE[,…]", help="Two or more roles, with commas.")
+@click.option(
+    "--roles", metavar="ROLE[,…]", help="The roles, with commas. One is compared with no role."
+)
 @with_call(
     "overlay_dirs",
     "overlay_file",
@@ -281,8 +284,8 @@ def _labelled(label: str, lines: Iterable[str], style: Style) -> list[str]:
 def compare(call: Call, task: str, roles: str | None) -> None:
     """Compare what several ROLES get for TASK, or a saved answer with the one of today.
 
-    With --roles: what the roles share, what differs, and why. The page of --html also has the
-    answer without a role.
+    With --roles: what the roles share, what differs, and why. One role is compared with the answer
+    without a role, which the page of --html always has.
 
     Without --roles: repeat the request of a BUNDLE, and report what has changed since. Task, role,
     limits and time are those of the bundle. -: standard input. The exit code is 1 if the answer is
@@ -291,6 +294,7 @@ def compare(call: Call, task: str, roles: str | None) -> None:
     \b
     rolebundle compare "Plan release 3.0" --roles product-manager,security-reviewer
     rolebundle compare "Plan 3.0" --roles product-manager,technical-writer --html roles.html
+    rolebundle compare "What should I look at first?" --roles release-manager
     rolebundle retrieve "Plan release 3.0" --role technical-writer --format json > bundle.json
     rolebundle compare bundle.json
     """
@@ -300,16 +304,20 @@ def compare(call: Call, task: str, roles: str | None) -> None:
     if call.overlay_file is not None:
         raise click.UsageError("--overlay is for a saved answer; --roles names those of a task")
     role_ids = names_in(roles)
-    if len(role_ids) < 2:
-        raise click.UsageError("--roles: name at least two different roles, separated by commas")
+    is_one = len(role_ids) == 1
     request = request_from({"task": task, **call.fields})
     with call.engine() as engine:
         bundles = engine.retrieve_for_roles(
-            request, role_ids, without_role=call.html_file is not None
+            request, role_ids, without_role=is_one or call.html_file is not None
+        )
+    if len(bundles) < 2:
+        raise click.UsageError(
+            "--roles: name at least two different roles, separated by commas; one is enough if "
+            "the agent may ask without a role"
         )
     if call.html_file is not None:
         write_page(call.html_file, compare_page(compare_roles(bundles)))
-    comparison = compare_roles(bundles[-len(role_ids) :])
+    comparison = compare_roles(bundles if is_one else bundles[-len(role_ids) :])
     answer = comparison.model_dump(exclude_none=True)
     lines = [*map(_overlap, comparison.overlaps), "", *comparison_lines(answer)]
     parts = (part for line in lines for part in folded(line, terminal_width()))
@@ -320,7 +328,7 @@ def _compare_with_today(call: Call, name: str) -> None:
     if call.html_file is not None or call.fields.keys() - {"agent"}:
         raise click.UsageError(
             "a saved answer has its own task, time and limits; to compare what roles get for a "
-            "task, name them: --roles ROLE,ROLE"
+            "task, name them: --roles ROLE[,…]"
         )
     try:
         with click.open_file(name, "rb") as file:
@@ -328,7 +336,7 @@ def _compare_with_today(call: Call, name: str) -> None:
     except OSError as error:
         raise click.UsageError(
             f"{name}: no saved answer can be read there ({error.strerror}). For a task, name the "
-            "roles: --roles ROLE,ROLE"
+            "roles: --roles ROLE[,…]"
         ) from None
     with call.engine(**call.fields) as engine:
         replayed = engine.replay(bundle, call.overlay)
@@ -338,10 +346,11 @@ def _compare_with_today(call: Call, name: str) -> None:
 
 
 def _overlap(overlap: Overlap) -> str:
+    names = f"{overlap.first or NO_ROLE} and {overlap.second}"
     if overlap.chunks == 1 and not overlap.shared_chunks:
-        return f"{overlap.first} and {overlap.second}: neither got a passage"
+        return f"{names}: neither got a passage"
     return (
-        f"{overlap.first} and {overlap.second}: {overlap.chunks:.0%} of the passages in common "
+        f"{names}: {overlap.chunks:.0%} of the passages in common "
         f"({overlap.shared_chunks}), {overlap.documents:.0%} of the documents "
         f"({overlap.shared_documents})"
     )
@@ -371,7 +380,7 @@ def read_bundle(file: IO[bytes]) -> Any:
 
 
 def _lines(replay: Replay) -> Iterator[str]:
-    role = one_line(replay.role_id) or "(no role)"
+    role = one_line(replay.role_id) or NO_ROLE
     request = f"{role} · {one_line(replay.task_text)} · as of {replay.generated_at}"
     if replay.same:
         yield f"the answer is the same today: {request}"

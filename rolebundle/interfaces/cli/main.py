@@ -64,7 +64,7 @@ COMMANDS = {
         "get": ("lookups", "Show passages, documents, or parts of them"),
         "why": ("explain", "Explain why a passage was selected, or why not"),
         "overlay": ("overlay", "List, check, try and write the overlays of roles"),
-        "connect": ("serving", "Print or write the configuration of a host"),
+        "connect": ("serving", "Print the configuration of a host"),
         "status": ("status", "What the corpus holds, and the state of its indexes"),
     },
     "Documents": {

@@ -21,7 +21,6 @@ from rolebundle.admin import Admin
 from rolebundle.admin.indexes import embed
 from rolebundle.authoring.drafting import Target, new_overlay
 from rolebundle.authoring.drafting import init as write_drafts
-from rolebundle.authoring.trial import try_role
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import LintProblem, OverlayLint, OverlayProblems
 from rolebundle.contracts.policy import (
@@ -33,10 +32,10 @@ from rolebundle.contracts.policy import (
 )
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import RANKED_LOWER
-from rolebundle.contracts.upkeep import DraftFile, InitReport, OverlayTrial, TriedPassage
+from rolebundle.contracts.upkeep import DraftFile, InitReport
 from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
-from rolebundle.errors import AccessDenied, EmbedderError, OverlayError, UsageError
+from rolebundle.errors import EmbedderError, OverlayError, UsageError
 from rolebundle.ingest.options import IngestOptions, IngestReport
 from rolebundle.interfaces.cli.options import Call, non_empty_path, role_names, with_call
 from rolebundle.interfaces.cli.output import finding_line, print_json, print_note
@@ -317,73 +316,6 @@ def new_command(call: Call, role: str, parent: str, output: Path | None, dry_run
 _RANK_WIDTH = 9
 _RULE_CHARS = 140
 _INDENT = " " * (2 * _RANK_WIDTH)
-
-
-@overlay.command("try")
-@click.argument("role", metavar="ROLE|FILE")
-@click.argument("task")
-@with_call(
-    "overlay_dirs",
-    "as_json",
-    request=RetrievalRequest,
-    only=["agent", "action", "where", "limit", "lexical_only", "now"],
-)
-def try_command(call: Call, role: str, task: str) -> None:
-    """Show what ROLE changes in the answer to TASK, against no role.
-
-    Each passage has its rank with the role and without it, and the rules and terms of the overlay
-    that moved it. ROLE may be an overlay file that is not in any folder yet.
-
-    \b
-    rolebundle overlay try release-manager "What should I look at first?"
-    rolebundle overlay try ./release-manager.json "What broke?" --limit 5 --json
-    """
-    is_file = _is_file(role)
-    request = request_from({"task": task, **({} if is_file else {"role": role}), **call.fields})
-    with call.engine() as engine:
-        overlay = load_file(Path(role), engine.overlay_folders) if is_file else None
-        try:
-            trial = try_role(engine, request, overlay)
-        except AccessDenied as error:
-            if error.code == "role_denied":
-                error.hint = f"this asks without a role, too: name an agent that may; {error.hint}"
-            raise
-    call.print(trial, _overlay_try_lines(trial))
-
-
-def _overlay_try_lines(trial: OverlayTrial) -> Iterator[str]:
-    yield one_line(f"{trial.role_id} · {trial.task_text}", _LINE_CHARS)
-    yield (
-        f"the role's rules make up {trial.role_share:.0%} of the score of this task; "
-        f"{trial.overlap:.0%} of the passages are the same without it"
-    )
-    yield f"\n{'with':<{_RANK_WIDTH}}{'without':<{_RANK_WIDTH}}passage"
-    for passage in trial.passages:
-        yield from _passage(passage)
-    if not trial.passages:
-        yield "no passage with or without the role"
-    if trial.fallback is not None and trial.fallback.action != "continue":
-        yield f"\n{one_line(trial.fallback.message or trial.fallback.state, _LINE_CHARS)}"
-    if trial.passages and not trial.rules_used:
-        yield f"\nno rule of {trial.role_id} matches any of its passages"
-
-
-def _passage(passage: TriedPassage) -> Iterator[str]:
-    place = one_line(passage.locator or passage.chunk_id, _LINE_CHARS)
-    ranks = f"{_rank(passage.rank_with):<{_RANK_WIDTH}}{_rank(passage.rank_without):<{_RANK_WIDTH}}"
-    title = f"  {one_line(passage.title)}" if passage.title else ""
-    yield f"{ranks}{place}{title}"
-    for rule in passage.moved_by:
-        yield f"{_INDENT}{one_line(rule, _RULE_CHARS)}"
-    if passage.code is not None:
-        notes = f": {passage.notes}" if passage.notes else ""
-        yield f"{_INDENT}{one_line(f'{passage.code}{notes}', _RULE_CHARS)}"
-    elif passage.rank_with is None:
-        yield f"{_INDENT}not found with the role"
-
-
-def _rank(rank: int | None) -> str:
-    return "–" if rank is None else str(rank)
 
 
 _MAX_LISTED = 8

@@ -163,8 +163,8 @@ class TestCompare:
         assert lacking
         assert all(standing.reason for standing in lacking if standing.state == "rejected")
 
-    @pytest.mark.parametrize("roles", ["", ",", "mossline-security-reviewer", "a,a"])
-    def test_fewer_than_two_roles(self, sample_db: Path, roles: str) -> None:
+    @pytest.mark.parametrize("roles", ["", ","])
+    def test_no_role(self, sample_db: Path, roles: str) -> None:
         outcome = self.compare(sample_db, roles=roles)
         is_coded(outcome)
         assert outcome.code == 2

@@ -141,15 +141,15 @@ def test_show(db: Path, policy: Path) -> None:
     assert "ada, boss" in unknown.err
 
 
-def test_trying_an_overlay_needs_an_agent_that_may_ask_without_a_role(
+def test_one_role_is_compared_for_an_agent_that_may_ask_without_one(
     db: Path, policy: Path
 ) -> None:
     policy.write_text(f'{POLICY}\n[bob]\nroles = ["code-reviewer"]\n' + RULE, encoding="utf-8")
     scopes(db, "set", policy)
-    tried = ("overlay", "try", "code-reviewer", "token", "--lexical-only", "--db", db)
-    assert invoke(*tried, "--agent", "ada").code == 0
-    denied = invoke(*tried, "--agent", "bob")
-    assert denied.code == 4 and "asks without a role, too" in denied.err
+    compared = ("compare", "token", "--roles", "code-reviewer", "--lexical-only", "--db", db)
+    assert invoke(*compared, "--agent", "ada").code == 0
+    refused = invoke(*compared, "--agent", "bob")
+    assert refused.code == 2 and "may ask without a role" in refused.err
 
 
 def test_no_agent_reads_the_policy(db: Path, policy: Path) -> None:
