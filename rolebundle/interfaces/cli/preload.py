@@ -294,10 +294,16 @@ def _run(connection: socket.socket) -> NoReturn:
     except SystemExit as end:
         code = end.code
     finally:
+        code = code if isinstance(code, int) else 0
         with suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
-        os._exit(code if isinstance(code, int) else 0)
+        with suppress(OSError):
+            # The client need not wait until the system has freed the memory of this process.
+            for descriptor in (0, 1, 2):
+                os.close(descriptor)
+            connection.send(bytes([code]))
+        os._exit(code)
 
 
 def _take_over(connection: socket.socket) -> list[str] | None:
