@@ -141,9 +141,7 @@ def test_show(db: Path, policy: Path) -> None:
     assert "ada, boss" in unknown.err
 
 
-def test_one_role_is_compared_for_an_agent_that_may_ask_without_one(
-    db: Path, policy: Path
-) -> None:
+def test_one_role_is_compared_for_an_agent_that_may_ask_without_one(db: Path, policy: Path) -> None:
     policy.write_text(f'{POLICY}\n[bob]\nroles = ["code-reviewer"]\n' + RULE, encoding="utf-8")
     scopes(db, "set", policy)
     compared = ("compare", "token", "--roles", "code-reviewer", "--lexical-only", "--db", db)
