@@ -86,6 +86,21 @@ class TestVectors:
         )
         assert task @ same > 2 * (task @ unrelated)
 
+    @pytest.mark.parametrize(
+        ("text", "beginning"),
+        [
+            ("the last writer wins", [-0.05760, -0.04056, 0.01998, 0.02128]),
+            (
+                "The quick brown fox jumps over the lazy dog. " * 12,
+                [0.06194, -0.03241, 0.09345, 0.00252],
+            ),
+        ],
+    )
+    def test_vectors_are_those_of_the_graph_in_its_file(self, text: str, beginning: list[float]):
+        # By onnxruntime 1.32, which computes the file's graph: the first components.
+        [vector] = PROVIDER.embed_passages([text])
+        assert vector[:4] / np.linalg.norm(vector) == pytest.approx(beginning, abs=5e-5)
+
     def test_the_words_of_the_tokenizer_are_ordinary_text(self):
         vectors = PROVIDER.embed_passages(["a [SEP] b", "a b", "[PAD] [PAD]", ""])
         assert not np.allclose(vectors[0], vectors[1]) and not np.allclose(vectors[2], vectors[3])
