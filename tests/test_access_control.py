@@ -16,7 +16,8 @@ from rolebundle.admin.records import drop_document, release_document, set_audit
 from rolebundle.contracts.audit import AuditRow
 from rolebundle.contracts.bundle import RequestEcho, RetrievalBundle
 from rolebundle.contracts.memory import MarkRequest
-from rolebundle.contracts.request import GrepRequest, ListRequest, RetrievalRequest
+from rolebundle.contracts.method_requests import GrepRequest, ListRequest
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.ingest.options import IngestOptions

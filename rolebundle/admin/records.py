@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rolebundle.contracts.audit import AuditMode, AuditSettings, QueryMode
-from rolebundle.contracts.documents import RootChange, iso_utc
+from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.gate import GateStart
+from rolebundle.contracts.ingest import RootChange
 from rolebundle.contracts.memory import (
     DecisionRecord,
     FactRecord,

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from rolebundle.contracts.base import Contract, list_of
 from rolebundle.contracts.bundle import Constraint
-from rolebundle.contracts.documents import ShortLine, UtcEndText, UtcText
+from rolebundle.contracts.ingest import ShortLine, UtcEndText, UtcText
 from rolebundle.contracts.overlay import RoleId
 from rolebundle.contracts.request import (
     AGENT_DESCRIPTION,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    JsonValue,
     StringConstraints,
     model_validator,
 )
 
-from rolebundle.contracts.base import Contract, list_of
-from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.base import Contract
 from rolebundle.contracts.request import MAX_NAME_CHARACTERS
 from rolebundle.contracts.terms import FACTS_PER_DAY, AccessLevel, Action, Origin, WriteKind
 
@@ -111,95 +109,6 @@ class PolicyFile(Contract):
 
     agents: dict[AgentId, AgentRule]
     trust: TrustNumbers = TrustNumbers()
-
-
-class Role(Contract):
-    """A role that has an overlay. ``problem`` is why it cannot be used; empty if it can."""
-
-    role_id: str
-    label: str
-    mission: str
-    extends: str | None
-    problem: str
-
-
-class RoleList(Contract):
-    """The method `roles.list` and the tool `list_roles`."""
-
-    roles: list[Role]
-
-
-class RoleDetails(Contract):
-    """The method `roles.show`: an overlay after inheritance, with all defaults, and its digest.
-
-    It has no notes, which are the owner's.
-    """
-
-    digest: str
-    overlay: Overlay
-
-
-class OverlayFile(Contract):
-    """An overlay and its file. ``problem`` is why it cannot be used; empty if it can."""
-
-    role_id: str
-    label: str
-    mission: str
-    path: str
-    extends: str | None
-    problem: str
-
-
-OverlayList = list_of(OverlayFile, "overlays", "OverlayList", "`overlay list`.")
-
-
-class OverlayDetails(Contract):
-    """`overlay show`: an overlay after inheritance, with all defaults.
-
-    ``extends`` are role_id and path of the overlays that it extends, the nearest first.
-    ``rescaled`` are the weights that no file gives as they are: they share what the given ones
-    leave of 1.
-    """
-
-    role_id: str
-    digest: str
-    path: str
-    extends: list[dict[str, str]]
-    rescaled: list[str] = []
-    overlay: Overlay
-
-
-class ExplainedValue(Contract):
-    """One value of an overlay, and where it comes from.
-
-    Attributes:
-        place: the dotted path of the key. An entry of an open object, such as ``synonyms``, and a
-            rule in a list have places of their own.
-        value: the value in force.
-        origin: ``file`` if a file gives it, ``rescaled`` if it is a weight that shares what the
-            given ones leave of 1, or ``default``.
-        path: the file that gives it, or that gives the other weights; null for a default.
-        notes: what that file notes on the value, by place.
-    """
-
-    place: str
-    value: JsonValue
-    origin: Literal["file", "rescaled", "default"]
-    path: str | None
-    notes: dict[str, str] = {}
-
-
-class OverlayExplanation(Contract):
-    """`overlay explain`: each value of an overlay after inheritance, with its origin.
-
-    ``extends`` are role_id and path of the overlays that it extends, the nearest first.
-    """
-
-    role_id: str
-    digest: str
-    path: str
-    extends: list[dict[str, str]]
-    values: list[ExplainedValue]
 
 
 class PolicyChange(Contract):

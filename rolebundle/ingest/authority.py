@@ -17,15 +17,8 @@ from typing import Any, get_args
 
 from rapidfuzz.distance import OSA
 
-from rolebundle.contracts.documents import (
-    GOVERNS,
-    LIMITS,
-    MATCHED,
-    DeclaredMetadata,
-    DocumentMetadata,
-    SupersessionReach,
-    keys_that,
-)
+from rolebundle.contracts.documents import DocumentMetadata, SupersessionReach
+from rolebundle.contracts.ingest import GOVERNS, LIMITS, MATCHED, DeclaredMetadata, keys_that
 from rolebundle.contracts.terms import ORIGINS, Sensitivity, TrustTier, trust_rank
 
 AUTHORITY_VERSION = 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rolebundle.contracts.documents import Format, FormatList, UnsupportedKind
+from rolebundle.contracts.ingest import Format, FormatList, UnsupportedKind
 from rolebundle.ingest.readers import suffixes_of
 
 _LINES = "lines"

@@ -17,7 +17,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from rolebundle.contracts.base import Mistake, mistakes_in
-from rolebundle.contracts.documents import ManifestFile, ManifestRule
+from rolebundle.contracts.ingest import ManifestFile, ManifestRule
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.readers import reader_names

@@ -14,14 +14,13 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from rolebundle.contracts.base import Contract, Mistake, mistakes_in
-from rolebundle.contracts.documents import (
+from rolebundle.contracts.documents import Attributes, DocumentMetadata
+from rolebundle.contracts.ingest import (
     DESCRIBES,
     MATCHED,
     METADATA_KEYS,
-    Attributes,
     DeclaredDecision,
     DeclaredMetadata,
-    DocumentMetadata,
     keys_that,
     utc_text,
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from rolebundle.contracts.documents import ScanOptions, TrustGrant
+from rolebundle.contracts.ingest import ScanOptions, TrustGrant
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.ingest.authority import GOVERNANCE_KEYS
 from rolebundle.ingest.prepare import VerifiedFiles

@@ -20,7 +20,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
-from rolebundle.contracts.documents import Root, RootChange, RootOptions, iso_utc
+from rolebundle.contracts.documents import iso_utc
+from rolebundle.contracts.ingest import Root, RootChange, RootOptions
 from rolebundle.errors import UsageError
 from rolebundle.ingest import manifests, walk
 from rolebundle.ingest.authority import (

@@ -19,7 +19,7 @@ from math import inf
 from pathlib import Path
 from time import monotonic
 
-from rolebundle.contracts.documents import Root, TrustGrant
+from rolebundle.contracts.ingest import Root, TrustGrant
 from rolebundle.contracts.terms import TrustTier, trust_rank
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import DocumentError, EmbedderError, UsageError

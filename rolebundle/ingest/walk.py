@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from rolebundle.contracts.documents import Root
+from rolebundle.contracts.ingest import Root
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, Manifest, is_valid_name
 from rolebundle.storage.file import OVERLAYS_SUFFIX, PUBLISHED_MANIFEST, PUBLISHED_SUFFIX

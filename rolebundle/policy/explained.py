@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import Any
 
 from rolebundle.contracts.base import Place, dotted
-from rolebundle.contracts.policy import ExplainedValue
+from rolebundle.contracts.roles import ExplainedValue
 from rolebundle.policy.overlays import OWN_KEYS, Layer, ResolvedOverlay
 
 _MISSING = object()

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from pydantic import ValidationError
 
@@ -27,13 +27,15 @@ from rolebundle.contracts.overlay import (
     SourceRule,
     weights_reason,
 )
-from rolebundle.contracts.policy import OverlayFile
 from rolebundle.errors import OverlayError
 from rolebundle.policy.policy_file import MAX_BYTES, Problem, Values, parse, problem_of
 from rolebundle.resources import data_folder
 from rolebundle.storage.documents import DocumentKind
 from rolebundle.storage.file import overlays_path
 from rolebundle.text.paths import compile_glob
+
+if TYPE_CHECKING:
+    from rolebundle.contracts.roles import OverlayFile
 
 ENVIRONMENT = "ROLEBUNDLE_OVERLAYS"
 MAX_PARENTS = 8
@@ -242,6 +244,8 @@ def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
 
 def list_overlays(folders: Sequence[Path]) -> list[OverlayFile]:
     """Return the overlay of each role, sorted by role id. A malformed one has a ``problem``."""
+    from rolebundle.contracts.roles import OverlayFile
+
     files = []
     for role_id, path in sorted(_role_files(folders).items()):
         fields = {"role_id": role_id, "label": "", "mission": "", "extends": None, "problem": ""}

@@ -19,7 +19,7 @@ from rolebundle.contracts.lookup import (
     LookupFailure,
     Lookups,
 )
-from rolebundle.contracts.request import (
+from rolebundle.contracts.method_requests import (
     DEFAULT_LINES,
     DEFAULT_LISTED,
     MAX_REFERENCES,

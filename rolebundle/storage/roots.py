@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 
-from rolebundle.contracts.documents import Root
+from rolebundle.contracts.ingest import Root
 from rolebundle.storage import digests
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.sqlite import AMONG, Binding

@@ -17,10 +17,12 @@ from pydantic import ValidationError
 
 from rolebundle.contracts.base import Contract, Mistake, keys_at, mistakes_in
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.documents import DeclaredMetadata, DocumentMetadata
+from rolebundle.contracts.documents import DocumentMetadata
+from rolebundle.contracts.ingest import DeclaredMetadata
 from rolebundle.contracts.memory import MarkRequest
+from rolebundle.contracts.method_requests import GetRequest
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.request import GetRequest, RetrievalRequest
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.schema import SCHEMAS, json_schema, schema_text
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.parse import parsed, request_from

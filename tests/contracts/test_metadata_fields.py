@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import get_args
 
-from rolebundle.contracts.documents import (
-    LATER_FIELDS,
-    METADATA_KEYS,
-    DocumentMetadata,
-    KeyKind,
-    keys_that,
-)
+from rolebundle.contracts.documents import LATER_FIELDS, DocumentMetadata
+from rolebundle.contracts.ingest import METADATA_KEYS, KeyKind, keys_that
 from rolebundle.contracts.request import Where
 from rolebundle.storage.digests import DOCUMENT_COLUMNS
 from rolebundle.storage.documents import texts_of

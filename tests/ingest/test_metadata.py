@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.documents import DocumentMetadata, utc_text
+from rolebundle.contracts.documents import DocumentMetadata
+from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import ConfigurationError, DocumentError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.front_matter import FrontMatter, front_matter

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.documents import Root
+from rolebundle.contracts.ingest import Root
 from rolebundle.errors import UsageError
 from rolebundle.ingest import formats, sync
 from rolebundle.ingest import roots as ingested_roots

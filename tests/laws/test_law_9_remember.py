@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from rolebundle.admin import Admin
 from rolebundle.admin.records import file_fact
 from rolebundle.contracts.memory import RememberRequest
-from rolebundle.contracts.request import ListRequest, RetrievalRequest
+from rolebundle.contracts.method_requests import ListRequest
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.servers.operations import Operations

@@ -8,7 +8,7 @@ from typing import Any
 
 from lxml import etree
 
-from rolebundle.contracts.documents import utc_text
+from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers.base import Reader

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-from rolebundle.contracts.documents import METADATA_KEYS
+from rolebundle.contracts.ingest import METADATA_KEYS
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk

@@ -18,7 +18,7 @@ from rolebundle.admin.copies import copy_to
 from rolebundle.admin.purges import PurgeSelection, finish_pending, plan_of, purge_documents
 from rolebundle.admin.records import drop_document, move_root, release_document, remove_root
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.documents import (
+from rolebundle.contracts.ingest import (
     FormatList,
     QuarantinedDocument,
     QuarantineDetails,

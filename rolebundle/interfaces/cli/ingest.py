@@ -19,8 +19,9 @@ import click
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import Indexing, complete
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.documents import METADATA_KEYS, DocumentMetadata, IngestResult
-from rolebundle.contracts.request import IngestRequest
+from rolebundle.contracts.documents import DocumentMetadata
+from rolebundle.contracts.ingest import METADATA_KEYS, IngestResult
+from rolebundle.contracts.method_requests import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError, RolebundleError, UsageError
 from rolebundle.ingest.authority import UNTRUSTED

@@ -22,7 +22,6 @@ from click.shell_completion import CompletionItem
 from pydantic.fields import FieldInfo
 
 from rolebundle.contracts.base import Contract, writable
-from rolebundle.contracts.request import ListRequest
 from rolebundle.engine import Engine
 from rolebundle.interfaces.cli.output import check_page_path, print_json, print_note
 from rolebundle.interfaces.layout import Style, has_color
@@ -90,6 +89,8 @@ def document_names(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Paths and ids of documents that the command's agent may see, or else files."""
+    from rolebundle.contracts.method_requests import ListRequest
+
     names: list[str] = []
     if not incomplete or _SAFE.fullmatch(incomplete):
         with suppress(Exception), Engine(corpus_path(context.params.get("db"))) as engine:

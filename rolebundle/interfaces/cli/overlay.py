@@ -23,14 +23,14 @@ from rolebundle.authoring.drafting import Target, new_overlay
 from rolebundle.authoring.drafting import init as write_drafts
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import LintProblem, OverlayLint, OverlayProblems
-from rolebundle.contracts.policy import (
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.roles import (
     ExplainedValue,
     OverlayDetails,
     OverlayExplanation,
     OverlayFile,
     OverlayList,
 )
-from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import RANKED_LOWER
 from rolebundle.contracts.upkeep import DraftFile, InitReport
 from rolebundle.embedding.registry import ProviderSpec

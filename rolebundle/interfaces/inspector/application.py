@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from rolebundle.admin import Admin
 from rolebundle.admin.records import all_marks
-from rolebundle.contracts.request import MAX_ROLES, ListRequest, RetrievalRequest
+from rolebundle.contracts.method_requests import MAX_ROLES, ListRequest
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.status import CorpusStatus
 from rolebundle.doctor import examine
 from rolebundle.engine import Engine

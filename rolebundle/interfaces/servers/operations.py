@@ -21,11 +21,10 @@ from typing import Any
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import Indexing
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.documents import IngestResult
+from rolebundle.contracts.ingest import IngestResult
 from rolebundle.contracts.lookup import Lookup, Lookups
 from rolebundle.contracts.memory import CheckRequest, MarkRequest, RememberRequest
-from rolebundle.contracts.policy import Role, RoleDetails, RoleList
-from rolebundle.contracts.request import (
+from rolebundle.contracts.method_requests import (
     CompareRequest,
     GetRequest,
     GrepRequest,
@@ -33,11 +32,12 @@ from rolebundle.contracts.request import (
     ListRequest,
     MultiGetRequest,
     ReplayRequest,
-    RetrievalRequest,
     RoleRequest,
     StatusRequest,
     WhyRequest,
 )
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.roles import Role, RoleDetails, RoleList
 from rolebundle.contracts.terms import Detail
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
