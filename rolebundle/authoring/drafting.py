@@ -240,7 +240,7 @@ def new_overlay(
         remarks = _remarks(role_id, target)
     if not dry_run:
         write_new({path: text})
-    name, ask = role_id, ["overlay", "try", role_id, _QUESTION]
+    name, ask = role_id, ["compare", _QUESTION, "--roles", role_id]
     if output is not None:
         # A file elsewhere is no role yet.
         name, ask = str(path), ["retrieve", _QUESTION, "--overlay", str(path)]

@@ -1,7 +1,7 @@
 """The encoder of BERT in numpy.
 
 It computes what a runtime for neural networks would. A runtime takes 78 MB and a third of a second
-to start, and the models here are small ([0037](docs/decisions/0037-contextual-models-in-numpy.md)).
+to start, and the models here are small (decision 37).
 
 Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding",
 2019 (https://arxiv.org/abs/1810.04805).

@@ -1,6 +1,7 @@
 """`overlay new`, and what a role changes."""
 
 import json
+import shlex
 from pathlib import Path
 
 from rolebundle.contracts.why import Comparison
@@ -32,6 +33,13 @@ class TestNew:
         assert own["extends"] == "technical-writer"
         assert own["vocabulary"] == base["vocabulary"]
         assert own["mission"] == "" and base["mission"]
+
+    def test_the_next_commands_work_as_printed(self, corpus: Path, tmp_path: Path) -> None:
+        for more in ((), ("--file", tmp_path / "elsewhere.json")):
+            commands = new(corpus, "mine", *more, "--json").json()["next"]
+            for command in commands:
+                outcome = invoke(*shlex.split(command)[1:])
+                assert outcome.code == 0, (command, outcome.err)
 
     def test_a_role_never_extends_itself(self, corpus: Path) -> None:
         assert new(corpus, "code-reviewer", "--from", "code-reviewer").code == 2
