@@ -210,8 +210,8 @@ def comparison_lines(answer: Values) -> list[str]:
 
 def _standing(standing: Values) -> str:
     outcome = f"rank {standing['rank']}" if standing.get("rank") else standing["state"]
-    notes = one_line(standing.get("notes") or "", _LOCATOR_CHARS)
-    why = ": ".join(filter(None, [standing.get("reason"), notes]))
+    notes = standing.get("notes") or ", ".join(standing.get("overlay_hits") or ())
+    why = ": ".join(filter(None, [standing.get("reason"), one_line(notes, _LOCATOR_CHARS)]))
     result = f"{outcome.replace('_', ' ')}{f' ({why})' if why else ''}"
     return f"{standing['role_id'] or NO_ROLE}: {result}"
 

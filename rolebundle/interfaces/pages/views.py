@@ -270,10 +270,11 @@ def _groups(comparison: Comparison, roles: Sequence[str]) -> list[dict[str, Any]
         without = None if first.role_id else first
         cells = [_cell(standing, without) for standing in passage.standings]
         rows.setdefault(key, []).append((passage, cells))
+    only = "only " if len(roles) > 1 else ""
     titles = [
-        (tuple(roles), f"Selected for all {len(roles)} roles"),
+        *([(tuple(roles), f"Selected for all {len(roles)} roles")] if len(roles) > 1 else []),
         (("some",), "Selected for some of the roles"),
-        *(((role,), f"Selected only for {role}") for role in roles),
+        *(((role,), f"Selected {only}for {role}") for role in roles),
         ((), "Selected only without a role"),
     ]
     return [{"title": title, "rows": rows[key]} for key, title in titles if key in rows]
