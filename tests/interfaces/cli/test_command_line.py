@@ -1,5 +1,6 @@
 """Help and exit codes: each command has its help, and each mistake its code and a hint."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
+import rolebundle
 from rolebundle.interfaces.cli.main import cli
 from rolebundle.storage.sqlite import BUSY_TIMEOUT_ENVIRONMENT
 from rolebundle.storage.writing import open_writer
@@ -29,6 +31,26 @@ def test_each_command_has_help_with_an_example() -> None:
         if command != ["mcp"]:
             assert f" rolebundle {' '.join(command)}" in outcome.out.partition("\n")[2]
         assert f" {command[-1]} " in " ".join(invoke(*command[:-1], "-h").out.split())
+
+
+def test_the_commands_that_messages_and_docstrings_name_exist() -> None:
+    program = click.Context(cli, info_name="rolebundle")
+    commands = {
+        context.command_path.removeprefix("rolebundle ") for context in commands_of(program)
+    }
+    groups = {command.rpartition(" ")[0] for command in commands}
+    named = {
+        tuple(words.split())
+        for file in Path(rolebundle.__file__).parent.rglob("*.py")
+        for words in re.findall(r"`rolebundle ([a-z]+(?: [a-z]+)*)", file.read_text("utf-8"))
+    }
+    assert ("corpus", "doctor") in named
+    for words in named:
+        command = words[0]
+        for word in words[1:]:
+            if command in groups:
+                command = f"{command} {word}"
+        assert command in commands, words
 
 
 def test_the_command_line_stays_small() -> None:
