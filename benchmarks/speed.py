@@ -41,6 +41,7 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.engine import Engine
 from rolebundle.resources import demo_overlays
 from rolebundle.storage import store
+from rolebundle.storage.compartments import visible_compartments
 from rolebundle.storage.corpus import corpus_counts, increment_generation
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.documents import StoredChunk, StoredDocument, StoredFile
@@ -77,6 +78,12 @@ def grown(base: Path, path: Path, size: int) -> Path:
                 )
                 store.put_files(corpus, [(file, [d]) for file, d in zip(files, batch, strict=True)])
                 increment_generation(corpus)
+        # As at the end of an ingest.
+        for compartment in visible_compartments(corpus):
+            has_more = True
+            while has_more:
+                with corpus.writing():
+                    has_more = corpus.lexical.merge(corpus, compartment.id)
     with Admin(making) as admin:
         embed(admin.workspace)
     making.rename(path)
