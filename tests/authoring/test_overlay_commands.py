@@ -69,7 +69,7 @@ class TestNew:
 class TestCompared:
     """What a role changes: one role is compared with no role."""
 
-    def test_ranks_with_and_without(self, corpus: Path) -> None:
+    def test_ranks_with_and_without(self, corpus: Path, tmp_path: Path) -> None:
         write(
             corpus, "boatman",
             source_policy={"forbidden_sources": [{"path": "archive/**", "reason": "old"}]},
@@ -84,7 +84,9 @@ class TestCompared:
         ]
         without, with_role = old.standings
         assert without.rank and with_role.reason == "forbidden_source"
-        text = invoke(*arguments).out
+        page = tmp_path / "page.html"
+        text = invoke(*arguments, "--html", page).out
+        assert page.read_text("utf-8").count("Selected for boatman") == 1
         assert "(no role): rank" in text and "forbidden_source" in text
 
     def test_an_agent_that_needs_a_role_names_two(self, corpus: Path) -> None:
