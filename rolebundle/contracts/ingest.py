@@ -56,21 +56,11 @@ def _without_repeats(values: list[str]) -> list[str]:
 
 
 _TAG_SEPARATOR = re.compile(r"[,\n]")
-
-
 _KEYWORD_SEPARATOR = re.compile(r"[,;\n]")
-
-
 # A comma may be part of a name: "Kim, A. and Lee, B.".
 _AUTHOR_SEPARATOR = re.compile(r"[;\n]|\s(?:and|&)\s")
-
-
 _MAX_KEYWORD_CHARS = 200
-
-
 _MAX_AUTHOR_CHARS = 1000
-
-
 _MAX_NAMES = 50
 
 
@@ -135,8 +125,6 @@ def _split_names(
 
 UtcText = Annotated[str, BeforeValidator(_parse_utc)]
 """A date or time as ISO 8601 in UTC. A date is its first second."""
-
-
 UtcEndText = Annotated[str, BeforeValidator(_parse_utc_end)]
 """The same, but a date is its last second."""
 
@@ -148,31 +136,15 @@ ShortLine = Annotated[
         strip_whitespace=True, min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$"
     ),
 ]
-
-
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
-
-
 ShortLines = Annotated[
     list[ShortLine], BeforeValidator(_one_as_list), AfterValidator(_without_repeats)
 ]
-
-
 Lines = Annotated[list[Line], BeforeValidator(_one_as_list)]
-
-
 Roles = Annotated[list[RoleId], BeforeValidator(_roles)]
-
-
 Tags = Annotated[list[ShortLine], BeforeValidator(_tags)]
-
-
 Keywords = Annotated[list[ShortLine], BeforeValidator(_keywords)]
-
-
 Authors = Annotated[list[Line], BeforeValidator(_authors)]
-
-
 KeyKind = Literal["governs", "limits", "matched", "describes"]
 """What a key decides.
 
@@ -182,17 +154,9 @@ KeyKind = Literal["governs", "limits", "matched", "describes"]
 - ``matched``: what a role's source rules look at. It binds a document whose trust is limited.
 - ``describes``: nothing. A value that has another form in other tools becomes an attribute.
 """
-
-
 GOVERNS: KeyKind = "governs"
-
-
 LIMITS: KeyKind = "limits"
-
-
 MATCHED: KeyKind = "matched"
-
-
 DESCRIBES: KeyKind = "describes"
 
 
@@ -504,8 +468,6 @@ def keys_that(*kinds: KeyKind) -> tuple[str, ...]:
 
 
 RootList = list_of(Root, "roots", "RootList", "`corpus roots list`, ordered by location.")
-
-
 QuarantineList = list_of(
     QuarantinedDocument, "documents", "QuarantineList", "`corpus quarantine list`."
 )

@@ -25,25 +25,13 @@ from rolebundle.contracts.request import (
 
 MAX_LISTED = 1_000
 """How many documents `ls` lists at most."""
-
-
 DEFAULT_LISTED = 100
-
-
 MAX_LINES = 1_000
 """How many lines `grep` finds at most."""
-
-
 DEFAULT_LINES = 50
-
-
 MAX_PATTERN_CHARACTERS = 1_000
-
-
 MAX_ROLES = 10
 """How many roles `compare` compares at most."""
-
-
 MAX_REFERENCES = 100
 """How many references `multi_get` takes, and how many documents each of its globs may match."""
 

@@ -21,7 +21,7 @@ _MAX_WORD_CHARACTERS = 100  # BERT's own limit; a longer word is unknown to it
 
 # Fields of the messages in onnx.proto.
 _GRAPH, _INITIALIZER, _DIMS, _TYPE, _NAME, _DATA = 7, 5, 1, 2, 8, 9
-_TYPES = {1: "<f4", 3: "i1", 7: "<i8"}
+_TYPES = {1: "<f4", 3: "i1"}
 
 
 def read_minilm(content: bytes, vocabulary: bytes) -> Network:
@@ -102,7 +102,7 @@ def _tokenizer(vocabulary: bytes) -> Callable[[str], list[int]]:
 
 
 def _tensors(content: bytes) -> dict[str, NDArray[Any]]:
-    """Name → values of all weights in an ONNX file. They are views of its bytes."""
+    """Name → values of the weights in an ONNX file. They are views of its bytes."""
     tensors = {}
     [graph] = (value for field, value in _fields(memoryview(content)) if field == _GRAPH)
     for field, message in _fields(graph):
@@ -117,7 +117,7 @@ def _tensors(content: bytes) -> dict[str, NDArray[Any]]:
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, Any]]:
-    """The fields of a protocol buffer: numbers, and the bytes of everything else."""
+    """The fields of a protocol buffer, by number: integers, or the bytes of everything else."""
     position = 0
 
     def varint() -> int:

@@ -25,8 +25,6 @@ _BLOCK = 32
 _ZERO = 8
 """The 4-bit value of a weight of 0."""
 _MAGIC = b"E5S1"
-
-
 _SIZES = (
     "width layers heads inner words positions types epsilon block pieces start end pad unknown"
 ).split()

@@ -100,9 +100,9 @@ def with_phrases(query: Query, exact: Iterable[str]) -> Query:
     would count several times for the same thing.
     """
     known = {term.text for term in query.task_terms}
-    phrases = [Term(words) for words in exact if words not in known]
-    terms = (*query.task_terms, *(term for term in phrases if len(_phrase(term)) > 1))
-    return query._replace(task_terms=terms)
+    added = (Term(words) for words in exact if words not in known)
+    phrases = [term for term in added if len(_phrase(term)) > 1]
+    return query._replace(task_terms=(*query.task_terms, *phrases))
 
 
 def with_corrections(corpus: Corpus, query: Query) -> Query:

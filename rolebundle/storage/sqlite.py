@@ -53,7 +53,9 @@ def vectors_library() -> str:
     """The path of sqlite-vec. Its module would import numpy's types and Python's own SQLite."""
     spec = find_spec("sqlite_vec")
     if spec is None or spec.origin is None:
-        raise ConfigurationError("incomplete", "sqlite-vec is not installed", "install it again")
+        raise ConfigurationError(
+            "incomplete", "sqlite-vec is not installed", "install rolebundle again"
+        )
     return str(Path(spec.origin).with_name("vec0"))
 
 

@@ -63,7 +63,7 @@ COMMANDS = {
         "retrieve": ("retrieve", "Find what a role may use for a task"),
         "get": ("lookups", "Show passages, documents, or parts of them"),
         "why": ("explain", "Explain why a passage was selected, or why not"),
-        "overlay": ("overlay", "List, check, try and write the overlays of roles"),
+        "overlay": ("overlay", "List, check and write the overlays of roles"),
         "connect": ("serving", "Print the configuration of a host"),
         "status": ("status", "What the corpus holds, and the state of its indexes"),
     },

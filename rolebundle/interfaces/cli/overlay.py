@@ -313,11 +313,6 @@ def new_command(call: Call, role: str, parent: str, output: Path | None, dry_run
     call.print(report, lines)
 
 
-_RANK_WIDTH = 9
-_RULE_CHARS = 140
-_INDENT = " " * (2 * _RANK_WIDTH)
-
-
 _MAX_LISTED = 8
 _LABEL_WIDTH = 9
 _LINE_CHARS = 1_000

@@ -298,10 +298,9 @@ def _run(connection: socket.socket) -> NoReturn:
         with suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
+        # The client need not wait until the system has freed the memory of this process.
+        os.closerange(0, 3)
         with suppress(OSError):
-            # The client need not wait until the system has freed the memory of this process.
-            for descriptor in (0, 1, 2):
-                os.close(descriptor)
             connection.send(bytes([code]))
         os._exit(code)
 
