@@ -69,10 +69,13 @@ class TestNew:
 class TestCompared:
     """What a role changes: one role is compared with no role."""
 
-    def test_ranks_with_and_without(self, corpus: Path, tmp_path: Path) -> None:
+    def test_ranks_with_and_without_and_what_moved_them(self, corpus: Path, tmp_path: Path) -> None:
         write(
             corpus, "boatman",
-            source_policy={"forbidden_sources": [{"path": "archive/**", "reason": "old"}]},
+            source_policy={
+                "preferred_sources": [{"path": "boats/**", "reason": "our boats"}],
+                "forbidden_sources": [{"path": "archive/**", "reason": "old"}],
+            },
         )  # fmt: skip
         arguments = ("compare", "jetty", "--roles", "boatman", "--lexical-only", "--db", corpus)
         comparison = Comparison.model_validate_json(invoke(*arguments, "--json").out)
@@ -88,6 +91,7 @@ class TestCompared:
         text = invoke(*arguments, "--html", page).out
         assert page.read_text("utf-8").count("Selected for boatman") == 1
         assert "(no role): rank" in text and "forbidden_source" in text
+        assert "boost:preferred-source(path boats/**: our boats" in " ".join(text.split())
 
     def test_an_agent_that_needs_a_role_names_two(self, corpus: Path) -> None:
         refused = invoke("compare", "jetty", "--roles", ",", "--db", corpus)
