@@ -72,7 +72,7 @@ _MAX_NAMES = 20
 
 @click.group()
 def overlay() -> None:
-    """List, check, try and write overlays, which say how roles retrieve.
+    """List, check and write overlays, which say how roles retrieve.
 
     An overlay is a file ROLE.json. The first folder that has it counts: each --overlay-dir, or else
     the folders of $ROLEBUNDLE_OVERLAYS; then the corpus's own folder, such as team.db.overlays
