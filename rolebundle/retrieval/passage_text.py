@@ -51,10 +51,8 @@ MAX_CHARS = 8_000
 """Characters of a packet if the request has no limit of its own."""
 _PASSAGES = 5
 """Passages of a packet if the request has no limit of its own, ..."""
-_MIN_PASSAGES = 3
-"""... or fewer, but not fewer than these, ..."""
-_FALLS_OFF = 0.6
-"""... if the others' final score is below this share of the best one's."""
+_FALLS_OFF = 2 / 3
+"""... or fewer, if the others' final score is below this share of the best one's."""
 _LINE_CHARS = 1_000
 _SHARE = 8
 """With a budget, texts of one line are not longer than this part of it."""
@@ -326,7 +324,7 @@ def packet(
 def _worth_showing(selected: Sequence[SelectedChunk]) -> int:
     """How many of the first passages a model gets."""
     for place, chunk in enumerate(selected[:_PASSAGES]):
-        if place >= _MIN_PASSAGES and chunk.scores.final < _FALLS_OFF * selected[0].scores.final:
+        if chunk.scores.final < _FALLS_OFF * selected[0].scores.final:
             return place
     return _PASSAGES
 

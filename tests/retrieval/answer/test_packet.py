@@ -253,8 +253,8 @@ def scored(*finals: float, limit: int | None = None) -> RetrievalBundle:
     [
         ([0.9] * 8, None, 5),
         ([0.9, 0.8, 0.7, 0.4, 0.4], None, 3),
-        ([0.9, 0.1, 0.1, 0.1], None, 3),
-        ([0.9, 0.1], None, 2),
+        ([0.9, 0.61, 0.59], None, 2),
+        ([0.9, 0.1], None, 1),
         ([0.9] + [0.1] * 7, 8, 8),
     ],
 )
