@@ -328,12 +328,12 @@ class Engine:
     def document(
         self, reference: str, agent: str | None = None, *, chunk: str = "", first: int = 1
     ) -> DocumentInspection:
-        """Describe a document: passages as they are indexed, what it replaces, and neighbours.
+        """Describe a document: passages as they are indexed, and what it replaces.
 
         Args:
             reference: a document id, a path in the corpus or a chunk id.
             agent: the agent that asks.
-            chunk: the chunk id of a passage; the page has it, and its neighbours are searched.
+            chunk: the chunk id of a passage; the page has it.
             first: place of the first passage, from 1, if no passage was named.
 
         Raises:

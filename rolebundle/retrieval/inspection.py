@@ -1,4 +1,4 @@
-"""A document as the corpus has it: its passages as they are indexed, and what it is related to."""
+"""A document as the corpus has it: its passages as they are indexed, and what it replaces."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from rolebundle.contracts.documents import DocumentMetadata, Passage, Superseder
-from rolebundle.contracts.models import Noise
-from rolebundle.errors import CorpusCorrupt
-from rolebundle.retrieval.candidate import Hit
 from rolebundle.retrieval.lookup import readable_passages, resolve_reference
 from rolebundle.retrieval.rank import estimated_tokens
 from rolebundle.retrieval.request import ReferenceScope
-from rolebundle.storage import documents, vector_index, vector_search
+from rolebundle.storage import documents, vector_index
 from rolebundle.storage.answer_checks import verify_documents, verify_passages
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.passages import (
     chunk_texts,
-    passages_by_rowid,
     passages_of_documents,
     search_hints,
 )
@@ -28,9 +24,6 @@ from rolebundle.storage.vector_index import EmbeddingIndex
 
 MAX_PASSAGES = 50
 """How many passages are shown at once."""
-MAX_NEIGHBOURS = 8
-_NEIGHBOURS_TO_READ = 64
-"""How many of the nearest passages are looked at if a role may not read all of them."""
 
 ReplacedState = Literal["replaced", "refused", "missing"]
 """Whether a document replaces what it claims to: yes; no, it may not; or that is not there."""
@@ -62,24 +55,6 @@ class Replaced(NamedTuple):
     state: ReplacedState
 
 
-class Neighbours(NamedTuple):
-    """The passages of other documents that are nearest to one passage.
-
-    Attributes:
-        chunk_id: the passage.
-        model: ``provider:model`` of the vectors; empty if there is no index.
-        nearest: the passages with their cosines, the nearest first.
-        noise: what the model's cosines mean; ``None`` if that was not measured.
-        problem: why there are none; empty if they were searched.
-    """
-
-    chunk_id: str
-    model: str = ""
-    nearest: Sequence[Hit] = ()
-    noise: Noise | None = None
-    problem: str = ""
-
-
 class DocumentInspection(NamedTuple):
     """A document, and one page of its passages.
 
@@ -105,7 +80,6 @@ class DocumentInspection(NamedTuple):
     superseded_by: tuple[Superseder, ...]
     ignored_claims: tuple[str, ...]
     replaces: list[Replaced]
-    neighbours: Neighbours
 
 
 def inspect_document(
@@ -120,8 +94,7 @@ def inspect_document(
     Args:
         corpus: an open corpus, in a read transaction.
         reference: a document id or a path, or a chunk id.
-        chunk_id: a passage of it. The page has this passage, and its neighbours are searched;
-            without one, those of the first passage of the page.
+        chunk_id: a passage of it, which the page has.
         first: place of the first passage of the page, from 1, if no passage was named.
         scope: what may be named. Passages that no role may read are left out.
 
@@ -161,7 +134,6 @@ def inspect_document(
         superseded_by=newer.get(row, ()),
         ignored_claims=ignored.get(row, ()),
         replaces=_replaced(corpus, row, document),
-        neighbours=_neighbours(corpus, index, chosen or next(iter(page), None), places, scope),
     )
 
 
@@ -209,41 +181,3 @@ def _replaced(corpus: Corpus, row: int, document: DocumentMetadata) -> list[Repl
         ),
         *(Replaced(name, "missing") for name in document.supersedes if name not in present),
     ]
-
-
-def _neighbours(
-    corpus: Corpus,
-    index: EmbeddingIndex | None,
-    passage: Passage | None,
-    own: dict[int, int],
-    scope: ReferenceScope,
-) -> Neighbours:
-    if passage is None:
-        return Neighbours("", problem="the document has no passage")
-    neighbours = Neighbours(passage.chunk_id)
-    if index is None:
-        return neighbours._replace(
-            problem="there is no embedding index; run `rolebundle corpus embed`"
-        )
-    model = f"{index.identity.model.provider}:{index.identity.model.model}"
-    neighbours = neighbours._replace(model=model, noise=index.noise)
-    vector = vector_index.vectors_of(corpus, index, [passage.rowid]).get(passage.rowid)
-    if vector is None:
-        return neighbours._replace(problem="the passage waits for its vector")
-    limit = MAX_NEIGHBOURS if scope.may_read is None else _NEIGHBOURS_TO_READ
-    try:
-        # The document's own passages are among the nearest.
-        hits = vector_search.search(corpus, index, vector, limit + len(own))
-    except CorpusCorrupt:
-        return neighbours._replace(
-            problem="the vectors are damaged; run `rolebundle corpus doctor`"
-        )
-    cosines = {rowid: cosine for rowid, cosine in hits if rowid not in own}
-    passages = passages_by_rowid(corpus, [*cosines][:limit])
-    verify_passages(corpus, [*passages])
-    nearest = [
-        Hit(passages[rowid], cosine=cosine)
-        for rowid, cosine in cosines.items()
-        if rowid in passages and scope.reads(passages[rowid])
-    ]
-    return neighbours._replace(nearest=nearest[:MAX_NEIGHBOURS])

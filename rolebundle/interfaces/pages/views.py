@@ -350,9 +350,6 @@ def document_page(
         scan=_scan_result(flagged) if flagged else None,
         marks=marks,
         texts={item.place: _visible_text(item.passage) for item in inspection.passages},
-        neighbours=[
-            _visible_text(neighbour.passage) for neighbour in inspection.neighbours.nearest
-        ],
         earlier=max(1, inspection.first - MAX_PASSAGES) if inspection.first > 1 else None,
         later=later if later <= inspection.total else None,
     )

@@ -12,7 +12,7 @@ from rolebundle.admin import Admin
 from rolebundle.admin.records import put_mark, set_policy
 from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
-from rolebundle.retrieval.inspection import MAX_NEIGHBOURS, MAX_PASSAGES
+from rolebundle.retrieval.inspection import MAX_PASSAGES
 from rolebundle.storage.documents import Scanned
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider
@@ -82,15 +82,11 @@ def test_a_document_has_its_passages_metadata_and_age(app: Inspector) -> None:
     assert "/docs/old.md" in section(page, "use")
 
 
-def test_the_named_passage_is_marked_and_its_neighbours_are_listed(app: Inspector) -> None:
+def test_the_named_passage_is_marked(app: Inspector) -> None:
     page = page_of(app, id="old", chunk="old#1")
     [chosen] = page.xpath("//article[contains(@class, 'chosen')]")
     assert "a second part" in text_of(chosen)
     assert page.xpath(f"//a[@href='#{chosen.get('id')}']")
-    assert "nearest to old#1" in section(page, "neighbours")
-    rows = page.xpath("//section[@aria-labelledby='neighbours']//tbody/tr")
-    assert len(rows) == MAX_NEIGHBOURS
-    assert not any("id=old&" in link for row in rows for link in row.xpath(".//a/@href"))
 
 
 def test_what_replaces_what_is_shown_in_both_directions(app: Inspector) -> None:
@@ -121,7 +117,6 @@ def test_an_agent_sees_nothing_of_a_quarantined_document(app: Inspector) -> None
     assert "planned" not in answers[0].page
     page = page_of(app, id="new", agent="ada")
     assert not page.xpath("//section[@aria-labelledby='scan' or @aria-labelledby='marks']")
-    assert "notes" not in section(page, "neighbours")
 
 
 def test_a_long_document_has_pages(app: Inspector) -> None:
