@@ -170,7 +170,7 @@ class Pool(NamedTuple):
 
 # -- the score sheet -----------------------------------------------------------------------------
 
-VAGUE_FACTOR = 2.8
+VAGUE_FACTOR = 2.6
 """A role's two weights are multiplied with this for a task whose words choose no passage."""
 HALF_SPECIFIC = 3.6
 """The specificity in nats at which the factor is half of that."""
@@ -187,7 +187,7 @@ def role_share(policy: RetrievalPolicy, specificity: float) -> float:
     """The share of the role's terms in the final score, in [0, 1].
 
     ``w / (lanes + w)``: ``lanes`` is the sum of the policy's weights of the lanes, and ``w`` that
-    of the role's two weights times ``2.8 / (1 + (s / 3.6)¹⁶)`` for a specificity of ``s`` nats. If
+    of the role's two weights times ``2.6 / (1 + (s / 3.6)¹⁶)`` for a specificity of ``s`` nats. If
     many passages have the task's words equally, the task cannot choose among them, and the role
     does; if one stands out, the task decides. The task always counts, unless the policy gives the
     lanes nothing.

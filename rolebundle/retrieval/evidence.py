@@ -25,7 +25,7 @@ from rolebundle.contracts.terms import TaskSupport
 
 JUDGED = 5
 """The first passages of the ranking that decide about the evidence, whatever the limit is."""
-WEAK_COVERAGE = 0.055
+WEAK_COVERAGE = 0.04
 """The evidence is weak if the best of them has less than this share of the task's words, times
 ``ln(1 + N)``: among many passages one has more of the words by chance. docs/quality.md has how it
 was chosen."""

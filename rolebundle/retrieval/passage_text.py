@@ -246,13 +246,10 @@ def caution(bundle: RetrievalBundle) -> str:
     fallback = bundle.fallback
     if fallback and fallback.action != "continue":
         parts.append(fallback.message or ", ".join(fallback.states or [fallback.state]))
-    codes = {warning.code for warning in bundle.warnings}
-    # The message about thin evidence names the missing words, too.
-    named = {"WORDS_MISSING"} if "WEAK_EVIDENCE" in codes else set()
     parts += [
         warning.message or warning.code
         for warning in bundle.warnings
-        if warning.code not in shown_as("owner", "note", "message") | named
+        if warning.code not in shown_as("owner", "note", "message")
     ]
     return f"Caution: {one_line('; '.join(parts), _CAUTION_CHARS)}." if parts else ""
 

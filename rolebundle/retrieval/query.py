@@ -51,7 +51,7 @@ _CAPITALIZED = re.compile(r"(?<=[^\W_]|[,;:()\"'“”’]) [\"'(“]?([A-Z][^\W
 _LETTERS_AND_DIGITS = re.compile(r"(?<![^\W_])(?=[^\W\d_]++\d|\d++[^\W\d_])[^\W_]++")
 # What can only be meant exactly. The opening quote begins a word; a phrase has at most 200 letters.
 _QUOTED = re.compile(r"(?<![^\W_])[\"“„«]\s*([^\"“”„«»\n]{2,200}?)\s*[\"”“»](?![^\W_])")
-_IDENTIFIER = re.compile(r"(?<![^\W_])[^\W_]++(?:[-./:_@#]{1,2}[^\W_]++)*+")
+_IDENTIFIER = re.compile(r"(?<![^\W_])(?:--)?[^\W_]++(?:[-./:_@#]{1,2}[^\W_]++)*+")
 # "2019-03", and neither "since 2019", which asks about today, nor "ISO 9001:2015" or "#2019".
 _YEAR = re.compile(
     r"(?<![\w.:/#$€£-])(?<!since )(?<!seit )(?<!depuis )(?<!desde )((?:19|20)\d\d)"
@@ -221,8 +221,8 @@ def _names(task: str) -> frozenset[str]:
 def _exact(task: str) -> tuple[str, ...]:
     """The quoted phrases, and the words that can only be meant exactly: numbers and identifiers.
 
-    An identifier has a digit, a capital within (``asyncTimeout``), or signs between its parts
-    (``async_timeout``, ``src/auth.py``).
+    An identifier has a digit, a capital within (``asyncTimeout``), signs between its parts
+    (``async_timeout``, ``src/auth.py``), or is an option (``--log-file``).
     """
     beginning = _ABBREVIATION.sub(" ", task[:_MAX_EXACT_CHARS])
     identifiers = filter(_is_identifier, _IDENTIFIER.findall(beginning))
@@ -231,7 +231,7 @@ def _exact(task: str) -> tuple[str, ...]:
 
 
 def _is_identifier(word: str) -> bool:
-    if len(word) > 1 and any(map(str.isdigit, word)):
+    if word.startswith("--") or (len(word) > 1 and any(map(str.isdigit, word))):
         return True
     return bool(_CAMEL.search(word) or re.search("[_./:@#]", word)) and not _is_common(word)
 

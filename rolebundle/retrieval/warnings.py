@@ -27,7 +27,7 @@ from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.rank import conflicts
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.text.words import age, counted, first_of, is_ordinary, words_found
+from rolebundle.text.words import age, counted, first_of, is_english, is_ordinary, words_found
 
 MAX_NAMED_CONFLICTS = 5
 """So many conflicts are named; the others are counted."""
@@ -76,9 +76,13 @@ def _weak_evidence(retrieval: Retrieval) -> str:
         return ""
     best = evidence.best
     first = [passage.rowid for passage in retrieval.judged]
-    lacking = _named(retrieval, evidence.missing(first))
+    anywhere = _names_missing(retrieval)
+    lacking = [
+        word for word in _words_at(retrieval, evidence.missing(first)) if word not in anywhere
+    ]
     found = f"the best passage has {words_found(best.matched, best.words)}"
-    without = f", and none of the first mentions: {lacking}" if lacking else ""
+    names = first_of(lacking, MAX_MISSING_WORDS)
+    without = f", and none of the first mentions: {names}" if names else ""
     return f"thin evidence: {found}{without}{narrowed_by(retrieval.request.where)}"
 
 
@@ -225,15 +229,25 @@ def _seen_unknown(retrieval: Retrieval) -> str:
 
 
 def _words_missing(retrieval: Retrieval) -> str:
-    """The words and quoted phrases of the task that occur nowhere, except for ordinary words."""
-    corrected = retrieval.query.corrected
-    missing = [
-        place
-        for place in retrieval.evidence.missing()
-        if retrieval.query.content_words[place][0].text not in corrected
-    ]
-    named = _named(retrieval, missing)
+    named = first_of(_names_missing(retrieval), MAX_MISSING_WORDS)
     return f"no passage mentions: {named}" if named and retrieval.selected else ""
+
+
+def _names_missing(retrieval: Retrieval) -> list[str]:
+    """The exact words, quoted phrases, names and words unknown to English that occur nowhere.
+
+    Of a task in another language only the exact words and phrases, because its words are unknown
+    to English, and its nouns may have capitals.
+    """
+    query, absent = retrieval.query, retrieval.absent_exact
+    parts = {part for exact in absent for part in words_of(exact)}
+    names = []
+    for place in () if query.task.languages else retrieval.evidence.missing():
+        word = query.content_words[place][0]
+        is_name = place in query.names or not (word.form or is_english(word.text))
+        if is_name and word.text not in parts and word.text not in query.corrected:
+            names.append(word.text)
+    return _as_written(retrieval, [*absent, *names])
 
 
 def _words_corrected(retrieval: Retrieval) -> str:
@@ -242,22 +256,26 @@ def _words_corrected(retrieval: Retrieval) -> str:
     return f"also searched for likely spellings: {pairs}" if pairs else ""
 
 
-def _named(retrieval: Retrieval, positions: Sequence[int]) -> str:
-    """The exact words that occur nowhere, and the words at these positions that are not ordinary.
+def _words_at(retrieval: Retrieval, positions: Sequence[int]) -> list[str]:
+    """The words at these positions, as the task has them, without the ordinary ones.
 
     That a text lacks an ordinary word says little.
     """
-    query, absent = retrieval.query, retrieval.absent_exact
+    query = retrieval.query
     words = [(place, query.content_words[place][0]) for place in positions]
-    labels = [
-        word.text
-        for place, word in words
-        if place in query.names or not (word.form or is_ordinary(word.text))
-    ]
-    parts = {part for exact in absent for part in words_of(exact)}
-    named = [*absent, *(label for label in labels if label not in parts)]
-    named = [query.task.as_written.get(label.lower(), label) for label in named]
-    return first_of([*dict.fromkeys(named)], MAX_MISSING_WORDS)
+    return _as_written(
+        retrieval,
+        [
+            word.text
+            for place, word in words
+            if place in query.names or not (word.form or is_ordinary(word.text))
+        ],
+    )
+
+
+def _as_written(retrieval: Retrieval, words: Sequence[str]) -> list[str]:
+    written = retrieval.query.task.as_written
+    return list(dict.fromkeys(written.get(word.lower(), word) for word in words))
 
 
 def _replica_stale(retrieval: Retrieval) -> str:
@@ -339,8 +357,10 @@ def decide_fallback(warnings: Sequence[BundleWarning], retrieval: Retrieval) -> 
         limitations.append(Limitation("no_overlay", "continue"))
     if retrieval.degraded:
         limitations.append(Limitation(None, "degrade", "the semantic lane did not run"))
-    if caution := messages.get("WEAK_EVIDENCE"):
-        limitations.append(Limitation(None, "warn", caution))
+    cautions: tuple[WarningCode, ...] = ("WORDS_MISSING", "WEAK_EVIDENCE")
+    for code in cautions:
+        if caution := messages.get(code):
+            limitations.append(Limitation(None, "warn", caution))
     if retrieval.selected:
         freshness = freshness_posture(retrieval.selected)
         sound = sound_evidence(freshness, is_trusted=retrieval.has_trusted)

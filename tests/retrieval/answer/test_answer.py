@@ -444,17 +444,23 @@ class TestMissing:
             ("configure kubernetes autoscaling for the server", ["kubernetes", "autoscaling"]),
             ("Where do I configure Zorblax for the server?", ["Zorblax"]),
             ("configure the server E4711", ["E4711"]),
-            # Whether an ordinary word is missing says little.
-            ("configure many servers for a long time", []),
+            ("configure the server with --retry-limit=3", ["--retry-limit"]),
+            # Whether a word of English is missing says little, nor does one of another language.
+            ("configure many servers for a long time without a licence", []),
+            ("Wie wird der Server für Mandanten konfiguriert?", []),
         ],
     )
-    def test_words_that_no_passage_has_are_named(
+    def test_names_and_identifiers_that_no_passage_has_are_a_caution(
         self, tmp_path: Path, task: str, missing: list[str]
     ) -> None:
         bundle = answer(tmp_path, task, limit=2)
         message = messages(bundle).get("WORDS_MISSING", "")
         assert bool(message) == bool(missing)
         assert all(word in message for word in missing)
+        assert bundle.fallback is not None
+        assert (bundle.fallback.action == "warn") == bool(
+            missing or "WEAK" in str(messages(bundle))
+        )
         assert message in text(bundle, 500)
 
 
