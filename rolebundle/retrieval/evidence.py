@@ -25,10 +25,10 @@ from rolebundle.contracts.terms import TaskSupport
 
 JUDGED = 5
 """The first passages of the ranking that decide about the evidence, whatever the limit is."""
-WEAK_COVERAGE = 0.04
-"""The evidence is weak if the best of them has less than this share of the task's words, times
-``ln(1 + N)``: among many passages one has more of the words by chance. docs/quality.md has how it
-was chosen."""
+WEAK_COVERAGE, WEAK_CLOSENESS = 0.05, 0.6
+"""The evidence is weak if none of them has this share of the task's words, times ``ln(1 + N)``, or
+this closeness. Among many passages one has more of the words by chance. docs/quality.md has how
+they were chosen."""
 HAS_WORDS, IS_CLOSE = 0.25, 0.5
 """A passage with this coverage or this closeness is evidence for the task."""
 COMPARED = 12
@@ -75,7 +75,8 @@ class Evidence(NamedTuple):
             ``COMPARED`` have on average, in nats, at least 0.
         best: the support of the best of the first passages.
         verdict: ``off_topic`` if none of the task's words occurs and nothing is close in meaning;
-            ``weak`` if the best of the first passages has little of the words; else ``supported``.
+            ``weak`` if the first passages have little of the words and of the meaning; else
+            ``supported``.
     """
 
     frequencies: Sequence[int] = ()
@@ -145,10 +146,12 @@ class Evidence(NamedTuple):
         supports = [self.support(rowid) for rowid in first]
         best = max(supports, key=lambda support: support.coverage, default=Support())
         is_close = any((self._closeness(rowid) or 0.0) >= IS_CLOSE for rowid in self.cosines)
+        closest = max((support.closeness or 0.0 for support in supports), default=0.0)
+        has_few_words = best.coverage < WEAK_COVERAGE * math.log1p(self.chunks)
         verdict: TaskSupport = "supported"
         if not any(self.frequencies) and not is_close:
             verdict = "off_topic"
-        elif best.coverage < WEAK_COVERAGE * math.log1p(self.chunks):
+        elif has_few_words and closest < WEAK_CLOSENESS:
             verdict = "weak"
         return self._replace(best=best, verdict=verdict)
 

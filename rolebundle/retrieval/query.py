@@ -29,6 +29,8 @@ MAX_CONTENT_WORDS = 48
 MAX_REPEATS = 8
 MAX_EXACT = 8
 _MAX_EXACT_CHARS = 10_000
+_MIN_DIGITS = 3
+"""A shorter number is mostly an amount, and means nothing alone."""
 STEM_WEIGHT = 2
 """Weight of a stem; its word has 1. A stem matches what the word matches, and more.
 
@@ -44,8 +46,8 @@ _ASCII_WORD = re.compile("[a-z0-9]+")
 _COMPOUND = re.compile(
     rf"(?<![^\W_])(?<![\u0300-\u036f]){_LETTERS}(?:[-./:_@#]{{1,2}}{_LETTERS}){{1,7}}"
 )
-# boundary-layer, conditions--that: common words.
-_HYPHENATED = re.compile(r"[a-z]{2,}(?:-{1,2}[a-z]{2,})+")
+# boundary-layer, conditions--that, upper/lower: common words.
+_HYPHENATED = re.compile(r"[a-z]{2,}(?:(?:-{1,2}|/)[a-z]{2,})+")
 # Possessive, too. A capital after a full stop is no sign of a name.
 _CAPITALIZED = re.compile(r"(?<=[^\W_]|[,;:()\"'“”’]) [\"'(“]?([A-Z][^\W_]++)")
 _LETTERS_AND_DIGITS = re.compile(r"(?<![^\W_])(?=[^\W\d_]++\d|\d++[^\W\d_])[^\W_]++")
@@ -221,8 +223,8 @@ def _names(task: str) -> frozenset[str]:
 def _exact(task: str) -> tuple[str, ...]:
     """The quoted phrases, and the words that can only be meant exactly: numbers and identifiers.
 
-    An identifier has a digit, a capital within (``asyncTimeout``), signs between its parts
-    (``async_timeout``, ``src/auth.py``), or is an option (``--log-file``).
+    An identifier has letters and digits, a capital within (``asyncTimeout``), signs between its
+    parts (``async_timeout``, ``src/auth.py``), or is an option (``--log-file``).
     """
     beginning = _ABBREVIATION.sub(" ", task[:_MAX_EXACT_CHARS])
     identifiers = filter(_is_identifier, _IDENTIFIER.findall(beginning))
@@ -232,7 +234,7 @@ def _exact(task: str) -> tuple[str, ...]:
 
 def _is_identifier(word: str) -> bool:
     if word.startswith("--") or (len(word) > 1 and any(map(str.isdigit, word))):
-        return True
+        return not word.isdigit() or len(word) >= _MIN_DIGITS
     return bool(_CAMEL.search(word) or re.search("[_./:@#]", word)) and not _is_common(word)
 
 

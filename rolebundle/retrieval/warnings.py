@@ -27,7 +27,7 @@ from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.rank import conflicts
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.text.words import age, counted, first_of, is_english, is_ordinary, words_found
+from rolebundle.text.words import age, counted, first_of, is_ordinary, words_found
 
 MAX_NAMED_CONFLICTS = 5
 """So many conflicts are named; the others are counted."""
@@ -234,20 +234,15 @@ def _words_missing(retrieval: Retrieval) -> str:
 
 
 def _names_missing(retrieval: Retrieval) -> list[str]:
-    """The exact words, quoted phrases, names and words unknown to English that occur nowhere.
+    """The exact words, quoted phrases and names of the task that occur nowhere.
 
-    Of a task in another language only the exact words and phrases, because its words are unknown
-    to English, and its nouns may have capitals.
+    Nouns of other languages may have capitals, so names are of English tasks only.
     """
     query, absent = retrieval.query, retrieval.absent_exact
     parts = {part for exact in absent for part in words_of(exact)}
-    names = []
-    for place in () if query.task.languages else retrieval.evidence.missing():
-        word = query.content_words[place][0]
-        is_name = place in query.names or not (word.form or is_english(word.text))
-        if is_name and word.text not in parts and word.text not in query.corrected:
-            names.append(word.text)
-    return _as_written(retrieval, [*absent, *names])
+    names = () if query.task.languages else query.names.intersection(retrieval.evidence.missing())
+    words = (query.content_words[place][0].text for place in sorted(names))
+    return _as_written(retrieval, [*absent, *(word for word in words if word not in parts)])
 
 
 def _words_corrected(retrieval: Retrieval) -> str:

@@ -106,9 +106,14 @@ class TestSpecificity:
 
 
 class TestTheTask:
-    def test_with_few_of_them_it_is_weak(self) -> None:
-        for cosines in (None, {1: 0.6}):
-            assert evidence({1: {0}}, (1,) * 4, cosines, chunks=MANY).verdict == "weak"
+    @pytest.mark.parametrize(
+        ("cosine", "verdict"), [(None, "weak"), (0.43, "weak"), (0.44, "supported")]
+    )
+    def test_with_few_of_them_it_is_weak_unless_one_is_close(
+        self, cosine: float | None, verdict: str
+    ) -> None:
+        cosines = None if cosine is None else {1: cosine}
+        assert evidence({1: {0}}, (1,) * 4, cosines, chunks=MANY).verdict == verdict
 
     def test_in_a_large_corpus_more_of_them_are_needed(self) -> None:
         tasks = [evidence({1: {0}}, (1,) * 4, chunks=chunks).verdict for chunks in (9, 10**6)]
