@@ -562,7 +562,8 @@ class TestTheWarning:
 @given(
     documents=corpora(),
     role=overlays(require_source_diversity=False, diversity="soft"),
-    fields=requests(token_budget=None, lexical_only=True),
+    # Whoever requires evidence learns only that there is too little.
+    fields=requests(token_budget=None, lexical_only=True, evidence=None),
 )
 def test_it_is_what_the_role_would_get_if_it_forbade_nothing(
     documents: list[StoredDocument], role: Overlay, fields: dict[str, Any]
