@@ -9,9 +9,8 @@ _LINES = "lines"
 # For each reader what it reads, and an example of where a passage is.
 _FORMATS = {
     "markdown": ("Markdown with front matter of any tool", _LINES),
-    "text": ("plain text, pod, AsciiDoc, and text files without a reader of their own", _LINES),
+    "text": ("plain text, AsciiDoc, Org, and text files without a reader of their own", _LINES),
     "rst": ("reStructuredText", _LINES),
-    "org": ("Org: headings, properties, source blocks; without comments", _LINES),
     "html": ("the main part of a page, as people see it", _LINES),
     "source": ("source code by definitions, and configuration", _LINES),
     "ipynb": ("Jupyter notebooks by cells; without outputs", "cell 5"),
@@ -26,7 +25,6 @@ _FORMATS = {
     "epub": ("e-books, in reading order", _LINES),
     "eml": ("one mail message, also in a Maildir; attachments are named", _LINES),
     "mbox": ("a mailbox, also without a suffix: one document per message", "message 7"),
-    "subtitles": ("speech without timestamps, with speakers", "00:12:05"),
 }
 
 

@@ -28,12 +28,10 @@ _SUFFIXES = {
     "markdown": ".md .markdown .mdx .md.txt",
     "mbox": ".mbox .mbx",
     "opendocument": ".odt .ott .ods .ots .odp .otp",
-    "org": ".org",
     "pdf": ".pdf",
     "pptx": ".pptx .pptm .potx .potm .ppsx .ppsm",
     "rst": ".rst .rest .rst.txt",
     "separated": "",
-    "subtitles": ".vtt .srt",
     "source": (
         ".bash .bat .c .cc .cfg .clj .cmake .cpp .cs .css .cxx .dart .dot .el .ex .exs .f90 .fish"
         " .go .gradle .groovy .h .hcl .hh .hpp .hs .ini .java .jl .js .jsx .kt .kts .less .lua .m"
@@ -41,7 +39,7 @@ _SUFFIXES = {
         " .scala .scss .sh .sql .svelte .swift .tcl .tex .tf .toml .ts .tsx .vim .vue .xml .yaml"
         " .yml .zig .zsh"
     ),
-    "text": ".txt .text .log .pod .adoc .asciidoc",
+    "text": ".txt .text .log .adoc .asciidoc .org .pod .srt .vtt",
     "xlsx": ".xlsx .xlsm .xltx .xltm",
 }
 # Other readers have a module of their name.
@@ -49,7 +47,7 @@ _MODULES = {
     **dict.fromkeys(("eml", "mbox"), "mail"),
     **dict.fromkeys(("ipynb", "markdown", "separated"), "markdown"),
     **dict.fromkeys(("json", "jsonl"), "records"),
-    **dict.fromkeys(("org", "rst", "subtitles", "text"), "lines"),
+    **dict.fromkeys(("rst", "text"), "lines"),
 }
 _BY_SUFFIX = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 # Manual pages (`ls.1`) and logs (`app.log.1`)

@@ -61,15 +61,6 @@ RST = st.one_of(
     LINE.map(".. note::\n\n   {}".format),
     LINE.map("==== ====\n{}\n==== ====".format),
 )
-ORG = st.one_of(
-    PARAGRAPH,
-    st.builds("{} {}".format, st.sampled_from(["*", "**", "***"]), LINE),
-    LINE.map("# {}".format),
-    LINE.map("* {} :noexport:".format),
-    LINE.map(":PROPERTIES:\n:a: {}\n:END:".format),
-    LINE.map("#+begin_src c\n\n{}\n#+end_src".format),
-    LINE.map("#+begin_comment\n{}\n#+end_comment".format),
-)
 SOURCE = st.one_of(
     PARAGRAPH,
     st.lists(LINE, min_size=1, max_size=6).map(
@@ -79,7 +70,7 @@ SOURCE = st.one_of(
     LINE.map("# note\n@d(\n  1\n)\nclass C:\n  def f():\n\n    {}\nx".format),
 )
 FORMATS = {"markdown": ("a.md", MARKDOWN), "rst": ("a.rst", RST), "source": ("a.py", SOURCE),
-           "org": ("a.org", ORG),           "text": ("a.txt", PARAGRAPH), "separated": ("a.txt", MARKDOWN)}  # fmt: skip
+           "text": ("a.txt", PARAGRAPH), "separated": ("a.txt", MARKDOWN)}  # fmt: skip
 
 
 def documents_of(name: str, data: bytes, path: str) -> list[ParsedDocument]:
@@ -108,8 +99,8 @@ def test_the_lines_of_a_line_exact_chunk_are_its_text(name, data):
     settings = data.draw(SETTINGS)
     lines = split_lines(decode(content)[0])
     for document in documents_of(name, content, path):
-        # Without what Markdown hides, and Org's drawers, the lines are still the file's.
-        if document.hidden or name == "org":
+        # Without what Markdown hides, the lines are still the file's.
+        if document.hidden:
             assert len(document.lines) == len(lines)
             lines = document.lines
         for block in document.blocks:
@@ -198,12 +189,10 @@ SAMPLES = {
     "jsonl": b'{"_id": "1", "text": "x", "metadata": {"domain": "y"}}\n{"_id": 2}\n',
     "markdown": b"---\na: 1\n---\n# T\n\n- a\n  - b\n\n|a|b|\n|-|-|\n|1|2|\n\n> q\n\n```\nx\n```\n",
     "mbox": b"From a Mon Jan  1 09:30:00 2024\nMessage-ID: <a@b>\n\nx\n\nFrom b Mon Jan  1 09:30:00 2024\nSubject: y\n\n>From z\n",
-    "org": b"#+TITLE: x\n* A :noexport:\nb\n* C\n:PROPERTIES:\n:a: b\n:END:\n# d\n#+begin_src e\nf\n#+end_src\n",
     "pdf": b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\ntrailer << /Root 1 0 R >>",
     "rst": b"T\n=\n\n.. a::\n\n  b\n\n+--+\n|a |\n+--+\n\n== ==\na  b\n== ==\n\nx::\n\n y\n",
     "separated": b"===== A\n---\na: 1\n---\ntext\n=====\n",
     "source": b"def f():\n    x\n\n    y\n\n}\n",
-    "subtitles": b"WEBVTT\n\nNOTE x\n\n1\n00:01.000 --> 00:02.000\n<v A>y</v>\n\n2\n00:00:03,000 --> 00:00:04,000\nz\n",
     "text": b"+++\na = 1\n+++\none\n\ntwo\n",
     **OFFICE_SAMPLES,
 }  # fmt: skip
