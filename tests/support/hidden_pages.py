@@ -193,11 +193,11 @@ MARKDOWN = {
     "instruction": _TEXT + "<?note FACT ?>\n",
     "in-a-list": _TEXT + "- one <!-- FACT -->\n- two\n",
     "in-a-quote": _TEXT + "> quoted <!-- FACT -->\n",
-    "layers": _TEXT + "<!<!-- a -->-- FACT -->\n",
     "after-code": _TEXT + "`<!--` and <!-- FACT `x` -->\n",
 }
 
 VISIBLE_MARKDOWN = {
+    "no-comment": _TEXT + "<!<!-- a -->-- FACT -->\n",
     "fence": _TEXT + "```html\n<!-- FACT -->\n```\n",
     "code-span": _TEXT + "Write `<!-- FACT -->` for a comment.\n",
     "indented-code": _TEXT + "    [//]: # (FACT)\n",

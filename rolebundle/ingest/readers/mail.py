@@ -26,7 +26,7 @@ from typing import Any, cast
 
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers.base import Reader, ReaderOptions, is_blank, unique_key
+from rolebundle.ingest.readers.base import Reader, ReaderOptions, runs, unique_key
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, split_lines, with_newlines
@@ -55,8 +55,6 @@ _MAX_NAMES = 50
 _MAX_TITLE_CHARS = 1_000
 _MAX_TITLE_WORDS = 12
 _ENCRYPTED = frozenset({"multipart/encrypted", "application/pkcs7-mime"})
-_QUOTE = re.compile(r"\s{0,3}((?:>\s?)+)")
-_SIGNATURE = re.compile(r"--\s?$")
 
 _Text = ParsedDocument
 """What one part adds to a document; the key is the name of an attachment."""
@@ -251,21 +249,10 @@ def _decoded(data: bytes, charset: str | None) -> str:
 
 
 def _plain_blocks(lines: Sequence[str], places: Sequence[Lines]) -> Iterator[Block]:
-    """Paragraphs. A quotation is apart from its answer, and a signature from the text."""
-    start, depth, in_signature = -1, 0, False
-    for i, line in enumerate([*lines, ""]):
-        quote = _QUOTE.match(line)
-        line_depth = quote[1].count(">") if quote else 0
-        is_empty = is_blank(line[quote.end() :] if quote else line)
-        begins_signature = _SIGNATURE.match(line) is not None
-        is_apart = begins_signature or (not in_signature and line_depth != depth)
-        if start >= 0 and (is_empty or is_apart):
-            text = "\n".join(lines[start:i])
-            yield Block("paragraph", text, places[start][0], places[i - 1][1])
-            start = -1
-        if not is_empty:
-            start = i if start < 0 else start
-            depth, in_signature = line_depth, in_signature or begins_signature
+    """Paragraphs, with their lines in the file."""
+    for start, end in runs(lines, 0, len(lines)):
+        text = "\n".join(lines[start:end])
+        yield Block("paragraph", text, places[start][0], places[end - 1][1])
 
 
 def header_text(value: object) -> str:
@@ -408,6 +395,6 @@ def _key(head: str, number: int, used: set[str]) -> str:
 
 
 READERS = {
-    "eml": Reader("eml", 1, lambda data, path, _options: [_read_message(data, path)]),
-    "mbox": Reader("mbox", 1, _read_mailbox),
+    "eml": Reader("eml", 2, lambda data, path, _options: [_read_message(data, path)]),
+    "mbox": Reader("mbox", 2, _read_mailbox),
 }

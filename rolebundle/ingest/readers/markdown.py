@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from html import unescape
+from itertools import pairwise
 from typing import Any
 
 from lxml import etree
@@ -101,20 +102,14 @@ def read_markdown(lines: Sequence[str], start: int, end: int) -> MarkdownText:
     tokens = _block_parser().parse(text + "\n", environment)
     if not _HINT.search(text):
         return lines, (), tuple(_blocks(lines, start, end, tokens))
-    offset = sum(map(len, lines[:start])) + start
-    parts: list[HiddenPart] = []
-    for _ in range(MAX_ROUNDS):
-        ranges = hidden_ranges(text, tokens, environment)
-        spans = ((part.start, part.end) for part in ranges if not part.is_kept)
-        visible = _replaced(text, spans, "")
-        if not parts:
-            parts += hidden_parts(text, ranges, offset)
-        if visible == text:
-            break
-        text, environment = visible, {}
-        tokens = _block_parser().parse(text + "\n", environment)
-    new_lines = [*lines[:start], *text.split("\n"), *lines[end:]] if parts else lines
-    return new_lines, tuple(parts), tuple(_blocks(new_lines, start, end, tokens))
+    ranges = _hidden_ranges(text, tokens, environment)
+    if not ranges:
+        return lines, (), tuple(_blocks(lines, start, end, tokens))
+    visible = _replaced(text, ((part.start, part.end) for part in ranges if not part.is_kept), "")
+    new_lines = [*lines[:start], *visible.split("\n"), *lines[end:]]
+    tokens = _block_parser().parse(visible + "\n")
+    parts = tuple(_hidden_parts(text, ranges, sum(map(len, lines[:start])) + start))
+    return new_lines, parts, tuple(_blocks(new_lines, start, end, tokens))
 
 
 def plain_words(markup: str) -> str:
@@ -219,9 +214,6 @@ _NOT_BREAK = re.compile(r"[^\n]")
 _MIN_ATTRIBUTE_WORDS = 3
 _MIN_LABEL_WORDS = 3
 _NUMBER = "data-rolebundle-tag"
-MAX_ROUNDS = 4
-"""Removing a part can complete another one. Honest files need one round."""
-
 Span = tuple[int, int]
 
 
@@ -229,7 +221,7 @@ def _comment(span: Span, text: str) -> HiddenPart:
     return HiddenPart("markup_comment", text, *span, is_labelled=False)
 
 
-def hidden_ranges(
+def _hidden_ranges(
     text: str, tokens: Sequence[Token], environment: Mapping[str, Any]
 ) -> list[HiddenPart]:
     """What is hidden in a Markdown text, in order; ranges that are removed do not overlap.
@@ -256,7 +248,7 @@ def hidden_ranges(
     return separate
 
 
-def hidden_parts(text: str, ranges: Sequence[HiddenPart], offset: int) -> Iterator[HiddenPart]:
+def _hidden_parts(text: str, ranges: Sequence[HiddenPart], offset: int) -> Iterator[HiddenPart]:
     """The ranges as parts of the file, with the offsets of their lines.
 
     ``offset`` is that of the text in the file.
@@ -424,24 +416,18 @@ def _attributes(masked: str, tags: Sequence[Span]) -> Iterator[HiddenPart]:
 
 # -- separated --
 #
-# One file with several documents, split at a declared separator line.
-#
-# The rest of a separator line is the title. A title that stands alone between two separator lines
-# belongs to the text after it. The content is read as Markdown.
+# One file with several documents, split at a declared separator line. The rest of the line is the
+# title. The content is read as Markdown.
 
 
-_MAX_TITLE_CHARS = 100
 _NOT_WORD = re.compile(r"[\W_]+")
-
-
-_Part = tuple[str, int, int, Sequence[str]]
-"""The title and number of what is between two separator lines; its first index, and its lines."""
+_CLOSING_MARKS = " \t=-*#~_"  # as in "=== Title ==="
 
 
 def _read_separated(
     data: bytes, path: str, options: ReaderOptions
 ) -> Iterable[ParsedDocument | DocumentError]:
-    """One document per part. Text before the first separator is a document as well.
+    """One document per part with text, also of the part before the first separator.
 
     A part with bad front matter yields its error, and the other parts follow.
 
@@ -456,76 +442,19 @@ def _read_separated(
         )
     lines, notes = open_text(data, path)
     keys: set[str] = set()
-    parts = _boxed(list(_parts(lines, options.separator)))
-    for title, ordinal, start, part in _with_titles(parts):
-        slug = _NOT_WORD.sub("-", title.lower()).strip("-") or str(ordinal)
+    separators = [i for i, line in enumerate(lines) if line.startswith(options.separator)]
+    for number, (before, end) in enumerate(pairwise((-1, *separators, len(lines)))):
+        start = before + 1
+        if all(map(is_blank, lines[start:end])):
+            continue
+        title = lines[before][len(options.separator) :].strip(_CLOSING_MARKS) if number else ""
+        slug = _NOT_WORD.sub("-", title.lower()).strip("-") or str(number)
         key = unique_key(slug, keys)
         try:
-            document = _document(lines, notes, path, start, start + len(part), key)
-            yield _titled(document, title)
+            document = _document(lines, notes, path, start, end, key)
+            yield replace(document, inferred={"title": title}) if title else document
         except DocumentError as error:
             yield error
-
-
-def _titled(document: ParsedDocument, title: str) -> ParsedDocument:
-    """The document with its title: without a heading it is the first line of several, if short."""
-    if not title and document.blocks and not document.inferred:
-        lines = [line.strip() for block in document.blocks for line in block.text.split("\n")]
-        lines = [line for line in lines if line]
-        title = lines[0] if len(lines) > 1 and len(lines[0]) <= _MAX_TITLE_CHARS else ""
-    return replace(document, inferred={"title": title}) if title else document
-
-
-def _parts(lines: Sequence[str], separator: str) -> Iterator[_Part]:
-    mark = re.escape(separator[0])
-    # As in "=== Title ===", or in a separator line that is longer than declared.
-    closing = re.compile("$" if separator[0].isalnum() else rf"(?:^|\s){mark}+$|{mark}{{2,}}$")
-    title, start = "", 0
-    ends = [i for i, line in enumerate(lines) if line.startswith(separator)]
-    for ordinal, end in enumerate([*ends, len(lines)]):
-        yield title, ordinal, start, lines[start:end]
-        if end < len(lines):
-            title = closing.sub("", lines[end][len(separator) :].strip()).strip()
-            start = end + 1
-
-
-def _filled(part: _Part) -> list[str]:
-    """The lines of a part that are not blank."""
-    return [line.strip() for line in part[-1] if not is_blank(line)]
-
-
-def _boxed(parts: list[_Part]) -> list[_Part]:
-    """The parts, with titles that all stand alone between two separator lines in their places."""
-    boxes, bodies = parts[1::2], parts[2::2]
-    is_boxed = (
-        not _filled(parts[0])
-        and len(boxes) == len(bodies) > 0
-        and not any(title for title, *_ in parts)
-        and all(len(box[-1]) == len(_filled(box)) == 1 for box in boxes)
-        and any(len(body[-1]) > 1 for body in bodies)
-    )
-    if not is_boxed:
-        return parts
-    pairs = zip(boxes, bodies, strict=True)
-    return [(_filled(box)[0], box[1], *body[2:]) for box, body in pairs]
-
-
-def _with_titles(parts: Sequence[_Part]) -> Iterator[_Part]:
-    """The parts with a title or text. A title without text is that of the untitled text below."""
-    waiting: _Part | None = None
-    for part in parts:
-        has_text = bool(_filled(part))
-        if waiting and has_text and not part[0]:
-            yield (*waiting[:2], *part[2:])
-            waiting = None
-        elif has_text or part[0]:
-            if waiting:
-                yield waiting
-            waiting = None if has_text else part
-            if has_text:
-                yield part
-    if waiting:
-        yield waiting
 
 
 # -- ipynb --
@@ -650,7 +579,7 @@ def _string(owner: Mapping[str, Any], key: str) -> str:
 
 
 READERS = {
-    "markdown": Reader("markdown", 3, _read),
-    "separated": Reader("separated", 3, _read_separated),
+    "markdown": Reader("markdown", 4, _read),
+    "separated": Reader("separated", 4, _read_separated),
     "ipynb": Reader("ipynb", 2, _read_notebook),
 }

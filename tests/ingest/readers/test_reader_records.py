@@ -116,17 +116,6 @@ def test_a_long_line_without_spaces_is_compared_once():
     assert document.hidden == ()
 
 
-def test_quotations_and_signatures_are_blocks_of_their_own():
-    text = "On Monday she wrote:\n> why\n> now\n>\n>> deep\nBecause.\n-- \nAnna\n"
-    assert texts(read(bytes(message(text)))) == [
-        "On Monday she wrote:",
-        "> why\n> now",
-        ">> deep",
-        "Because.",
-        "-- \nAnna",
-    ]
-
-
 def test_an_attached_message_is_named_and_not_read():
     mail = message("See below.\n")
     mail.add_attachment(message("zebra47", Subject="Old one"))
@@ -569,10 +558,10 @@ tags: [a]
 # Inside
 
 text
-=== First case
+=== First case ===
 more
 ===
-=== Last
+===
 """
 
 
@@ -586,7 +575,6 @@ def test_each_part_is_a_document_with_the_lines_of_the_whole_file():
         ("0", None),
         ("first-case", "First Case"),
         ("first-case-2", "First case"),
-        ("last", "Last"),
     ]
     assert documents[1].declared == {"tags": ["a"]}
     assert documents[1].declared_at == 5
@@ -599,33 +587,6 @@ def test_each_part_is_a_document_with_the_lines_of_the_whole_file():
 
 def test_blank_text_before_the_first_separator_is_not_a_document():
     assert [d.key for d in read_separated("\n\n=== A\nx\n")] == ["a"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "=== First case ===\nbody one\n===\n=== Second: case ===\nbody two\n===\n",
-        "===\nFirst case\n===\nbody one\n\n===\nSecond: case\n===\nbody two\n",
-        "=====\n=== First case\n=====\nbody one\n=====\n=== Second: case =====\n\nbody two\n",
-        "First case\nbody one\n===\nSecond: case\n\nbody two",
-        "======\nFirst case\n\nbody one\n=====\nSecond: case\nbody two\n===\n",
-    ],
-)
-def test_title_and_text_of_a_document_stay_together(text):
-    documents = read_separated(text)
-    assert [d.inferred["title"] for d in documents] == ["First case", "Second: case"]
-    for document, body in zip(documents, ("body one", "body two"), strict=True):
-        block = document.blocks[-1]
-        assert body in block.text
-        assert document.lines[block.end_line - 1] == body
-
-
-def test_a_record_of_one_line_is_no_title():
-    assert [d.blocks[0].text for d in read_separated("yes\n===\nno\n===\nperhaps\n")] == [
-        "yes",
-        "no",
-        "perhaps",
-    ]
 
 
 def test_no_separator_is_an_error():
