@@ -32,7 +32,7 @@ def use(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 def install() -> None:
     """Read every file with this reader in this process."""
-    reader = html.READER
+    reader = html.READERS["html"]
 
     def read(
         data: bytes, path: str, options: ReaderOptions

@@ -380,4 +380,4 @@ def _shares_word(title: str, text: str) -> bool:
     return any(word in words for word in re.findall(r"\w{3,}", title.casefold()))
 
 
-READER = package_reader("docx", 3, lambda package: _Docx(package).read())
+READERS = {"docx": package_reader("docx", 3, lambda package: _Docx(package).read())}

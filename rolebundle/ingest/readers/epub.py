@@ -133,4 +133,4 @@ def _sheets(package: Package, source: bytes, folder: str) -> Iterator[bytes]:
             yield b"<style>" + css[:_MAX_SHEET_BYTES].replace(b"</", b"") + b"</style>"
 
 
-READER = package_reader("epub", 2, _document)
+READERS = {"epub": package_reader("epub", 2, _document)}

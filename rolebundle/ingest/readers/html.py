@@ -71,7 +71,7 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     sheets = hiding_sheets(root)
     _empty_unread(main, source, is_whole=main is body and not is_message)
     fallbacks = list(main.iter("noscript"))
-    hidden = hidden_elements(root, main, source, sheets, fallbacks)
+    hidden = hidden_elements(root, main, sheets, fallbacks)
     parts = (*(_hidden_parts(hidden, page) if hidden else ()), *_comments(page))
     removed = [element for element, part in hidden if not part.is_kept]
     for element in removed:
@@ -176,7 +176,7 @@ def _hidden_parts(hidden: Sequence[HiddenElement], page: bytes) -> Iterable[Hidd
             yield part._replace(start=breaks[first - 1], end=breaks[last])
 
 
-READER = Reader("html", 6, lambda data, path, _options: [read_page(data, path)])
+READERS = {"html": Reader("html", 6, lambda data, path, _options: [read_page(data, path)])}
 
 
 # -- html lines --

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
-import re2
 from lxml import etree
 
 from rolebundle.scan.finding import HiddenPart
@@ -30,11 +29,6 @@ from rolebundle.scan.hidden_style import (
     style_layers,
 )
 
-# Most pages contain nothing of this; RE2 rules them out quickly.
-_HINT = (
-    rb"(?i)hidden(?:[\s\v][^<>]*)?[=/>]|[\s\v\"'/]style[\s\v]*="
-    rb"|bgcolor|popover|<(?:font|dialog|annotation|mphantom|datalist|canvas|audio|video)"
-)
 # Formulas carry their source beside what is shown, and media a text for browsers without them.
 _NEVER_SHOWN = ("annotation", "annotation-xml", "mphantom", "datalist", "canvas", "audio", "video")
 _CANDIDATES: Any = etree.XPath(
@@ -120,7 +114,7 @@ def _distance(text_color: Color, background: Color) -> float:
 
 
 def hidden_elements(
-    root: Any, main: Any, markup: bytes, sheets: Sheets, fallbacks: Sequence[Any] = ()
+    root: Any, main: Any, sheets: Sheets, fallbacks: Sequence[Any] = ()
 ) -> list[HiddenElement]:
     """The hidden elements in ``main``, and those that contain it; outer elements first.
 
@@ -129,14 +123,10 @@ def hidden_elements(
     Args:
         root: the root of the page.
         main: the element whose text is read.
-        markup: the source that was parsed.
         sheets: the style sheets of the whole page that may hide elements.
         fallbacks: the ``<noscript>`` elements in ``main``.
     """
-    results = [_noscript(element) for element in fallbacks]
-    if sheets or _byte_pattern(_HINT).search(markup) is not None:
-        results += _Page(root, main, sheets).hidden()
-    return results
+    return [*map(_noscript, fallbacks), *_Page(root, main, sheets).hidden()]
 
 
 class _Page:
@@ -422,14 +412,3 @@ def _decorative(element: Any, kind: str = "aria_hidden") -> HiddenElement:
     text = " ".join("".join(_texts(element)).split())
     is_long = len(_WORD.findall(text)) >= _MIN_LABELLED_WORDS
     return element, HiddenPart(kind, text, is_labelled=is_long, is_kept=is_long)
-
-
-@cache
-def _byte_pattern(expression: bytes) -> Any:
-    r"""Compile an RE2 pattern over bytes. Its ``\s`` does not match the vertical tab.
-
-    RE2 finds quickly that a pattern is absent: several times as fast as ``re`` on most pages.
-    """
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1  # One byte, one character.
-    return re2.compile(expression, options)

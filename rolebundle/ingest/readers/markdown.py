@@ -366,7 +366,7 @@ def _elements(masked: str, tags: Sequence[Span]) -> Iterator[HiddenPart]:
         # Nested too deep; the rest of the tree is missing.
         yield HiddenPart("invisible_element", "", 0, len(masked), is_kept=True)
     spans = _spans(masked, tags)
-    for element, part in hidden_elements(root, root, source, hiding_sheets(root)):
+    for element, part in hidden_elements(root, root, hiding_sheets(root)):
         if place := element.get(_NUMBER):
             start, end = spans[int(place)]
             words = " ".join(_TAG.sub(" ", masked[start:end]).split())

@@ -163,7 +163,7 @@ def _blocks(lines: list[str], pages: list[list[str]]) -> Iterator[Block]:
         start = end
 
 
-READER = base.Reader("pdf", 4, _read)
+READERS = {"pdf": base.Reader("pdf", 4, _read)}
 
 
 # -- pdf hidden --

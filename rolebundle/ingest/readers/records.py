@@ -18,13 +18,12 @@ from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
 from rolebundle.ingest.readers.base import Reader, ReaderOptions, block_of, is_blank, open_text
 from rolebundle.storage.documents import StoredChunk
 from rolebundle.text import strict_json
-from rolebundle.text.decoding import clean, cleaned_note, looks_binary, split_lines, with_newlines
-from rolebundle.text.words import counted
+from rolebundle.text.decoding import clean, cleaned_note, with_newlines
+from rolebundle.text.words import counted, first_of
 
 _KEYS = frozenset(METADATA_KEYS)
 _MAX_UNKNOWN_KEYS = 20
 _CONTENT_TYPES = get_args(ContentType)
-_OBJECT = re.compile(rb"^[ \t]*\{", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 # After this many bad lines the file is probably no JSON Lines, and further reports do not help.
 _MAX_PROBLEMS = 20
@@ -47,11 +46,11 @@ def _cleaned(value: object) -> object:
 
 def _unknown_keys(record: Mapping[str, Any], noted: set[str]) -> tuple[str, ...]:
     """A note on the unknown keys of a record, if any was not noted before in its file."""
-    new = sorted(key for key in record if key not in _KEYS | noted)
+    new = sorted(record.keys() - _KEYS - noted)
     if not new or len(noted) >= _MAX_UNKNOWN_KEYS:
         return ()
     noted.update(new)
-    names = ", ".join(repr(clean(key)[0][:80]) for key in new[:_MAX_UNKNOWN_KEYS])
+    names = first_of([repr(clean(key)[0][:80]) for key in new], _MAX_UNKNOWN_KEYS)
     return (f"{counted(len(new), 'unknown metadata key')} ignored in all records: {names}",)
 
 
@@ -154,12 +153,12 @@ def _read_jsonl(
     """One document per line, or the error ``bad_json_line``. The other lines are still read.
 
     Raises:
-        DocumentError: ``undecodable`` or ``binary``: no line can be a record.
+        DocumentError: ``undecodable``.
     """
     problems = 0
     first_lines: dict[str, int] = {}
     noted: set[str] = set()
-    for number, line in enumerate(_lines(data, path), 1):
+    for number, line in enumerate(open_text(data, path)[0], 1):
         if is_blank(line):
             continue
         try:
@@ -174,20 +173,6 @@ def _read_jsonl(
                 yield _bad_line(path, f"line {number} {error}", str(error.__cause__ or ""))
     if problems > _MAX_PROBLEMS:
         yield _bad_line(path, f"{problems - _MAX_PROBLEMS} more lines are bad")
-
-
-def _lines(data: bytes, path: str) -> Sequence[str]:
-    has_record = _OBJECT.search(data) is not None
-    if looks_binary(data) and not has_record:
-        raise DocumentError("binary", f"{path}: binary data, not text", "exclude the file")
-    try:
-        return open_text(data, path)[0]
-    except DocumentError:
-        if not has_record:
-            raise
-        # A bad line, which is then no JSON, does not change the others.
-        lines = split_lines(data.replace(b"\x00", b"\xff").decode("utf-8", "replace"))
-        return ["\ufffd" if "\ufffd" in line else line for line in lines]
 
 
 def _bad_line(path: str, reason: str, detail: str = "") -> DocumentError:
@@ -237,4 +222,4 @@ def _document(line: str, number: int, noted: set[str]) -> ParsedDocument:
     )
 
 
-READERS = {"json": Reader("json", 2, _read_json), "jsonl": Reader("jsonl", 5, _read_jsonl)}
+READERS = {"json": Reader("json", 2, _read_json), "jsonl": Reader("jsonl", 6, _read_jsonl)}

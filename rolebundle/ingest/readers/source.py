@@ -272,4 +272,4 @@ class _Outline:
         return frozenset(inside)
 
 
-READER = Reader("source", 2, _read)
+READERS = {"source": Reader("source", 2, _read)}

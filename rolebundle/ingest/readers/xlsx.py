@@ -243,7 +243,7 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
-READER = package_reader("xlsx", 4, lambda package: _Xlsx(package).read())
+READERS = {"xlsx": package_reader("xlsx", 4, lambda package: _Xlsx(package).read())}
 
 
 # -- number formats --

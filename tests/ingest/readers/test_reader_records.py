@@ -14,8 +14,6 @@ from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.text.decoding import split_lines
 from support.reading import read_all, read_document
 
@@ -403,45 +401,9 @@ def test_unicode_separators_do_not_end_a_line():
     assert document.blocks[0].text == "x\u2028y"
 
 
-def read_bytes(data):
-    return list(reader_for("a.jsonl").read(data, "a.jsonl", ReaderOptions()))
-
-
-def test_a_line_that_is_not_utf8_does_not_change_the_others():
-    lines = [
-        '{"text": "Füße"}'.encode(),
-        b'{"text": "\xff"}',
-        b"\xfe\x00\xff",
-        '{"text": "日"}'.encode(),
-    ]
-    first, *bad, last = read_bytes(b"\n".join(lines))
-    assert [first.blocks[0].text, last.blocks[0].text] == ["Füße", "日"]
-    assert [error.message for error in bad] == [
-        "a.jsonl: line 2 is not JSON",
-        "a.jsonl: line 3 is not JSON",
-    ]
-
-
-def test_a_nul_concerns_its_record_only():
-    nul, *bad, last = read_bytes(b'{"text": "a\x00b"}\n' + bytes(9000) + b'\n{"text": "c"}\n')
-    assert (nul.blocks[0].text, last.blocks[0].text, len(bad)) == ("a\ufffdb", "c", 1)
-
-
-def test_a_western_file_is_read_as_a_whole():
-    (document,) = read_bytes('{"text": "Füße"}\n'.encode("cp1252"))
-    assert document.blocks[0].text == "Füße"
-
-
-@pytest.mark.parametrize("data", [bytes(range(256)) * 9, b"\xff\xfd\x01" * 99, bytes(99)])
-def test_a_file_without_any_record_is_refused(data):
-    with pytest.raises(DocumentError) as caught:
-        read_bytes(data)
-    assert caught.value.code in ("binary", "undecodable")
-
-
 def test_the_number_of_an_export_is_no_document_id():
     for key, declared in {"_id": "7", "id": None}.items():
-        (document,) = read_bytes(f'{{"{key}": 7, "text": "x"}}'.encode())
+        (document,) = read_jsonl(f'{{"{key}": 7, "text": "x"}}')
         assert document.key == "7"
         assert document.declared.get("document_id") == declared
 
