@@ -25,6 +25,7 @@ HTML = {
     "hidden-value": _BODY.format("<p HIDDEN='x'>FACT</p>"),
     "aria-hidden": _BODY.format('<div aria-hidden="true">FACT</div>'),
     "template": _BODY.format("<template><p>FACT</p></template>"),
+    "noscript": _BODY.format("<noscript><p>FACT</p></noscript>"),
     "comment": _BODY.format("<!-- FACT -->"),
     "input": _BODY.format('<input type="hidden" value="FACT">'),
     "title-attribute": _BODY.format('<a href="#" title="FACT">link</a>'),
@@ -165,7 +166,6 @@ DOUBTFUL_HTML = {
         ' opens at dawn.</p><p class="banner"><span style="color:white">FACT</span></p></body></html>'
     ),
     "whole-page": _BODY.replace("<body>", '<body style="opacity:0">').format("<p>FACT</p>"),
-    "noscript": _BODY.format("<noscript><p>FACT</p></noscript>"),
 }
 
 _TEXT = "# Page\n\nThe harbour opens at dawn.\n\n"

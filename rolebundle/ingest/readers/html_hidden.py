@@ -60,7 +60,6 @@ _INTERFACE_ROLES = frozenset(
     " progressbar combobox".split()
 )
 _INTERFACE_TAGS = frozenset(("form", "dialog", "nav", "fieldset", "label", "legend", "menu"))
-_NOTICE = re.compile(r"java\s?script|\bscripts?\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _MIN_LABELLED_WORDS = 4
 _MIN_SPOKEN_WORDS = 12
@@ -113,9 +112,7 @@ def _distance(text_color: Color, background: Color) -> float:
     return text_color.over(background).distance(background)
 
 
-def hidden_elements(
-    root: Any, main: Any, sheets: Sheets, fallbacks: Sequence[Any] = ()
-) -> list[HiddenElement]:
+def hidden_elements(root: Any, main: Any, sheets: Sheets) -> list[HiddenElement]:
     """The hidden elements in ``main``, and those that contain it; outer elements first.
 
     Elements inside of an element whose text is removed are left out.
@@ -124,9 +121,8 @@ def hidden_elements(
         root: the root of the page.
         main: the element whose text is read.
         sheets: the style sheets of the whole page that may hide elements.
-        fallbacks: the ``<noscript>`` elements in ``main``.
     """
-    return [*map(_noscript, fallbacks), *_Page(root, main, sheets).hidden()]
+    return _Page(root, main, sheets).hidden()
 
 
 class _Page:
@@ -400,15 +396,8 @@ def _texts(element: Any, without: Iterable[Any] = ()) -> Iterator[str]:
         yield f" {child.tail or ''}" if without else child.tail or ""
 
 
-def _noscript(element: Any) -> HiddenElement:
-    """A text for readers without scripts: it stays, unless it is a request to allow scripts."""
-    found, part = _decorative(element, "invisible_element")
-    is_kept = part.is_kept and _NOTICE.search(part.text) is None
-    return found, part._replace(is_labelled=is_kept, is_kept=is_kept)
-
-
-def _decorative(element: Any, kind: str = "aria_hidden") -> HiddenElement:
+def _decorative(element: Any) -> HiddenElement:
     """What screen readers leave out: a few words are decoration, a longer text stays."""
     text = " ".join("".join(_texts(element)).split())
     is_long = len(_WORD.findall(text)) >= _MIN_LABELLED_WORDS
-    return element, HiddenPart(kind, text, is_labelled=is_long, is_kept=is_long)
+    return element, HiddenPart("aria_hidden", text, is_labelled=is_long, is_kept=is_long)

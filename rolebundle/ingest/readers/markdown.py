@@ -190,17 +190,12 @@ def _words(tokens: Sequence[Any]) -> Iterator[str]:
 # A text without any of this hides nothing.
 _HINT = re.compile(r"""<[!?/A-Za-z]|^ {0,3}\[[^\]\n]*\]:|\]\([^)\n]*["'(]""", re.MULTILINE)
 _TOKEN = re.compile(
-    r"\\.|`+|<!--|<\?|<![A-Za-z\[]|</?[A-Za-z][A-Za-z0-9-]*(?=[\s/>])(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>",
+    r"\\.|`+|<!--|<\?|<![A-Za-z\[]|<(?P<unshown>(?i:script|style|template|datalist))(?=[\s/>])"
+    r"|<(?P<name>[A-Za-z][A-Za-z0-9-]*)(?=[\s/>])(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>",
     re.DOTALL,
 )
-_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)[^<>]*>?")
 _ATTRIBUTE = re.compile(r"""\s+([A-Za-z_][\w.:-]*)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+))?""")
 _CLOSERS = {"<!--": "-->", "<?": "?>"}
-# If no tag closes them, these end with the text, and other elements with their paragraph.
-_OPEN_BLOCKS = frozenset("div section article details main aside center table ul ol form".split())
-# Before that, these end at the next tag of their name.
-_ENDED_BY_NEXT = frozenset("p li dt dd option td th tr".split())
-_NEVER_SHOWN = ("script", "style", "template", "datalist")
 _SHOWN_ATTRIBUTES = frozenset("alt href src srcset style class id width height name rel".split())
 _TITLE = r"""\s+(?:"[^"]*"|'[^']*'|\([^()]*\))"""
 _LINK_TITLE = re.compile(
@@ -213,7 +208,7 @@ _BLANK = re.compile(r"\n[ \t]*\n")
 _NOT_BREAK = re.compile(r"[^\n]")
 _MIN_ATTRIBUTE_WORDS = 3
 _MIN_LABEL_WORDS = 3
-_NUMBER = "data-rolebundle-tag"
+
 Span = tuple[int, int]
 
 
@@ -238,7 +233,7 @@ def _hidden_ranges(
     ranges = [*comments, *_definitions(text, masked, starts, environment)]
     ranges += (_comment(match.span(1), match[1].strip()) for match in _LINK_TITLE.finditer(masked))
     if tags:
-        ranges += [*_elements(masked, tags), *_attributes(masked, tags)]
+        ranges += [*_elements(masked, starts), *_attributes(masked, tags)]
     ranges.sort(key=lambda part: (part.start, -part.end))
     separate, covered_until = [], 0
     for part in ranges:
@@ -276,14 +271,17 @@ def _replaced(text: str, spans: Iterable[Span], filler: str) -> str:
     return "".join((*parts, text[copied_until:]))
 
 
-def _comments_and_tags(masked: str) -> tuple[list[HiddenPart], list[Span], str]:
-    """The comments, the offsets of the tags, and the text without comments and code spans."""
+def _comments_and_tags(masked: str) -> tuple[list[HiddenPart], list[re.Match[str]], str]:
+    """The comments, the tags that open elements, and the text without comments and code spans.
+
+    Elements whose content is not text count as comments. They stay in the text: style sheets hide.
+    """
     runs: dict[int, list[int]] = defaultdict(list)
     for run in re.finditer("`+", masked):
         runs[len(run[0])].append(run.start())
     blanks = [blank.start() for blank in _BLANK.finditer(masked)]
     comments: list[HiddenPart] = []
-    tags: list[Span] = []
+    tags: list[re.Match[str]] = []
     covered: list[Span] = []
     missing: set[str] = set()
     at = 0
@@ -294,6 +292,11 @@ def _comments_and_tags(masked: str) -> tuple[list[HiddenPart], list[Span], str]:
             if closing < _following(blanks, at, len(masked)):
                 at = closing + len(mark)
                 covered.append((start, at))
+        elif match["unshown"]:
+            end = _after_end_tag(masked, match["unshown"], at)
+            comments.append(_comment((start, end), masked[at:end]))
+            tags.append(match)
+            at = end
         elif mark[0] == "<" and mark[1] in "!?":
             closer = _CLOSERS.get(mark, ">")
             end = -1 if closer in missing else masked.find(closer, at)
@@ -310,9 +313,15 @@ def _comments_and_tags(masked: str) -> tuple[list[HiddenPart], list[Span], str]:
                 comments.append(_comment((start, end), masked[at : end - 1]))
                 covered.append((start, end))
                 at = end
-        elif mark[0] == "<":
-            tags.append(match.span())
+        elif match["name"]:
+            tags.append(match)
     return comments, tags, _replaced(masked, covered, " ")
+
+
+def _after_end_tag(masked: str, name: str, at: int) -> int:
+    """The offset after the end tag of an element; the end of the text if there is none."""
+    found = re.compile(rf"</{name}\b[^>]*>", re.IGNORECASE).search(masked, at)
+    return found.end() if found else len(masked)
 
 
 def _following(offsets: Sequence[int], at: int, default: int) -> int:
@@ -349,65 +358,28 @@ def _definitions(
             yield HiddenPart("markup_comment", note[2], *note.span(), is_kept=True)
 
 
-def _elements(masked: str, tags: Sequence[Span]) -> Iterator[HiddenPart]:
-    """Hidden elements, and elements whose content is not text."""
-    # Each element has the number of its tag, because lxml does not tell offsets.
-    pieces, copied_until = [], 0
-    for number, (start, _) in enumerate(tags):
-        name = _TAG.match(masked, start)
-        if name and not name[1]:
-            pieces += [masked[copied_until : name.end(2)], f' {_NUMBER}="{number}"']
-            copied_until = name.end(2)
-    source = "".join((*pieces, masked[copied_until:])).encode("utf-8", "replace")
+def _elements(masked: str, starts: Sequence[int]) -> Iterator[HiddenPart]:
+    """Hidden elements. Their text stays: where it ends in the Markdown is not known."""
     parser = etree.HTMLParser(encoding="utf-8", recover=True, no_network=True, collect_ids=False)
-    root = etree.fromstring(b"<body>" + source, parser)
+    root = etree.fromstring(b"<body>" + masked.encode("utf-8", "replace"), parser)
     last = parser.error_log.last_error
     if last is not None and last.level >= etree.ErrorLevels.FATAL:
         # Nested too deep; the rest of the tree is missing.
         yield HiddenPart("invisible_element", "", 0, len(masked), is_kept=True)
-    spans = _spans(masked, tags)
     for element, part in hidden_elements(root, root, hiding_sheets(root)):
-        if place := element.get(_NUMBER):
-            start, end = spans[int(place)]
-            words = " ".join(_TAG.sub(" ", masked[start:end]).split())
-            yield part._replace(text=words, start=start, end=end)
-    for element in root.iter(*_NEVER_SHOWN):
-        if place := element.get(_NUMBER):
-            yield _comment(spans[int(place)], " ".join(map(str, element.itertext())))
+        if part.text:
+            at = starts[min(element.sourceline or 1, len(starts)) - 1]
+            yield part._replace(start=at, end=at, is_kept=True)
 
 
-def _spans(masked: str, tags: Sequence[Span]) -> list[Span]:
-    """The offsets of the element of each tag."""
-    open_tags: dict[str, list[int]] = defaultdict(list)
-    spans = list(tags)
-    for number, (start, end) in enumerate(tags):
-        match = _TAG.match(masked, start)
-        name = match[2].lower() if match else ""
-        if match is None or not match[1]:
-            open_tags[name].append(number)
-        elif open_tags[name]:
-            opening = open_tags[name].pop()
-            spans[opening] = spans[opening][0], end
-    blanks = [blank.start() for blank in _BLANK.finditer(masked)]
-    for name, numbers in open_tags.items():
-        following = len(masked)
-        for number in reversed(numbers):
-            start, end = spans[number]
-            is_block = name in _OPEN_BLOCKS
-            last = len(masked) if is_block else _following(blanks, end, len(masked))
-            spans[number] = start, min(last, following)
-            following = start if name in _ENDED_BY_NEXT else following
-    return spans
-
-
-def _attributes(masked: str, tags: Sequence[Span]) -> Iterator[HiddenPart]:
+def _attributes(masked: str, tags: Sequence[re.Match[str]]) -> Iterator[HiddenPart]:
     """Attributes with a text that is not shown."""
-    for start, end in tags:
-        name = _TAG.match(masked, start)
+    for tag in tags:
+        name = tag["name"] or ""
         # A name with a capital letter is a component's, whose attributes may be shown.
-        if name is None or name[1] or not name[2].islower() or "-" in name[2]:
+        if not name.islower() or "-" in name:
             continue
-        for attribute in _ATTRIBUTE.finditer(masked, name.end(2), end):
+        for attribute in _ATTRIBUTE.finditer(masked, tag.end("name"), tag.end()):
             value = (attribute[2] or "").strip("\"'")
             is_text = len(value.split()) >= _MIN_ATTRIBUTE_WORDS
             if is_text and attribute[1].lower() not in _SHOWN_ATTRIBUTES:

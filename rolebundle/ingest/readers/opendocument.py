@@ -244,7 +244,7 @@ class _OpenDocument(Walk):
         """See Walk."""
         super().end_table()
         if self._sheet is not None:
-            self._sheet.end()
+            self._sheet.end_group()
 
     # Slides
 

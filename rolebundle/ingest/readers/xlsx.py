@@ -153,7 +153,7 @@ class _Xlsx(Walk):
             elif _is_hidden(element, "width", _MAX_TINY_WIDTH):
                 sheet.hide_columns(*(integer_in(element.get(key), 1) for key in ("min", "max")))
             self.package.release(element)
-        sheet.end()
+        sheet.end_group()
         for kind, target in self.package.relations(name).values():
             if kind == "drawing":
                 look = {} if is_shown else {"away": "hidden_cells"}

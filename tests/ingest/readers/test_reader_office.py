@@ -255,30 +255,27 @@ def test_an_opendocument_text() -> None:
     }
 
 
-def test_only_hidden_rows_and_columns_of_the_filled_range_are_reported() -> None:
+def test_hidden_cells_are_reported() -> None:
     rows = (
-        f'<row r="1">{cell("A1", "North")}{cell("D1", "12")}</row>'
-        f'<row r="2" hidden="1">{cell("A2", "South")}</row><row r="3" hidden="1"/>'
+        f'<row r="1">{cell("A1", "North")}{cell("C1", "x")}{cell("D1", "12")}</row>'
+        f'<row r="2" hidden="1">{cell("A2", "South")}</row>'
     )
-    before = '<sheetFormatPr zeroHeight="1"/><cols><col min="3" max="3" hidden="1"/>'
-    excel = xlsx(rows, f'{before}<col min="5" max="16384" hidden="1"/></cols>')
-    hidden, filled = (
-        'table:visibility="collapse"',
-        "<table:table-cell><text:p>{}</text:p></table:table-cell>",
+    excel = xlsx(rows, '<cols><col min="3" max="3" hidden="1"/></cols>')
+    hidden = 'table:visibility="collapse"'
+    north, empty, other, number, south = (
+        f"<table:table-cell><text:p>{text}</text:p></table:table-cell>"
+        for text in ("North", "", "x", "12", "South")
     )
-    north, south = (filled.format(text) for text in ("North", "South"))
     calc = opendocument(
-        f"<table:table><table:table-column/><table:table-column/><table:table-column {hidden}/>"
-        f'<table:table-column/><table:table-column {hidden} table:number-columns-repeated="9999"/>'
-        f"<table:table-row>{north}<table:table-cell table:number-columns-repeated='2'/>"
-        f"{filled.format(12)}</table:table-row><table:table-row {hidden}>{south}</table:table-row>"
-        f"<table:table-row {hidden}/></table:table>",
+        f'<table:table><table:table-column table:number-columns-repeated="2"/>'
+        f"<table:table-column {hidden}/><table:table-row>{north}{empty}{other}{number}"
+        f"</table:table-row><table:table-row {hidden}>{south}</table:table-row></table:table>",
         "spreadsheet",
     )
     for data, path in ((excel, "a.xlsx"), (calc, "a.ods")):
         document = read_document(data, path)
         assert [b.text for b in document.blocks if b.kind == "table"] == ["North |  | 12"]
-        assert set(document.notes) == {"hidden rows left out: 1", "hidden columns left out: 1"}
+        assert document.notes == ("hidden cells left out: 2",)
 
 
 def test_notes_and_text_boxes_follow_their_paragraph() -> None:
