@@ -15,18 +15,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC
 from email.errors import MessageError
-from email.header import decode_header
+from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import Parser
 from email.utils import getaddresses, parsedate_to_datetime
-from typing import Any, cast
+from typing import cast
 
-from rolebundle.errors import DocumentError, with_detail
+from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers.base import Reader, ReaderOptions, runs, unique_key
+from rolebundle.ingest.readers.base import Reader, ReaderOptions, damaged, runs, unique_key
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, split_lines, with_newlines
@@ -100,9 +101,7 @@ def _read_message(
         raise
     except Exception as error:
         # The standard parser raises nearly any exception on broken messages.
-        step = with_detail("save it again in the mail program, or exclude it", error)
-        problem = f"{path}: the message is damaged"
-        raise DocumentError("unreadable_mail", problem, step) from error
+        raise damaged("unreadable_mail", path, error) from error
     return ParsedDocument(
         blocks=tuple(block._replace(anchor=anchor) for block in blocks),
         inferred=inferred,
@@ -257,16 +256,10 @@ def _plain_blocks(lines: Sequence[str], places: Sequence[Lines]) -> Iterator[Blo
 
 def header_text(value: object) -> str:
     """A header's value on one line, decoded."""
-    raw = " ".join(str(value)[:_MAX_HEADER_CHARS].split())
-    try:
-        pieces: Sequence[tuple[Any, str | None]] = decode_header(raw)
-    except (MessageError, ValueError):
-        pieces = [(raw, None)]
-    text = "".join(
-        # Without an encoded word the value is a text.
-        _decoded(piece if isinstance(piece, bytes) else piece.encode("latin-1", "replace"), charset)
-        for piece, charset in pieces
-    )
+    raw = _decoded(str(value)[:_MAX_HEADER_CHARS].encode("latin-1", "replace"), None)
+    text = " ".join(raw.split())
+    with suppress(MessageError, ValueError, LookupError):
+        text = str(make_header(decode_header(text)))
     return " ".join(clean(text)[0].split())
 
 
@@ -276,11 +269,9 @@ def _metadata(
     # A message without a subject has its first words as title.
     first_words = " ".join(blocks[0].text.split()[:_MAX_TITLE_WORDS]) if blocks else ""
     date = ""
-    try:
+    with suppress(ValueError, TypeError, OverflowError, IndexError):
         parsed = parsedate_to_datetime(str(message.get("Date", "")))
         date = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).isoformat()
-    except (ValueError, TypeError, OverflowError, IndexError):
-        pass
     metadata = {
         "origin": "external",
         "document_type": "mail",

@@ -91,16 +91,13 @@ def _opens_without_password(reader: pypdf.PdfReader) -> bool:
 
 def _metadata(reader: pypdf.PdfReader, pages: list[PageText]) -> dict[str, object]:
     """The title, and the date of the last change. What is broken is left out."""
-    information: Any = None
     found: dict[str, object] = {}
     # Bad metadata must not prevent reading the text.
-    with suppress(Exception):
-        information = reader.metadata
     for key, value in (
-        ("title", lambda: declared_title(information.title)),
+        ("title", lambda: declared_title(reader.metadata.title)),  # type: ignore[union-attr]
         ("title", lambda: _shown_title(reader.pages[0], pages[0][0])),
-        ("updated_at", lambda: information.modification_date),
-        ("updated_at", lambda: information.creation_date),
+        ("updated_at", lambda: reader.metadata.modification_date),  # type: ignore[union-attr]
+        ("updated_at", lambda: reader.metadata.creation_date),  # type: ignore[union-attr]
     ):
         with suppress(Exception):
             found[key] = found.get(key) or value()
