@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -26,7 +25,6 @@ from reportlab.platypus import (
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers.pdf import declared_title
 from support.commands import invoke
 from support.corpora import scratch_folder
 from support.reading import read_document
@@ -120,22 +118,18 @@ def corpus() -> Iterator[tuple[Path, int]]:
         yield folder / "c.db", pages["lock00x4"]
 
 
-@pytest.mark.parametrize("detail", ["ids", "compact", "full"])
-def test_every_detail_level_names_the_page(corpus: tuple[Path, int], detail: str) -> None:
+def test_every_answer_names_the_page(corpus: tuple[Path, int]) -> None:
     db, page = corpus
-    common = ("lock00x4", "--lexical-only", "--limit", "1", "--detail", detail, "--db", db)
-    passage = invoke("retrieve", *common, "--format", "json").json()["selected"][0]
-    assert passage["citation"]["anchor"] == f"p. {page}"
+    common = ("lock00x4", "--lexical-only", "--limit", "1", "--db", db)
+    for detail in ("ids", "compact", "full"):
+        answer = invoke("retrieve", *common, "--detail", detail, "--format", "json").json()
+        assert answer["selected"][0]["citation"]["anchor"] == f"p. {page}"
     for form in ("text", "prompt"):
         assert f"p. {page}" in invoke("retrieve", *common, "--format", form).out
-
-
-def test_get_and_why_name_the_page(corpus: tuple[Path, int]) -> None:
-    db, page = corpus
     assert f"(p. {page})" in invoke("get", "m.pdf", "--db", db).out
-    options = ("m.pdf", "lock00x4", "--lexical-only", "--db", db)
-    assert f"(p. {page})" in invoke("why", *options).out
-    assert json.loads(invoke("why", *options, "--json").out)["anchor"] == f"p. {page}"
+    why = ("why", "m.pdf", "lock00x4", "--lexical-only", "--db", db)
+    assert f"(p. {page})" in invoke(*why).out
+    assert invoke(*why, "--json").json()["anchor"] == f"p. {page}"
 
 
 def read(data: bytes) -> ParsedDocument:
@@ -176,28 +170,10 @@ def test_unreadable_pdfs_have_their_codes() -> None:
             read(data)
 
 
-PROGRAMS = (
-    "untitled|Microsoft Word - minutes.doc|PowerPoint Presentation|minutes_final2.docx"
-    "|(unspecified)|Document1|17|"
-).split("|")
-
-
-@pytest.mark.parametrize("declared", PROGRAMS)
-def test_what_a_program_wrote_is_no_title(declared: str) -> None:
-    assert declared_title(declared) == ""
-
-
-@pytest.mark.parametrize(
-    "declared",
-    ["Word of mouth", "Minutes of the 3rd meeting", "Das Dokument: ein Überblick", "Key figures"],
-)
-def test_what_a_person_wrote_is_the_title(declared: str) -> None:
-    assert declared_title(declared) == declared
-
-
 def test_the_title_is_declared_or_the_largest_text() -> None:
     assert read(minutes()).inferred["title"] == "Minutes 1"
-    assert read(changed(minutes(), Title="Our minutes")).inferred["title"] == "Our minutes"
+    for declared, title in (("Our minutes", "Our minutes"), ("Document1", "Minutes 1")):
+        assert read(changed(minutes(), Title=declared)).inferred["title"] == title
 
 
 def test_a_hidden_text_is_no_title() -> None:

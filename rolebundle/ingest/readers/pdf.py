@@ -94,7 +94,7 @@ def _metadata(reader: pypdf.PdfReader, pages: list[PageText]) -> dict[str, objec
     found: dict[str, object] = {}
     # Bad metadata must not prevent reading the text.
     for key, value in (
-        ("title", lambda: declared_title(reader.metadata.title)),  # type: ignore[union-attr]
+        ("title", lambda: _declared_title(reader.metadata.title)),  # type: ignore[union-attr]
         ("title", lambda: _shown_title(reader.pages[0], pages[0][0])),
         ("updated_at", lambda: reader.metadata.modification_date),  # type: ignore[union-attr]
         ("updated_at", lambda: reader.metadata.creation_date),  # type: ignore[union-attr]
@@ -106,7 +106,7 @@ def _metadata(reader: pypdf.PdfReader, pages: list[PageText]) -> dict[str, objec
     return {key: value for key, value in found.items() if value}
 
 
-def declared_title(value: object) -> str:
+def _declared_title(value: object) -> str:
     """The title in the metadata, on one line; empty if no person wrote it."""
     title = " ".join(clean(value)[0].split()) if isinstance(value, str) else ""
     return title if base.is_own_title(title) and _is_sensible(title) else ""

@@ -295,15 +295,9 @@ def test_other_json_is_text():
     [
         ("", 1, "Expecting value"),
         ('{\n "a": 1,\n "a": 2\n}', 3, "occurs twice"),
-        ('{\n "a": [\n NaN]\n}', 3, "NaN"),
-        ("[1,\n -Infinity]", 2, "Infinity"),
         ("[\n" + "9" * 5000 + "]", 2, "digits"),
-        ("\n" + "[" * 101 + "]" * 101, 2, "levels"),
         ("[" * 100_000, 1, "levels"),
-        ('{"a":' * 50_000, 1, "levels"),
         ('{"a": 1}\n{"a": 2}', 2, "more text"),
-        ('{"a"\n 1}', 2, ""),
-        ('["\x01"]', 1, "control"),
     ],
 )
 def test_json_that_is_not_strict_is_an_error_with_its_line(text, line, reason):
