@@ -90,8 +90,7 @@ def _read_message(
         raise DocumentError("mail_too_large", f"{path}: {reason}", "exclude the file")
     try:
         message = Parser().parsestr(source)
-        is_signed = "signed" in str(message.get_param("smime-type", "")).lower()
-        if message.get_content_type() in _ENCRYPTED and not is_signed:
+        if message.get_content_type() in _ENCRYPTED:
             raise DocumentError(
                 "encrypted_mail", f"{path}: the message is encrypted", "save it decrypted"
             )
@@ -277,12 +276,11 @@ def _read_mailbox(
         DocumentError: ``unreadable_mailbox``.
     """
     keys: set[str] = set()
-    number = deleted = 0
+    number = 0
     for number, (start, end, line) in enumerate(_messages(data), 1):
         source = _QUOTED_FROM.sub(b"", data[start:end])
         head = with_newlines(source.decode("latin-1")).partition("\n\n")[0]
         if _DELETED.search(head):
-            deleted += 1
             continue
         anchor = f"message {number}"
         key = _key(head, number, keys)
@@ -292,12 +290,6 @@ def _read_mailbox(
             )
         except DocumentError as error:
             yield error
-    if deleted:
-        yield DocumentError(
-            "deleted_mail",
-            f"{path}: {deleted} messages are marked as deleted",
-            "nothing; the mail program removes them when it compacts the mailbox",
-        )
     if not number and data.strip():
         raise DocumentError(
             "unreadable_mailbox",

@@ -16,7 +16,6 @@ from math import hypot
 from typing import Any, NamedTuple
 
 import pypdf
-import pypdf.errors
 from pypdf import PageObject, PdfReader
 from pypdf.generic import ArrayObject, IndirectObject, TextStringObject
 
@@ -66,7 +65,7 @@ def _extract(data: bytes, path: str) -> tuple[dict[str, object], list[PageText]]
     """Title and date, and the text of each page."""
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
-        if reader.is_encrypted and not _opens_without_password(reader):
+        if reader.is_encrypted and not reader.decrypt(""):
             raise DocumentError(
                 "encrypted_pdf",
                 f"{path}: the PDF is encrypted and requires a password",
@@ -80,13 +79,6 @@ def _extract(data: bytes, path: str) -> tuple[dict[str, object], list[PageText]]
     except Exception as error:
         # On broken files pypdf raises nearly any exception, such as KeyError or RecursionError.
         raise base.damaged("unreadable_pdf", path, error) from error
-
-
-def _opens_without_password(reader: pypdf.PdfReader) -> bool:
-    try:
-        return bool(reader.decrypt(""))
-    except (pypdf.errors.PyPdfError, NotImplementedError, ValueError):
-        return False
 
 
 def _metadata(reader: pypdf.PdfReader, pages: list[PageText]) -> dict[str, object]:
