@@ -67,9 +67,15 @@ def test_the_main_part_is_used_if_there_is_one(main):
     assert [b.text for b in read(page).blocks] == ["H", "text"]
 
 
-def test_two_articles_are_both_read():
-    page = "<body><article>one</article><article>two</article></body>"
-    assert [b.text for b in read(page).blocks] == ["one", "two"]
+@pytest.mark.parametrize(
+    ("page", "texts"),
+    [
+        ("<body><article>one</article><article>two</article></body>", ["one", "two"]),
+        ("<body><div role=main>around</div><main><p>text</p></main></body>", ["text"]),
+    ],
+)
+def test_a_marker_of_several_elements_is_no_main_part(page, texts):
+    assert [b.text for b in read(page).blocks] == texts
 
 
 def test_title_language_and_date_come_from_the_head():
@@ -144,11 +150,6 @@ def test_a_long_value_and_an_open_quote_are_no_attributes():
 @pytest.mark.parametrize("page", [b"", b" \n", b"<!--", b"<!-- x -->"])
 def test_an_empty_page_has_no_blocks(page):
     assert read(page).blocks == ()
-
-
-def test_a_single_main_element_is_the_main_part():
-    page = "<body><div role=main>around</div><main><p>text</p></main></body>"
-    assert [text for _, text, *_ in blocks(page)] == ["text"]
 
 
 def test_control_characters_of_text_and_style_sheets_are_read():
@@ -246,12 +247,6 @@ def test_bad_front_matter_names_path_and_line():
         read_markdown("---\nscope: 1\nscope: 2\n---\n", "docs/x.md")
 
 
-def test_windows_line_ends_are_single_line_breaks():
-    document = read_markdown("# A\r\n\r\ntext\r\nmore\r\n")
-    assert document.blocks[1].text == "text\nmore"
-    assert (document.blocks[1].start_line, document.blocks[1].end_line) == (3, 4)
-
-
 @pytest.mark.parametrize(
     ("markup", "words"),
     [
@@ -265,11 +260,6 @@ def test_windows_line_ends_are_single_line_breaks():
 )
 def test_headings_are_plain_words(markup, words):
     assert plain_words(markup) == words
-
-
-def test_an_empty_file_has_no_blocks():
-    assert read_markdown("").blocks == ()
-    assert read_markdown("\n \n").blocks == ()
 
 
 # -- rst -------------------------------------------------------------------------------------------

@@ -147,13 +147,6 @@ def test_a_workbook() -> None:
 
 def test_a_heading_of_the_reader_is_no_title() -> None:
     import pptx
-    from docx import Document
-
-    word_document = Document()
-    word_document.core_properties.title = ""
-    word_document.add_paragraph("All fees are in euros.")
-    word_document.sections[0].header.paragraphs[0].text = "Port Authority"
-    assert "title" not in read_document(saved(word_document), "a.docx").inferred
 
     presentation = pptx.Presentation()
     presentation.core_properties.title = ""

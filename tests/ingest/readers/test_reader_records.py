@@ -247,17 +247,8 @@ def test_a_corpus_keeps_its_chunks_and_their_lines(indent):
     assert first.key == "d1"
     assert "house_key" in first.notes[0]
     first_chunk, second_chunk = chunk_document("ignored", first, ChunkSettings())
-    assert (
-        first_chunk.chunk_id,
-        first_chunk.content_type,
-        first_chunk.tags,
-        first_chunk.applicable_roles,
-    ) == (
-        "c1",
-        "code",
-        ("t",),
-        ("r",),
-    )
+    assert (first_chunk.chunk_id, first_chunk.content_type) == ("c1", "code")
+    assert (first_chunk.tags, first_chunk.applicable_roles) == (("t",), ("r",))
     assert second_chunk.excluded_roles == ("x",)
     for chunk in (first_chunk, second_chunk):
         lines = text.split("\n")[chunk.start_line - 1 : chunk.end_line]
@@ -316,12 +307,6 @@ def test_a_malformed_chunk_is_an_error_with_its_line(change, reason):
     assert reason in caught.value.message
 
 
-def test_surrogates_never_reach_a_chunk():
-    corpus = '{"documents": [{"document_id": "d", "chunks": [{"chunk_id": "c", "content": "a\\ud800\\u0000"}]}]}'
-    (document,) = read_json(corpus)
-    assert document.ready[0].content == "a\ufffd\ufffd"
-
-
 # -- jsonl -----------------------------------------------------------------------------------------
 
 
@@ -375,8 +360,7 @@ def test_bad_lines_are_reported_and_the_others_are_read():
 
 def test_a_file_of_bad_lines_gives_a_short_report():
     results = read_jsonl("x\n" * 1000)
-    assert len(results) == 21
-    assert "980 more lines" in results[-1].message
+    assert (len(results), "980 more lines" in results[-1].message) == (21, True)
 
 
 def test_unicode_separators_do_not_end_a_line():
@@ -590,8 +574,3 @@ def test_other_formats_of_lines_are_plain_text(suffix):
         ("paragraph", text[: text.index("\n\n")]),
         ("paragraph", "* one"),
     ]
-
-
-def test_a_form_feed_does_not_end_a_line():
-    document = read_text("one\ftwo\n\nthree\u2028four\n", "a.txt")
-    assert [(b.start_line, b.end_line) for b in document.blocks] == [(1, 1), (3, 3)]
