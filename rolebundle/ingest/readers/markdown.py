@@ -458,7 +458,7 @@ def _read_notebook(data: bytes, path: str, _options: ReaderOptions) -> Iterable[
     heading = next((block.heading for block in blocks if block.heading), "")
     kernel, language = _object(metadata, "kernelspec"), _object(metadata, "language_info")
     inferred = {
-        "title": heading or _string(metadata, "title") or _string(metadata, "name"),
+        "title": heading or _string(metadata, "title"),
         "programming_language": _string(language, "name") or _string(kernel, "language"),
     }
     yield ParsedDocument(
@@ -495,16 +495,13 @@ def _cell(
     """The blocks of a cell. What it hides is added to ``hidden``."""
     source = cell.get("source")
     pieces = source if isinstance(source, list) else [source]
-    texts = [clean(piece)[0] for piece in pieces if isinstance(piece, str)]
-    lines = split_lines("".join(texts))
+    lines = split_lines(clean("".join(piece for piece in pieces if isinstance(piece, str)))[0])
     filled = [i for i, line in enumerate(lines) if not is_blank(line)]
     if not filled:
         return
     first, end = 1, last
     if isinstance(cell, LocatedObject):
         first, end = (index.line(at) for at in cell.spans["source"])
-    # Jupyter writes one string per line, and each on a line of its own.
-    is_aligned = len(lines) == len(texts) == end - first - 1
     kind = cell.get("cell_type")
     if kind == "markdown":
         _, parts, blocks = read_markdown(lines, 0, len(lines))
@@ -518,12 +515,7 @@ def _cell(
         text = "\n".join(block.text for block in blocks)
         hidden.append(HiddenPart("invisible_element", text, is_kept=True))
     for block in blocks:
-        yield block._replace(
-            start_line=first + block.start_line if is_aligned else first,
-            end_line=first + block.end_line if is_aligned else end,
-            anchor=f"cell {number}",
-            aligned=is_aligned,
-        )
+        yield block._replace(start_line=first, end_line=end, anchor=f"cell {number}")
 
 
 def _is_hidden(metadata: Mapping[str, Any]) -> bool:
@@ -553,5 +545,5 @@ def _string(owner: Mapping[str, Any], key: str) -> str:
 READERS = {
     "markdown": Reader("markdown", 4, _read),
     "separated": Reader("separated", 4, _read_separated),
-    "ipynb": Reader("ipynb", 2, _read_notebook),
+    "ipynb": Reader("ipynb", 3, _read_notebook),
 }
