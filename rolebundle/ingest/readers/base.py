@@ -14,15 +14,8 @@ MAX_TITLE_CHARS = 500
 """Longer headings keep their markup: the patterns that remove it do not run in linear time."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReaderOptions:
-    """Settings of a reader, from the manifest or the command line."""
-
-    separator: str = ""
-    """For ``separated``: a line that begins with this text starts a new document."""
-
-
-Read = Callable[[bytes, str, ReaderOptions], Iterable[ParsedDocument | DocumentError]]
+Read = Callable[[bytes, str, str], Iterable[ParsedDocument | DocumentError]]
+"""Reads the bytes of a file at a path; the last argument is the separator of ``separated``."""
 
 
 @dataclass(frozen=True, slots=True)

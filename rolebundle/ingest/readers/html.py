@@ -177,7 +177,7 @@ def _hidden_parts(hidden: Sequence[HiddenElement], page: bytes) -> Iterable[Hidd
             yield part._replace(start=breaks[first - 1], end=breaks[last])
 
 
-READERS = {"html": Reader("html", 7, lambda data, path, _options: [read_page(data, path)])}
+READERS = {"html": Reader("html", 7, lambda data, path, _separator: [read_page(data, path)])}
 
 
 # -- html lines --

@@ -45,7 +45,7 @@ _HEADINGS = {
 """The lines that begin a section, by the suffix: group 1 is as long as the level, 2 the words."""
 
 
-def _read_text(data: bytes, path: str, _options: base.ReaderOptions) -> Iterable[ParsedDocument]:
+def _read_text(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """One document per file.
 
     Raises:
@@ -334,7 +334,7 @@ def _preamble_title(lines: Sequence[str]) -> str:
     return ""
 
 
-def _read_rst(data: bytes, path: str, _options: base.ReaderOptions) -> Iterable[ParsedDocument]:
+def _read_rst(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """One document per file.
 
     Raises:

@@ -28,7 +28,6 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers.base import (
     Reader,
-    ReaderOptions,
     block_of,
     damaged,
     runs,
@@ -268,7 +267,7 @@ _QUOTED_FROM = re.compile(rb"^>(?=>*From )", re.MULTILINE)
 
 
 def _read_mailbox(
-    data: bytes, path: str, _options: ReaderOptions
+    data: bytes, path: str, _separator: str
 ) -> Iterable[ParsedDocument | DocumentError]:
     """One document per message; its key is its Message-ID. Bad messages are reported.
 
@@ -320,6 +319,6 @@ def _key(head: str, number: int, used: set[str]) -> str:
 
 
 READERS = {
-    "eml": Reader("eml", 2, lambda data, path, _options: [_read_message(data, path)]),
+    "eml": Reader("eml", 2, lambda data, path, _separator: [_read_message(data, path)]),
     "mbox": Reader("mbox", 2, _read_mailbox),
 }

@@ -28,7 +28,6 @@ from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers.base import (
     MAX_TITLE_CHARS,
     Reader,
-    ReaderOptions,
     block_of,
     is_blank,
     open_text,
@@ -50,7 +49,7 @@ _MARKUP = re.compile(r"[*_`\[\]<>&\\!~]")
 _ANCHOR = re.compile(r"\s*\{#[^}]*\}\s*$")
 
 
-def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+def _read(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """One document per file.
 
     Raises:
@@ -397,7 +396,7 @@ _CLOSING_MARKS = " \t=-*#~_"  # as in "=== Title ==="
 
 
 def _read_separated(
-    data: bytes, path: str, options: ReaderOptions
+    data: bytes, path: str, separator: str
 ) -> Iterable[ParsedDocument | DocumentError]:
     """One document per part with text, also of the part before the first separator.
 
@@ -406,7 +405,7 @@ def _read_separated(
     Raises:
         DocumentError: ``no_separator``, ``undecodable``.
     """
-    if not options.separator:
+    if not separator:
         raise DocumentError(
             "no_separator",
             f"{path}: the reader `separated` requires a separator",
@@ -414,12 +413,12 @@ def _read_separated(
         )
     lines, notes = open_text(data, path)
     keys: set[str] = set()
-    separators = [i for i, line in enumerate(lines) if line.startswith(options.separator)]
+    separators = [i for i, line in enumerate(lines) if line.startswith(separator)]
     for number, (before, end) in enumerate(pairwise((-1, *separators, len(lines)))):
         start = before + 1
         if all(map(is_blank, lines[start:end])):
             continue
-        title = lines[before][len(options.separator) :].strip(_CLOSING_MARKS) if number else ""
+        title = lines[before][len(separator) :].strip(_CLOSING_MARKS) if number else ""
         slug = _NOT_WORD.sub("-", title.lower()).strip("-") or str(number)
         key = unique_key(slug, keys)
         try:
@@ -439,7 +438,7 @@ _HIDING_TAGS = frozenset({"hide-cell", "hide-input", "hide_input", "remove-cell"
 _HIDING_KEYS = ("hide_input", "hidden", "source_hidden")
 
 
-def _read_notebook(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+def _read_notebook(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """One document per file. A chunk never spans two cells.
 
     Raises:

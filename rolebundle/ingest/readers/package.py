@@ -16,7 +16,7 @@ from lxml import etree
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers.base import Reader, ReaderOptions, damaged, is_own_title
+from rolebundle.ingest.readers.base import Reader, damaged, is_own_title
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import SAME_COLOR, WHITE, Color
 from rolebundle.text.decoding import clean, cleaned_note, with_newlines
@@ -58,7 +58,7 @@ def package_reader(
         document: makes the document of an archive.
     """
 
-    def read(data: bytes, path: str, _options: ReaderOptions) -> Iterator[ParsedDocument]:
+    def read(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocument]:
         """The document of a file.
 
         Raises:

@@ -36,7 +36,7 @@ _MAX_LINE_HEIGHT = 1.45
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
-def _read(data: bytes, path: str, _options: base.ReaderOptions) -> Iterable[ParsedDocument]:
+def _read(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """One document per file.
 
     Raises:

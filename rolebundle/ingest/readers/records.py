@@ -17,7 +17,7 @@ from rolebundle.contracts.ingest import METADATA_KEYS
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
-from rolebundle.ingest.readers.base import Reader, ReaderOptions, block_of, is_blank, open_text
+from rolebundle.ingest.readers.base import Reader, block_of, is_blank, open_text
 from rolebundle.storage.documents import StoredChunk
 from rolebundle.text import strict_json
 from rolebundle.text.decoding import clean, cleaned_note, with_newlines
@@ -58,7 +58,7 @@ def _unknown_keys(record: Mapping[str, Any], noted: set[str]) -> tuple[str, ...]
 # JSON
 
 
-def _read_json(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+def _read_json(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """The documents of a corpus; one document for any other file.
 
     Raises:
@@ -150,7 +150,7 @@ def _chunk(
 
 
 def _read_jsonl(
-    data: bytes, path: str, _options: ReaderOptions
+    data: bytes, path: str, _separator: str
 ) -> Iterable[ParsedDocument | DocumentError]:
     """One document per line, or the error ``bad_json_line``. The other lines are still read.
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers.base import Reader, ReaderOptions, block_of, is_blank, open_text
+from rolebundle.ingest.readers.base import Reader, block_of, is_blank, open_text
 
 _MAX_LEVEL = 6
 _MAX_LINE_CHARS = 300
@@ -132,7 +132,7 @@ _COMMENT = re.compile(r"//|/\*|\*|#|--|;|%")
 _TYPE_LINE = re.compile(r"(?:[A-Za-z_]\w*[ \t*]+)*[A-Za-z_]\w*[ \t*]*$|template\s*<.*>\s*$")
 
 
-def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+def _read(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """One document per file.
 
     Raises:

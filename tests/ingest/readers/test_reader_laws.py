@@ -13,7 +13,6 @@ from rolebundle.errors import ConfigurationError, DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import mail_reader_for, reader_for, reader_names
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.text.decoding import clean, decode, split_lines
 from support.amounts import few_examples
 from support.office.samples import SAMPLES as OFFICE_SAMPLES
@@ -22,7 +21,7 @@ from support.reading import read_document
 
 # -- Properties of every reader: correct lines, no lost text, and no crash on any bytes ------------
 
-OPTIONS = ReaderOptions(separator="=====")
+SEPARATOR = "====="
 WORD = st.text(alphabet="abcdefgh é漢.", min_size=1, max_size=12).filter(str.strip)
 # Two dots at the head of a line begin a comment in reStructuredText.
 LINE = (
@@ -76,7 +75,7 @@ FORMATS = {"markdown": ("a.md", MARKDOWN), "rst": ("a.rst", RST), "source": ("a.
 def documents_of(name: str, data: bytes, path: str) -> list[ParsedDocument]:
     reader = reader_for(path, name)
     assert reader is not None
-    return [d for d in reader.read(data, path, OPTIONS) if isinstance(d, ParsedDocument)]
+    return [d for d in reader.read(data, path, SEPARATOR) if isinstance(d, ParsedDocument)]
 
 
 @st.composite
@@ -219,7 +218,7 @@ def test_any_bytes_give_documents_or_a_coded_error(name, data):
     reader = reader_for("x", name)
     assert reader is not None
     try:
-        documents = list(reader.read(content, "x", OPTIONS))
+        documents = list(reader.read(content, "x", SEPARATOR))
     except DocumentError:
         return
     for document in documents:
