@@ -114,7 +114,7 @@ _SUFFIXES = (
 # The name of a program, of its template, of a file, or of what it calls new documents.
 _OF_PROGRAM = re.compile(
     r"(?:microsoft )?(?:word|powerpoint|excel|office)(?: document)? [-–—] .*"
-    r"|(?:untitled|unbenannt|sans titre|unknown|unspecified|anonymous|none|title|titel|layout)\W*\d*"
+    r"|(?:untitled|unbenannt|sans titre|unknown|unspecified|anonymous|none|titl?el?|layout)\W*\d*"
     r"|(?:new |neues )?(?:microsoft )?(?:word |office |excel |powerpoint |google )*"
     r"(?:document|dokument|presentation|präsentation|présentation|book|workbook|mappe|sheet"
     r"|spreadsheet|slide|folie|template)(?: powerpoint| title| name)?\W*\d*\W*"
