@@ -145,7 +145,7 @@ def test_hidden_instructions_are_quarantined(suffix: str, names: str) -> None:
 LONG = {
     ("a.md", "{}"): [
         "<!-- a", "<!-- a -->", "a <!-- ", "a <? a ?>", "`", "`` ` ", "<b hidden>", "<b>a</b> ",
-        "</b>", "[a](b 'c", "\n[a b c]: d\n\n", "<a b='", "<script>",
+        "</b>", "[a](b 'c", "\n[a b c]: d\n\n", "<a b='", "<script>", "<script></script",
     ],
     ("a.html", "{}"): ["<!--", "<!-- a b -->", "<"],
     ("a.html", "<style>{}</style><p class=a>The text.</p>"): [

@@ -206,6 +206,8 @@ VISIBLE_MARKDOWN = {
     "details": _TEXT + "<details><summary>More</summary>\n\nFACT\n\n</details>\n",
     "footnote": _TEXT + "A text[^1].\n\n[^1]: FACT\n",
     "centered": _TEXT + '<p align="center"><b>FACT</b></p>\n',
+    "script-component": _TEXT + "<Script src='a.js' />\n\nFACT\n\n<Script>x</Script>\n",
+    "after-open-style": _TEXT + "<style>p {}\n\nFACT\n",
     "component": _TEXT + '<Card title="FACT"/>\n',
     "link": _TEXT + '[FACT](https://example.org "a title") and ![FACT](x.png)\n',
 }

@@ -189,7 +189,9 @@ def _words(tokens: Sequence[Any]) -> Iterator[str]:
 # A text without any of this hides nothing.
 _HINT = re.compile(r"""<[!?/A-Za-z]|^ {0,3}\[[^\]\n]*\]:|\]\([^)\n]*["'(]""", re.MULTILINE)
 _TOKEN = re.compile(
-    r"\\.|`+|<!--|<\?|<![A-Za-z\[]|<(?P<unshown>(?i:script|style|template|datalist))(?=[\s/>])"
+    r"\\.|`+|<!--|<\?|<![A-Za-z\[]"
+    # Not a component that closes itself, such as `<Script src="a.js" />`.
+    r"|(?!<[A-Z][^<>]*/>)<(?P<unshown>(?i:script|style|template|datalist))(?=[\s/>])"
     r"|<(?P<name>[A-Za-z][A-Za-z0-9-]*)(?=[\s/>])(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>",
     re.DOTALL,
 )
@@ -292,7 +294,11 @@ def _comments_and_tags(masked: str) -> tuple[list[HiddenPart], list[re.Match[str
                 at = closing + len(mark)
                 covered.append((start, at))
         elif match["unshown"]:
-            end = _after_end_tag(masked, match["unshown"], at)
+            end_tag = re.compile(rf"</{match['unshown']}\b[^<>]*>", re.IGNORECASE)
+            found = None if match["unshown"] in missing else end_tag.search(masked, at)
+            if found is None:
+                missing.add(match["unshown"])
+            end = found.end() if found else _following(blanks, at, len(masked))
             comments.append(_comment((start, end), masked[at:end]))
             tags.append(match)
             at = end
@@ -315,12 +321,6 @@ def _comments_and_tags(masked: str) -> tuple[list[HiddenPart], list[re.Match[str
         elif match["name"]:
             tags.append(match)
     return comments, tags, _replaced(masked, covered, " ")
-
-
-def _after_end_tag(masked: str, name: str, at: int) -> int:
-    """The offset after the end tag of an element; the end of the text if there is none."""
-    found = re.compile(rf"</{name}\b[^>]*>", re.IGNORECASE).search(masked, at)
-    return found.end() if found else len(masked)
 
 
 def _following(offsets: Sequence[int], at: int, default: int) -> int:
