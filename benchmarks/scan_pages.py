@@ -24,7 +24,6 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.prepare import IntakeDocument, scan_documents
 from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.scan.finding import ScanSettings
 
 _HIDDEN = frozenset(
@@ -94,7 +93,7 @@ def _documents(data: bytes, path: Path) -> Iterator[IntakeDocument]:
     reader = reader_for(path.name)
     assert reader is not None
     try:
-        for parsed in reader.read(data, path.name, ReaderOptions()):
+        for parsed in reader.read(data, path.name, ""):
             if isinstance(parsed, ParsedDocument):
                 title = str(parsed.inferred.get("title", ""))
                 metadata = DocumentMetadata(path.name, "ordinary", title, path.name)

@@ -440,7 +440,6 @@ FORMAT_TYPES: Mapping[str, str] = {
     "mbox": "mail",
     "pptx": "slides",
     "source": "source-code",
-    "subtitles": "transcript",
     "xlsx": "spreadsheet",
 }
 """Reader → the type of every document of its formats. Other formats tell no type."""

@@ -33,7 +33,7 @@ from rolebundle.ingest.formats import is_markup_only, kind_of
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import mail_reader_for, reader_for, reader_name_for
-from rolebundle.ingest.readers.base import Reader, ReaderOptions
+from rolebundle.ingest.readers.base import Reader
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, read_bytes, skipped_for
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import ScanSettings
@@ -54,8 +54,6 @@ from rolebundle.text.words import first_of
 # The language of a document is detected in this many chunks.
 _LANGUAGE_CHUNKS = 3
 _MAX_NAMED_CLAIMS = 5
-# Their readers judge by themselves; a bad byte in one record of JSON Lines is no binary file.
-_BINARY_FORMATS = frozenset("docx epub jsonl opendocument pdf pptx xlsx".split())
 _HEAVY_FORMATS = frozenset("docx epub opendocument pdf pptx xlsx".split())
 _MARKUP_FORMATS = frozenset("eml html ipynb mbox".split())
 # Codes with which a file that is no text may be skipped before it is recognized.
@@ -235,9 +233,9 @@ def _read(file: FileEntry, settings: RunSettings) -> Outcome:
         if reader.name == "text" and not file.defaults.reader:
             # Not a part of the recipe: it depends on the bytes only.
             reader = mail_reader_for(file.path, data) or reader
-        if reader.name not in _BINARY_FORMATS:
+        if reader.name not in _HEAVY_FORMATS:
             _check_is_text(data, file.path)
-        parsed = reader.read(data, name_inside(file.path), ReaderOptions(file.defaults.separator))
+        parsed = reader.read(data, name_inside(file.path), file.defaults.separator)
         documents, notes, has_bad_metadata = _documents(file, parsed)
         if notes and not documents and not has_bad_metadata:
             return notes[0]  # None of its records can be read.

@@ -23,7 +23,6 @@ from rolebundle.contracts.gate import FileState
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_for, reader_name_for
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.text import paths as globs
 from rolebundle.text.strict_json import NotStrictError, parse_strict
 
@@ -259,7 +258,7 @@ def _lines(name: str, reader: str, data: bytes, text: str | None) -> tuple[list[
         return lines, lines
     found, lines, prose = reader_for(name), list[str](), list[str]()
     data = data if text is None else text.encode()
-    documents = found.read(data, name, ReaderOptions()) if found else ()
+    documents = found.read(data, name, "") if found else ()
     for document in documents:
         for block in document.blocks if isinstance(document, ParsedDocument) else ():
             part = [] if block.kind == "heading" else block.text.split("\n")

@@ -11,7 +11,6 @@ from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
 from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
 from support.amounts import lengths, linear_time, rounds
 from support.reading import read_document
 
@@ -302,7 +301,7 @@ TABLES = {
 
 @pytest.mark.parametrize("path", TABLES)
 def test_a_passage_from_a_large_table_repeats_the_header_row(path):
-    (document,) = reader_for(path).read(TABLES[path].encode(), path, ReaderOptions())
+    (document,) = reader_for(path).read(TABLES[path].encode(), path, "")
     chunks = chunk_document("d", document, SMALL)
     below = [chunk for chunk in chunks if "Fruit" not in chunk.content and "pear" in chunk.content]
     assert len(below) > 2
@@ -337,6 +336,6 @@ def test_what_has_no_block_does_not_make_a_chunk_long():
     """A comment is in the gap between two blocks, and the chunk has the lines of its gaps."""
     comment = "\n".join(f"   {paragraph(n)}" for n in range(60))
     text = f"Title\n=====\n\n..\n{comment}\n\nText below the title.\n"
-    document = next(iter(reader_for("a.rst").read(text.encode(), "a.rst", ReaderOptions())))
+    document = next(iter(reader_for("a.rst").read(text.encode(), "a.rst", "")))
     chunks = chunk_document("doc", document, ChunkSettings())
     assert [chunk.content for chunk in chunks] == ["Title\n=====", "Text below the title."]

@@ -22,7 +22,7 @@ from rolebundle.errors import UsageError
 from rolebundle.ingest import formats, sync
 from rolebundle.ingest import roots as ingested_roots
 from rolebundle.ingest.options import IngestOptions, IngestReport
-from rolebundle.ingest.readers import reader_for, reader_names, suffixes_of
+from rolebundle.ingest.readers import FORMATS, reader_for, reader_names
 from rolebundle.ingest.roots import plan
 from rolebundle.storage import roots
 from rolebundle.storage.corpus import Corpus
@@ -436,8 +436,8 @@ BROKEN = {
 
 
 def test_reasons_are_plain_sentences(tmp_path: Path) -> None:
-    for reader in reader_names():
-        for suffix in (*suffixes_of(reader)[:1], ".txt.gz"):
+    for form in FORMATS:
+        for suffix in (*form.suffixes[:1], ".txt.gz"):
             for name, data in BROKEN.items():
                 (tmp_path / f"{name}{suffix}").write_bytes(data)
     db = tmp_path.with_suffix(".db")

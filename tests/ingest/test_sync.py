@@ -300,7 +300,7 @@ def test_a_defect_that_one_file_meets_skips_that_file_only(
         return call
 
     if step == "read":
-        bad = failing(READERS["markdown"].read, lambda _data, path, _options: path == "n1.md")
+        bad = failing(READERS["markdown"].read, lambda _data, path, _separator: path == "n1.md")
         reader = replace(READERS["markdown"], read=bad)
         monkeypatch.setattr(prepare, "reader_for", lambda *_: reader)
     else:

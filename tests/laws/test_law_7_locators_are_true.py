@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.ingest.sync import ingest
 from rolebundle.scan.characters import HIDDEN, TO_LATIN
 from rolebundle.storage.opening import open_reader
@@ -118,7 +117,7 @@ def _shown_lines(name: str, data: bytes) -> Sequence[str]:
         return lines
     reader = reader_for(name, "markdown")
     assert reader is not None
-    (document,) = reader.read(data, name, ReaderOptions())
+    (document,) = reader.read(data, name, "")
     assert isinstance(document, ParsedDocument)
     if not document.hidden:
         return lines

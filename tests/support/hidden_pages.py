@@ -25,6 +25,7 @@ HTML = {
     "hidden-value": _BODY.format("<p HIDDEN='x'>FACT</p>"),
     "aria-hidden": _BODY.format('<div aria-hidden="true">FACT</div>'),
     "template": _BODY.format("<template><p>FACT</p></template>"),
+    "noscript": _BODY.format("<noscript><p>FACT</p></noscript>"),
     "comment": _BODY.format("<!-- FACT -->"),
     "input": _BODY.format('<input type="hidden" value="FACT">'),
     "title-attribute": _BODY.format('<a href="#" title="FACT">link</a>'),
@@ -165,7 +166,6 @@ DOUBTFUL_HTML = {
         ' opens at dawn.</p><p class="banner"><span style="color:white">FACT</span></p></body></html>'
     ),
     "whole-page": _BODY.replace("<body>", '<body style="opacity:0">').format("<p>FACT</p>"),
-    "noscript": _BODY.format("<noscript><p>FACT</p></noscript>"),
 }
 
 _TEXT = "# Page\n\nThe harbour opens at dawn.\n\n"
@@ -193,11 +193,11 @@ MARKDOWN = {
     "instruction": _TEXT + "<?note FACT ?>\n",
     "in-a-list": _TEXT + "- one <!-- FACT -->\n- two\n",
     "in-a-quote": _TEXT + "> quoted <!-- FACT -->\n",
-    "layers": _TEXT + "<!<!-- a -->-- FACT -->\n",
     "after-code": _TEXT + "`<!--` and <!-- FACT `x` -->\n",
 }
 
 VISIBLE_MARKDOWN = {
+    "no-comment": _TEXT + "<!<!-- a -->-- FACT -->\n",
     "fence": _TEXT + "```html\n<!-- FACT -->\n```\n",
     "code-span": _TEXT + "Write `<!-- FACT -->` for a comment.\n",
     "indented-code": _TEXT + "    [//]: # (FACT)\n",
@@ -206,6 +206,8 @@ VISIBLE_MARKDOWN = {
     "details": _TEXT + "<details><summary>More</summary>\n\nFACT\n\n</details>\n",
     "footnote": _TEXT + "A text[^1].\n\n[^1]: FACT\n",
     "centered": _TEXT + '<p align="center"><b>FACT</b></p>\n',
+    "script-component": _TEXT + "<Script src='a.js' />\n\nFACT\n\n<Script>x</Script>\n",
+    "after-open-style": _TEXT + "<style>p {}\n\nFACT\n",
     "component": _TEXT + '<Card title="FACT"/>\n',
     "link": _TEXT + '[FACT](https://example.org "a title") and ![FACT](x.png)\n',
 }

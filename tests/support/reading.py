@@ -5,7 +5,6 @@ from __future__ import annotations
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_for
-from rolebundle.ingest.readers.base import ReaderOptions
 
 
 def read_all(
@@ -15,7 +14,7 @@ def read_all(
     reader = reader_for(path, reader_name)
     assert reader is not None
     data = content.encode() if isinstance(content, str) else content
-    return list(reader.read(data, path, ReaderOptions(separator=separator)))
+    return list(reader.read(data, path, separator))
 
 
 def read_document(content: str | bytes, path: str) -> ParsedDocument:

@@ -14,7 +14,6 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest import prepare, workers
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import html
-from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.ingest.workers import MAX_MEMORY
 
 BUSY = "busy without end"
@@ -32,11 +31,9 @@ def use(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 def install() -> None:
     """Read every file with this reader in this process."""
-    reader = html.READER
+    reader = html.READERS["html"]
 
-    def read(
-        data: bytes, path: str, options: ReaderOptions
-    ) -> Iterable[ParsedDocument | DocumentError]:
+    def read(data: bytes, path: str, separator: str) -> Iterable[ParsedDocument | DocumentError]:
         if BUSY.encode() in data:
             # C code that does not return, gives other threads no turn and looks at no signal.
             deque(count(), maxlen=0)
@@ -46,7 +43,7 @@ def install() -> None:
             os.kill(os.getpid(), signal.SIGSEGV)
         if GREEDY.encode() in data:
             bytearray(MAX_MEMORY)
-        return reader.read(data, path, options)
+        return reader.read(data, path, separator)
 
     stuck = replace(reader, read=read)
     prepare.reader_for = lambda *_: stuck

@@ -1,9 +1,7 @@
-"""Which reader reads which file.
+"""Which reader reads which file: one row for each format.
 
-A new format needs one file in this folder, which defines ``READER``, and one line in ``_SUFFIXES``.
-A file with several readers defines ``READERS`` and has a line in ``_MODULES``.
-The table is separate from the readers, so that a lookup imports only the reader that is needed,
-with its parser.
+A module of this folder defines ``READERS``, one or several. The table is separate from the readers,
+so that a lookup imports only the reader that is needed, with its parser.
 """
 
 from __future__ import annotations
@@ -13,45 +11,75 @@ from functools import cache
 from importlib import import_module
 from typing import cast
 
+from rolebundle.contracts.ingest import Format
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.readers.base import Reader
 
+
+def _format(name: str, suffixes: str, content: str, anchor: str = "lines") -> Format:
+    return Format(name=name, suffixes=suffixes.split(), content=content, anchor=anchor)
+
+
+_SOURCE = (
+    ".bash .bat .c .cc .cfg .clj .cmake .cpp .cs .css .cxx .dart .dot .el .ex .exs .f90 .fish"
+    " .go .gradle .groovy .h .hcl .hh .hpp .hs .ini .java .jl .js .jsx .kt .kts .less .lua .m"
+    " .mjs .mk .ml .mm .nix .php .pl .pm .properties .proto .ps1 .py .pyi .r .rb .rs .sass"
+    " .scala .scss .sh .sql .svelte .swift .tcl .tex .tf .toml .ts .tsx .vim .vue .xml .yaml"
+    " .yml .zig .zsh"
+)
+_TEXT = ".txt .text .log .adoc .asciidoc .org .pod .srt .vtt"
 # ``separated`` has no suffix: a manifest or a flag selects it.
-_SUFFIXES = {
-    "docx": ".docx .docm .dotx .dotm",
-    "eml": ".eml",
-    "epub": ".epub",
-    "html": ".html .htm .xhtml",
-    "ipynb": ".ipynb",
-    "json": ".json",
-    "jsonl": ".jsonl .ndjson",
-    "markdown": ".md .markdown .mdx .md.txt",
-    "mbox": ".mbox .mbx",
-    "opendocument": ".odt .ott .ods .ots .odp .otp",
-    "org": ".org",
-    "pdf": ".pdf",
-    "pptx": ".pptx .pptm .potx .potm .ppsx .ppsm",
-    "rst": ".rst .rest .rst.txt",
-    "separated": "",
-    "subtitles": ".vtt .srt",
-    "source": (
-        ".bash .bat .c .cc .cfg .clj .cmake .cpp .cs .css .cxx .dart .dot .el .ex .exs .f90 .fish"
-        " .go .gradle .groovy .h .hcl .hh .hpp .hs .ini .java .jl .js .jsx .kt .kts .less .lua .m"
-        " .mjs .mk .ml .mm .nix .php .pl .pm .properties .proto .ps1 .py .pyi .r .rb .rs .sass"
-        " .scala .scss .sh .sql .svelte .swift .tcl .tex .tf .toml .ts .tsx .vim .vue .xml .yaml"
-        " .yml .zig .zsh"
+FORMATS = (
+    _format("markdown", ".md .markdown .mdx .md.txt", "Markdown with front matter of any tool"),
+    _format(
+        "text", _TEXT, "plain text, AsciiDoc, Org, and text files without a reader of their own"
     ),
-    "text": ".txt .text .log .pod .adoc .asciidoc",
-    "xlsx": ".xlsx .xlsm .xltx .xltm",
-}
+    _format("rst", ".rst .rest .rst.txt", "reStructuredText"),
+    _format("html", ".html .htm .xhtml", "the main part of a page, as people see it"),
+    _format("source", _SOURCE, "source code by definitions, and configuration"),
+    _format("ipynb", ".ipynb", "Jupyter notebooks by cells; without outputs", "cell 5"),
+    _format("json", ".json", "a corpus of ready-made chunks, or any JSON as text"),
+    _format("jsonl", ".jsonl .ndjson", "one document per line: _id, title, text, metadata"),
+    _format("separated", "", "several documents in one file; chosen by a manifest"),
+    _format("pdf", ".pdf", "the text layer by pages", "p. 3"),
+    _format("docx", ".docx .docm .dotx .dotm", "Word documents"),
+    _format(
+        "pptx",
+        ".pptx .pptm .potx .potm .ppsx .ppsm",
+        "PowerPoint: slides with their notes",
+        "slide 4",
+    ),
+    _format(
+        "xlsx",
+        ".xlsx .xlsm .xltx .xltm",
+        "Excel: rows with their header",
+        "sheet Budget, rows 2-40",
+    ),
+    _format(
+        "opendocument",
+        ".odt .ott .ods .ots .odp .otp",
+        "LibreOffice: texts, spreadsheets, presentations",
+        "slide 4",
+    ),
+    _format("epub", ".epub", "e-books, in reading order"),
+    _format("eml", ".eml", "one mail message, also in a Maildir; attachments are named"),
+    _format(
+        "mbox",
+        ".mbox .mbx",
+        "a mailbox, also without a suffix: one document per message",
+        "message 7",
+    ),
+)
+"""The formats that are read: for each reader its suffixes, what it reads, and a passage's place."""
 # Other readers have a module of their name.
 _MODULES = {
     **dict.fromkeys(("eml", "mbox"), "mail"),
-    **dict.fromkeys(("ipynb", "markdown", "separated"), "markdown"),
+    **dict.fromkeys(("ipynb", "separated"), "markdown"),
     **dict.fromkeys(("json", "jsonl"), "records"),
-    **dict.fromkeys(("org", "rst", "subtitles", "text"), "lines"),
+    **dict.fromkeys(("rst", "text"), "lines"),
 }
-_BY_SUFFIX = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
+_NAMES = tuple(sorted(form.name for form in FORMATS))
+_BY_SUFFIX = {suffix: form.name for form in FORMATS for suffix in form.suffixes}
 # Manual pages (`ls.1`) and logs (`app.log.1`)
 _NUMBERED = re.compile(r"[1-9]").fullmatch
 # Headers that no other text begins with, in any order.
@@ -71,12 +99,7 @@ _BY_FILE_NAME = {
 
 def reader_names() -> tuple[str, ...]:
     """The names that a manifest may use, sorted."""
-    return tuple(sorted(_SUFFIXES))
-
-
-def suffixes_of(name: str) -> tuple[str, ...]:
-    """The file suffixes that the reader ``name`` reads."""
-    return tuple(_SUFFIXES[name].split())
+    return _NAMES
 
 
 def reader_for(path: str, name: str | None = None) -> Reader | None:
@@ -88,8 +111,8 @@ def reader_for(path: str, name: str | None = None) -> Reader | None:
     if name is None:
         name = reader_name_for(path)
         return None if name is None else _load(name)
-    if name not in _SUFFIXES:
-        allowed = ", ".join(reader_names())
+    if name not in _NAMES:
+        allowed = ", ".join(_NAMES)
         raise ConfigurationError(
             "unknown_reader", f"no reader is called {name!r}", f"use one of: {allowed}"
         )
@@ -124,4 +147,4 @@ def reader_name_for(path: str) -> str | None:
 @cache
 def _load(name: str) -> Reader:
     module = import_module(f"{__name__}.{_MODULES.get(name, name)}")
-    return cast(Reader, module.READERS[name] if name in _MODULES else module.READER)
+    return cast(Reader, module.READERS[name])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
@@ -14,15 +15,8 @@ MAX_TITLE_CHARS = 500
 """Longer headings keep their markup: the patterns that remove it do not run in linear time."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReaderOptions:
-    """Settings of a reader, from the manifest or the command line."""
-
-    separator: str = ""
-    """For ``separated``: a line that begins with this text starts a new document."""
-
-
-Read = Callable[[bytes, str, ReaderOptions], Iterable[ParsedDocument | DocumentError]]
+Read = Callable[[bytes, str, str], Iterable[ParsedDocument | DocumentError]]
+"""Reads the bytes of a file at a path; the last argument is the separator of ``separated``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +96,10 @@ def block_of(
 
 def runs(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:
     """The index ranges of consecutive lines that are not blank."""
-    first = -1
-    for i in range(start, end):
-        if is_blank(lines[i]):
-            if first >= 0:
-                yield first, i
-                first = -1
-        elif first < 0:
-            first = i
-    if first >= 0:
-        yield first, end
+    for is_empty, group in groupby(range(start, end), lambda i: is_blank(lines[i])):
+        if not is_empty:
+            indexes = list(group)
+            yield indexes[0], indexes[-1] + 1
 
 
 # -- titles --
@@ -121,19 +109,16 @@ def runs(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]
 
 _MAX_CHARS = 300
 _SUFFIXES = (
-    "docx? docm dotx? odt rtf pdf tex dvi e?ps pptx? potx? ppsx? xlsx? xlsm od[ps] indd qxd pages"
-    " key html? md txt cdr ai fm wpd pub vsdx? tmp"
-).replace(" ", "|")
+    "do[ct][xm]?|od[tps]|rtf|pdf|tex|dvi|p[po][ts]x?|xls[xm]?|html?|md|txt|indd|pages|key|tmp"
+)
 # The name of a program, of its template, of a file, or of what it calls new documents.
 _OF_PROGRAM = re.compile(
     r"(?:microsoft )?(?:word|powerpoint|excel|office)(?: document)? [-–—] .*"
-    r"|(?:untitled|unbenannt|sans titre|sin título|senza titolo|unknown(?: title)?|unspecified"
-    r"|anonymous|none|no title|title|titel|layout)\W*\d*"
+    r"|(?:untitled|unbenannt|sans titre|unknown|unspecified|anonymous|none|titl?el?|layout)\W*\d*"
     r"|(?:new |neues )?(?:microsoft )?(?:word |office |excel |powerpoint |google )*"
-    r"(?:document|dokument|documento|presentation|präsentation|présentation|presentación"
-    r"|book|workbook|mappe|arbeitsmappe|classeur|libro|sheet|spreadsheet|slide|folie|template)"
-    r"(?: powerpoint| de powerpoint| title| name)?\W*\d*\W*"
-    r"|powerpoint-präsentation|diapositiva \d+"
+    r"(?:document|dokument|presentation|präsentation|présentation|book|workbook|mappe|sheet"
+    r"|spreadsheet|slide|folie|template)(?: powerpoint| title| name)?\W*\d*\W*"
+    r"|powerpoint-präsentation"
     rf"|.*\.(?:{_SUFFIXES})"
     r"|\S+://.*",
     re.IGNORECASE | re.DOTALL,

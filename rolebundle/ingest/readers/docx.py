@@ -164,35 +164,27 @@ class _Numbering:
         definitions = {
             item.get(f"{_W}abstractNumId"): item for item in root.iter(f"{_W}abstractNum")
         }
-        # Of each list what it shares its numbers with, its levels, and where it begins again.
-        self._lists: dict[str, tuple[str, dict[int, Any], dict[int, int]]] = {}
-        # How far each level that has begun was counted.
-        self._counts: dict[str, dict[int, int]] = {}
+        # Of each list its levels, and how far each level that has begun was counted.
+        self._lists: dict[str, tuple[dict[int, Any], dict[int, int]]] = {}
         for item in root.iter(f"{_W}num"):
-            shared = _value(item, "abstractNumId")
-            levels = [*definitions.get(shared, ()), *item.iter(f"{_W}lvl")]
-            starts = {
-                _level(override): integer_in(start, 1)
-                for override in item.iter(f"{_W}lvlOverride")
-                if (start := _value(override, "startOverride"))
-            }
-            by_level = {_level(level): level for level in levels if level.tag == f"{_W}lvl"}
-            self._lists[item.get(f"{_W}numId", "")] = shared, by_level, starts
+            shared = definitions.get(_value(item, "abstractNumId"), ())
+            levels = [
+                level for level in (*shared, *item.iter(f"{_W}lvl")) if level.tag == f"{_W}lvl"
+            ]
+            by_level = {integer_in(level.get(f"{_W}ilvl"), 0): level for level in levels}
+            self._lists[item.get(f"{_W}numId", "")] = by_level, {}
 
     def label(self, number: str, level: int) -> str:
         """The label of the next paragraph; empty for one without a number or bullet."""
         if number not in self._lists or not 0 <= level < 9:
             return ""
-        shared, levels, starts = self._lists[number]
-        counts = self._counts.get(shared, {})
-        for at, start in starts.items():
-            counts = {**{above: counts[above] for above in counts if above < at}, at: start - 1}
-        starts.clear()
+        levels, counts = self._lists[number]
         for at in range(level + 1):
             start = integer_in(_value(levels[at], "start"), 1) if at in levels else 1
             counts.setdefault(at, start - (at == level))
         counts[level] += 1
-        self._counts[shared] = {at: counts[at] for at in range(level + 1)}
+        for at in range(level + 1, 9):
+            counts.pop(at, None)
         forms = {at: _value(item, "numFmt") for at, item in levels.items()}
         if forms.get(level, "bullet") in {"bullet", "none"}:
             return "" if forms.get(level) == "none" else "-"
@@ -203,10 +195,6 @@ class _Numbering:
             return _FORMS.get(forms.get(at, "") if 0 < count <= _MAX_SPELLED else "", str)(count)
 
         return re.sub(r"%([1-9])", written, _value(levels[level], "lvlText")).strip()
-
-
-def _level(element: Any) -> int:
-    return integer_in(element.get(f"{_W}ilvl"), 0)
 
 
 # The document
@@ -380,4 +368,4 @@ def _shares_word(title: str, text: str) -> bool:
     return any(word in words for word in re.findall(r"\w{3,}", title.casefold()))
 
 
-READER = package_reader("docx", 3, lambda package: _Docx(package).read())
+READERS = {"docx": package_reader("docx", 4, lambda package: _Docx(package).read())}

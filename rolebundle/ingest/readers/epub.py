@@ -25,8 +25,8 @@ from rolebundle.ingest.readers.package import (
 _EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
 _PAGES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+xml"))
 _MAX_SHEET_BYTES = 1_000_000
-_LINK = re.compile(rb"<link\b[^>]*>", re.IGNORECASE)
-_HREF = re.compile(rb"href\s*=\s*[\"']([^\"']+)[\"']", re.IGNORECASE)
+# What would end a style element, and what XML cannot contain.
+_NOT_IN_SHEETS = re.compile(r"</|[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def _document(package: Package) -> ParsedDocument:
@@ -92,10 +92,7 @@ def _labels(package: Package, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _chapter(package: Package, name: str, label: str, blocks: TextBlocks) -> None:
-    source = _as_html(package, name)
-    # Before the page, so that the page's own rules win.
-    sheets = b"".join(_sheets(package, source, posixpath.dirname(name)))
-    page = read_page(sheets + _LINK.sub(b"", source), f"{package.path}: {name}", is_message=True)
+    page = read_page(_as_html(package, name), f"{package.path}: {name}", is_message=True)
     for part in page.hidden:
         blocks.hide(part.kind, part.text, is_usual=not part.is_labelled, is_kept=part.is_kept)
     if page.blocks and label and not any(block.level for block in page.blocks):
@@ -110,27 +107,27 @@ def _chapter(package: Package, name: str, label: str, blocks: TextBlocks) -> Non
 
 
 def _as_html(package: Package, name: str) -> bytes:
-    """A page as HTML. In XML elements such as ``<title/>`` are complete, in HTML they are not."""
+    """A page as HTML, with its style sheets.
+
+    In XML elements such as ``<title/>`` are complete, in HTML they are not.
+    """
     try:
         root = package.parse(name)
     except etree.XMLSyntaxError:
-        return package.read(name)
-    # Not entities such as `&nbsp;`, which HTML knows.
+        # It has mistakes, or entities such as `&nbsp;`, which HTML knows.
+        parser = etree.HTMLParser(encoding="utf-8", no_network=True, collect_ids=False)
+        root = etree.fromstring(package.read(name) or b"<p>", parser)
     for element in root.iter("*"):
         if element.get(_EPUB_TYPE) == "pagebreak":
             element.clear(keep_tail=True)
+    for link in list(root.iter("link", "{*}link")):
+        if link.get("rel", "").lower().split() == ["stylesheet"]:
+            css = package.read(joined(posixpath.dirname(name), link.get("href", "")))
+            link.tag = link.tag.replace("link", "style")
+            link.text = _NOT_IN_SHEETS.sub("", css[:_MAX_SHEET_BYTES].decode("utf-8", "replace"))
     etree.cleanup_namespaces(root)
     data: bytes = etree.tostring(root, method="html", encoding="utf-8", with_tail=False)
     return data
 
 
-def _sheets(package: Package, source: bytes, folder: str) -> Iterator[bytes]:
-    """The linked style sheets of a page, as elements."""
-    for link in _LINK.findall(source):
-        href = _HREF.search(link)
-        if href and b"stylesheet" in link.lower() and b"alternate" not in link.lower():
-            css = package.read(joined(folder, href[1].decode("utf-8", "replace")))
-            yield b"<style>" + css[:_MAX_SHEET_BYTES].replace(b"</", b"") + b"</style>"
-
-
-READER = package_reader("epub", 2, _document)
+READERS = {"epub": package_reader("epub", 3, _document)}

@@ -38,7 +38,9 @@ _MAIN_PARTS: tuple[Any, ...] = tuple(
     )
 )
 # Elements without readable text, or outside of the page's own text.
-_SKIPPED_TAGS = "script style template nav svg button select textarea iframe object head".split()
+_SKIPPED_TAGS = (
+    "script style template noscript nav svg button select textarea iframe object head".split()
+)
 _SURROUNDING_TAGS = ("header", "footer", "aside")
 _UPDATED = {"article:modified_time", "last-modified", "dcterms.modified"}
 _COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
@@ -70,8 +72,7 @@ def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocu
     inferred = _head_metadata(root)
     sheets = hiding_sheets(root)
     _empty_unread(main, source, is_whole=main is body and not is_message)
-    fallbacks = list(main.iter("noscript"))
-    hidden = hidden_elements(root, main, source, sheets, fallbacks)
+    hidden = hidden_elements(root, main, sheets)
     parts = (*(_hidden_parts(hidden, page) if hidden else ()), *_comments(page))
     removed = [element for element, part in hidden if not part.is_kept]
     for element in removed:
@@ -176,7 +177,7 @@ def _hidden_parts(hidden: Sequence[HiddenElement], page: bytes) -> Iterable[Hidd
             yield part._replace(start=breaks[first - 1], end=breaks[last])
 
 
-READER = Reader("html", 6, lambda data, path, _options: [read_page(data, path)])
+READERS = {"html": Reader("html", 7, lambda data, path, _separator: [read_page(data, path)])}
 
 
 # -- html lines --

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
-import re2
 from lxml import etree
 
 from rolebundle.scan.finding import HiddenPart
@@ -30,11 +29,6 @@ from rolebundle.scan.hidden_style import (
     style_layers,
 )
 
-# Most pages contain nothing of this; RE2 rules them out quickly.
-_HINT = (
-    rb"(?i)hidden(?:[\s\v][^<>]*)?[=/>]|[\s\v\"'/]style[\s\v]*="
-    rb"|bgcolor|popover|<(?:font|dialog|annotation|mphantom|datalist|canvas|audio|video)"
-)
 # Formulas carry their source beside what is shown, and media a text for browsers without them.
 _NEVER_SHOWN = ("annotation", "annotation-xml", "mphantom", "datalist", "canvas", "audio", "video")
 _CANDIDATES: Any = etree.XPath(
@@ -66,7 +60,6 @@ _INTERFACE_ROLES = frozenset(
     " progressbar combobox".split()
 )
 _INTERFACE_TAGS = frozenset(("form", "dialog", "nav", "fieldset", "label", "legend", "menu"))
-_NOTICE = re.compile(r"java\s?script|\bscripts?\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _MIN_LABELLED_WORDS = 4
 _MIN_SPOKEN_WORDS = 12
@@ -119,9 +112,7 @@ def _distance(text_color: Color, background: Color) -> float:
     return text_color.over(background).distance(background)
 
 
-def hidden_elements(
-    root: Any, main: Any, markup: bytes, sheets: Sheets, fallbacks: Sequence[Any] = ()
-) -> list[HiddenElement]:
+def hidden_elements(root: Any, main: Any, sheets: Sheets) -> list[HiddenElement]:
     """The hidden elements in ``main``, and those that contain it; outer elements first.
 
     Elements inside of an element whose text is removed are left out.
@@ -129,14 +120,9 @@ def hidden_elements(
     Args:
         root: the root of the page.
         main: the element whose text is read.
-        markup: the source that was parsed.
         sheets: the style sheets of the whole page that may hide elements.
-        fallbacks: the ``<noscript>`` elements in ``main``.
     """
-    results = [_noscript(element) for element in fallbacks]
-    if sheets or _byte_pattern(_HINT).search(markup) is not None:
-        results += _Page(root, main, sheets).hidden()
-    return results
+    return _Page(root, main, sheets).hidden()
 
 
 class _Page:
@@ -410,26 +396,8 @@ def _texts(element: Any, without: Iterable[Any] = ()) -> Iterator[str]:
         yield f" {child.tail or ''}" if without else child.tail or ""
 
 
-def _noscript(element: Any) -> HiddenElement:
-    """A text for readers without scripts: it stays, unless it is a request to allow scripts."""
-    found, part = _decorative(element, "invisible_element")
-    is_kept = part.is_kept and _NOTICE.search(part.text) is None
-    return found, part._replace(is_labelled=is_kept, is_kept=is_kept)
-
-
-def _decorative(element: Any, kind: str = "aria_hidden") -> HiddenElement:
+def _decorative(element: Any) -> HiddenElement:
     """What screen readers leave out: a few words are decoration, a longer text stays."""
     text = " ".join("".join(_texts(element)).split())
     is_long = len(_WORD.findall(text)) >= _MIN_LABELLED_WORDS
-    return element, HiddenPart(kind, text, is_labelled=is_long, is_kept=is_long)
-
-
-@cache
-def _byte_pattern(expression: bytes) -> Any:
-    r"""Compile an RE2 pattern over bytes. Its ``\s`` does not match the vertical tab.
-
-    RE2 finds quickly that a pattern is absent: several times as fast as ``re`` on most pages.
-    """
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1  # One byte, one character.
-    return re2.compile(expression, options)
+    return element, HiddenPart("aria_hidden", text, is_labelled=is_long, is_kept=is_long)

@@ -3,9 +3,8 @@
 Of several forms of one text the plain one is taken, unless it is empty or only refers to the HTML.
 HTML is read by the HTML reader, which removes what it hides. Attachments are named, not read.
 
-The standard parser splits a message into its parts and decodes them. Each decoded line has the
-lines of the file that encode it: one for plain encodings, all up to the next hard break for
-quoted-printable, the whole part for base64.
+The standard parser splits a message into its parts and decodes them. A passage has the lines of the
+whole message: most texts are encoded, so that single lines of the file would not show them.
 
 A message is foreign material: its origin is ``external``, and nothing in it is read as metadata
 that governs.
@@ -15,18 +14,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC
 from email.errors import MessageError
-from email.header import decode_header
+from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import Parser
 from email.utils import getaddresses, parsedate_to_datetime
-from typing import Any, cast
+from typing import cast
 
-from rolebundle.errors import DocumentError, with_detail
+from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers.base import Reader, ReaderOptions, is_blank, unique_key
+from rolebundle.ingest.readers.base import (
+    Reader,
+    block_of,
+    damaged,
+    runs,
+    unique_key,
+)
 from rolebundle.ingest.readers.html import read_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, split_lines, with_newlines
@@ -42,7 +48,6 @@ _MISSING_SHARE = 0.5
 _WORD = re.compile(r"\w{3,}")
 # From the start of a word only: from each letter a long line without spaces would take minutes.
 _ADDRESS = re.compile(r"<?\b\w+:\S+|(?<!\S)\S+?@\S+")
-_SUBJECT = re.compile(r"^subject:[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE)
 _BOUNDARY = re.compile(r"boundary\s*\*?=", re.IGNORECASE)
 _CONTENT_HEADER = re.compile(
     r"^content-[a-z-]{1,40}:[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE
@@ -55,14 +60,9 @@ _MAX_NAMES = 50
 _MAX_TITLE_CHARS = 1_000
 _MAX_TITLE_WORDS = 12
 _ENCRYPTED = frozenset({"multipart/encrypted", "application/pkcs7-mime"})
-_QUOTE = re.compile(r"\s{0,3}((?:>\s?)+)")
-_SIGNATURE = re.compile(r"--\s?$")
 
 _Text = ParsedDocument
 """What one part adds to a document; the key is the name of an attachment."""
-
-Lines = tuple[int, int]
-"""The first and the last line of the file, from 1, inclusive."""
 
 
 def _read_message(
@@ -74,7 +74,7 @@ def _read_message(
         data: the message, which is read as one character for each byte.
         path: the file, for messages.
         key: the name of the message in a file of several.
-        first_line: the line of the file on which the message begins.
+        first_line: the line of the file on which the message begins, from 1.
         anchor: the anchor of all its blocks.
 
     Raises:
@@ -89,24 +89,27 @@ def _read_message(
         raise DocumentError("mail_too_large", f"{path}: {reason}", "exclude the file")
     try:
         message = Parser().parsestr(source)
-        is_signed = "signed" in str(message.get_param("smime-type", "")).lower()
-        if message.get_content_type() in _ENCRYPTED and not is_signed:
+        if message.get_content_type() in _ENCRYPTED:
             raise DocumentError(
                 "encrypted_mail", f"{path}: the message is encrypted", "save it decrypted"
             )
-        texts = list(_Texts(source, path, first_line).of(message))
+        texts = list(_texts(message, path))
         blocks = [block for text in texts for block in text.blocks]
-        blocks = blocks or _subject(message, source, first_line)
+        subject = header_text(message.get("Subject", ""))
+        if subject and not blocks:
+            blocks = [Block("paragraph", subject, 1, 1)]
         inferred = _metadata(message, blocks, [text.key for text in texts])
     except DocumentError:
         raise
     except Exception as error:
         # The standard parser raises nearly any exception on broken messages.
-        step = with_detail("save it again in the mail program, or exclude it", error)
-        problem = f"{path}: the message is damaged"
-        raise DocumentError("unreadable_mail", problem, step) from error
+        raise damaged("unreadable_mail", path, error) from error
+    last_line = first_line + source.rstrip("\n").count("\n")
     return ParsedDocument(
-        blocks=tuple(block._replace(anchor=anchor) for block in blocks),
+        blocks=tuple(
+            block._replace(start_line=first_line, end_line=last_line, anchor=anchor, aligned=False)
+            for block in blocks
+        ),
         inferred=inferred,
         key=key,
         line_exact=False,
@@ -115,95 +118,65 @@ def _read_message(
     )
 
 
-class _Texts:
-    """Finds the texts of a message, with their lines."""
-
-    def __init__(self, source: str, path: str, first_line: int) -> None:
-        self._source = source
-        self._path = path
-        self._at = 0
-        self._line = first_line
-
-    def of(self, message: Message) -> Iterator[_Text]:
-        """The texts in the order of the file, and the attachments."""
-        kind = message.get_content_type()
-        if kind == "multipart/alternative":
-            yield from self._alternative(message)
-        elif kind == "message/rfc822" or not message.is_multipart():
-            header, body = self._lines(message)
-            is_named = message.get_content_disposition() == "attachment" or message.get_filename()
-            if kind in {"text/plain", "text/html"} and not is_named:
-                yield self._read(message, body)
-                return
-            name = header_text(message.get_filename() or "") or clean(kind)[0]
-            if kind == "message/rfc822":
-                subjects = (header_text(m.get("Subject", "")) for m in _children(message))
-                subject = next(subjects, "")
-                name = f"message: {subject}" if subject else name
-            yield _Text((Block("list", f"- attachment: {name}", *header),), key=name)
-        else:
-            for child in _children(message):
-                yield from self.of(child)
-
-    def _alternative(self, message: Message) -> list[_Text]:
-        """One form of a text: the plain one, unless it is a stub; and what comes with it."""
-        forms: dict[bool, _Text] = {}  # by whether it is plain
-        others: list[_Text] = []
-        problem: DocumentError | None = None
+def _texts(message: Message, path: str) -> Iterator[_Text]:
+    """The texts of a message in the order of the file, and the attachments."""
+    kind = message.get_content_type()
+    if kind == "multipart/alternative":
+        yield from _alternative(message, path)
+    elif kind == "message/rfc822" or not message.is_multipart():
+        is_named = message.get_content_disposition() == "attachment" or message.get_filename()
+        if kind in {"text/plain", "text/html"} and not is_named:
+            yield _text(message, path)
+            return
+        name = header_text(message.get_filename() or "") or clean(kind)[0]
+        if kind == "message/rfc822":
+            subjects = (header_text(m.get("Subject", "")) for m in _children(message))
+            subject = next(subjects, "")
+            name = f"message: {subject}" if subject else name
+        yield _Text((Block("list", f"- attachment: {name}", 1, 1),), key=name)
+    else:
         for child in _children(message):
-            # The HTML may come with its images, as multipart/related.
-            is_plain = child.get_content_type() == "text/plain"
-            try:
-                for text in self.of(child):
-                    if text.key or is_plain in forms:
-                        others.append(text)
-                    else:
-                        forms[is_plain] = text
-            except DocumentError as error:
-                problem = error
-        plain, html = forms.get(True), forms.get(False)
-        if problem and not (plain and plain.blocks):
-            raise problem
-        if plain and html:
-            length, html_length = (sum(len(b.text) for b in t.blocks) for t in (plain, html))
-            is_stub = length <= _MAX_STUB_CHARS and length * _STUB_SHARE < html_length
-            hidden = tuple(_missing(plain, html))
-            plain = html if is_stub else replace(plain, hidden=hidden)
-        return [text for text in (plain or html, *others) if text]
+            yield from _texts(child, path)
 
-    def _lines(self, message: Message) -> tuple[Lines, Lines]:
-        """The lines of a part's header, with what is before it, and of its text."""
-        payload = message.get_payload()
-        if not isinstance(payload, str):
-            payload = "".join(map(str, _children(message)))  # an attached message
-        before = self._line
-        # The blank line ends the header, in which a short text might be found as well.
-        found = self._source.find(f"\n\n{payload}", max(0, self._at - 1))
-        if found < 0:  # broken
-            return (before, before), (before, before + self._source.count("\n", self._at))
-        start = found + 2
-        first = before + self._source.count("\n", self._at, start)
-        self._at, self._line = start + len(payload), first + payload.count("\n")
-        last = self._line - payload.endswith("\n")
-        return (before, max(before, first - 1)), (first, max(first, last))
 
-    def _read(self, part: Message, body: Lines) -> _Text:
-        text, lines = _decoded_lines(part, body)
-        if part.get_content_type() == "text/plain":
-            return _Text(tuple(_plain_blocks(split_lines(text), lines)))
-        page = read_page(text.encode(), self._path, is_message=True)
-        last = len(lines) - 1
-        blocks = (
-            block._replace(
-                start_line=lines[min(block.start_line - 1, last)][0],
-                end_line=lines[min(block.end_line - 1, last)][1],
-                aligned=False,
-            )
-            for block in page.blocks
-        )
+def _alternative(message: Message, path: str) -> list[_Text]:
+    """One form of a text: the plain one, unless it is a stub; and what comes with it."""
+    forms: dict[bool, _Text] = {}  # by whether it is plain
+    others: list[_Text] = []
+    problem: DocumentError | None = None
+    for child in _children(message):
+        # The HTML may come with its images, as multipart/related.
+        is_plain = child.get_content_type() == "text/plain"
+        try:
+            for text in _texts(child, path):
+                if text.key or is_plain in forms:
+                    others.append(text)
+                else:
+                    forms[is_plain] = text
+        except DocumentError as error:
+            problem = error
+    plain, html = forms.get(True), forms.get(False)
+    if problem and not (plain and plain.blocks):
+        raise problem
+    if plain and html:
+        length, html_length = (sum(len(b.text) for b in t.blocks) for t in (plain, html))
+        is_stub = length <= _MAX_STUB_CHARS and length * _STUB_SHARE < html_length
+        hidden = tuple(_missing(plain, html))
+        plain = html if is_stub else replace(plain, hidden=hidden)
+    return [text for text in (plain or html, *others) if text]
+
+
+def _text(part: Message, path: str) -> _Text:
+    """The text of a part."""
+    raw = cast(bytes, part.get_payload(decode=True))
+    text = clean(_decoded(raw, part.get_content_charset()))[0]
+    if part.get_content_type() == "text/html":
+        page = read_page(text.encode(), path, is_message=True)
         # Their offsets are not those of the file.
-        hidden = (part._replace(start=0, end=0) for part in page.hidden)
-        return _Text(tuple(blocks), notes=page.notes, hidden=tuple(hidden))
+        return replace(page, hidden=tuple(p._replace(start=0, end=0) for p in page.hidden))
+    lines = split_lines(text)
+    ranges = runs(lines, 0, len(lines))
+    return _Text(tuple(block_of(lines, "paragraph", start, end) for start, end in ranges))
 
 
 def _children(message: Message) -> Sequence[Message]:
@@ -222,25 +195,6 @@ def _missing(plain: _Text, html: _Text) -> Iterator[HiddenPart]:
             yield HiddenPart("invisible_element", block.text, is_kept=True)
 
 
-def _decoded_lines(part: Message, body: Lines) -> tuple[str, list[Lines]]:
-    """The text of a part, and the lines of the file for each of its lines."""
-    encoding = str(part.get("Content-Transfer-Encoding", "")).strip().lower()
-    groups: list[Lines] = []
-    start = body[0]
-    for number, line in enumerate(split_lines(cast(str, part.get_payload())), start):
-        # Quoted-printable continues a line that ends with "=".
-        is_soft = encoding == "quoted-printable" and line.rstrip(" \t").endswith("=")
-        if not is_soft or number == body[1]:
-            groups.append((start, number))
-            start = number + 1
-    raw = cast(bytes, part.get_payload(decode=True))
-    text = with_newlines(clean(_decoded(raw, part.get_content_charset()))[0])
-    count = len(split_lines(text))
-    # Base64, broken encodings and charsets of several bytes may have other lines.
-    is_exact = encoding != "base64" and len(groups) >= count > 0
-    return text, groups if is_exact else [body] * max(count, 1)
-
-
 def _decoded(data: bytes, charset: str | None) -> str:
     for name in filter(None, (charset, "utf-8")):
         try:
@@ -250,36 +204,12 @@ def _decoded(data: bytes, charset: str | None) -> str:
     return data.decode("cp1252", "replace")
 
 
-def _plain_blocks(lines: Sequence[str], places: Sequence[Lines]) -> Iterator[Block]:
-    """Paragraphs. A quotation is apart from its answer, and a signature from the text."""
-    start, depth, in_signature = -1, 0, False
-    for i, line in enumerate([*lines, ""]):
-        quote = _QUOTE.match(line)
-        line_depth = quote[1].count(">") if quote else 0
-        is_empty = is_blank(line[quote.end() :] if quote else line)
-        begins_signature = _SIGNATURE.match(line) is not None
-        is_apart = begins_signature or (not in_signature and line_depth != depth)
-        if start >= 0 and (is_empty or is_apart):
-            text = "\n".join(lines[start:i])
-            yield Block("paragraph", text, places[start][0], places[i - 1][1])
-            start = -1
-        if not is_empty:
-            start = i if start < 0 else start
-            depth, in_signature = line_depth, in_signature or begins_signature
-
-
 def header_text(value: object) -> str:
     """A header's value on one line, decoded."""
-    raw = " ".join(str(value)[:_MAX_HEADER_CHARS].split())
-    try:
-        pieces: Sequence[tuple[Any, str | None]] = decode_header(raw)
-    except (MessageError, ValueError):
-        pieces = [(raw, None)]
-    text = "".join(
-        # Without an encoded word the value is a text.
-        _decoded(piece if isinstance(piece, bytes) else piece.encode("latin-1", "replace"), charset)
-        for piece, charset in pieces
-    )
+    raw = _decoded(str(value)[:_MAX_HEADER_CHARS].encode("latin-1", "replace"), None)
+    text = " ".join(raw.split())
+    with suppress(MessageError, ValueError, LookupError):
+        text = str(make_header(decode_header(text)))
     return " ".join(clean(text)[0].split())
 
 
@@ -289,11 +219,9 @@ def _metadata(
     # A message without a subject has its first words as title.
     first_words = " ".join(blocks[0].text.split()[:_MAX_TITLE_WORDS]) if blocks else ""
     date = ""
-    try:
+    with suppress(ValueError, TypeError, OverflowError, IndexError):
         parsed = parsedate_to_datetime(str(message.get("Date", "")))
         date = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).isoformat()
-    except (ValueError, TypeError, OverflowError, IndexError):
-        pass
     metadata = {
         "origin": "external",
         "document_type": "mail",
@@ -306,16 +234,6 @@ def _metadata(
         "attachments": list(dict.fromkeys(filter(None, attached)))[:_MAX_NAMES],
     }
     return {key: value for key, value in metadata.items() if value}
-
-
-def _subject(message: Message, source: str, first_line: int) -> list[Block]:
-    """The subject with its lines. A message without text is found by it."""
-    subject = header_text(message.get("Subject", ""))
-    header = _SUBJECT.search(source)
-    if not subject or header is None:
-        return []
-    first = first_line + source.count("\n", 0, header.start())
-    return [Block("paragraph", subject, first, first + header[0].count("\n"))]
 
 
 def _people(message: Message, name: str) -> list[str]:
@@ -349,7 +267,7 @@ _QUOTED_FROM = re.compile(rb"^>(?=>*From )", re.MULTILINE)
 
 
 def _read_mailbox(
-    data: bytes, path: str, _options: ReaderOptions
+    data: bytes, path: str, _separator: str
 ) -> Iterable[ParsedDocument | DocumentError]:
     """One document per message; its key is its Message-ID. Bad messages are reported.
 
@@ -357,12 +275,11 @@ def _read_mailbox(
         DocumentError: ``unreadable_mailbox``.
     """
     keys: set[str] = set()
-    number = deleted = 0
+    number = 0
     for number, (start, end, line) in enumerate(_messages(data), 1):
         source = _QUOTED_FROM.sub(b"", data[start:end])
         head = with_newlines(source.decode("latin-1")).partition("\n\n")[0]
         if _DELETED.search(head):
-            deleted += 1
             continue
         anchor = f"message {number}"
         key = _key(head, number, keys)
@@ -372,12 +289,6 @@ def _read_mailbox(
             )
         except DocumentError as error:
             yield error
-    if deleted:
-        yield DocumentError(
-            "deleted_mail",
-            f"{path}: {deleted} messages are marked as deleted",
-            "nothing; the mail program removes them when it compacts the mailbox",
-        )
     if not number and data.strip():
         raise DocumentError(
             "unreadable_mailbox",
@@ -408,6 +319,6 @@ def _key(head: str, number: int, used: set[str]) -> str:
 
 
 READERS = {
-    "eml": Reader("eml", 1, lambda data, path, _options: [_read_message(data, path)]),
-    "mbox": Reader("mbox", 1, _read_mailbox),
+    "eml": Reader("eml", 2, lambda data, path, _separator: [_read_message(data, path)]),
+    "mbox": Reader("mbox", 2, _read_mailbox),
 }

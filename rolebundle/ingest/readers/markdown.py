@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from html import unescape
+from itertools import pairwise
 from typing import Any
 
 from lxml import etree
@@ -27,7 +28,6 @@ from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers.base import (
     MAX_TITLE_CHARS,
     Reader,
-    ReaderOptions,
     block_of,
     is_blank,
     open_text,
@@ -49,7 +49,7 @@ _MARKUP = re.compile(r"[*_`\[\]<>&\\!~]")
 _ANCHOR = re.compile(r"\s*\{#[^}]*\}\s*$")
 
 
-def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+def _read(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """One document per file.
 
     Raises:
@@ -101,20 +101,14 @@ def read_markdown(lines: Sequence[str], start: int, end: int) -> MarkdownText:
     tokens = _block_parser().parse(text + "\n", environment)
     if not _HINT.search(text):
         return lines, (), tuple(_blocks(lines, start, end, tokens))
-    offset = sum(map(len, lines[:start])) + start
-    parts: list[HiddenPart] = []
-    for _ in range(MAX_ROUNDS):
-        ranges = hidden_ranges(text, tokens, environment)
-        spans = ((part.start, part.end) for part in ranges if not part.is_kept)
-        visible = _replaced(text, spans, "")
-        if not parts:
-            parts += hidden_parts(text, ranges, offset)
-        if visible == text:
-            break
-        text, environment = visible, {}
-        tokens = _block_parser().parse(text + "\n", environment)
-    new_lines = [*lines[:start], *text.split("\n"), *lines[end:]] if parts else lines
-    return new_lines, tuple(parts), tuple(_blocks(new_lines, start, end, tokens))
+    ranges = _hidden_ranges(text, tokens, environment)
+    if not ranges:
+        return lines, (), tuple(_blocks(lines, start, end, tokens))
+    visible = _replaced(text, ((part.start, part.end) for part in ranges if not part.is_kept), "")
+    new_lines = [*lines[:start], *visible.split("\n"), *lines[end:]]
+    tokens = _block_parser().parse(visible + "\n")
+    parts = tuple(_hidden_parts(text, ranges, sum(map(len, lines[:start])) + start))
+    return new_lines, parts, tuple(_blocks(new_lines, start, end, tokens))
 
 
 def plain_words(markup: str) -> str:
@@ -195,17 +189,14 @@ def _words(tokens: Sequence[Any]) -> Iterator[str]:
 # A text without any of this hides nothing.
 _HINT = re.compile(r"""<[!?/A-Za-z]|^ {0,3}\[[^\]\n]*\]:|\]\([^)\n]*["'(]""", re.MULTILINE)
 _TOKEN = re.compile(
-    r"\\.|`+|<!--|<\?|<![A-Za-z\[]|</?[A-Za-z][A-Za-z0-9-]*(?=[\s/>])(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>",
+    r"\\.|`+|<!--|<\?|<![A-Za-z\[]"
+    # Not a component that closes itself, such as `<Script src="a.js" />`.
+    r"|(?!<[A-Z][^<>]*/>)<(?P<unshown>(?i:script|style|template|datalist))(?=[\s/>])"
+    r"|<(?P<name>[A-Za-z][A-Za-z0-9-]*)(?=[\s/>])(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>",
     re.DOTALL,
 )
-_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)[^<>]*>?")
 _ATTRIBUTE = re.compile(r"""\s+([A-Za-z_][\w.:-]*)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+))?""")
 _CLOSERS = {"<!--": "-->", "<?": "?>"}
-# If no tag closes them, these end with the text, and other elements with their paragraph.
-_OPEN_BLOCKS = frozenset("div section article details main aside center table ul ol form".split())
-# Before that, these end at the next tag of their name.
-_ENDED_BY_NEXT = frozenset("p li dt dd option td th tr".split())
-_NEVER_SHOWN = ("script", "style", "template", "datalist")
 _SHOWN_ATTRIBUTES = frozenset("alt href src srcset style class id width height name rel".split())
 _TITLE = r"""\s+(?:"[^"]*"|'[^']*'|\([^()]*\))"""
 _LINK_TITLE = re.compile(
@@ -218,9 +209,6 @@ _BLANK = re.compile(r"\n[ \t]*\n")
 _NOT_BREAK = re.compile(r"[^\n]")
 _MIN_ATTRIBUTE_WORDS = 3
 _MIN_LABEL_WORDS = 3
-_NUMBER = "data-rolebundle-tag"
-MAX_ROUNDS = 4
-"""Removing a part can complete another one. Honest files need one round."""
 
 Span = tuple[int, int]
 
@@ -229,7 +217,7 @@ def _comment(span: Span, text: str) -> HiddenPart:
     return HiddenPart("markup_comment", text, *span, is_labelled=False)
 
 
-def hidden_ranges(
+def _hidden_ranges(
     text: str, tokens: Sequence[Token], environment: Mapping[str, Any]
 ) -> list[HiddenPart]:
     """What is hidden in a Markdown text, in order; ranges that are removed do not overlap.
@@ -246,7 +234,7 @@ def hidden_ranges(
     ranges = [*comments, *_definitions(text, masked, starts, environment)]
     ranges += (_comment(match.span(1), match[1].strip()) for match in _LINK_TITLE.finditer(masked))
     if tags:
-        ranges += [*_elements(masked, tags), *_attributes(masked, tags)]
+        ranges += [*_elements(masked, starts), *_attributes(masked, tags)]
     ranges.sort(key=lambda part: (part.start, -part.end))
     separate, covered_until = [], 0
     for part in ranges:
@@ -256,7 +244,7 @@ def hidden_ranges(
     return separate
 
 
-def hidden_parts(text: str, ranges: Sequence[HiddenPart], offset: int) -> Iterator[HiddenPart]:
+def _hidden_parts(text: str, ranges: Sequence[HiddenPart], offset: int) -> Iterator[HiddenPart]:
     """The ranges as parts of the file, with the offsets of their lines.
 
     ``offset`` is that of the text in the file.
@@ -284,14 +272,17 @@ def _replaced(text: str, spans: Iterable[Span], filler: str) -> str:
     return "".join((*parts, text[copied_until:]))
 
 
-def _comments_and_tags(masked: str) -> tuple[list[HiddenPart], list[Span], str]:
-    """The comments, the offsets of the tags, and the text without comments and code spans."""
+def _comments_and_tags(masked: str) -> tuple[list[HiddenPart], list[re.Match[str]], str]:
+    """The comments, the tags that open elements, and the text without comments and code spans.
+
+    Elements whose content is not text count as comments. They stay in the text: style sheets hide.
+    """
     runs: dict[int, list[int]] = defaultdict(list)
     for run in re.finditer("`+", masked):
         runs[len(run[0])].append(run.start())
     blanks = [blank.start() for blank in _BLANK.finditer(masked)]
     comments: list[HiddenPart] = []
-    tags: list[Span] = []
+    tags: list[re.Match[str]] = []
     covered: list[Span] = []
     missing: set[str] = set()
     at = 0
@@ -302,6 +293,15 @@ def _comments_and_tags(masked: str) -> tuple[list[HiddenPart], list[Span], str]:
             if closing < _following(blanks, at, len(masked)):
                 at = closing + len(mark)
                 covered.append((start, at))
+        elif match["unshown"]:
+            end_tag = re.compile(rf"</{match['unshown']}\b[^<>]*>", re.IGNORECASE)
+            found = None if match["unshown"] in missing else end_tag.search(masked, at)
+            if found is None:
+                missing.add(match["unshown"])
+            end = found.end() if found else _following(blanks, at, len(masked))
+            comments.append(_comment((start, end), masked[at:end]))
+            tags.append(match)
+            at = end
         elif mark[0] == "<" and mark[1] in "!?":
             closer = _CLOSERS.get(mark, ">")
             end = -1 if closer in missing else masked.find(closer, at)
@@ -318,8 +318,8 @@ def _comments_and_tags(masked: str) -> tuple[list[HiddenPart], list[Span], str]:
                 comments.append(_comment((start, end), masked[at : end - 1]))
                 covered.append((start, end))
                 at = end
-        elif mark[0] == "<":
-            tags.append(match.span())
+        elif match["name"]:
+            tags.append(match)
     return comments, tags, _replaced(masked, covered, " ")
 
 
@@ -357,65 +357,28 @@ def _definitions(
             yield HiddenPart("markup_comment", note[2], *note.span(), is_kept=True)
 
 
-def _elements(masked: str, tags: Sequence[Span]) -> Iterator[HiddenPart]:
-    """Hidden elements, and elements whose content is not text."""
-    # Each element has the number of its tag, because lxml does not tell offsets.
-    pieces, copied_until = [], 0
-    for number, (start, _) in enumerate(tags):
-        name = _TAG.match(masked, start)
-        if name and not name[1]:
-            pieces += [masked[copied_until : name.end(2)], f' {_NUMBER}="{number}"']
-            copied_until = name.end(2)
-    source = "".join((*pieces, masked[copied_until:])).encode("utf-8", "replace")
+def _elements(masked: str, starts: Sequence[int]) -> Iterator[HiddenPart]:
+    """Hidden elements. Their text stays: where it ends in the Markdown is not known."""
     parser = etree.HTMLParser(encoding="utf-8", recover=True, no_network=True, collect_ids=False)
-    root = etree.fromstring(b"<body>" + source, parser)
+    root = etree.fromstring(b"<body>" + masked.encode("utf-8", "replace"), parser)
     last = parser.error_log.last_error
     if last is not None and last.level >= etree.ErrorLevels.FATAL:
         # Nested too deep; the rest of the tree is missing.
         yield HiddenPart("invisible_element", "", 0, len(masked), is_kept=True)
-    spans = _spans(masked, tags)
-    for element, part in hidden_elements(root, root, source, hiding_sheets(root)):
-        if place := element.get(_NUMBER):
-            start, end = spans[int(place)]
-            words = " ".join(_TAG.sub(" ", masked[start:end]).split())
-            yield part._replace(text=words, start=start, end=end)
-    for element in root.iter(*_NEVER_SHOWN):
-        if place := element.get(_NUMBER):
-            yield _comment(spans[int(place)], " ".join(map(str, element.itertext())))
+    for element, part in hidden_elements(root, root, hiding_sheets(root)):
+        if part.text:
+            at = starts[min(element.sourceline or 1, len(starts)) - 1]
+            yield part._replace(start=at, end=at, is_kept=True)
 
 
-def _spans(masked: str, tags: Sequence[Span]) -> list[Span]:
-    """The offsets of the element of each tag."""
-    open_tags: dict[str, list[int]] = defaultdict(list)
-    spans = list(tags)
-    for number, (start, end) in enumerate(tags):
-        match = _TAG.match(masked, start)
-        name = match[2].lower() if match else ""
-        if match is None or not match[1]:
-            open_tags[name].append(number)
-        elif open_tags[name]:
-            opening = open_tags[name].pop()
-            spans[opening] = spans[opening][0], end
-    blanks = [blank.start() for blank in _BLANK.finditer(masked)]
-    for name, numbers in open_tags.items():
-        following = len(masked)
-        for number in reversed(numbers):
-            start, end = spans[number]
-            is_block = name in _OPEN_BLOCKS
-            last = len(masked) if is_block else _following(blanks, end, len(masked))
-            spans[number] = start, min(last, following)
-            following = start if name in _ENDED_BY_NEXT else following
-    return spans
-
-
-def _attributes(masked: str, tags: Sequence[Span]) -> Iterator[HiddenPart]:
+def _attributes(masked: str, tags: Sequence[re.Match[str]]) -> Iterator[HiddenPart]:
     """Attributes with a text that is not shown."""
-    for start, end in tags:
-        name = _TAG.match(masked, start)
+    for tag in tags:
+        name = tag["name"] or ""
         # A name with a capital letter is a component's, whose attributes may be shown.
-        if name is None or name[1] or not name[2].islower() or "-" in name[2]:
+        if not name.islower() or "-" in name:
             continue
-        for attribute in _ATTRIBUTE.finditer(masked, name.end(2), end):
+        for attribute in _ATTRIBUTE.finditer(masked, tag.end("name"), tag.end()):
             value = (attribute[2] or "").strip("\"'")
             is_text = len(value.split()) >= _MIN_ATTRIBUTE_WORDS
             if is_text and attribute[1].lower() not in _SHOWN_ATTRIBUTES:
@@ -424,31 +387,25 @@ def _attributes(masked: str, tags: Sequence[Span]) -> Iterator[HiddenPart]:
 
 # -- separated --
 #
-# One file with several documents, split at a declared separator line.
-#
-# The rest of a separator line is the title. A title that stands alone between two separator lines
-# belongs to the text after it. The content is read as Markdown.
+# One file with several documents, split at a declared separator line. The rest of the line is the
+# title. The content is read as Markdown.
 
 
-_MAX_TITLE_CHARS = 100
 _NOT_WORD = re.compile(r"[\W_]+")
-
-
-_Part = tuple[str, int, int, Sequence[str]]
-"""The title and number of what is between two separator lines; its first index, and its lines."""
+_CLOSING_MARKS = " \t=-*#~_"  # as in "=== Title ==="
 
 
 def _read_separated(
-    data: bytes, path: str, options: ReaderOptions
+    data: bytes, path: str, separator: str
 ) -> Iterable[ParsedDocument | DocumentError]:
-    """One document per part. Text before the first separator is a document as well.
+    """One document per part with text, also of the part before the first separator.
 
     A part with bad front matter yields its error, and the other parts follow.
 
     Raises:
         DocumentError: ``no_separator``, ``undecodable``.
     """
-    if not options.separator:
+    if not separator:
         raise DocumentError(
             "no_separator",
             f"{path}: the reader `separated` requires a separator",
@@ -456,76 +413,19 @@ def _read_separated(
         )
     lines, notes = open_text(data, path)
     keys: set[str] = set()
-    parts = _boxed(list(_parts(lines, options.separator)))
-    for title, ordinal, start, part in _with_titles(parts):
-        slug = _NOT_WORD.sub("-", title.lower()).strip("-") or str(ordinal)
+    separators = [i for i, line in enumerate(lines) if line.startswith(separator)]
+    for number, (before, end) in enumerate(pairwise((-1, *separators, len(lines)))):
+        start = before + 1
+        if all(map(is_blank, lines[start:end])):
+            continue
+        title = lines[before][len(separator) :].strip(_CLOSING_MARKS) if number else ""
+        slug = _NOT_WORD.sub("-", title.lower()).strip("-") or str(number)
         key = unique_key(slug, keys)
         try:
-            document = _document(lines, notes, path, start, start + len(part), key)
-            yield _titled(document, title)
+            document = _document(lines, notes, path, start, end, key)
+            yield replace(document, inferred={"title": title}) if title else document
         except DocumentError as error:
             yield error
-
-
-def _titled(document: ParsedDocument, title: str) -> ParsedDocument:
-    """The document with its title: without a heading it is the first line of several, if short."""
-    if not title and document.blocks and not document.inferred:
-        lines = [line.strip() for block in document.blocks for line in block.text.split("\n")]
-        lines = [line for line in lines if line]
-        title = lines[0] if len(lines) > 1 and len(lines[0]) <= _MAX_TITLE_CHARS else ""
-    return replace(document, inferred={"title": title}) if title else document
-
-
-def _parts(lines: Sequence[str], separator: str) -> Iterator[_Part]:
-    mark = re.escape(separator[0])
-    # As in "=== Title ===", or in a separator line that is longer than declared.
-    closing = re.compile("$" if separator[0].isalnum() else rf"(?:^|\s){mark}+$|{mark}{{2,}}$")
-    title, start = "", 0
-    ends = [i for i, line in enumerate(lines) if line.startswith(separator)]
-    for ordinal, end in enumerate([*ends, len(lines)]):
-        yield title, ordinal, start, lines[start:end]
-        if end < len(lines):
-            title = closing.sub("", lines[end][len(separator) :].strip()).strip()
-            start = end + 1
-
-
-def _filled(part: _Part) -> list[str]:
-    """The lines of a part that are not blank."""
-    return [line.strip() for line in part[-1] if not is_blank(line)]
-
-
-def _boxed(parts: list[_Part]) -> list[_Part]:
-    """The parts, with titles that all stand alone between two separator lines in their places."""
-    boxes, bodies = parts[1::2], parts[2::2]
-    is_boxed = (
-        not _filled(parts[0])
-        and len(boxes) == len(bodies) > 0
-        and not any(title for title, *_ in parts)
-        and all(len(box[-1]) == len(_filled(box)) == 1 for box in boxes)
-        and any(len(body[-1]) > 1 for body in bodies)
-    )
-    if not is_boxed:
-        return parts
-    pairs = zip(boxes, bodies, strict=True)
-    return [(_filled(box)[0], box[1], *body[2:]) for box, body in pairs]
-
-
-def _with_titles(parts: Sequence[_Part]) -> Iterator[_Part]:
-    """The parts with a title or text. A title without text is that of the untitled text below."""
-    waiting: _Part | None = None
-    for part in parts:
-        has_text = bool(_filled(part))
-        if waiting and has_text and not part[0]:
-            yield (*waiting[:2], *part[2:])
-            waiting = None
-        elif has_text or part[0]:
-            if waiting:
-                yield waiting
-            waiting = None if has_text else part
-            if has_text:
-                yield part
-    if waiting:
-        yield waiting
 
 
 # -- ipynb --
@@ -538,7 +438,7 @@ _HIDING_TAGS = frozenset({"hide-cell", "hide-input", "hide_input", "remove-cell"
 _HIDING_KEYS = ("hide_input", "hidden", "source_hidden")
 
 
-def _read_notebook(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+def _read_notebook(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """One document per file. A chunk never spans two cells.
 
     Raises:
@@ -557,7 +457,7 @@ def _read_notebook(data: bytes, path: str, _options: ReaderOptions) -> Iterable[
     heading = next((block.heading for block in blocks if block.heading), "")
     kernel, language = _object(metadata, "kernelspec"), _object(metadata, "language_info")
     inferred = {
-        "title": heading or _string(metadata, "title") or _string(metadata, "name"),
+        "title": heading or _string(metadata, "title"),
         "programming_language": _string(language, "name") or _string(kernel, "language"),
     }
     yield ParsedDocument(
@@ -594,16 +494,13 @@ def _cell(
     """The blocks of a cell. What it hides is added to ``hidden``."""
     source = cell.get("source")
     pieces = source if isinstance(source, list) else [source]
-    texts = [clean(piece)[0] for piece in pieces if isinstance(piece, str)]
-    lines = split_lines("".join(texts))
+    lines = split_lines(clean("".join(piece for piece in pieces if isinstance(piece, str)))[0])
     filled = [i for i, line in enumerate(lines) if not is_blank(line)]
     if not filled:
         return
     first, end = 1, last
     if isinstance(cell, LocatedObject):
         first, end = (index.line(at) for at in cell.spans["source"])
-    # Jupyter writes one string per line, and each on a line of its own.
-    is_aligned = len(lines) == len(texts) == end - first - 1
     kind = cell.get("cell_type")
     if kind == "markdown":
         _, parts, blocks = read_markdown(lines, 0, len(lines))
@@ -617,12 +514,7 @@ def _cell(
         text = "\n".join(block.text for block in blocks)
         hidden.append(HiddenPart("invisible_element", text, is_kept=True))
     for block in blocks:
-        yield block._replace(
-            start_line=first + block.start_line if is_aligned else first,
-            end_line=first + block.end_line if is_aligned else end,
-            anchor=f"cell {number}",
-            aligned=is_aligned,
-        )
+        yield block._replace(start_line=first, end_line=end, anchor=f"cell {number}")
 
 
 def _is_hidden(metadata: Mapping[str, Any]) -> bool:
@@ -650,7 +542,7 @@ def _string(owner: Mapping[str, Any], key: str) -> str:
 
 
 READERS = {
-    "markdown": Reader("markdown", 3, _read),
-    "separated": Reader("separated", 3, _read_separated),
-    "ipynb": Reader("ipynb", 2, _read_notebook),
+    "markdown": Reader("markdown", 4, _read),
+    "separated": Reader("separated", 4, _read_separated),
+    "ipynb": Reader("ipynb", 3, _read_notebook),
 }

@@ -347,7 +347,7 @@ class Sheet:
         self._hidden_columns: set[int] = set()
         self._header = ""
         self._rows: list[tuple[int, str]] = []
-        self._chars = self._count = self._last = self._widest = 0
+        self._chars = self._count = self._last = 0
         self._has_numbers = self._is_begun = False
         self._walk.left_out["hidden sheets"] += not is_shown
 
@@ -364,13 +364,12 @@ class Sheet:
             is_hidden: whether it is hidden.
         """
         cells = [cell for cell in cells if cell.text.strip()]
-        self._widest = max(self._widest, *(cell.column for cell in cells), 0)
-        self._walk.left_out["hidden rows"] += is_hidden and self._is_shown and bool(cells)
         shown: list[Cell] = []
         concealed: list[Cell] = []
         for cell in sorted(cells):
             hides = is_hidden or not self._is_shown or cell.column in self._hidden_columns
             (concealed if hides else shown).append(cell)
+        self._walk.left_out["hidden cells"] += len(concealed)
         self._walk.blocks.hide("hidden_cells", " | ".join(cell.text for cell in concealed))
         line = row_line(self._aligned(shown))
         if not line:
@@ -383,13 +382,13 @@ class Sheet:
         is_other = self._has_numbers and number > self._last + 1
         if (is_top or is_other) and len(is_text) > 1 and all(is_text):
             if is_other:
-                self._end_group()
+                self.end_group()
             self._header, self._has_numbers = line, False
         elif self._chars + len(line) > _GROUP_CHARS or (
             self._chars > _GROUP_CHARS // 4
             and blake2b(line.encode("utf-8", "surrogatepass"), digest_size=1).digest()[0] < 16
         ):
-            self._end_group()
+            self.end_group()
         self._has_numbers |= not all(is_text)
         self._last = number
         self._rows.append((number, line))
@@ -408,14 +407,8 @@ class Sheet:
             last = column
         return values
 
-    def end(self) -> None:
-        """Add the last rows."""
-        self._end_group()
-        # Without those at the right of all cells, which many people hide.
-        count = sum(column <= self._widest for column in self._hidden_columns)
-        self._walk.left_out["hidden columns"] += count
-
-    def _end_group(self) -> None:
+    def end_group(self) -> None:
+        """Add the rows that were read since the last group."""
         if not self._rows:
             return
         first, last = self._rows[0][0], self._rows[-1][0]

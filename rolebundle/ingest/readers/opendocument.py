@@ -244,7 +244,7 @@ class _OpenDocument(Walk):
         """See Walk."""
         super().end_table()
         if self._sheet is not None:
-            self._sheet.end()
+            self._sheet.end_group()
 
     # Slides
 
@@ -338,4 +338,6 @@ def _is_collapsed(element: Any) -> bool:
     return element.get(f"{_TABLE}visibility") in {"collapse", "filter"}
 
 
-READER = package_reader("opendocument", 3, lambda package: _OpenDocument(package).read())
+READERS = {
+    "opendocument": package_reader("opendocument", 3, lambda package: _OpenDocument(package).read())
+}

@@ -16,7 +16,7 @@ from lxml import etree
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers.base import Reader, ReaderOptions, damaged, is_own_title
+from rolebundle.ingest.readers.base import Reader, damaged, is_own_title
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import SAME_COLOR, WHITE, Color
 from rolebundle.text.decoding import clean, cleaned_note, with_newlines
@@ -24,9 +24,6 @@ from rolebundle.text.decoding import clean, cleaned_note, with_newlines
 _MAX_MEMBERS = 20_000
 _MAX_EXPANDED = 400_000_000
 """All that is read of one file, in bytes. XML expands to ten or twenty times its packed size."""
-_MAX_RATIO = 200
-_MIN_RATIO_BYTES = 20_000_000
-"""A member up to this size may have any ratio: a table of zeros is no bomb."""
 _MAX_TREE = 16_000_000
 """The XML that is in memory as a tree at one time, in bytes.
 
@@ -61,7 +58,7 @@ def package_reader(
         document: makes the document of an archive.
     """
 
-    def read(data: bytes, path: str, _options: ReaderOptions) -> Iterator[ParsedDocument]:
+    def read(data: bytes, path: str, _separator: str) -> Iterator[ParsedDocument]:
         """The document of a file.
 
         Raises:
@@ -191,7 +188,7 @@ class Package:
         Raises:
             DocumentError: ``NAME_too_large`` or ``encrypted_NAME``.
         """
-        self._kept = size = 0
+        self._kept, is_first = 0, True
         info = self._members.get(name.lower())
         if info is None:
             return
@@ -207,10 +204,8 @@ class Package:
                     raise self.too_large(f"it expands to more than {_MAX_EXPANDED:,} bytes")
                 if self._kept > _MAX_TREE:
                     raise self.too_large(f"one part of it has more than {_MAX_TREE:,} bytes")
-                yield data if size else _STRICT.sub(_USUAL, data)
-                size += len(data)
-                if size > max(_MIN_RATIO_BYTES, info.compress_size * _MAX_RATIO):
-                    raise self.too_large(f"a member expands more than {_MAX_RATIO} times")
+                yield _STRICT.sub(_USUAL, data) if is_first else data
+                is_first = False
 
 
 def joined(folder: str, target: str) -> str:

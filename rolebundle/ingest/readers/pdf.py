@@ -16,7 +16,6 @@ from math import hypot
 from typing import Any, NamedTuple
 
 import pypdf
-import pypdf.errors
 from pypdf import PageObject, PdfReader
 from pypdf.generic import ArrayObject, IndirectObject, TextStringObject
 
@@ -37,7 +36,7 @@ _MAX_LINE_HEIGHT = 1.45
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
-def _read(data: bytes, path: str, _options: base.ReaderOptions) -> Iterable[ParsedDocument]:
+def _read(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """One document per file.
 
     Raises:
@@ -66,7 +65,7 @@ def _extract(data: bytes, path: str) -> tuple[dict[str, object], list[PageText]]
     """Title and date, and the text of each page."""
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
-        if reader.is_encrypted and not _opens_without_password(reader):
+        if reader.is_encrypted and not reader.decrypt(""):
             raise DocumentError(
                 "encrypted_pdf",
                 f"{path}: the PDF is encrypted and requires a password",
@@ -82,25 +81,15 @@ def _extract(data: bytes, path: str) -> tuple[dict[str, object], list[PageText]]
         raise base.damaged("unreadable_pdf", path, error) from error
 
 
-def _opens_without_password(reader: pypdf.PdfReader) -> bool:
-    try:
-        return bool(reader.decrypt(""))
-    except (pypdf.errors.PyPdfError, NotImplementedError, ValueError):
-        return False
-
-
 def _metadata(reader: pypdf.PdfReader, pages: list[PageText]) -> dict[str, object]:
     """The title, and the date of the last change. What is broken is left out."""
-    information: Any = None
     found: dict[str, object] = {}
     # Bad metadata must not prevent reading the text.
-    with suppress(Exception):
-        information = reader.metadata
     for key, value in (
-        ("title", lambda: declared_title(information.title)),
+        ("title", lambda: _declared_title(reader.metadata.title)),  # type: ignore[union-attr]
         ("title", lambda: _shown_title(reader.pages[0], pages[0][0])),
-        ("updated_at", lambda: information.modification_date),
-        ("updated_at", lambda: information.creation_date),
+        ("updated_at", lambda: reader.metadata.modification_date),  # type: ignore[union-attr]
+        ("updated_at", lambda: reader.metadata.creation_date),  # type: ignore[union-attr]
     ):
         with suppress(Exception):
             found[key] = found.get(key) or value()
@@ -109,7 +98,7 @@ def _metadata(reader: pypdf.PdfReader, pages: list[PageText]) -> dict[str, objec
     return {key: value for key, value in found.items() if value}
 
 
-def declared_title(value: object) -> str:
+def _declared_title(value: object) -> str:
     """The title in the metadata, on one line; empty if no person wrote it."""
     title = " ".join(clean(value)[0].split()) if isinstance(value, str) else ""
     return title if base.is_own_title(title) and _is_sensible(title) else ""
@@ -163,7 +152,7 @@ def _blocks(lines: list[str], pages: list[list[str]]) -> Iterator[Block]:
         start = end
 
 
-READER = base.Reader("pdf", 4, _read)
+READERS = {"pdf": base.Reader("pdf", 4, _read)}
 
 
 # -- pdf hidden --

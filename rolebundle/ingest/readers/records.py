@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rolebundle.contracts.ingest import METADATA_KEYS
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
-from rolebundle.ingest.readers.base import Reader, ReaderOptions, block_of, is_blank, open_text
+from rolebundle.ingest.readers.base import Reader, block_of, is_blank, open_text
 from rolebundle.storage.documents import StoredChunk
 from rolebundle.text import strict_json
-from rolebundle.text.decoding import clean, cleaned_note, looks_binary, split_lines, with_newlines
-from rolebundle.text.words import counted
+from rolebundle.text.decoding import clean, cleaned_note, with_newlines
+from rolebundle.text.words import counted, first_of
 
 _KEYS = frozenset(METADATA_KEYS)
 _MAX_UNKNOWN_KEYS = 20
-_CONTENT_TYPES = get_args(ContentType)
-_OBJECT = re.compile(rb"^[ \t]*\{", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 # After this many bad lines the file is probably no JSON Lines, and further reports do not help.
 _MAX_PROBLEMS = 20
@@ -47,18 +47,18 @@ def _cleaned(value: object) -> object:
 
 def _unknown_keys(record: Mapping[str, Any], noted: set[str]) -> tuple[str, ...]:
     """A note on the unknown keys of a record, if any was not noted before in its file."""
-    new = sorted(key for key in record if key not in _KEYS | noted)
+    new = sorted(record.keys() - _KEYS - noted)
     if not new or len(noted) >= _MAX_UNKNOWN_KEYS:
         return ()
     noted.update(new)
-    names = ", ".join(repr(clean(key)[0][:80]) for key in new[:_MAX_UNKNOWN_KEYS])
+    names = first_of([repr(clean(key)[0][:80]) for key in new], _MAX_UNKNOWN_KEYS)
     return (f"{counted(len(new), 'unknown metadata key')} ignored in all records: {names}",)
 
 
 # JSON
 
 
-def _read_json(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+def _read_json(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """The documents of a corpus; one document for any other file.
 
     Raises:
@@ -76,7 +76,7 @@ def _read_json(data: bytes, path: str, _options: ReaderOptions) -> Iterable[Pars
         isinstance(document, strict_json.LocatedObject) and isinstance(document.get("chunks"), list)
         for document in documents
     ):
-        yield from _Corpus(text, path, notes).documents(documents)
+        yield from _corpus(documents, text, path, notes)
         return
     filled = [i for i, line in enumerate(lines) if not is_blank(line)]
     blocks = (block_of(lines, "code", filled[0], filled[-1] + 1),) if filled else ()
@@ -88,78 +88,79 @@ def _bad_json(path: str, line: int, reason: str, detail: str = "") -> DocumentEr
     return DocumentError("bad_json", f"{path}:{line}: {reason}", step)
 
 
-class _Corpus:
-    """Turns a parsed corpus into documents, with the lines of each chunk's content."""
+class _Chunk(BaseModel):
+    """A ready-made chunk; other keys are ignored."""
 
-    def __init__(self, text: str, path: str, notes: tuple[str, ...]) -> None:
-        self._index = strict_json.LineIndex(text)
-        self._path = path
-        self._notes = notes
+    model_config = ConfigDict(strict=True)
 
-    def documents(self, records: Sequence[strict_json.LocatedObject]) -> Iterator[ParsedDocument]:
-        noted: set[str] = set()
-        for document in records:
-            record = {key: value for key, value in document.items() if key != "chunks"}
-            key = self._text(document, "document_id")
-            yield ParsedDocument(
-                ready=tuple(self._chunk(chunk, document) for chunk in document["chunks"]),
-                declared=_declared(record),
-                declared_at=self._index.line(document.at),
-                key=key,
-                line_exact=False,
-                notes=self._notes + _unknown_keys(record, noted),
-            )
+    chunk_id: str = Field(pattern=r"\S")
+    content: str = Field(pattern=r"\S")
+    content_type: ContentType = "paragraph"
+    tags: list[str] | None = None
+    applicable_roles: list[str] | None = None
+    excluded_roles: list[str] | None = None
 
-    def _chunk(self, chunk: Any, document: strict_json.LocatedObject) -> StoredChunk:
-        if not isinstance(chunk, strict_json.LocatedObject):
-            raise self._error(document.at, "a chunk must be an object")
-        content = self._text(chunk, "content")
-        first, last = chunk.spans["content"]
-        content_type = chunk.get("content_type", "paragraph")
-        if content_type not in _CONTENT_TYPES:
-            allowed = ", ".join(_CONTENT_TYPES)
-            raise self._error(chunk.at, f"`content_type` must be one of {allowed}")
-        keys = ("tags", "applicable_roles", "excluded_roles")
-        return ready_chunk(
-            self._text(chunk, "chunk_id"),
-            content,
-            self._index.line(first),
-            self._index.line(last),
-            content_type=content_type,
-            **{key: self._texts(chunk, key) for key in keys},
+
+def _corpus(
+    records: Sequence[strict_json.LocatedObject], text: str, path: str, notes: tuple[str, ...]
+) -> Iterator[ParsedDocument]:
+    """The documents of a parsed corpus, with the lines of each chunk's content."""
+    index = strict_json.LineIndex(text)
+    noted: set[str] = set()
+    for document in records:
+        key = document.get("document_id")
+        if not isinstance(key, str) or is_blank(key):
+            raise _bad_json(path, index.line(document.at), "`document_id` must be a string")
+        record = {key: value for key, value in document.items() if key != "chunks"}
+        yield ParsedDocument(
+            ready=tuple(_chunk(chunk, document, index, path) for chunk in document["chunks"]),
+            declared=_declared(record),
+            declared_at=index.line(document.at),
+            key=clean(key)[0],
+            line_exact=False,
+            notes=notes + _unknown_keys(record, noted),
         )
 
-    def _text(self, owner: strict_json.LocatedObject, key: str) -> str:
-        value = owner.get(key)
-        if not isinstance(value, str) or not value.strip():
-            raise self._error(owner.at, f"`{key}` must be a string")
-        return clean(value)[0]
 
-    def _texts(self, owner: strict_json.LocatedObject, key: str) -> tuple[str, ...]:
-        value = owner.get(key) or ()
-        if value and not (isinstance(value, list) and all(isinstance(i, str) for i in value)):
-            raise self._error(owner.at, f"`{key}` must be a list of strings")
-        return tuple(clean(item)[0] for item in value)
-
-    def _error(self, at: int, reason: str) -> DocumentError:
-        return _bad_json(self._path, self._index.line(at), reason)
+def _chunk(
+    chunk: Any, document: strict_json.LocatedObject, index: strict_json.LineIndex, path: str
+) -> StoredChunk:
+    if not isinstance(chunk, strict_json.LocatedObject):
+        raise _bad_json(path, index.line(document.at), "a chunk must be an object")
+    try:
+        valid = _Chunk.model_validate(_cleaned(chunk))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        reason = f"`{problem['loc'][0]}`: {problem['msg']}"
+        raise _bad_json(path, index.line(chunk.at), reason) from error
+    first, last = map(index.line, chunk.spans["content"])
+    return ready_chunk(
+        valid.chunk_id,
+        valid.content,
+        first,
+        last,
+        content_type=valid.content_type,
+        tags=tuple(valid.tags or ()),
+        applicable_roles=tuple(valid.applicable_roles or ()),
+        excluded_roles=tuple(valid.excluded_roles or ()),
+    )
 
 
 # JSON Lines
 
 
 def _read_jsonl(
-    data: bytes, path: str, _options: ReaderOptions
+    data: bytes, path: str, _separator: str
 ) -> Iterable[ParsedDocument | DocumentError]:
     """One document per line, or the error ``bad_json_line``. The other lines are still read.
 
     Raises:
-        DocumentError: ``undecodable`` or ``binary``: no line can be a record.
+        DocumentError: ``undecodable``.
     """
     problems = 0
     first_lines: dict[str, int] = {}
     noted: set[str] = set()
-    for number, line in enumerate(_lines(data, path), 1):
+    for number, line in enumerate(open_text(data, path)[0], 1):
         if is_blank(line):
             continue
         try:
@@ -174,20 +175,6 @@ def _read_jsonl(
                 yield _bad_line(path, f"line {number} {error}", str(error.__cause__ or ""))
     if problems > _MAX_PROBLEMS:
         yield _bad_line(path, f"{problems - _MAX_PROBLEMS} more lines are bad")
-
-
-def _lines(data: bytes, path: str) -> Sequence[str]:
-    has_record = _OBJECT.search(data) is not None
-    if looks_binary(data) and not has_record:
-        raise DocumentError("binary", f"{path}: binary data, not text", "exclude the file")
-    try:
-        return open_text(data, path)[0]
-    except DocumentError:
-        if not has_record:
-            raise
-        # A bad line, which is then no JSON, does not change the others.
-        lines = split_lines(data.replace(b"\x00", b"\xff").decode("utf-8", "replace"))
-        return ["\ufffd" if "\ufffd" in line else line for line in lines]
 
 
 def _bad_line(path: str, reason: str, detail: str = "") -> DocumentError:
@@ -237,4 +224,4 @@ def _document(line: str, number: int, noted: set[str]) -> ParsedDocument:
     )
 
 
-READERS = {"json": Reader("json", 2, _read_json), "jsonl": Reader("jsonl", 5, _read_jsonl)}
+READERS = {"json": Reader("json", 2, _read_json), "jsonl": Reader("jsonl", 6, _read_jsonl)}

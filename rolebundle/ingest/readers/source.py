@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers.base import Reader, ReaderOptions, block_of, is_blank, open_text
+from rolebundle.ingest.readers.base import Reader, block_of, is_blank, open_text
 
 _MAX_LEVEL = 6
 _MAX_LINE_CHARS = 300
@@ -89,7 +89,6 @@ _PATTERNS = {
     ".r": r"\s*([\w.]+)\s*(?:<-|=)\s*function\b",
     ".jl": r"\s*((?:function|macro|module|(?:mutable\s+)?struct|abstract\s+type)\s+[\w.!@]+)",
     ".hs": r"(?:((?:data|class|instance|newtype|type|module)\s+[\w.]+)|([a-z_]\w*)\s*::)",
-    ".ml": r"((?:let|and|module|type|class)\s+(?:rec\s+)?[\w']+)",
     ".clj .el": r"\(((?:def[\w-]*|ns|cl-def[\w-]*)\s+[^\s()\[\]]+)",
     ".sql": (
         r"(?i)\s*(create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+|unique\s+|materialized\s+)*"
@@ -104,17 +103,6 @@ _PATTERNS = {
     ".ini .toml .cfg .properties": r"(\[+[^\[\]]+\]+)\s*(?:[#;].*)?$",
     ".mk makefile justfile": r"([\w./%-]+)\s*::?(?!=)",
     "dockerfile": r"(FROM\s+\S+.*)",
-    ".cmake": r"(?i)\s*(?:function|macro)\s*\(\s*(\w+)",
-    ".vim": r"(?i)\s*fu(?:nction)?!?\s+([\w:#.<>]+)",
-    ".tcl": r"\s*(proc\s+\S+)",
-    ".f90": (
-        r"(?i)\s*(?:(?:pure|elemental|recursive|integer|real|logical)(?:\([^()]*\))?\s+)*"
-        r"((?:subroutine|function|module|program)\s+\w+)"
-    ),
-    ".zig": (
-        r"\s*(?:pub\s+)?(?:(?:export|inline)\s+)?(?:(fn\s+\w+)"
-        r"|const\s+(\w+)\s*=\s*(?:packed\s+|extern\s+)?(?:struct|enum|union)\b)"
-    ),
     ".yaml .yml": r"([\w.-]+):(?:\s|$)",
 }
 _BY_SUFFIX = {suffix: p for suffixes, p in _PATTERNS.items() for suffix in suffixes.split()}
@@ -144,7 +132,7 @@ _COMMENT = re.compile(r"//|/\*|\*|#|--|;|%")
 _TYPE_LINE = re.compile(r"(?:[A-Za-z_]\w*[ \t*]+)*[A-Za-z_]\w*[ \t*]*$|template\s*<.*>\s*$")
 
 
-def _read(data: bytes, path: str, _options: ReaderOptions) -> Iterable[ParsedDocument]:
+def _read(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """One document per file.
 
     Raises:
@@ -272,4 +260,4 @@ class _Outline:
         return frozenset(inside)
 
 
-READER = Reader("source", 2, _read)
+READERS = {"source": Reader("source", 2, _read)}

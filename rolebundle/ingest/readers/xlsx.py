@@ -153,7 +153,7 @@ class _Xlsx(Walk):
             elif _is_hidden(element, "width", _MAX_TINY_WIDTH):
                 sheet.hide_columns(*(integer_in(element.get(key), 1) for key in ("min", "max")))
             self.package.release(element)
-        sheet.end()
+        sheet.end_group()
         for kind, target in self.package.relations(name).values():
             if kind == "drawing":
                 look = {} if is_shown else {"away": "hidden_cells"}
@@ -195,9 +195,9 @@ class _Xlsx(Walk):
             value = _unescaped(value)
         is_number = kind == "n" and isfinite(number)
         shown = (
-            shown_number(number, code, is_1904=self._is_1904)
+            _shown_number(number, code, is_1904=self._is_1904)
             if is_number
-            else shown_text(value, code)
+            else _shown_text(value, code)
         )
         if not shown:
             self.blocks.hide("invisible_element", value)
@@ -243,43 +243,33 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
-READER = package_reader("xlsx", 3, lambda package: _Xlsx(package).read())
+READERS = {"xlsx": package_reader("xlsx", 4, lambda package: _Xlsx(package).read())}
 
 
 # -- number formats --
 #
-# Numbers of a spreadsheet as their format shows them, such as ``1,234.50 €`` and ``2026-03-01``.
-#
-# The codes are those of Excel. What depends on a machine's language is shown in English, and the
-# dates that do are shown as ISO 8601. Fractions, and numbers of several groups of digits, are
-# shown as plain numbers.
+# Numbers of a spreadsheet about as their format shows them, such as ``1,234.50 €``. Dates and times
+# are shown as in ISO 8601, and as plain numbers what has an exponent or is a fraction.
 
 
 _BUILT_IN = {
-    **{1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00"},
-    **{14: "yyyy-mm-dd", 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM"},
-    **{19: "h:mm:ss AM/PM", 20: "h:mm", 21: "h:mm:ss", 22: "yyyy-mm-dd hh:mm"},
+    **{1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%"},
+    **dict.fromkeys((14, 15, 16), "yyyy-mm-dd"),
+    **{17: "yyyy-mm", 22: "yyyy-mm-dd h:mm", 46: "[h]:mm"},
+    **{18: "h:mm", 19: "h:mm:ss", 20: "h:mm", 21: "h:mm:ss", 45: "mm:ss", 47: "mm:ss"},
     **{37: "#,##0", 38: "#,##0", 39: "#,##0.00", 40: "#,##0.00"},
-    **{45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0", 48: "0.0E+0"},
 }
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|\[\$(?P<currency>[^\]-]*)[^\]]*\]|[_*].'
-    r"|\[(?P<elapsed>h+|m+|s+)\]|\[[^\]]*\]|(?P<half>am/pm|a/p)|(?P<general>general|@)"
-    r"|(?P<date>y+|m+|d+|h+|s+(?:\.0+)?)|(?P<digits>[#0?]+[#0?,]*(?:\.[#0?]*)?,*|\.[#0?]+)"
+    r"|\[(?P<elapsed>[hms]+)\]|\[[^\]]*\]|(?P<general>general|@)|am/pm|a/p"
+    r"|(?P<date>[ymdhs]+)|(?P<digits>[#0?][#0?,]*(?:\.[#0?]*)?|\.[#0?]+)"
     r"|(?P<power>e[+-][0#]+)|(?P<literal>.)",
     re.IGNORECASE | re.DOTALL,
 )
-# Of a date's parts, what strftime() writes: by their letters, else by the first one.
-_DATE_PARTS = {
-    **{"y": "%y", "yyy": "%Y", "yyyy": "%Y", "m": "%m", "mmm": "%b", "mmmm": "%B"},
-    **{"d": "%d", "ddd": "%a", "dddd": "%A", "h": "%H", "s": "%S"},
-}
 _MAX_DAY = 2_958_466  # the end of the year 9999
-_TIMES = frozenset(("date", "elapsed"))
-_SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 
-def shown_number(value: float, code: str, *, is_1904: bool = False) -> str:
+def _shown_number(value: float, code: str, *, is_1904: bool) -> str:
     """A number as its format shows it; empty if the format shows nothing.
 
     Args:
@@ -293,11 +283,12 @@ def shown_number(value: float, code: str, *, is_1904: bool = False) -> str:
         tokens, value = sections[1], -value
     elif value == 0 and len(sections) > 2:
         tokens = sections[2]
-    is_date = any(kind in _TIMES for kind, _ in tokens)
-    return _date(value, tokens, is_1904) if is_date else _number(value, tokens)
+    if any(kind in {"date", "elapsed"} for kind, _ in tokens):
+        return _date(value, tokens, datetime(1904, 1, 1) if is_1904 else datetime(1899, 12, 30))
+    return _number(value, tokens)
 
 
-def shown_text(text: str, code: str) -> str:
+def _shown_text(text: str, code: str) -> str:
     """A text as its format shows it: as it is, unless the format has an empty part for texts."""
     sections = _sections(code)
     is_shown = len(sections) < 4 or any(kind == "general" for kind, _ in sections[3])
@@ -322,12 +313,10 @@ def _general(value: float) -> str:
 
 
 def _number(value: float, tokens: Sequence[tuple[str, str]]) -> str:
-    digits = [text for kind, text in tokens if kind == "digits"]
-    if len(digits) > 1:
-        return _general(value)  # a fraction, or a number with dashes
+    kinds = [kind for kind, _ in tokens]
+    if kinds.count("digits") > 1 or "power" in kinds:
+        return _general(value)
     value *= 100 ** tokens.count(("literal", "%"))
-    if digits and any(kind == "power" for kind, _ in tokens):
-        return f"{value:.{len(digits[0].partition('.')[2])}E}"
     parts = []
     for kind, text in tokens:
         if kind == "general":
@@ -337,53 +326,33 @@ def _number(value: float, tokens: Sequence[tuple[str, str]]) -> str:
         else:
             parts.append(text)
     written = "".join(parts).strip()
-    return f"-{written}" if value < 0 and re.search(r"[1-9]", written) else written
+    return f"-{written}" if value < 0 else written
 
 
-def _digits(value: float, digits: str) -> str:
-    """A number as digits such as ``#,##0.0#`` show it. Each comma at their end divides by 1,000."""
-    form = digits.rstrip(",")
-    value /= 1000 ** (len(digits) - len(form))
-    whole, point, fraction = form.partition(".")
-    if not point and not value and "0" not in whole:
-        return ""
+def _digits(value: float, form: str) -> str:
+    """A number as digits such as ``#,##0.0#`` show it."""
+    whole, _, fraction = form.partition(".")
     separator = "," if "," in whole else ""
     number, _, decimals = f"{value:{separator}.{len(fraction)}f}".partition(".")
-    decimals = decimals.rstrip("0").ljust(len(fraction.rstrip("#?")), "0")
-    if not separator:
-        number = number.zfill(whole.count("0"))
+    decimals = decimals.rstrip("0").ljust(fraction.count("0"), "0")
+    number = number.zfill(whole.count("0")) if not separator else number
     return f"{number}.{decimals}" if decimals else number
 
 
-def _date(value: float, tokens: Sequence[tuple[str, str]], is_1904: bool) -> str:
+def _date(value: float, tokens: Sequence[tuple[str, str]], epoch: datetime) -> str:
+    """A date, a time or both, by the letters of the format."""
     if not 0 <= value < _MAX_DAY:
         return _general(value)
-    words = [text[0].lower() for kind, text in tokens if kind in _TIMES]
-    has_fraction = any(kind == "date" and "." in text for kind, text in tokens)
-    seconds = round(value * 86_400, 3 if has_fraction else 0)
-    # Excel takes 1900 for a leap year, so that its first two months are a day later.
-    epoch = datetime(1904, 1, 1) if is_1904 else datetime(1899, 12, 31 if value < 60 else 30)
+    seconds = round(value * 86_400)
+    if any(kind == "elapsed" for kind, _ in tokens):
+        return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    letters = "".join(text.lower() for kind, text in tokens if kind == "date")
+    forms = []
+    if "y" in letters or "d" in letters:
+        forms.append("%Y-%m-%d" if "d" in letters else "%Y-%m" if "m" in letters else "%Y")
+    if "h" in letters or "s" in letters:
+        forms.append("%H:%M:%S" if "s" in letters else "%H:%M")
     try:
-        moment = epoch + timedelta(seconds=seconds)
+        return f"{epoch + timedelta(seconds=seconds):{' '.join(forms) or '%Y-%m-%d'}}"
     except OverflowError:
         return _general(value)
-    has_half = any(kind == "half" for kind, _ in tokens)
-    parts, at = [], -1
-    for kind, text in tokens:
-        at += kind in _TIMES
-        if kind == "elapsed":
-            parts.append(f"{int(seconds // _SECONDS[words[at]]):0{len(text)}}")
-        elif kind == "date":
-            # An ``m`` stands for minutes after hours and before seconds.
-            is_minute = words[at - 1 : at] == ["h"] or words[at + 1 : at + 2] == ["s"]
-            form, point, fraction = text.lower().partition(".")
-            code = _DATE_PARTS.get(form) or _DATE_PARTS[form[0]]
-            code = {"%m": "%M" if is_minute else code, "%H": "%I" if has_half else code}.get(
-                code, code
-            )
-            written = f"{moment:{code}}"
-            parts.append(written if len(form) > 1 else written.lstrip("0") or "0")
-            parts.append(f".{moment.microsecond:06}"[: 1 + len(fraction)] if point else "")
-        else:
-            parts.append(("AM" if moment.hour < 12 else "PM") if kind == "half" else text)
-    return "".join(parts).strip()

@@ -5,18 +5,10 @@ from collections.abc import Mapping
 from support.office.parts import DAWN, FACT, zipped
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns"
+_PREFIXES = {"draw": "drawing", "fo": "xsl-fo-compatible", "svg": "svg-compatible"}
 _OPEN = " ".join(
-    f'xmlns:{prefix}="{_OASIS}:{name}:1.0"'
-    for prefix, name in (
-        ("office", "office"),
-        ("text", "text"),
-        ("table", "table"),
-        ("draw", "drawing"),
-        ("style", "style"),
-        ("fo", "xsl-fo-compatible"),
-        ("svg", "svg-compatible"),
-        ("presentation", "presentation"),
-    )
+    f'xmlns:{prefix}="{_OASIS}:{_PREFIXES.get(prefix, prefix)}:1.0"'
+    for prefix in "office text table draw style fo svg presentation".split()
 )
 
 
@@ -53,84 +45,67 @@ _HIDDEN_SPANS = {
     "same-color": 'fo:color="#ff0000" fo:background-color="#ff0000"',
     "tiny": 'fo:font-size="1pt"',
 }
+_FACT = f"<text:p>{FACT}</text:p>"
+_ROW = "<table:table-row {}>{}</table:table-row>"
+_CELL = "<table:table-cell>{}</table:table-cell>"
+_BOX = "<draw:frame {}><draw:text-box>{}</draw:text-box></draw:frame>"
+# What follows the paragraph that people see.
+_HIDDEN_BODIES = {
+    "hidden-section": f'<text:section text:display="none">{_FACT}</text:section>',
+    "deletion": "<text:tracked-changes><text:changed-region><text:deletion>"
+    f"{_FACT}</text:deletion></text:changed-region></text:tracked-changes>",
+    "annotation": f"<text:p>x<office:annotation>{_FACT}</office:annotation></text:p>",
+    "hidden-text": f'<text:p><text:hidden-text text:is-hidden="true" text:string-value="{FACT}">'
+    f"{FACT}</text:hidden-text></text:p>",
+    "hidden-paragraph": f'<text:p><text:hidden-paragraph text:is-hidden="true"/>{FACT}</text:p>',
+    "variable": f'<text:p><text:variable-set text:display="none">{FACT}</text:variable-set></text:p>',
+    "script": f"<text:p>x<text:script>{FACT}</text:script></text:p>",
+    "alt-text": f"<text:p><draw:frame><svg:title>{FACT}</svg:title><svg:desc>{FACT}</svg:desc>"
+    "</draw:frame></text:p>",
+    "far-frame": "<text:p>" + _BOX.format('svg:x="-500cm"', _FACT) + "</text:p>",
+    "covered-cell": f"<table:table>{_TABLE_ROWS}<table:table-row>{_CELL.format(_O)}"
+    f"<table:covered-table-cell>{_FACT}</table:covered-table-cell></table:table-row></table:table>",
+}
+_SHEET = '<table:table table:name="a">{}</table:table>'
+_HIDDEN_SHEETS = {
+    "sheet": _SHEET.format(_TABLE_ROWS)
+    + f'<table:table table:style-name="S">{_ROW.format("", _CELL.format(_FACT))}</table:table>',
+    "sheet-row": _SHEET.format(
+        _TABLE_ROWS + _ROW.format('table:visibility="collapse"', _CELL.format(_FACT))
+    ),
+    "sheet-column": _SHEET.format(
+        '<table:table-column/><table:table-column table:visibility="collapse"/>'
+        + _ROW.format("", _CELL.format(_O) + _CELL.format(_FACT))
+    ),
+}
+_HIDDEN_TABLE = style('table:display="false"', "table", "table")
 ODT = {
     **{name: opendocument(_O + _SPAN, styles=style(look)) for name, look in _HIDDEN_SPANS.items()},
+    **{name: opendocument(_O + body) for name, body in _HIDDEN_BODIES.items()},
+    **{
+        name: opendocument(body, "spreadsheet", _HIDDEN_TABLE)
+        for name, body in _HIDDEN_SHEETS.items()
+    },
     "paragraph-style": opendocument(
         f'{_O}<text:p text:style-name="S">{FACT}</text:p>',
         styles=style('text:display="none"', "paragraph"),
     ),
-    "hidden-section": opendocument(
-        f'{_O}<text:section text:display="none"><text:p>{FACT}</text:p></text:section>'
-    ),
-    "deletion": opendocument(
-        f"<text:tracked-changes><text:changed-region><text:deletion><text:p>{FACT}</text:p>"
-        f"</text:deletion></text:changed-region></text:tracked-changes>{_O}"
-    ),
-    "annotation": opendocument(
-        f"<text:p>{DAWN}<office:annotation><text:p>{FACT}</text:p></office:annotation></text:p>"
-    ),
-    "hidden-text": opendocument(
-        f'{_O}<text:p><text:hidden-text text:is-hidden="true" text:string-value="{FACT}">{FACT}'
-        "</text:hidden-text></text:p>"
-    ),
-    "hidden-paragraph": opendocument(
-        f'{_O}<text:p><text:hidden-paragraph text:is-hidden="true"/>{FACT}</text:p>'
-    ),
-    "variable": opendocument(
-        f'{_O}<text:p><text:variable-set text:display="none">{FACT}</text:variable-set></text:p>'
-    ),
-    "script": opendocument(f"<text:p>{DAWN}<text:script>{FACT}</text:script></text:p>"),
-    "alt-text": opendocument(
-        f"<text:p>{DAWN}<draw:frame><svg:title>{FACT}</svg:title><svg:desc>{FACT}</svg:desc>"
-        "</draw:frame></text:p>"
-    ),
-    "far-frame": opendocument(
-        f'{_O}<text:p><draw:frame svg:x="-500cm"><draw:text-box><text:p>{FACT}</text:p>'
-        "</draw:text-box></draw:frame></text:p>"
-    ),
-    "covered-cell": opendocument(
-        f"{_O}<table:table>{_TABLE_ROWS}<table:table-row><table:table-cell>{_O}</table:table-cell>"
-        f"<table:covered-table-cell><text:p>{FACT}</text:p></table:covered-table-cell>"
-        "</table:table-row></table:table>"
-    ),
-    "sheet": opendocument(
-        f'<table:table table:name="a">{_TABLE_ROWS}</table:table><table:table table:style-name="S">'
-        f"<table:table-row><table:table-cell><text:p>{FACT}</text:p></table:table-cell>"
-        "</table:table-row></table:table>",
-        "spreadsheet",
-        style('table:display="false"', "table", "table"),
-    ),
-    "sheet-row": opendocument(
-        f'<table:table table:name="a">{_TABLE_ROWS}<table:table-row table:visibility="collapse">'
-        f"<table:table-cell><text:p>{FACT}</text:p></table:table-cell></table:table-row></table:table>",
-        "spreadsheet",
-    ),
-    "sheet-column": opendocument(
-        '<table:table table:name="a"><table:table-column/><table:table-column'
-        ' table:visibility="collapse"/><table:table-row><table:table-cell>'
-        f"{_O}</table:table-cell><table:table-cell><text:p>{FACT}</text:p></table:table-cell>"
-        "</table:table-row></table:table>",
-        "spreadsheet",
-    ),
     "slide": opendocument(
-        f"<draw:page><draw:frame><draw:text-box>{_O}</draw:text-box></draw:frame></draw:page>"
-        '<draw:page draw:style-name="S"><draw:frame><draw:text-box>'
-        f"<text:p>{FACT}</text:p></draw:text-box></draw:frame></draw:page>",
+        f"<draw:page>{_BOX.format('', _O)}</draw:page>"
+        f'<draw:page draw:style-name="S">{_BOX.format("", _FACT)}</draw:page>',
         "presentation",
         style('presentation:visibility="hidden"', "drawing-page", "drawing-page"),
     ),
 }
 VISIBLE_ODT = {
-    "plain": opendocument(f"{_O}<text:p>{FACT}</text:p>"),
+    "plain": opendocument(_O + _FACT),
     "white-on-blue": opendocument(
         _O + _SPAN, styles=style('fo:color="#ffffff" fo:background-color="#000080"')
     ),
     "note": opendocument(
         f"<text:p>{DAWN}<text:note><text:note-citation>1</text:note-citation><text:note-body>"
-        f"<text:p>{FACT}</text:p></text:note-body></text:note></text:p>"
+        f"{_FACT}</text:note-body></text:note></text:p>"
     ),
-    "frame": opendocument(
-        f"{_O}<text:p><draw:frame><draw:text-box><text:p>{FACT}</text:p></draw:text-box></draw:frame></text:p>"
-    ),
-    "section": opendocument(f"{_O}<text:section><text:p>{FACT}</text:p></text:section>"),
+    "frame": opendocument(f"{_O}<text:p>{_BOX.format('', _FACT)}</text:p>"),
+    "section": opendocument(f"{_O}<text:section>{_FACT}</text:section>"),
 }

@@ -62,8 +62,12 @@ def row(content: str, properties: str = "") -> str:
 
 
 _D = paragraph()
-_STYLE = '<w:style w:type="{}" w:styleId="S"><w:name w:val="s"/>{}</w:style>'
-_VANISH = "<w:rPr><w:vanish/></w:rPr>"
+_STYLE = '<w:style w:type="{}" w:styleId="{}"><w:name w:val="s"/>{}</w:style>'
+_SHAPE_FILL = '<wps:spPr><a:solidFill><a:srgbClr val="{}"/></a:solidFill></wps:spPr>'
+_ALTERNATIVE = (
+    "<w:p><w:r><mc:AlternateContent><mc:Choice Requires='{}'><w:t>{}</w:t></mc:Choice>"
+    "<mc:Fallback><w:t>{}</w:t></mc:Fallback></mc:AlternateContent></w:r></w:p>"
+)
 _BLUE_TEXT = '<w:color w:val="1F3864"/>'
 _WHITE_TEXT = '<w:color w:val="FFFFFF"/>'
 _FLAT = '<w:trHeight w:val="1" w:hRule="exact"/>'
@@ -90,142 +94,90 @@ _HIDDEN_PARAGRAPHS = {
     "frame": '<w:framePr w:x="-30000" w:y="1"/>',
     "indent": '<w:ind w:left="-31680"/>',
 }
-DOCX = {
-    **{name: docx(_D + paragraph(FACT, look)) for name, look in _HIDDEN_RUNS.items()},
-    **{
-        name: docx(_D + paragraph(FACT, in_paragraph=look))
-        for name, look in _HIDDEN_PARAGRAPHS.items()
-    },
-    "character-style": docx(
-        _D + paragraph(FACT, '<w:rStyle w:val="S"/>'), styles=_STYLE.format("character", _VANISH)
+# What follows the paragraph that people see.
+_HIDDEN_BODIES = {
+    **{name: paragraph(FACT, look) for name, look in _HIDDEN_RUNS.items()},
+    **{name: paragraph(FACT, in_paragraph=look) for name, look in _HIDDEN_PARAGRAPHS.items()},
+    "shaded-cell": "<w:tbl><w:tr><w:tc><w:tcPr><w:shd w:fill='1F3864'/></w:tcPr>"
+    f"{paragraph(FACT, _BLUE_TEXT)}</w:tc><w:tc>{_D}</w:tc></w:tr></w:tbl>",
+    "deletion": f"<w:p><w:del w:id='1'><w:r><w:delText>{FACT}</w:delText></w:r></w:del></w:p>",
+    "moved-from": f"<w:p><w:moveFrom w:id='1'>{run(FACT)}</w:moveFrom></w:p>",
+    "field-code": field(FACT, "result"),
+    "simple-field": f'<w:p><w:fldSimple w:instr=" {FACT} ">{run("x")}</w:fldSimple></w:p>',
+    "hidden-row": f"<w:tbl>{row(_D)}{row(paragraph(FACT), '<w:hidden/>')}</w:tbl>",
+    "flat-row": f"<w:tbl>{row(_D)}{row(paragraph(FACT), _FLAT)}</w:tbl>",
+    "deleted-row": f"<w:tbl>{row(_D)}{row(paragraph(FACT), _DELETED)}</w:tbl>",
+    "merged-cell": f"<w:tbl>{row(_D)}<w:tr><w:tc><w:tcPr><w:vMerge/></w:tcPr>{paragraph(FACT)}"
+    f"</w:tc><w:tc>{_D}</w:tc></w:tr></w:tbl>",
+    "off-page-box": text_box(
+        paragraph(FACT), "<wp:positionH><wp:posOffset>-99999999</wp:posOffset></wp:positionH>"
     ),
-    "paragraph-style": docx(
-        _D + paragraph(FACT, in_paragraph='<w:pStyle w:val="S"/>'),
-        styles=_STYLE.format("paragraph", _VANISH),
-    ),
-    "inherited-style": docx(
-        _D + paragraph(FACT, '<w:rStyle w:val="T"/>'),
-        styles=_STYLE.format("character", _VANISH)
-        + '<w:style w:type="character" w:styleId="T"><w:basedOn w:val="S"/></w:style>',
-    ),
-    "white-style": docx(
-        _D + paragraph(FACT, '<w:rStyle w:val="S"/>'),
-        styles=_STYLE.format("character", '<w:rPr><w:color w:val="ffffff"/></w:rPr>'),
-    ),
-    "shaded-cell": docx(
-        f"{_D}<w:tbl><w:tr><w:tc><w:tcPr><w:shd w:fill='1F3864'/></w:tcPr>"
-        f"{paragraph(FACT, _BLUE_TEXT)}</w:tc>"
-        f"<w:tc>{_D}</w:tc></w:tr></w:tbl>"
-    ),
-    "deletion": docx(
-        f"{_D}<w:p><w:del w:id='1'><w:r><w:delText>{FACT}</w:delText></w:r></w:del></w:p>"
-    ),
-    "moved-from": docx(f"{_D}<w:p><w:moveFrom w:id='1'>{run(FACT)}</w:moveFrom></w:p>"),
-    "comment": docx(
-        f"<w:p>{run(DAWN)}<w:r><w:commentReference w:id='0'/></w:r></w:p>",
-        {"comments": word_part("comments", f"<w:comment w:id='0'>{paragraph(FACT)}</w:comment>")},
-    ),
-    "field-code": docx(field(FACT, "result")),
-    "simple-field": docx(
-        f'{_D}<w:p><w:fldSimple w:instr=" {FACT} ">{run("x")}</w:fldSimple></w:p>'
-    ),
-    "hidden-row": docx(f"{_D}<w:tbl>{row(_D)}{row(paragraph(FACT), '<w:hidden/>')}</w:tbl>"),
-    "flat-row": docx(f"{_D}<w:tbl>{row(_D)}{row(paragraph(FACT), _FLAT)}</w:tbl>"),
-    "deleted-row": docx(f"{_D}<w:tbl>{row(_D)}{row(paragraph(FACT), _DELETED)}</w:tbl>"),
-    "merged-cell": docx(
-        f"{_D}<w:tbl>{row(_D)}<w:tr><w:tc><w:tcPr><w:vMerge/></w:tcPr>{paragraph(FACT)}</w:tc>"
-        f"<w:tc>{_D}</w:tc></w:tr></w:tbl>"
-    ),
-    "off-page-box": docx(
-        _D
-        + text_box(
-            paragraph(FACT), "<wp:positionH><wp:posOffset>-99999999</wp:posOffset></wp:positionH>"
-        )
-    ),
-    "hidden-box": docx(_D + text_box(paragraph(FACT), doc='hidden="1"')),
-    "white-box": docx(
-        _D
-        + text_box(
-            paragraph(FACT, '<w:color w:val="FFFFFF"/>'),
-            shape='<wps:spPr><a:solidFill><a:srgbClr val="FFFFFF"/></a:solidFill></wps:spPr>',
-        )
-    ),
-    "old-box": docx(
-        f"{_D}<w:p><w:r><w:pict><v:shape style='position:absolute;margin-left:-9999pt'>"
-        f"<v:textbox><w:txbxContent>{paragraph(FACT)}</w:txbxContent></v:textbox></v:shape>"
-        "</w:pict></w:r></w:p>"
-    ),
-    "alt-text": docx(_D + text_box(_D, doc=f'descr="{FACT}" title="{FACT}"')),
-    "fallback": docx(
-        f"<w:p><w:r><mc:AlternateContent><mc:Choice Requires='wps'><w:t>{DAWN}</w:t></mc:Choice>"
-        f"<mc:Fallback><w:t>{FACT}</w:t></mc:Fallback></mc:AlternateContent></w:r></w:p>"
-    ),
-    "unused-note": docx(
-        _D,
-        {
-            "footnotes": word_part(
-                "footnotes", f"<w:footnote w:id='9'>{paragraph(FACT)}</w:footnote>"
-            )
-        },
-    ),
-    "unused-header": docx(_D, {"header": word_part("hdr", paragraph(FACT))}),
-    "placeholder": docx(
-        f"{_D}<w:p><w:sdt><w:sdtPr><w:alias w:val='{FACT}'/><w:showingPlcHdr/></w:sdtPr>"
-        f"<w:sdtContent>{run(FACT)}</w:sdtContent></w:sdt></w:p>"
-    ),
-    "ruby": docx(
-        f"<w:p>{run(DAWN)}<w:r><w:ruby><w:rt>{run(FACT)}</w:rt><w:rubyBase>{run('x')}</w:rubyBase>"
-        "</w:ruby></w:r></w:p>"
-    ),
+    "hidden-box": text_box(paragraph(FACT), doc='hidden="1"'),
+    "white-box": text_box(paragraph(FACT, _WHITE_TEXT), shape=_SHAPE_FILL.format("FFFFFF")),
+    "old-box": "<w:p><w:r><w:pict><v:shape style='position:absolute;margin-left:-9999pt'>"
+    f"<v:textbox><w:txbxContent>{paragraph(FACT)}</w:txbxContent></v:textbox></v:shape>"
+    "</w:pict></w:r></w:p>",
+    "alt-text": text_box(_D, doc=f'descr="{FACT}" title="{FACT}"'),
+    "fallback": _ALTERNATIVE.format("wps", DAWN, FACT),
+    "placeholder": f"<w:p><w:sdt><w:sdtPr><w:alias w:val='{FACT}'/><w:showingPlcHdr/></w:sdtPr>"
+    f"<w:sdtContent>{run(FACT)}</w:sdtContent></w:sdt></w:p>",
+    "ruby": f"<w:p><w:r><w:ruby><w:rt>{run(FACT)}</w:rt><w:rubyBase>{run('x')}</w:rubyBase>"
+    "</w:ruby></w:r></w:p>",
 }
-
-
-_GREY_STYLE = (
-    '<w:style w:type="table" w:styleId="G"><w:tblStylePr w:type="firstRow"><w:tcPr>'
-    '<w:shd w:fill="1F3864"/></w:tcPr></w:tblStylePr></w:style>'
+# The style S hides; T is based on it.
+_HIDING_STYLES = (
+    _STYLE.format("character", "S", "<w:rPr><w:vanish/></w:rPr>")
+    + _STYLE.format("paragraph", "P", "<w:rPr><w:vanish/></w:rPr>")
+    + _STYLE.format("character", "T", '<w:basedOn w:val="S"/>')
+    + _STYLE.format("character", "W", '<w:rPr><w:color w:val="ffffff"/></w:rPr>')
 )
+_HIDDEN_STYLES = {
+    "character-style": paragraph(FACT, '<w:rStyle w:val="S"/>'),
+    "paragraph-style": paragraph(FACT, in_paragraph='<w:pStyle w:val="P"/>'),
+    "inherited-style": paragraph(FACT, '<w:rStyle w:val="T"/>'),
+    "white-style": paragraph(FACT, '<w:rStyle w:val="W"/>'),
+}
+_COMMENT = word_part("comments", f"<w:comment w:id='0'>{paragraph(FACT)}</w:comment>")
+_FOOTNOTE = word_part("footnotes", f"<w:footnote w:id='2'>{paragraph(FACT)}</w:footnote>")
+_HEADER = word_part("hdr", paragraph(FACT))
+DOCX = {
+    **{name: docx(_D + body) for name, body in _HIDDEN_BODIES.items()},
+    **{name: docx(_D + body, styles=_HIDING_STYLES) for name, body in _HIDDEN_STYLES.items()},
+    "comment": docx(f"{_D}<w:p><w:commentReference w:id='0'/></w:p>", {"comments": _COMMENT}),
+    "unused-note": docx(_D, {"footnotes": _FOOTNOTE}),
+    "unused-header": docx(_D, {"header": _HEADER}),
+}
+_VISIBLE_BODIES = {
+    "plain": paragraph(FACT),
+    "not-vanish": paragraph(FACT, '<w:vanish w:val="0"/>'),
+    "white-on-blue": paragraph(FACT, _WHITE_TEXT + '<w:shd w:fill="1F3864"/>'),
+    "insertion": f"<w:p><w:ins w:id='1'>{run(FACT)}</w:ins></w:p>",
+    "field-result": field("REF x", FACT),
+    "link": f"<w:p><w:hyperlink>{run(FACT)}</w:hyperlink></w:p>",
+    "content-control": f"<w:sdt><w:sdtContent>{paragraph(FACT)}</w:sdtContent></w:sdt>",
+    "box": text_box(paragraph(FACT)),
+    "dark-box": text_box(paragraph(FACT, _WHITE_TEXT), shape=_SHAPE_FILL.format("000080")),
+    "nested-table": f"<w:tbl>{row(f'<w:tbl>{row(paragraph(FACT))}</w:tbl>')}</w:tbl>",
+    "choice": _ALTERNATIVE.format("unknown", "x", FACT),
+}
 VISIBLE_DOCX = {
-    "plain": docx(_D + paragraph(FACT)),
-    "not-vanish": docx(_D + paragraph(FACT, '<w:vanish w:val="0"/>')),
+    **{name: docx(_D + body) for name, body in _VISIBLE_BODIES.items()},
     "own-look": docx(
         _D + paragraph(FACT, '<w:rStyle w:val="S"/><w:vanish w:val="false"/>'),
-        styles=_STYLE.format("character", _VANISH),
-    ),
-    "white-on-blue": docx(
-        _D + paragraph(FACT, '<w:color w:val="FFFFFF"/><w:shd w:fill="1F3864"/>')
+        styles=_HIDING_STYLES,
     ),
     "white-in-style": docx(
         f"{_D}<w:tbl><w:tblPr><w:tblStyle w:val='G'/></w:tblPr>"
         f"{row(_D)}{row(paragraph(FACT, _WHITE_TEXT))}</w:tbl>",
-        styles=_GREY_STYLE,
-    ),
-    "insertion": docx(f"{_D}<w:p><w:ins w:id='1'>{run(FACT)}</w:ins></w:p>"),
-    "field-result": docx(field("REF x", FACT)),
-    "link": docx(f"{_D}<w:p><w:hyperlink>{run(FACT)}</w:hyperlink></w:p>"),
-    "content-control": docx(f"{_D}<w:sdt><w:sdtContent>{paragraph(FACT)}</w:sdtContent></w:sdt>"),
-    "box": docx(_D + text_box(paragraph(FACT))),
-    "dark-box": docx(
-        _D
-        + text_box(
-            paragraph(FACT, '<w:color w:val="FFFFFF"/>'),
-            shape='<wps:spPr><a:solidFill><a:srgbClr val="000080"/></a:solidFill></wps:spPr>',
-        )
+        styles='<w:style w:type="table" w:styleId="G"><w:tblStylePr w:type="firstRow"><w:tcPr>'
+        '<w:shd w:fill="1F3864"/></w:tcPr></w:tblStylePr></w:style>',
     ),
     "footnote": docx(
         f"<w:p>{run(DAWN)}<w:r><w:footnoteReference w:id='2'/></w:r></w:p>",
-        {
-            "footnotes": word_part(
-                "footnotes", f"<w:footnote w:id='2'>{paragraph(FACT)}</w:footnote>"
-            )
-        },
+        {"footnotes": _FOOTNOTE},
     ),
     "header": docx(
         f"{_D}<w:sectPr><w:headerReference w:type='default' r:id='rId1'/></w:sectPr>",
-        {"header": word_part("hdr", paragraph(FACT))},
-    ),
-    "nested-table": docx(f"{_D}<w:tbl>{row(f'<w:tbl>{row(paragraph(FACT))}</w:tbl>')}</w:tbl>"),
-    "choice": docx(
-        f"<w:p>{run(DAWN)}<w:r><mc:AlternateContent><mc:Choice Requires='unknown'><w:t>x</w:t>"
-        f"</mc:Choice><mc:Fallback><w:t>{FACT}</w:t></mc:Fallback></mc:AlternateContent></w:r></w:p>"
+        {"header": _HEADER},
     ),
 }
