@@ -1,7 +1,7 @@
 """Publishing a replica: a corpus file with only what one agent may see, signed, and moved.
 
 Each publish builds the file anew, so that no page of it ever held anything else. Equal content
-gives equal rows; then the generation stays, and a transport moves little. The last replica of each
+gives equal rows; then the generation stays, and little is moved. The last replica of each
 target is staged beside the corpus.
 """
 
@@ -29,9 +29,9 @@ from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.audience import Audience
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.policy.trust import AgentView
+from rolebundle.replication.folder import PublishedFolder, storage_error
 from rolebundle.replication.pull import read_manifest
 from rolebundle.replication.signatures import PrivateKey, sign
-from rolebundle.replication.transports import Transport, storage_error
 from rolebundle.storage import publications as replicas
 from rolebundle.storage import records
 from rolebundle.storage import replicas as replica_file
@@ -93,16 +93,16 @@ class _Former(NamedTuple):
 def publish(
     path: Path,
     audience: Audience,
-    transport: Transport,
+    folder: PublishedFolder,
     key: PrivateKey,
     options: PublishOptions,
 ) -> PublishReport:
-    """Build the replica of a target, and let the transport publish it.
+    """Build the replica of a target, and publish it to the folder.
 
     Args:
         path: the publisher's corpus.
         audience: for whom it is.
-        transport: where it goes.
+        folder: where it goes.
         key: signs the manifest.
         options: how to publish.
 
@@ -111,19 +111,19 @@ def publish(
         UsageError, ConfigurationError, StorageError: it was not published.
     """
     options = replace(options, publisher=_publisher_name(options.publisher))
-    staged_path = staged_replica(path, transport.target)
+    staged_path = staged_replica(path, folder.target)
     with staging(path):
         make_private_folder(staged_path.parent)
         staged = None
         while staged is None:
-            former = _former(path, staged_path, transport, key)
+            former = _former(path, staged_path, folder, key)
             try:
                 staged = _stage(path, staged_path, audience, former, key, options)
             except OSError as error:
                 raise storage_error(staged_path, error) from error
         last, (signed, recorded) = former.publication, staged
         try:
-            moved = transport.push(
+            moved = folder.push(
                 staged_path, signed, former.published, lambda changed: sign(changed, key)
             )
         except UsageError:
@@ -133,7 +133,7 @@ def publish(
             raise
         _record_after_push(path, recorded, signed.manifest, audience)
     return PublishReport(
-        target=transport.target,
+        target=folder.target,
         manifest=signed.manifest,
         key_id=signed.key_id,
         former_key_id=last.key_id,
@@ -158,7 +158,7 @@ def _publisher_name(name: str) -> str:
         ) from error
 
 
-def _former(path: Path, staged_path: Path, transport: Transport, key: PrivateKey) -> _Former:
+def _former(path: Path, staged_path: Path, folder: PublishedFolder, key: PrivateKey) -> _Former:
     """What is known of the last replica.
 
     A corpus that was restored from a backup may have published later ones. Readers would refuse
@@ -166,13 +166,13 @@ def _former(path: Path, staged_path: Path, transport: Transport, key: PrivateKey
     """
     with open_reader(path) as corpus, corpus.reading():
         replicas.refuse_changes(corpus)
-        last = find_publication(corpus, transport.target) or Publication(transport.target)
+        last = find_publication(corpus, folder.target) or Publication(folder.target)
         purges = purge_ids(corpus)
         corpus_id = corpus_counts(corpus).corpus_id
     published, staged, names, policy = None, None, None, None
     public_key = key.public_key()
     try:
-        published = read_manifest(transport.manifest(), transport.target, public_key)
+        published = read_manifest(folder.manifest(), folder.target, public_key)
     except RolebundleError:
         pass  # There is none, or it is of somebody else.
     try:
@@ -371,7 +371,7 @@ def forget(path: Path, target: str, *, confirmed: bool) -> Publication:
 
     Args:
         path: the publisher's corpus.
-        target: the address, as :attr:`Transport.target`.
+        target: the address, as :attr:`PublishedFolder.target`.
         confirmed: also if replicas that were pulled from there may still answer. No purge counts
             for them any more.
 

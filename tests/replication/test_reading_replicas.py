@@ -33,8 +33,8 @@ from rolebundle.interfaces.pages.views import answer_page
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.audit import AuditLog
+from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions
-from rolebundle.replication.transports import open_transport
 from rolebundle.status import owner_status
 from rolebundle.storage.file import audit_path
 from rolebundle.storage.publications import PUBLISHED, save_publication
@@ -327,7 +327,7 @@ def _publish(admin: Admin, more: Path) -> object:
     options = PublishOptions("me", timedelta(days=1), timedelta(days=1))
     key = Ed25519PrivateKey.generate()
     return replicas.publish_replica(
-        admin.workspace, open_transport(str(more / "share")), key, options, level="internal"
+        admin.workspace, PublishedFolder(str(more / "share")), key, options, level="internal"
     )
 
 

@@ -31,9 +31,9 @@ from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.audience import resolve_audience
 from rolebundle.policy.overlays import ResolvedOverlay, overlay_folders
 from rolebundle.policy.policy_change import deny_matcher
+from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.pull import pull
-from rolebundle.replication.transports import FolderTransport
 from rolebundle.storage import marks, store
 from rolebundle.storage.corpus import increment_generation
 from rolebundle.storage.documents import Scanned, StoredDocument, StoredFile
@@ -360,7 +360,7 @@ class World:
         self.db = build(self.office, [], name="corpus.db")
         self.replica = self.laptop / "replica.db"
         self.key = Ed25519PrivateKey.generate()
-        self.transport = FolderTransport(str(self.share))
+        self.transport = PublishedFolder(str(self.share))
         chance = Random(7)
         self.canaries: dict[str, list[Canary]] = {fate: [] for fate in FATES}
         for number in range(count):
