@@ -253,17 +253,6 @@ class Harm(Contract):
     losses: int
 
 
-class Spread(Contract):
-    """Mean, percentiles and maximum (``most``) of values."""
-
-    mean: float
-    p50: float
-    p90: float
-    p95: float
-    p99: float
-    most: float
-
-
 class Floor(Contract):
     """A threshold of a metric, from `--fail-under` or from the golden set.
 
@@ -289,14 +278,6 @@ class EvaluatedCorpus(Contract):
     index: IndexState | None = None
 
 
-class Seconds(Contract):
-    """Duration of each step, in seconds."""
-
-    ingest: float
-    questions: float
-    total: float
-
-
 class EvalReport(Contract):
     """The answer to `eval`.
 
@@ -308,11 +289,13 @@ class EvalReport(Contract):
         governance: ``None`` if no question has an expectation about governance.
         distinctiveness: ``None`` if roles were not compared.
         harm: effect of each overlay that was measured.
-        latency_ms: durations of the governed answers, in milliseconds.
-        answer_characters: characters of the governed answers.
-        passages: passages of the governed answers.
+        latency_ms: durations of the governed answers, in milliseconds: ``mean``, the percentiles
+            ``p50``, ``p90``, ``p95`` and ``p99``, and ``most``.
+        answer_characters: characters of the governed answers, likewise.
+        passages: passages of the governed answers, likewise.
         degraded: why the semantic lane did not run; empty if it ran.
         floors: the thresholds.
+        seconds: duration of ``ingest`` and ``questions``, and the ``total``.
         passed: whether all thresholds are met and no forbidden passage was returned.
     """
 
@@ -329,11 +312,11 @@ class EvalReport(Contract):
     governance: Governance | None = None
     distinctiveness: Distinctiveness | None = None
     harm: list[Harm] = []
-    latency_ms: Spread
-    answer_characters: Spread
-    passages: Spread
+    latency_ms: dict[str, float]
+    answer_characters: dict[str, float]
+    passages: dict[str, float]
     degraded: str = ""
     notes: list[str] = []
     floors: list[Floor] = []
-    seconds: Seconds
+    seconds: dict[str, float]
     passed: bool

@@ -237,13 +237,6 @@ class ManifestRule(DeclaredMetadata):
         return {key: values[key] for key in values if key in METADATA_KEYS}
 
 
-class Chunking(Contract):
-    """The size of chunks in characters."""
-
-    size: int | None = None
-    maximum: int | None = None
-
-
 class ManifestFile(Contract):
     """A ``rolebundle.toml``. Of the rules that match a file, the later ones override the earlier.
 
@@ -252,6 +245,7 @@ class ManifestFile(Contract):
         rule: the rules.
         ignore: globs of files that are left out.
         ignore_keys: keys that documents declare and that do not count.
+        chunking: the size of chunks in characters.
         max_trust: the highest trust tier that a document may declare for itself.
         trust_documents: whether documents may change what the manifest says of them.
     """
@@ -260,7 +254,7 @@ class ManifestFile(Contract):
     rule: list[ManifestRule] = []
     ignore: list[str] = []
     ignore_keys: list[str] = []
-    chunking: Chunking = Chunking.model_construct()
+    chunking: dict[Literal["size", "maximum"], int] = {}
     max_trust: TrustTier | None = None
     trust_documents: bool = False
 
@@ -341,18 +335,16 @@ class Format(Contract):
     anchor: str
 
 
-class UnsupportedKind(Contract):
-    """A kind of file that is skipped. Text with one of the suffixes is read."""
-
-    kind: str
-    suffixes: list[str]
-
-
 class FormatList(Contract):
-    """`corpus formats`."""
+    """`corpus formats`.
+
+    Attributes:
+        unsupported: each ``kind`` of file that is skipped, with its ``suffixes``. Text with one of
+            them is read.
+    """
 
     formats: list[Format]
-    unsupported: list[UnsupportedKind]
+    unsupported: list[dict[str, Any]]
 
 
 class ScanOptions(Contract):
@@ -442,20 +434,15 @@ class QuarantinedDocument(Contract):
     kinds: list[str]
 
 
-class ScanFinding(Contract):
-    """A finding in a document. ``start`` and ``end`` are offsets in characters, from 0."""
-
-    kind: str
-    start: int
-    end: int
-    note: str
-    severity: Literal["low", "high"]
-
-
 class QuarantineDetails(QuarantinedDocument):
-    """`corpus quarantine show`: one document with all its findings."""
+    """`corpus quarantine show`: one document with all its findings.
 
-    findings: list[ScanFinding]
+    Attributes:
+        findings: ``kind``, ``start`` and ``end`` (offsets in characters, from 0), ``note``, and
+            ``severity`` (``low`` or ``high``).
+    """
+
+    findings: list[dict[str, Any]]
 
 
 METADATA_KEYS = tuple(DeclaredMetadata.model_fields)

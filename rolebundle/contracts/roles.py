@@ -22,12 +22,6 @@ class Role(Contract):
     problem: str
 
 
-class RoleList(Contract):
-    """The method `roles.list` and the tool `list_roles`."""
-
-    roles: list[Role]
-
-
 class RoleDetails(Contract):
     """The method `roles.show`: an overlay after inheritance, with all defaults, and its digest.
 
@@ -98,4 +92,5 @@ class OverlayExplanation(Contract):
     values: list[ExplainedValue]
 
 
+RoleList = list_of(Role, "roles", "RoleList", "The method `roles.list` and the tool `list_roles`.")
 OverlayList = list_of(OverlayFile, "overlays", "OverlayList", "`overlay list`.")

@@ -306,16 +306,6 @@ class PurgePreview(Contract):
     publications: list[PublishedCopy] | None = None
 
 
-class PublishedIndex(Contract):
-    """An embedding index of a replica: its model, and the version of the chunker."""
-
-    provider: str
-    model: str
-    model_digest: str
-    dimensions: int
-    chunker: str
-
-
 class ReplicaManifest(Contract):
     """What a replica holds, and for how long it may answer. Times are ISO 8601 in UTC.
 
@@ -335,7 +325,8 @@ class ReplicaManifest(Contract):
         schema_version: version of the schema.
         documents: number of documents; ``chunks`` likewise.
         quarantined: how many documents only the quarantine keeps from this agent.
-        indexes: the embedding indexes.
+        indexes: of each embedding index ``provider``, ``model``, ``model_digest``, ``dimensions``
+            and ``chunker``.
         overlays: role → digest of the publisher's overlay. The overlays are not in the replica.
         policy_digest: digest of the policy in the replica; empty if it has none.
         published_at: when it was published.
@@ -358,7 +349,7 @@ class ReplicaManifest(Contract):
     documents: int
     chunks: int
     quarantined: int
-    indexes: list[PublishedIndex]
+    indexes: list[dict[str, str | int]]
     overlays: dict[str, str]
     policy_digest: str
     published_at: str

@@ -28,8 +28,6 @@ from rolebundle.contracts.evaluation import (
     QuestionResult,
     RolePair,
     RoleShare,
-    Seconds,
-    Spread,
     System,
     SystemResult,
 )
@@ -184,9 +182,11 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
         passages=spread([result.passages for result in results]),
         degraded=next(filter(None, reasons), ""),
         notes=list(plan.notes),
-        seconds=Seconds(
-            ingest=plan.ingest_seconds, questions=seconds, total=plan.ingest_seconds + seconds
-        ),
+        seconds={
+            "ingest": plan.ingest_seconds,
+            "questions": seconds,
+            "total": plan.ingest_seconds + seconds,
+        },
         passed=True,
     )
 
@@ -277,11 +277,11 @@ def summarize_systems(results: Sequence[QuestionResult]) -> list[SystemResult]:
     return summaries
 
 
-def spread(values: Sequence[float]) -> Spread:
+def spread(values: Sequence[float]) -> dict[str, float]:
     """Return mean, percentiles and maximum of the values; zeros if there are none."""
-    p50, p90, p95, p99 = np.percentile([*values] or [0.0], [50, 90, 95, 99]).tolist()
-    most = max(values, default=0.0)
-    return Spread(mean=mean(values), p50=p50, p90=p90, p95=p95, p99=p99, most=most)
+    percentiles = np.percentile([*values] or [0.0], [50, 90, 95, 99]).tolist()
+    named = dict(zip(("p50", "p90", "p95", "p99"), percentiles, strict=True))
+    return {"mean": mean(values), **named, "most": float(max(values, default=0.0))}
 
 
 # -- answers ---------------------------------------------------------------------------------------

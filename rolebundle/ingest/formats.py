@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rolebundle.contracts.ingest import Format, FormatList, UnsupportedKind
+from rolebundle.contracts.ingest import Format, FormatList
 from rolebundle.ingest.readers import suffixes_of
 
 _LINES = "lines"
@@ -38,7 +38,7 @@ def formats() -> FormatList:
             for name, (content, anchor) in _FORMATS.items()
         ],
         unsupported=[
-            UnsupportedKind(kind=kind, suffixes=[f".{suffix}" for suffix in suffixes.split()])
+            {"kind": kind, "suffixes": [f".{suffix}" for suffix in suffixes.split()]}
             for kind, suffixes in KINDS.items()
         ],
     )

@@ -626,9 +626,9 @@ def _walk_visit(
     visit.unreadable = [
         str(base / entry.path) for entry in skipped if entry.code in TRANSIENT_CODES
     ]
-    chunking = dict(root.options.chunking)
+    chunking: dict[str, int] = dict(root.options.chunking)
     if isinstance(manifest, manifests.Manifest):
-        chunking = manifest.file.chunking.model_dump(exclude_none=True) | chunking
+        chunking = dict(manifest.file.chunking) | chunking
     # Earlier versions remember an overlap, too.
     chunks = ChunkSettings(**{key: value for key, value in chunking.items() if key != "overlap"})
     size_cap = walk.DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size

@@ -20,7 +20,6 @@ from pydantic import TypeAdapter, ValidationError
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.request import MAX_NAME_CHARACTERS, PersonName
 from rolebundle.contracts.upkeep import (
-    PublishedIndex,
     PublishReport,
     ReplicaManifest,
     SignedManifest,
@@ -282,13 +281,13 @@ def _manifest(
         chunks=counts.chunks,
         quarantined=view.quarantined,
         indexes=[
-            PublishedIndex(
-                provider=model.provider,
-                model=model.model,
-                model_digest=model.digest,
-                dimensions=model.dimensions,
-                chunker=index.identity.chunker,
-            )
+            {
+                "provider": model.provider,
+                "model": model.model,
+                "model_digest": model.digest,
+                "dimensions": model.dimensions,
+                "chunker": index.identity.chunker,
+            }
             for index in all_indexes(replica)
             for model in [index.identity.model]
         ],

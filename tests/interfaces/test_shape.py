@@ -86,11 +86,11 @@ def is_sound(bundle: RetrievalBundle, answer: dict[str, Any]) -> None:
         parsed.summary.selected_count + sum(parsed.rejected_summary.values())
     )
     omitted = parsed.more.omitted
-    assert len(parsed.selected) + omitted.passages == len(bundle.selected)
-    assert len(parsed.rejected or ()) + omitted.rejections == len(bundle.rejected)
+    assert len(parsed.selected) + omitted["passages"] == len(bundle.selected)
+    assert len(parsed.rejected or ()) + omitted["rejections"] == len(bundle.rejected)
     shown_chars = sum(len(passage.content or "") for passage in parsed.selected)
     all_chars = sum(len(passage.content) for passage in bundle.selected)
-    assert shown_chars + omitted.content_chars == all_chars
+    assert shown_chars + omitted["content_chars"] == all_chars
     for passage, chunk in zip(parsed.selected, bundle.selected, strict=False):
         assert (passage.rank, passage.chunk_id) == (chunk.rank, chunk.chunk_id)
         assert passage.document_id == chunk.document_id
@@ -260,7 +260,7 @@ class TestLookup:
             assert sum(len(passage.content) for passage in answer.passages) <= most
             assert not any(passage.truncated for passage in answer.passages)
             read += [passage.chunk_id for passage in answer.passages]
-            reference = answer.more.params.id if answer.more else None
+            reference = answer.more.params["id"] if answer.more else None
         assert read == wanted
 
     def test_a_first_passage_that_does_not_fit_is_cut(

@@ -13,6 +13,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from threading import Thread, Timer
@@ -54,19 +55,8 @@ from rolebundle.interfaces.servers.operations import (
     Operations,
     internal_error,
 )
-from rolebundle.interfaces.servers.stdio import (
-    Channel,
-    OutputClosed,
-    Outstanding,
-    ReadStopper,
-    take_over,
-)
-from rolebundle.interfaces.servers.worker import (
-    ClientSession,
-    Worker,
-    end_code,
-    seconds_after_input,
-)
+from rolebundle.interfaces.servers.stdio import Channel, LineReader, OutputClosed, take_over
+from rolebundle.interfaces.servers.worker import ClientSession, Worker, end_code
 from rolebundle.interfaces.signals import on_end
 
 HTTP_PATH = "/mcp"
@@ -110,11 +100,11 @@ class Session(ClientSession):
     def __init__(
         self, operations: Operations, channel: Channel, *, give_up: Callable[[], None]
     ) -> None:
-        super().__init__(Worker(operations), channel, ReadStopper())
+        super().__init__(Worker(operations), LineReader(channel, MAX_LINE_BYTES), channel)
         self._lines = iter(self._reader)
         self._last = Timer(_SECONDS_TO_END, give_up)
         self._last.daemon = True
-        self._outstanding = Outstanding()
+        self._unanswered: list[object] = []
 
     def run(self) -> None:
         """Serve until the input ends, nobody reads the output, or :meth:`stop`."""
@@ -137,7 +127,7 @@ class Session(ClientSession):
                 continue
             refusal = _refusal(line)
             if refusal is None:
-                self._outstanding.note_request(line)
+                self._note_request(json.loads(line))
                 return line.decode() + "\n"
             self._write_line(refusal)
         self._finish()
@@ -146,6 +136,9 @@ class Session(ClientSession):
     def write(self, line: str) -> None:
         """Write one line, given with its line end."""
         self._write_line(line.removesuffix("\n").encode())
+        message = json.loads(line)
+        if "method" not in message:
+            self._note_answer(message.get("id"))
 
     def flush(self) -> None:
         """Do nothing: lines are not buffered."""
@@ -153,18 +146,29 @@ class Session(ClientSession):
     def _write_line(self, data: bytes) -> None:
         try:
             self._writer.write(data)
-            self._outstanding.note_answer(data)
         except OutputClosed:
             self._is_cut_off = True
-            self._stopper.stop()
+            self._reader.stop()
+
+    def _note_request(self, message: dict[str, Any]) -> None:
+        """Note a message that needs an answer. A request that was cancelled needs none."""
+        params = message.get("params")
+        if message.get("method") == "notifications/cancelled" and isinstance(params, dict):
+            self._note_answer(params.get("requestId"))
+        elif "method" in message and "id" in message:
+            self._unanswered.append(message["id"])
+
+    def _note_answer(self, request_id: object) -> None:
+        with suppress(ValueError):
+            self._unanswered.remove(request_id)
 
     def _finish(self) -> None:
         """Answer what is left. The SDK drops the requests that are not answered at the end."""
-        self._worker.finish(lambda: self.is_stopped or self._is_cut_off, self._outstanding.is_empty)
+        self._worker.finish(
+            lambda: self.is_stopped or self._is_cut_off, lambda: not self._unanswered
+        )
         self._last.start()
-        while not (
-            self._outstanding.is_empty() or self._is_cut_off or self._last.finished.is_set()
-        ):
+        while self._unanswered and not (self._is_cut_off or self._last.finished.is_set()):
             sleep(_POLL_SECONDS)
 
 
@@ -286,9 +290,7 @@ def server_for(worker: Worker) -> Server[dict[str, Any]]:
         fields = params.arguments or {}
         try:
             # Cancelling the task interrupts the call.
-            text = await worker.call(
-                lambda: operations.text(tool.method, fields), seconds_after_input(fields)
-            )
+            text = await worker.call(lambda: operations.text(tool.method, fields))
         except RolebundleError as error:
             return _error_result(error)
         except Exception as error:

@@ -37,7 +37,7 @@ from rolebundle.contracts.method_requests import (
     WhyRequest,
 )
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.roles import Role, RoleDetails, RoleList
+from rolebundle.contracts.roles import Role, RoleDetails
 from rolebundle.contracts.terms import Detail
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
@@ -317,7 +317,7 @@ class Operations:
             for entry in list_overlays(self.engine.overlay_folders)
             if view.allows_role(entry.role_id)
         ]
-        return RoleList(roles=roles).model_dump()
+        return {"roles": [role.model_dump() for role in roles]}
 
     def _role(self, request: RoleRequest) -> Answer:
         access = self.engine.access

@@ -40,14 +40,13 @@ from rolebundle.interfaces.servers.operations import (
     Progress,
     internal_error,
 )
-from rolebundle.interfaces.servers.stdio import Channel, OutputClosed, ReadStopper
+from rolebundle.interfaces.servers.stdio import Channel, LineReader, OutputClosed
 from rolebundle.interfaces.servers.worker import (
     MAX_WAITING,
     ClientSession,
     Job,
     Worker,
     end_code,
-    seconds_after_input,
     server_is_ending,
 )
 from rolebundle.interfaces.signals import on_end
@@ -70,8 +69,8 @@ class Server(ClientSession):
     """
 
     def __init__(self, operations: Operations, channel: Channel) -> None:
-        stopper = ReadStopper()
-        super().__init__(Worker(operations, stopper.stop), channel, stopper)
+        reader = LineReader(channel, MAX_LINE_BYTES)
+        super().__init__(Worker(operations, reader.stop), reader, channel)
         self._operations = operations
 
     def run(self) -> None:
@@ -115,8 +114,6 @@ class Server(ClientSession):
             self._write,
             partial(error_line, request_id, server_is_ending()),
             key,
-            len(line),
-            seconds_after_input(fields),
         )
         self._worker.submit(job)
         return method != "shutdown" or refusal is not None
@@ -129,7 +126,7 @@ class Server(ClientSession):
         except OutputClosed:
             self._worker.unfinished += 1
             self._is_cut_off = True
-            self._stopper.stop()
+            self._reader.stop()
 
     def _answer(
         self,
