@@ -652,13 +652,6 @@ def _is_at(entry: walk.FileEntry, location: str) -> bool:
     return is_named_so and real_location(Path(entry.location)) == location
 
 
-def flags_of(corpus: Corpus, location: str) -> dict[str, Any]:
-    """The metadata that the flags of earlier runs give to the file at an absolute path."""
-    root = holder_of(root_storage.load(corpus), location)
-    governing = flags_at(records.load_path_flags(corpus), location)
-    return {**(root.options.meta if root else {}), **governing}
-
-
 @dataclass(frozen=True, slots=True)
 class RunFlags:
     """The flags that are remembered before and after this run, and those that it was given."""

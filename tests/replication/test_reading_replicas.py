@@ -131,7 +131,6 @@ QUESTIONS: dict[str, Callable[[Engine, RetrievalBundle, str | None], object]] = 
         RetrievalRequest(task="token", agent=a), ["x"]
     ),
     "get": lambda e, _, a: e.get(NOTE, a),
-    "document": lambda e, _, a: e.document(NOTE, a),
     "multi_get": lambda e, _, a: e.multi_get([NOTE], a),
     "ls": lambda e, _, a: e.ls(ListRequest(agent=a)),
     "grep": lambda e, _, a: e.grep(GrepRequest(pattern="token", agent=a)),
@@ -286,7 +285,6 @@ def test_no_location_of_the_publisher_is_shown(db: Path, agent: str | None) -> N
         )
         outputs.append(engine.multi_get(["guide/*"], agent).model_dump_json())
         outputs.append(engine.ls(ListRequest(agent=agent)).model_dump_json())
-        outputs.append(repr(engine.document(NOTE, agent)))
         outputs.append(engine.status(agent).model_dump_json())
         with pytest.raises(UsageError):
             engine.get(f"{PUBLISHED}{NOTE}", agent)
