@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from rolebundle.contracts.bundle import (
     Rejection,
@@ -18,37 +17,14 @@ from rolebundle.contracts.codes import WARNINGS
 from rolebundle.contracts.lookup import Lookup
 from rolebundle.contracts.terms import LANES, RejectionCode
 from rolebundle.contracts.why import ComparedPassage, Comparison, RoleView, Standing, Why
-from rolebundle.interfaces.excerpt import Terms
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.page import FILE, Site, marked_text, render
 from rolebundle.interfaces.render import query_terms, replica_note
 from rolebundle.retrieval.passage_text import limited_use
 from rolebundle.retrieval.where import conditions
-from rolebundle.text.words import counted
 
 _OF_PASSAGES = ("NO_HIGH_TRUST_MATCH", "ONLY_SHARED_CORPUS", "STALE_DOMINANT")
 """Warnings that say nothing about an empty answer."""
-
-
-MAX_NOTES = 3
-
-
-class ScorePart(NamedTuple):
-    """A part of a final score.
-
-    Attributes:
-        kind: CSS class of its colour.
-        name: what it measures.
-        value: the term, in [0, 1], before it is multiplied.
-        weight: what it is multiplied with.
-        points: what it adds to the final score.
-    """
-
-    kind: str
-    name: str
-    value: float
-    weight: float
-    points: float
 
 
 def answer_page(bundle: RetrievalBundle, site: Site = FILE) -> str:
@@ -74,7 +50,6 @@ def answer_page(bundle: RetrievalBundle, site: Site = FILE) -> str:
             }
             for chunk in bundle.selected
         ],
-        missing=_missing_words(bundle, terms),
         # The bar of every passage has the scale of the best one.
         top=max((chunk.scores.final for chunk in bundle.selected), default=1.0),
         warnings=_warnings(bundle),
@@ -86,8 +61,12 @@ def _title(chunk: SelectedChunk) -> str:
     return words.heading_path(chunk.title or chunk.document_id, chunk.headings)
 
 
-def score_parts(scores: Scores, weights: ScoreWeights | None) -> list[ScorePart]:
-    """The terms of a final score that are not 0. Empty without weights, as in older bundles."""
+def score_parts(scores: Scores, weights: ScoreWeights | None) -> list[dict[str, Any]]:
+    """The terms of a final score that are not 0. Empty without weights, as in older bundles.
+
+    Of each the ``kind`` (CSS class of its colour), its ``name``, its ``value`` before it is
+    multiplied, its ``weight``, and the ``points`` that it adds.
+    """
     if weights is None:
         return []
     terms = (
@@ -98,25 +77,20 @@ def score_parts(scores: Scores, weights: ScoreWeights | None) -> list[ScorePart]
         ("diversity", "source diversity", -scores.diversity_penalty, 1.0),
     )
     return [
-        ScorePart(kind, name, value, weight, value * weight)
+        {
+            "kind": kind,
+            "name": name,
+            "value": value,
+            "weight": weight,
+            "points": value * weight,
+        }
         for kind, name, value, weight in terms
         if weight and (value or kind != "diversity")
     ]
 
 
-def _missing_words(bundle: RetrievalBundle, terms: Terms) -> list[str]:
-    """The words of the task that no selected passage has, as they are searched for."""
-    present = {
-        match.term
-        for chunk in bundle.selected
-        for text in (_title(chunk), chunk.content, *chunk.metadata.tags)
-        for match in terms.find(text)
-    }
-    return [word for place, word in enumerate(bundle.query.lexical_query) if place not in present]
-
-
 def _rejected_groups(bundle: RetrievalBundle) -> list[dict[str, Any]]:
-    """The candidates by rejection code, with their number and the most frequent explanations."""
+    """The candidates by rejection code, with their number."""
     groups: dict[RejectionCode, list[Rejection]] = {}
     for rejection in bundle.rejected:
         groups.setdefault(rejection.reason, []).append(rejection)
@@ -128,17 +102,9 @@ def _rejected_groups(bundle: RetrievalBundle) -> list[dict[str, Any]]:
             "code": code,
             "rejections": rejections,
             "total": len(rejections) or bundle.rejected_summary[code],
-            "notes": _common_notes(code, rejections),
         }
         for code, rejections in groups.items()
     ]
-
-
-def _common_notes(code: RejectionCode, rejections: list[Rejection]) -> list[str]:
-    notes = Counter(rejection.notes for rejection in rejections if rejection.notes)
-    # The notes of most candidates that were ranked lower differ, because they have their scores.
-    is_shared = words.is_rule(code) or len(notes) == 1
-    return [note for note, _ in notes.most_common(MAX_NOTES)] if is_shared else []
 
 
 def _warnings(bundle: RetrievalBundle) -> list[tuple[str, str, str]]:
@@ -169,7 +135,7 @@ def why_page(why: Why, site: Site = FILE) -> str:
     """The page of an explanation."""
     parts = score_parts(why.score.scores, why.score.weights)
     # Before the penalty for source diversity the parts are longer than the score.
-    longest = sum(part.points for part in parts if part.points > 0)
+    longest = sum(part["points"] for part in parts if part["points"] > 0)
     where = why.request.where
     return render(
         "why",
@@ -180,10 +146,7 @@ def why_page(why: Why, site: Site = FILE) -> str:
         conditions=[condition.wanted for condition in conditions(where)] if where else [],
         parts=parts,
         top=max(longest, *(rival.final for rival in why.lost_to), 0.0),
-        rules=words.rules(
-            [*why.filter.factors, *why.score.vocabulary]
-            + ([f"lifted: {why.score.lift}"] if why.score.lift else [])
-        ),
+        rules=[*why.filter.factors, *why.score.vocabulary],
     )
 
 
@@ -220,7 +183,9 @@ def compare_page(comparison: Comparison, site: Site = FILE) -> str:
         site,
         comparison=comparison,
         answers=[(view, *_counts(view, roles)) for view in roles],
-        groups=_groups(comparison, [view.role_id for view in roles]),
+        rows=[
+            (passage, _cells(passage)) for passage in sorted(comparison.passages, key=_best_rank)
+        ],
         chosen=[view.role_id for view in roles],
     )
 
@@ -243,51 +208,18 @@ def _counts(view: RoleView, roles: Sequence[RoleView]) -> tuple[int, int, int]:
     return sum(chunk not in others for chunk in view.selected), refused, lower
 
 
-def _groups(comparison: Comparison, roles: Sequence[str]) -> list[dict[str, Any]]:
-    """The passages that all roles share, then those of some, of each alone, and of no role.
-
-    Each group has its title, and of each passage what happened to it for each role.
-    """
-    rows: dict[tuple[str, ...], list[tuple[ComparedPassage, list[dict[str, Any]]]]] = {}
-    for passage in sorted(comparison.passages, key=_best_rank):
-        selected_for = [
-            standing.role_id
-            for standing in passage.standings
-            if standing.role_id and standing.state == "selected"
-        ]
-        some = 1 < len(selected_for) < len(roles)
-        key = ("some",) if some else tuple(selected_for)
-        first = passage.standings[0]
-        without = None if first.role_id else first
-        cells = [_cell(standing, without) for standing in passage.standings]
-        rows.setdefault(key, []).append((passage, cells))
-    only = "only " if len(roles) > 1 else ""
-    titles = [
-        *([(tuple(roles), f"Selected for all {len(roles)} roles")] if len(roles) > 1 else []),
-        (("some",), "Selected for some of the roles"),
-        *(((role,), f"Selected {only}for {role}") for role in roles),
-        ((), "Selected only without a role"),
-    ]
-    return [{"title": title, "rows": rows[key]} for key, title in titles if key in rows]
+def _cells(passage: ComparedPassage) -> list[tuple[Standing, str]]:
+    """What happened to a passage for each role, and its move against the answer without one."""
+    first, *others = passage.standings
+    if first.role_id:
+        return [(standing, "") for standing in passage.standings]
+    return [(first, ""), *((standing, _move(standing.rank, first.rank)) for standing in others)]
 
 
 def _best_rank(passage: ComparedPassage) -> int:
     ranks = [standing.rank for standing in passage.standings if standing.role_id and standing.rank]
     # Only without a role: in the order of that answer.
     return min(ranks) if ranks else passage.standings[0].rank or 0
-
-
-def _cell(standing: Standing, without: Standing | None) -> dict[str, Any]:
-    """What happened to a passage for one role: rules that it met, their names, and its move."""
-    rules = words.rules(standing.overlay_hits or ())
-    names = [name for name, _ in rules.factors]
-    if rules.words:
-        names.append(counted(len(rules.words), "word of the role", "words of the role"))
-    if rules.suppressed:
-        names.append("words that lower it")
-    summary = ", ".join(dict.fromkeys(names))
-    move = _move(standing.rank, without.rank) if standing.role_id and without else ""
-    return {"standing": standing, "rules": rules, "summary": summary, "move": move}
 
 
 def _move(rank: int | None, before: int | None) -> str:

@@ -74,16 +74,6 @@ def test_every_standing_is_in_the_cell_of_its_role(comparison: Comparison) -> No
                 assert cell == "Not proposed"
 
 
-def test_passages_are_grouped_by_the_roles_that_get_them(comparison: Comparison) -> None:
-    groups = [row[0] for row in rows_of(compare_page(comparison), "passages") if len(row) == 1]
-    assert groups == [
-        "1 Selected for all 3 roles",
-        "1 Selected for some of the roles",
-        "3 Selected only for wide",
-        "1 Selected only without a role",
-    ]
-
-
 def test_a_move_is_measured_against_no_role(comparison: Comparison) -> None:
     ranks = {
         passage.locator: [standing.rank for standing in passage.standings]
