@@ -47,7 +47,7 @@ from rolebundle.interfaces.json_lines import (
     json_value,
 )
 from rolebundle.interfaces.model_text import error_text
-from rolebundle.interfaces.servers.loopback import Guard, checked_bodies, read_token
+from rolebundle.interfaces.servers.loopback import Guard, read_token
 from rolebundle.interfaces.servers.operations import (
     INSTRUCTIONS,
     TOOLS,
@@ -198,7 +198,7 @@ def serve_http(operations: Operations, listener: socket.socket, token_file: Path
         max_sessions=MAX_SESSIONS,
     )
     settings = uvicorn.Config(
-        guard.guarded(checked_bodies(app, _refusal, MAX_LINE_BYTES)),
+        guard.guarded(app),
         log_config=None,
         access_log=False,
         log_level="warning",
@@ -239,11 +239,8 @@ def _refusal(line: bytes) -> bytes | None:
             return None
         if not isinstance(request_id, str | int):
             raise bad_envelope("id: must be a text or an integer")
-        params = envelope.get("params", {})
-        if not isinstance(params, dict):
+        if not isinstance(envelope.get("params", {}), dict):
             raise bad_envelope("params: must be an object")
-        if envelope["method"] == "tools/call":
-            _check_call(params)
         json.dumps(message, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         error = UsageError(
@@ -255,18 +252,6 @@ def _refusal(line: bytes) -> bytes | None:
     except UsageError as error:
         return error_line(request_id, error)
     return None
-
-
-def _check_call(params: dict[str, Any]) -> None:
-    """Refuse a call that the SDK would refuse without saying what is wrong."""
-    if not isinstance(params.get("name"), str):
-        raise UsageError(
-            "bad_request", "params.name: must be the name of a tool", "tools/list has the names"
-        )
-    if not isinstance(params.get("arguments"), dict | None):
-        raise UsageError(
-            "bad_request", "params.arguments: must be an object", 'name the fields: {"task": "..."}'
-        )
 
 
 def server_for(worker: Worker) -> Server[dict[str, Any]]:

@@ -80,35 +80,6 @@ def test_a_body_over_the_limit_is_refused(server: HttpServer) -> None:
     assert answer.status_code == 413
 
 
-@pytest.mark.parametrize(
-    ("body", "request_id", "code"),
-    [
-        (b"junk", None, "not_json"),
-        (b"", None, "not_json"),
-        (b"\xff", None, "not_json"),
-        (b"[]", None, "batch_refused"),
-        (b'{"id": 8}', 8, "bad_envelope"),
-        (b'{"jsonrpc": "2.0", "id": 9, "method": 5}', 9, "bad_envelope"),
-        (b'{"jsonrpc": "2.0", "id": "a", "method": "x", "params": []}', "a", "bad_envelope"),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call"}', 1, "bad_request"),
-        (
-            b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", '
-            b'"params": {"name": "ls", "arguments": []}}',
-            1,
-            "bad_request",
-        ),
-    ],
-)
-def test_a_body_that_is_no_request_is_refused_in_our_words(
-    server: HttpServer, body: bytes, request_id: object, code: str
-) -> None:
-    answer = httpx2.post(server.url, headers={**ACCEPT, **server.headers}, content=body)
-    assert answer.status_code == 400
-    assert answer.json()["id"] == request_id
-    assert answer.json()["error"]["data"]["code"] == code
-    assert "pydantic" not in answer.text
-
-
 @pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
 def test_the_current_protocol_and_the_one_before_over_both_transports(
     server: HttpServer, mode: str, sample_without_vectors: Path
