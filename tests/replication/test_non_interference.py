@@ -35,7 +35,7 @@ from rolebundle.contracts.upkeep import PublishReport
 from rolebundle.policy.audience import resolve_audience
 from rolebundle.policy.policy_change import deny_matcher, set_policy
 from rolebundle.replication import publish as publishing
-from rolebundle.storage import facts, marks, replicas, store, vector_index
+from rolebundle.storage import facts, marks, store, vector_index
 from rolebundle.storage.compartments import REMEMBERED
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.documents import Scanned, StoredDocument, StoredFile
@@ -44,7 +44,7 @@ from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from rolebundle.verification.decisions import record_decision
 from support.amounts import FEW_EXAMPLES
-from support.corpora import NOW, build, embed, file_of, put_file, scratch_folder
+from support.corpora import NOW, build, embed, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.publications import published
@@ -478,26 +478,3 @@ def test_replicas_of_a_thousand_corpora(
     audience: dict[str, Any], rule: list[Any], files: list[Any], steps: list[list[Any]]
 ) -> None:
     _run(audience, rule, files, steps)
-
-
-def test_a_passage_moves_to_a_document_that_is_written_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(replicas, "_DOCUMENTS_PER_STEP", 1)
-    first, second = plain_document("a", ["one"]), plain_document("b", ["two", "three"])
-    db = build(tmp_path, [first, second])
-    reports = []
-    for chunks in ((first.chunks, second.chunks), (second.chunks[1:], second.chunks[:1])):
-        with open_writer(db) as corpus, corpus.writing():
-            for stored, own_chunks in reversed([*zip((first, second), chunks, strict=True)]):
-                name = stored.metadata.document_id
-                put_file(corpus, file_of(name), [replace(stored, chunks=own_chunks)])
-        with open_reader(db) as corpus:
-            audience = resolve_audience(corpus, "target", "", [], "internal")
-        reports.append(published(db, audience, "target", KEY))
-    assert [report.manifest.generation for report in reports] == [1, 2]
-    with open_reader(staged_replica(db, "target")) as corpus:
-        assert corpus.rows(
-            "SELECT d.document_id, c.chunk_id FROM chunk c JOIN document d ON d.id = c.document "
-            "ORDER BY 1, 2"
-        ) == [("a", "b#1"), ("b", "b#0")]

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from rolebundle.admin import Admin, backups, indexes, purges, records
 from rolebundle.admin import records as audit
 from rolebundle.admin import records as replicas
-from rolebundle.admin.records import all_decisions, all_facts, all_marks, drop_document
+from rolebundle.admin.records import drop_document
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.memory import CheckRequest, MarkRequest, NewDecision, RememberRequest
 from rolebundle.contracts.method_requests import GrepRequest, ListRequest
@@ -26,7 +26,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.doctor import examine
 from rolebundle.engine import Engine
-from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
+from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.watch import WatchOptions
 from rolebundle.interfaces.pages.views import answer_page
@@ -70,12 +70,6 @@ def test_a_bundle_names_publisher_generation_and_age(db: Path) -> None:
     assert ask(db, "2026-10-01T00:00:00Z").corpus.replica.age_hours == 0  # type: ignore[union-attr]
 
 
-def test_an_ordinary_corpus_says_nothing_of_replicas(db: Path) -> None:
-    bundle = ask(db)
-    output = bundle.to_json() + text(bundle) + answer_page(bundle)
-    assert "replica" not in output
-
-
 def test_an_answer_of_an_overdue_replica_has_a_warning(db: Path) -> None:
     make_replica(db)
     before = (at(EXPIRES_AT) - timedelta(seconds=1)).isoformat()
@@ -90,15 +84,6 @@ def test_an_answer_of_an_overdue_replica_has_a_warning(db: Path) -> None:
     assert warning.message in (bundle.packet or "")
     second_bundle = ask(db, EXPIRES_AT, packet=True)
     assert second_bundle.without_timings() == bundle.without_timings()
-
-
-def test_a_replay_names_another_replica_as_the_cause(db: Path) -> None:
-    make_replica(db)
-    bundle = ask(db)
-    make_replica(db, generation=13)
-    with Engine(db) as engine:
-        [cause] = engine.replay(bundle).causes
-    assert (cause.kind, cause.before) == ("generation", f"12 of {PUBLISHED_AT}")
 
 
 @pytest.mark.parametrize("has_policy", [False, True])
@@ -177,20 +162,6 @@ def test_it_refuses_from_its_time_on_by_the_real_clock(db: Path) -> None:
         ask(db, PUBLISHED_AT)
 
 
-def test_the_owner_reads_nothing_of_an_expired_replica(db: Path) -> None:
-    make_replica(db, refuses_at=LONG_AGO)
-    reads: list[Callable[[Admin], object]] = [
-        lambda admin: all_decisions(admin.workspace),
-        lambda admin: all_marks(admin.workspace),
-        lambda admin: all_facts(admin.workspace),
-    ]
-    for read in reads:
-        with Admin(db) as admin, pytest.raises(StorageError) as error:
-            read(admin)
-        assert error.value.code == "replica_expired"
-    assert "[replica_expired]" in invoke("corpus", "quarantine", "list", "--db", db).err
-
-
 def test_status_and_doctor_tell_about_an_expired_replica(db: Path) -> None:
     make_replica(db, refuses_at=LONG_AGO)
     assert invoke("retrieve", "token", "--db", db).code == 6
@@ -220,23 +191,6 @@ def test_status_and_doctor_know_a_replica(db: Path) -> None:
     assert "of docs-team, generation 12" in checked.out
     assert "files are on the publisher's machine" in checked.out
     assert contents(db) == before
-
-
-def test_doctor_warns_about_an_overdue_replica(db: Path) -> None:
-    make_replica(db, expires_at=LONG_AGO)
-    states = {check.name: check for check in examine(db).checks}
-    assert states["replica"].state == "warning"
-    assert "rolebundle replica pull" in states["replica"].remedy
-
-
-def test_a_damaged_record_is_found(db: Path) -> None:
-    make_replica(db)
-    with sqlite3.connect(db) as raw:
-        raw.execute("UPDATE replica SET manifest = replace(manifest, ':12,', ':99,')")
-    raw.close()
-    with pytest.raises(CorpusCorrupt):
-        ask(db)
-    assert not examine(db).sound
 
 
 def test_publications_are_for_the_owner_alone(db: Path) -> None:
@@ -437,16 +391,6 @@ def test_an_agent_changes_nothing(db: Path) -> None:
     assert db.read_bytes() == before
 
 
-def test_its_publisher_may_open_it(db: Path) -> None:
-    make_replica(db)
-    with pytest.raises(UsageError), open_writer(db):
-        pass
-    with open_writer(db, replica=True) as corpus, corpus.writing():
-        corpus.run("DELETE FROM replica")
-    with open_writer(db):
-        pass
-
-
 # -- repair, restore and audit ---------------------------------------------------------------------
 
 
@@ -494,24 +438,6 @@ def test_a_damaged_replica_is_not_made_an_ordinary_corpus(
             backups.restore_backup(admin.workspace, more / "other.db", confirmed=True)
         assert error.value.code == "replica_is_read_only"
     assert contents(db) == before
-
-
-def test_a_sound_replica_is_left_alone(db: Path) -> None:
-    make_replica(db)
-    before = contents(db)
-    assert not Admin(db).repair().repaired
-    assert contents(db) == before
-
-
-def test_a_copy_of_a_replica_is_no_backup(db: Path, more: Path) -> None:
-    copy = more / "replica.db"
-    copy.write_bytes(db.read_bytes())
-    make_replica(copy)
-    before = db.read_bytes()
-    with Admin(db) as admin, pytest.raises(UsageError) as error:
-        backups.restore_backup(admin.workspace, copy, confirmed=True)
-    assert error.value.code == "replica_no_backup"
-    assert db.read_bytes() == before
 
 
 def _require_audit(db: Path) -> None:

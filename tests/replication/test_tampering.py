@@ -319,10 +319,6 @@ CASES: dict[str, Case] = {
 }
 
 
-def test_there_are_500_cases() -> None:
-    assert len(CASES) >= 500
-
-
 def rows(db: Path) -> Any:
     """All that an answer depends on, and what `pull` must remove."""
     with closing(apsw.Connection(str(db), flags=apsw.SQLITE_OPEN_READONLY)) as file:

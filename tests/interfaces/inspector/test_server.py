@@ -145,11 +145,6 @@ def test_a_path_that_is_no_view_leads_nowhere(server: Inspecting, path: str) -> 
     assert b"root:" not in answer
 
 
-@pytest.mark.parametrize("path", ["answer?%ff=%fe", "?" + "a=1&" * 300, "answer?task=%ed%a0%80"])
-def test_an_address_that_cannot_be_read_is_refused(server: Inspecting, path: str) -> None:
-    assert status(get(server, server.path + path)) == 400
-
-
 def test_methods_that_a_view_does_not_have_are_refused(server: Inspecting) -> None:
     methods = ("HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT")
     for method in methods:

@@ -78,13 +78,6 @@ def test_a_limit_that_is_no_positive_whole_number_is_refused(app: Inspector, lim
     assert response_of(app, "why", id="plan", limit=limit).status == 400
 
 
-def test_an_agent_that_may_not_ask_without_a_role_gets_no_answer_without_one(
-    app: Inspector,
-) -> None:
-    assert columns(response_of(app, "compare", roles="one,two", agent="bob")) == ["one", "two"]
-    assert response_of(app, "compare", roles="one,three", agent="bob").status == 403
-
-
 @pytest.mark.parametrize("agent", ["ada", "bob"])
 @pytest.mark.parametrize(
     ("view", "parameters"),
@@ -108,30 +101,9 @@ def test_a_page_is_the_same_without_the_documents_that_an_agent_may_not_see(
     assert pages[0].status == (404 if parameters.get("id") == "salary" else 200)
 
 
-def test_why_keeps_the_request_in_its_form(app: Inspector) -> None:
-    answer = response_of(app, "why", id="plan#1", role="one", limit="1", lexical_only="true")
-    assert answer.status == 200
-    [form] = html.fromstring(answer.page).xpath("//form")
-    fields = dict(form.form_values())
-    assert fields == {
-        "task": "token plan", "now": NOW, "agent": "ada", "limit": "1", "lexical_only": "true",
-        "role": "one", "id": "plan#1",
-    }  # fmt: skip
-
-
-def test_why_without_a_passage_is_an_error_in_words(app: Inspector) -> None:
-    answer = response_of(app, "why")
-    assert (answer.status, "has no id" in answer.page) == (400, True)
-
-
 @pytest.mark.parametrize("view", ["answer", "why", "compare"])
 def test_a_task_that_is_too_long_for_the_links_is_refused(app: Inspector, view: str) -> None:
     parameters: dict[str, str | list[str]] = {"id": "d0", "roles": "one,two"}
     for task, is_refused in (("ä" * 2_000, False), ("ä" * 2_001, True)):
         answer = response_of(app, view, task=task, **parameters)
         assert ("task_too_long" in answer.page) == is_refused
-
-
-def test_under_a_policy_the_owner_must_name_an_agent(app: Inspector) -> None:
-    answer = response_of(app, "answer", agent="")
-    assert answer.status == 403 and "name an agent that the policy allows" in answer.page
