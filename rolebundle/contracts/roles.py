@@ -22,16 +22,6 @@ class Role(Contract):
     problem: str
 
 
-class RoleDetails(Contract):
-    """The method `roles.show`: an overlay after inheritance, with all defaults, and its digest.
-
-    It has no notes, which are the owner's.
-    """
-
-    digest: str
-    overlay: Overlay
-
-
 class OverlayFile(Contract):
     """An overlay and its file. ``problem`` is why it cannot be used; empty if it can."""
 

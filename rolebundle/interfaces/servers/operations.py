@@ -31,27 +31,25 @@ from rolebundle.contracts.method_requests import (
     IngestRequest,
     ListRequest,
     MultiGetRequest,
-    ReplayRequest,
-    RoleRequest,
     StatusRequest,
     WhyRequest,
 )
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.roles import Role, RoleDetails
+from rolebundle.contracts.roles import Role
 from rolebundle.contracts.terms import Detail
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.model_text import answer_text, lookups_text
-from rolebundle.interfaces.parse import bundle_from, parsed
+from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import (
     shaped_bundle,
     shaped_lookup,
     shaped_lookups,
     shaped_verification,
 )
-from rolebundle.policy.overlays import list_overlays, load_role
+from rolebundle.policy.overlays import list_overlays
 from rolebundle.text.references import is_glob
 
 Answer = dict[str, Any]
@@ -298,11 +296,6 @@ class Operations:
             request.ids, request.agent, outline=request.outline, section=request.section
         )
 
-    def _replay(self, request: ReplayRequest) -> Contract:
-        # Whoever may see nothing gets the same answer to every bundle.
-        self.engine.access.view_of(request.agent)
-        return self.engine.replay(bundle_from(request.bundle), agent=request.agent)
-
     def _roles(self, request: StatusRequest) -> Answer:
         view = self.engine.access.view_of(request.agent)
         roles = [
@@ -318,14 +311,6 @@ class Operations:
             if view.allows_role(entry.role_id)
         ]
         return {"roles": [role.model_dump() for role in roles]}
-
-    def _role(self, request: RoleRequest) -> Answer:
-        access = self.engine.access
-        access.check_role(access.view_of(request.agent), request.role, has_own_overlay=False)
-        resolved = load_role(request.role, self.engine.overlay_folders)
-        # Notes may name sources that the agent may not see.
-        overlay = resolved.overlay.model_copy(update={"notes": {}})
-        return RoleDetails(digest=resolved.digest, overlay=overlay).model_dump()
 
     def _ingest(self, request: IngestRequest) -> Answer:
         # Under a policy the callers are agents, and a report would count what they may not see.
@@ -437,7 +422,6 @@ _OPERATIONS = (
         "differ.",
         ("task", "roles", "where", "action", "limit", "as_of"),
     ),
-    Operation("replay", ReplayRequest, Operations._replay),
     Operation(
         "verify",
         VerifyRequest,
@@ -490,7 +474,6 @@ _OPERATIONS = (
         "take another role, or none, to reach what yours rejects.",
         (),
     ),
-    Operation("roles.show", RoleRequest, Operations._role),
     Operation(
         "status",
         StatusRequest,
