@@ -61,32 +61,30 @@ class CompareRequest(RetrievalRequest):
         return self
 
 
-class _Part(Contract):
-    """Which part of a document is asked for."""
+class MultiGetRequest(Contract):
+    """A request for passages or documents by their references. `get` takes a single one."""
 
+    ids: Annotated[
+        list[Reference],
+        Field(min_length=1, max_length=MAX_REFERENCES),
+        BeforeValidator(as_list, json_schema_input_type=list[Reference]),
+    ] = Field(
+        description="path:start-end, paths, chunk_ids, document_ids, or globs such as notes/*.txt."
+    )
     outline: bool = Field(
         False, description="Return only the headings of the document, with their lines."
     )
     section: Name | None = Field(
         None, description="Return only the text below this heading of the document."
     )
+    agent: AgentName = None
+    max_chars: MaxChars = None
 
     @model_validator(mode="after")
     def _check_part(self) -> Self:
         if self.outline and self.section is not None:
             raise ValueError("give outline or section, not both")
         return self
-
-
-class GetRequest(_Part):
-    """A request for a passage or document by its reference."""
-
-    id: Reference = Field(
-        description="A chunk_id, a document_id, a path, path:start-end or "
-        "#document_id:place:count, from an answer."
-    )
-    agent: AgentName = None
-    max_chars: MaxChars = None
 
 
 class ListRequest(Contract):
@@ -121,20 +119,6 @@ class GrepRequest(Contract):
         None, description=f"Number of lines, 1 to {MAX_LINES}. Default: {DEFAULT_LINES}."
     )
     after: Reference | None = Field(None, description="`next` of the previous answer.")
-
-
-class MultiGetRequest(_Part):
-    """A request for several passages or documents."""
-
-    ids: Annotated[
-        list[Reference],
-        Field(min_length=1, max_length=MAX_REFERENCES),
-        BeforeValidator(as_list, json_schema_input_type=list[Reference]),
-    ] = Field(
-        description="path:start-end, paths, chunk_ids, document_ids, or globs such as notes/*.txt."
-    )
-    agent: AgentName = None
-    max_chars: MaxChars = None
 
 
 class StatusRequest(Contract):

@@ -88,7 +88,6 @@ SCHEMAS: dict[str, type[Contract]] = {
     "root-change": ingest.RootChange,
     "root-list": ingest.RootList,
     "compare-request": method_requests.CompareRequest,
-    "get-request": method_requests.GetRequest,
     "grep-request": method_requests.GrepRequest,
     "ingest-request": method_requests.IngestRequest,
     "list-request": method_requests.ListRequest,

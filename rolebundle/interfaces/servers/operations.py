@@ -26,7 +26,6 @@ from rolebundle.contracts.lookup import Lookup, Lookups
 from rolebundle.contracts.memory import CheckRequest, MarkRequest, RememberRequest
 from rolebundle.contracts.method_requests import (
     CompareRequest,
-    GetRequest,
     GrepRequest,
     IngestRequest,
     ListRequest,
@@ -283,13 +282,15 @@ class Operations:
         detail = request.detail or ("ids" if request.packet else DEFAULT_DETAIL)
         return shaped_bundle(bundle, detail, request.max_chars)
 
-    def _lookup(self, reference: str, request: GetRequest | MultiGetRequest) -> Lookup:
+    def _lookup(self, reference: str, request: MultiGetRequest) -> Lookup:
         return self.engine.get(
             reference, request.agent, outline=request.outline, section=request.section
         )
 
-    def _get(self, request: GetRequest) -> Lookup:
-        return shaped_lookup(self._lookup(request.id, request), request.max_chars)
+    def _get(self, request: MultiGetRequest) -> Lookup:
+        if len(request.ids) > 1:
+            raise UsageError("bad_request", "get takes one reference", "call multi_get for several")
+        return shaped_lookup(self._lookup(request.ids[0], request), request.max_chars)
 
     def _lookups(self, request: MultiGetRequest) -> Lookups:
         return self.engine.multi_get(
@@ -372,7 +373,7 @@ _OPERATIONS = (
             "where": {"path": "help/**", "updated_after": "2025-06-01"},
         },
     ),
-    Operation("get", GetRequest, Operations._get),
+    Operation("get", MultiGetRequest, Operations._get),
     Operation(
         "multi_get",
         MultiGetRequest,
