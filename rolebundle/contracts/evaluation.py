@@ -3,7 +3,7 @@
 Metrics such as nDCG@10 are in [0, 1]. A p-value is that of a paired randomization test.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -207,26 +207,20 @@ class RoleShare(Contract):
     own_first: float
 
 
-class RolePair(Contract):
-    """The mean Jaccard index, in [0, 1], of the documents selected for two roles."""
-
-    first: str
-    second: str
-    overlap: float
-
-
 class Distinctiveness(Contract):
     """How much the answers of roles to the same questions differ.
 
     Attributes:
         questions: number of questions that were asked for every role.
         mean_overlap: mean of the pairs' ``overlap``, in [0, 1].
+        pairs: of two roles, ``first`` and ``second``, the mean Jaccard index of their selected
+            documents, ``overlap``.
     """
 
     questions: int
     mean_overlap: float
     roles: list[RoleShare]
-    pairs: list[RolePair]
+    pairs: list[dict[str, Any]]
 
 
 class Harm(Contract):

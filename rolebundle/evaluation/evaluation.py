@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import combinations
 from time import perf_counter
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.evaluation import (
@@ -26,7 +26,6 @@ from rolebundle.contracts.evaluation import (
     Harm,
     ListedResult,
     QuestionResult,
-    RolePair,
     RoleShare,
     System,
     SystemResult,
@@ -500,19 +499,19 @@ def distinctiveness(
     answers: dict[str, list[RetrievalBundle]] = defaultdict(list)
     for role_id, question in _counted("roles", asked, progress):
         answers[role_id].append(runner.governed(question, role_id).bundle)
-    pairs = [
-        RolePair(
-            first=first,
-            second=second,
-            overlap=mean(
+    pairs: list[dict[str, Any]] = [
+        {
+            "first": first,
+            "second": second,
+            "overlap": mean(
                 [both.documents for both in map(overlap, answers[first], answers[second])]
             ),
-        )
+        }
         for first, second in combinations(answers, 2)
     ]
     return Distinctiveness(
         questions=len(questions),
-        mean_overlap=mean([pair.overlap for pair in pairs]),
+        mean_overlap=mean([pair["overlap"] for pair in pairs]),
         roles=[_share(role.overlay, answers[role.overlay.role_id]) for role in roles],
         pairs=pairs,
     )

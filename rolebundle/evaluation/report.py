@@ -154,7 +154,10 @@ def tables(report: EvalReport) -> Iterator[Table | str]:
         )
         yield from _table(
             ("roles", "documents in common"),
-            ((f"{p.first}, {p.second}", f"{p.overlap:.1%}") for p in distinctiveness.pairs),
+            (
+                (f"{p['first']}, {p['second']}", f"{p['overlap']:.1%}")
+                for p in distinctiveness.pairs
+            ),
         )
     yield from _table(
         ("overlay", "nDCG@10 without", "with", "change", "p", "won/lost"),

@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from rolebundle.retrieval.passage_text import one_line, part_of
 from rolebundle.storage.lexical_index import Token, tokens
@@ -22,12 +21,8 @@ _SEPARATES = re.compile(r"[\W_]*+|(?:`{3,}+|~{3,}+)[\w+-]*+|\[[^\]]++\]:\s++\S++
 beginning of a fence; the address of a link."""
 
 
-class Match(NamedTuple):
-    """A term in a text: its characters from ``start`` up to ``end``, and the term's number."""
-
-    start: int
-    end: int
-    term: int
+Match = tuple[int, int, int]
+"""A term in a text: its first character, the one after its last, and the term's number."""
 
 
 class Terms:
@@ -71,7 +66,7 @@ class Terms:
             for phrase, number in phrases[indexed]:
                 run = text[position : position + len(phrase)]
                 if tuple(part for _, _, part in run) == phrase:
-                    yield Match(start, run[-1][1], number)
+                    yield start, run[-1][1], number
 
     def _other_forms(self, text: str) -> Iterator[Match]:
         own = latin_language(text), non_latin_language(text)
@@ -79,7 +74,7 @@ class Terms:
         for start, end, forms in word_forms(text, languages):
             for stem in forms.stems:
                 for number in self._forms.get(_indexed(stem), ()):
-                    yield Match(start, end, number)
+                    yield start, end, number
             for part in {*forms.pairs, *forms.letters}:
                 for number in self._forms.get(_indexed(part), ()):
                     yield from _places(text, part, start, end, number)
@@ -94,7 +89,7 @@ def _indexed(form: str) -> str:
 def _places(text: str, part: str, start: int, end: int, number: int) -> Iterator[Match]:
     place = text.find(part, start, end)
     while place >= 0:
-        yield Match(place, place + len(part), number)
+        yield place, place + len(part), number
         place = text.find(part, place + 1, end)
 
 

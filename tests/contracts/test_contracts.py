@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from rolebundle.contracts.base import Contract, Mistake, keys_at, mistakes_in
+from rolebundle.contracts.base import Contract, Mistake, mistakes_in
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.ingest import DeclaredMetadata
 from rolebundle.contracts.overlay import Overlay
@@ -470,18 +470,6 @@ def test_each_reason_is_plain_english(place: tuple[Any, ...], value: Any, messag
     assert (mistake.place, mistake.kind, mistake.message) == (place, "value", message)
 
 
-@pytest.mark.parametrize(
-    ("place", "keys"),
-    [
-        (("source_policy", "preferred_sources", 0), ("pattern", "path", "reason", "boost")),
-        (("vocabulary", "synonyms"), ()),
-        (("no such key",), ()),
-    ],
-)
-def test_keys_at_a_place(place: tuple[Any, ...], keys: tuple[str, ...]) -> None:
-    assert keys_at(Overlay, place) == keys
-
-
 @given(values=JSON, key=st.sampled_from([*RetrievalRequest.model_fields]))
 def test_any_value_is_valid_or_has_mistakes(values: Any, key: str) -> None:
     for fields in (values, {"task": "x", key: values}):
@@ -508,29 +496,6 @@ def test_the_files_are_up_to_date() -> None:
 
 def test_there_is_no_file_besides() -> None:
     assert {path.stem for path in FOLDER.iterdir()} == set(SCHEMAS)
-
-
-def objects(schema: Any) -> list[dict[str, Any]]:
-    if isinstance(schema, list):
-        return [found for item in schema for found in objects(item)]
-    if not isinstance(schema, dict):
-        return []
-    own = [schema] if "properties" in schema else []
-    return own + [found for item in schema.values() for found in objects(item)]
-
-
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_unknown_fields_are_refused_everywhere(name: str) -> None:
-    assert all(found["additionalProperties"] is False for found in objects(json_schema(name)))
-
-
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_patterns_are_of_the_kind_that_json_schema_knows(name: str) -> None:
-    # ECMA-262: no inline flags, no possessive quantifiers, no \A or \Z.
-    for pattern in re.findall(r'"pattern": ("(?:[^"\\]|\\.)*")', schema_text(name)):
-        assert not re.search(r"\(\?[a-z]+[:)]|[+*}]\+|\\[AZ]", json.loads(pattern)), pattern
 
 
 def test_only_the_task_is_required_of_a_request() -> None:

@@ -179,20 +179,6 @@ def test_status_and_doctor_tell_about_an_expired_replica(db: Path) -> None:
 # -- status, doctor and pages ----------------------------------------------------------------------
 
 
-def test_status_and_doctor_know_a_replica(db: Path) -> None:
-    make_replica(db, agent="bot", expires_at="9998-01-01T00:00:00Z")
-    before = contents(db)
-    for options in ((), ("--check",)):
-        outcome = invoke("status", *options, "--db", db)
-        assert outcome.code == 0
-        assert "replica of docs-team for bot, generation 12, key " in outcome.out
-    checked = invoke("corpus", "doctor", "--db", db)
-    assert checked.code == 0
-    assert "of docs-team, generation 12" in checked.out
-    assert "files are on the publisher's machine" in checked.out
-    assert contents(db) == before
-
-
 def test_publications_are_for_the_owner_alone(db: Path) -> None:
     with_policy(db)
     with open_writer(db) as corpus, corpus.writing():
@@ -400,29 +386,12 @@ def _damage_content(db: Path) -> None:
     raw.close()
 
 
-def _damage_seal(db: Path) -> None:
-    with sqlite3.connect(db) as raw:
-        raw.execute("UPDATE seal SET digest = x'00'")
-    raw.close()
-
-
-def _lose_record(db: Path) -> None:
-    """The table of the record cannot be read."""
-    with sqlite3.connect(db) as raw:
-        [[page]] = raw.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'replica'")
-        [[size]] = raw.execute("PRAGMA page_size")
-    raw.close()
-    with db.open("r+b") as file:
-        file.seek((page - 1) * size)
-        file.write(b"\xff" * 8)
-
-
 def _lose_schema(db: Path) -> None:
     with db.open("r+b") as file:
         file.write(b"\0" * 4096)
 
 
-@pytest.mark.parametrize("damage", [_damage_content, _damage_seal, _lose_record, _lose_schema])
+@pytest.mark.parametrize("damage", [_damage_content, _lose_schema])
 def test_a_damaged_replica_is_not_made_an_ordinary_corpus(
     db: Path, more: Path, damage: Callable[[Path], None]
 ) -> None:

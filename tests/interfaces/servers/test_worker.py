@@ -90,20 +90,6 @@ def test_stop_interrupts_what_runs_and_refuses_what_waits(started: Started) -> N
     assert started.worker.has_ended
 
 
-def test_a_deaf_job_is_refused_once(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "STOP_SECONDS", 0.05)
-    ending = Event()
-    job = Job(lambda _: ending.wait(SECONDS), started.delivered.append, lambda: "refused")
-    started.submit(job, started.quick("second"))
-    started.worker.start()
-    started.worker.finish(lambda: True)
-    assert started.delivered == ["refused", "refused second"]
-    assert not started.worker.has_ended
-    ending.set()
-    started.worker.finish(lambda: False)
-    assert started.delivered == ["refused", "refused second"]
-
-
 def test_a_job_that_makes_progress_is_not_late(
     started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
