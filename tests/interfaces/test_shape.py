@@ -162,15 +162,6 @@ class TestDetails:
             assert passage["content"] == chunk.content
             assert len(" ".join(passage["reasons_selected"])) <= 120
 
-    def test_the_rejections_listed_are_the_nearest_of_each_code(self, sample: Engine) -> None:
-        bundle = bundle_for(sample, role="mossline-security-reviewer")
-        listed = shaped_bundle(bundle, "compact")["rejected"]
-        assert 0 < len(listed) <= 5
-        firsts = {rejection.reason: rejection.chunk_id for rejection in reversed(bundle.rejected)}
-        nearest = {rejection["reason"]: rejection["chunk_id"] for rejection in reversed(listed)}
-        assert all(firsts[code] == chunk_id for code, chunk_id in nearest.items())
-        assert len(nearest) == min(5, len(firsts))
-
 
 class TestTheRest:
     @pytest.mark.sample(2)

@@ -1,15 +1,11 @@
 """The view `corpus`: the state of the corpus for its owner, and what an agent may know of it."""
 
-import json
 from http import HTTPStatus
 from pathlib import Path
 
 import pytest
 from lxml import html
 
-from rolebundle.admin import Admin
-from rolebundle.admin.records import set_policy
-from rolebundle.engine import Engine
 from rolebundle.interfaces.inspector import application as view
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.storage.documents import Scanned
@@ -80,22 +76,3 @@ def test_nothing_of_a_document_is_markup(app: Inspector) -> None:
     page = page_of(app)
     assert not page.xpath("//script")
     assert HOSTILE in section(page, "documents")
-
-
-def test_an_agent_sees_the_same_with_and_without_hidden_documents(tmp_path: Path) -> None:
-    pages = []
-    for name, documents in (("whole", [*VISIBLE, HIDDEN]), ("part", VISIBLE)):
-        (tmp_path / name).mkdir()
-        path = build(tmp_path / name, documents, HashingProvider(), name="team.db")
-        with Admin(path) as admin:
-            rule = {"scopes": ["shared"], "access_level": "internal"}
-            set_policy(admin.workspace, json.dumps({"ada": rule}), "json")
-        with Engine(path, agent="ada") as engine:
-            app = Inspector(engine, "/token/")
-            queries = ({}, {"prefix": "mail"}, {"prefix": "docs"}, {"after": "auth"})
-            pages.append([app.answer("corpus", Parameters(query.items())) for query in queries])
-    assert pages[0] == pages[1]
-    assert all(page.status == HTTPStatus.OK for page in pages[0])
-    agents = html.fromstring(pages[0][0].page)
-    assert not agents.xpath("//section[@aria-labelledby='quarantine']")
-    assert str(tmp_path) not in pages[0][0].page
