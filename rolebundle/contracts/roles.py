@@ -22,15 +22,10 @@ class Role(Contract):
     problem: str
 
 
-class OverlayFile(Contract):
-    """An overlay and its file. ``problem`` is why it cannot be used; empty if it can."""
+class OverlayFile(Role):
+    """A role and the file of its overlay."""
 
-    role_id: str
-    label: str
-    mission: str
     path: str
-    extends: str | None
-    problem: str
 
 
 class OverlayDetails(Contract):

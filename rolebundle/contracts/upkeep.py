@@ -227,8 +227,7 @@ class PublishedCopy(Contract):
         target: where it was published to.
         agent: for whom; empty: for everyone who can read it.
         generation: of the replica.
-        published_at: ISO 8601 in UTC, as all times; empty if the publish that built the file anew
-            was not completed.
+        published_at: ISO 8601 in UTC, as all times; empty if no publish was completed.
         refuses_at: from then on copies that were not renewed give no answers. Their bytes stay.
         next_step: the command that replaces it.
     """
