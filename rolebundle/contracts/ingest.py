@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from datetime import UTC, date, datetime, time
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
@@ -59,8 +60,6 @@ _TAG_SEPARATOR = re.compile(r"[,\n]")
 _KEYWORD_SEPARATOR = re.compile(r"[,;\n]")
 # A comma may be part of a name: "Kim, A. and Lee, B.".
 _AUTHOR_SEPARATOR = re.compile(r"[;\n]|\s(?:and|&)\s")
-_MAX_KEYWORD_CHARS = 200
-_MAX_AUTHOR_CHARS = 1000
 _MAX_NAMES = 50
 
 
@@ -78,20 +77,11 @@ def _roles(value: object) -> object:
     return value
 
 
-def _tags(value: object) -> object:
-    return _split_names(value, _TAG_SEPARATOR, _MAX_KEYWORD_CHARS, most=None)
-
-
-def _keywords(value: object) -> object:
-    return _split_names(value, _KEYWORD_SEPARATOR, _MAX_KEYWORD_CHARS)
-
-
-def _authors(value: object) -> object:
-    return _split_names(value, _AUTHOR_SEPARATOR, _MAX_AUTHOR_CHARS)
-
-
 def _split_names(
-    value: object, separator: re.Pattern[str], max_chars: int, most: int | None = _MAX_NAMES
+    value: object,
+    separator: re.Pattern[str],
+    max_chars: int = 200,
+    most: int | None = _MAX_NAMES,
 ) -> list[str]:
     """Return the different names in a value.
 
@@ -142,9 +132,16 @@ ShortLines = Annotated[
 ]
 Lines = Annotated[list[Line], BeforeValidator(_one_as_list)]
 Roles = Annotated[list[RoleId], BeforeValidator(_roles)]
-Tags = Annotated[list[ShortLine], BeforeValidator(_tags)]
-Keywords = Annotated[list[ShortLine], BeforeValidator(_keywords)]
-Authors = Annotated[list[Line], BeforeValidator(_authors)]
+Tags = Annotated[
+    list[ShortLine], BeforeValidator(partial(_split_names, separator=_TAG_SEPARATOR, most=None))
+]
+Keywords = Annotated[
+    list[ShortLine], BeforeValidator(partial(_split_names, separator=_KEYWORD_SEPARATOR))
+]
+Authors = Annotated[
+    list[Line],
+    BeforeValidator(partial(_split_names, separator=_AUTHOR_SEPARATOR, max_chars=1000)),
+]
 KeyKind = Literal["governs", "limits", "matched", "describes"]
 """What a key decides.
 

@@ -14,13 +14,14 @@ from functools import partial
 from importlib.metadata import version
 from time import monotonic
 from traceback import print_exc
-from typing import Any
+from typing import Any, get_args
 
 from rolebundle.contracts.request import (
     MAX_REFERENCE_CHARACTERS,
     MAX_TASK_CHARACTERS,
     MIN_MAX_CHARS,
 )
+from rolebundle.contracts.terms import Detail
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.json_lines import (
     MAX_LINE_BYTES,
@@ -55,7 +56,6 @@ PROTOCOL = "1.0"
 OWN_METHODS = ("initialize", "shutdown")
 CANCEL = "$/cancelRequest"
 PROGRESS = "$/progress"
-DETAILS = ("ids", "compact", "full")
 MAX_PASSAGES = 1_000
 SECONDS_BETWEEN_PROGRESS = 0.1
 
@@ -170,7 +170,7 @@ class Server(ClientSession):
                 "methods": [*OWN_METHODS, *self._operations.offered_methods],
                 "notifications": [CANCEL, PROGRESS],
                 "allow_write": self._operations.may_write,
-                "details": list(DETAILS),
+                "details": list(get_args(Detail)),
                 "default_detail": DEFAULT_DETAIL,
                 "limits": {
                     "line_bytes": MAX_LINE_BYTES,
