@@ -392,7 +392,7 @@ class PublishReport(Contract):
         key_id: of the key that signed it.
         former_key_id: of the key that signed the last one; empty if there was none.
         changed: whether the replica holds something else than the last one.
-        moved_bytes: how many bytes the transport wrote or sent.
+        moved_bytes: how many bytes were written.
     """
 
     target: str
@@ -413,7 +413,7 @@ class PullReport(Contract):
         manifest: the manifest in the replica.
         key_id: of the key that signed it.
         former_generation: the generation that was replaced; null if there was no replica.
-        moved_bytes: how many bytes the transport read or received.
+        moved_bytes: how many bytes were read.
         overlays_changed: roles whose overlay on this machine differs from the publisher's.
         overlays_missing: roles of the publisher that have no overlay on this machine.
     """
