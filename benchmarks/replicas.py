@@ -20,10 +20,10 @@ from rolebundle.admin import Admin
 from rolebundle.admin.purges import PurgeSelection, purge_documents
 from rolebundle.admin.records import publish_replica
 from rolebundle.ingest.options import IngestOptions
+from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import create_key, load_private_key
-from rolebundle.replication.transports import open_transport
 
 _OPTIONS = PublishOptions("office", timedelta(days=7), timedelta(days=7))
 
@@ -33,7 +33,7 @@ def measure(documents: Path, place: Path) -> None:
     folder = Path(shutil.copytree(documents, place / "documents"))
     create_key(place / "team.key")
     key = load_private_key(place / "team.key")
-    transport = open_transport(str(place / "share"))
+    share = PublishedFolder(str(place / "share"))
     with Admin(place / "team.db") as admin:
 
         def ingest() -> None:
@@ -55,9 +55,9 @@ def measure(documents: Path, place: Path) -> None:
         for step, work in steps.items():
             work()
             start = process_time()
-            published = publish_replica(admin.workspace, transport, key, _OPTIONS, level="internal")
+            published = publish_replica(admin.workspace, share, key, _OPTIONS, level="internal")
             middle = process_time()
-            pulled = pull(transport, place / "replica.db", key.public_key())
+            pulled = pull(share, place / "replica.db", key.public_key())
             print(
                 f"{step:20}{middle - start:10.1f}{published.moved_bytes:14,}"
                 f"{process_time() - middle:10.1f}{pulled.moved_bytes:14,}"

@@ -290,7 +290,7 @@ _SEEDS = (
     _request(1, {"task": "token", "lexical_only": True, "limit": 3}),
     _request(2, {"task": "plan", "role": "mossline-security-reviewer", "lexical_only": True}),
     _request(3, {"id": "x.md:1-3"}, "get"),
-    _request(4, {"role": "mossline-docs-writer"}, "roles.show"),
+    _request(4, {}, "roles.list"),
     _request(5, {"paths": ["/"]}, "ingest"),
     b'{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}',
     b'{"jsonrpc":"2.0","id":1,"id":2,"method":"status","params":{"x":NaN}}',
@@ -311,7 +311,7 @@ _PIECES = (
     b"NaN",
 )
 
-_METHODS = ("retrieve", "get", "why", "roles.list", "roles.show", "status", "ingest", "x", "")
+_METHODS = ("retrieve", "get", "why", "roles.list", "status", "ingest", "x", "")
 _FIELDS = ("task", "id", "role", "limit", "detail", "now", "max_chars", "paths", "topK", "y")
 _VALUES: tuple[object, ...] = (
     "token",

@@ -327,7 +327,7 @@ def _policy(corpus: Corpus) -> Finding:
     problem = policy_problem(stored)
     if problem:
         return _warning(f"every agent is denied: {problem}", "rolebundle policy set FILE")
-    return _ok(f"in effect since {stored.set_at}")
+    return _ok(f"in effect since {stored.set_at}" if stored.set_at else "in effect")
 
 
 def _purges(corpus: Corpus) -> Finding:

@@ -44,11 +44,9 @@ if TYPE_CHECKING:
     from rolebundle.contracts.verification import Verification, VerifyRequest
     from rolebundle.contracts.why import Comparison, Replay, Why, WhyAsAgent
     from rolebundle.retrieval import compare as compare_module
-    from rolebundle.retrieval import inspection as inspection_module
     from rolebundle.retrieval import listing as listing_module
     from rolebundle.retrieval import lookup as lookup_module
     from rolebundle.retrieval import why as why_module
-    from rolebundle.retrieval.inspection import DocumentInspection
     from rolebundle.verification import decisions as decisions_module
     from rolebundle.verification import evidence as evidence_module
     from rolebundle.verification import gate as gate_module
@@ -60,7 +58,6 @@ else:
     method_requests = lazy_module("rolebundle.contracts.method_requests")
     status_module = lazy_module("rolebundle.status")
     compare_module = lazy_module("rolebundle.retrieval.compare")
-    inspection_module = lazy_module("rolebundle.retrieval.inspection")
     listing_module = lazy_module("rolebundle.retrieval.listing")
     lookup_module = lazy_module("rolebundle.retrieval.lookup")
     why_module = lazy_module("rolebundle.retrieval.why")
@@ -324,31 +321,6 @@ class Engine:
                 )
             self._record("get", agent, allowed=len(lookup.passages))
             return lookup
-
-    def document(
-        self, reference: str, agent: str | None = None, *, chunk: str = "", first: int = 1
-    ) -> DocumentInspection:
-        """Describe a document: passages as they are indexed, and what it replaces.
-
-        Args:
-            reference: a document id, a path in the corpus or a chunk id.
-            agent: the agent that asks.
-            chunk: the chunk id of a passage; the page has it.
-            first: place of the first passage, from 1, if no passage was named.
-
-        Raises:
-            UsageError, AccessDenied: as for :meth:`get`.
-        """
-        with self.access.recording_refusals(agent):
-            with (
-                self.access.naming_quarantined(reference, agent),
-                self.access.open_lookup(agent) as (corpus, scope),
-            ):
-                inspection = inspection_module.inspect_document(
-                    corpus, reference, chunk, first, scope
-                )
-            self._record("get", agent, allowed=len(inspection.passages))
-            return inspection
 
     def multi_get(
         self,

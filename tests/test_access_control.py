@@ -499,7 +499,6 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a passage": ("get", {"id": "secret", "agent": "eva"}, "role_denied"),
     "a draft": ("verify", {"draft": "token", "chunk_ids": [], "agent": "eva"}, "role_denied"),
     "an intent": ("check", {"intent": "token", "agent": "eva"}, "role_denied"),
-    "a role's file": ("roles.show", {"role": "x", "agent": "eva"}, "role_denied"),
     "a state": (
         "mark",
         {"id": "plan", "state": "tool_verified", "reason": "a", "agent": "eva"},
@@ -569,7 +568,6 @@ def test_the_listing_has_the_roles_that_the_agent_may_use(bound: Engine) -> None
 
     assert listed("ada") == listed("bob") == [ROLE]
     assert len(listed("cy")) == len(listed("dan")) > 1
-    refusal(bound, lambda: Operations(bound).call("roles.show", {"agent": "ada", "role": "x"}))
 
 
 # -- An approval is recorded with its name, whoever gave it ----------------------------------------

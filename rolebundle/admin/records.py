@@ -26,10 +26,10 @@ from rolebundle.ingest import roots as ingested_roots
 from rolebundle.policy import policy_change
 from rolebundle.policy.audience import resolve_audience
 from rolebundle.policy.audit import AuditLog
+from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions, forget, publish
 from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import PrivateKey, PublicKey
-from rolebundle.replication.transports import Transport
 from rolebundle.scan import scan
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.storage import records as approvals
@@ -260,7 +260,7 @@ def set_policy(workspace: Workspace, content: str, kind: str, location: str = ""
 
 def publish_replica(
     workspace: Workspace,
-    transport: Transport,
+    folder: PublishedFolder,
     key: PrivateKey,
     options: PublishOptions,
     *,
@@ -275,8 +275,8 @@ def publish_replica(
     """
     corpus = workspace.corpus
     refuse_changes(corpus)
-    audience = resolve_audience(corpus, transport.target, agent, scopes, level)
-    report = publish(workspace.path, audience, transport, key, options)
+    audience = resolve_audience(corpus, folder.target, agent, scopes, level)
+    report = publish(workspace.path, audience, folder, key, options)
     details = {"generation": report.manifest.generation, "for": audience.agent}
     workspace.recorder.note(workspace.corpus, "publish", details=details)
     return report
@@ -291,7 +291,7 @@ def forget_target(workspace: Workspace, target: str, *, confirmed: bool) -> None
 
 
 def pull_replica(
-    workspace: Workspace, transport: Transport, key: PublicKey, overlay_folders: Sequence[Path]
+    workspace: Workspace, folder: PublishedFolder, key: PublicKey, overlay_folders: Sequence[Path]
 ) -> PullReport:
     """Replace the replica by the published one; see :mod:`rolebundle.replication.pull`.
 
@@ -299,10 +299,10 @@ def pull_replica(
     """
     if address_of(workspace.path):
         beside = Workspace(replica_of(workspace.path))
-        report = pull_replica(beside, transport, key, overlay_folders)
+        report = pull_replica(beside, folder, key, overlay_folders)
         _check_stand_in(workspace.corpus, beside.path, report.manifest)
         return report
-    report = pull(transport, workspace.path, key, overlay_folders)
+    report = pull(folder, workspace.path, key, overlay_folders)
     workspace.refresh()
     if report.manifest.policy_digest:
         # Also if it is current: an earlier pull may have been killed before it came to this.

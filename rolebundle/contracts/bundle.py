@@ -35,14 +35,6 @@ from rolebundle.contracts.terms import (
 )
 
 
-class AppliedFilter(Contract):
-    """One filter that the overlay's policy applies to the candidates."""
-
-    field: str
-    op: Literal["eq", "neq", "in", "not_in", "gt", "lt", "contains", "not_contains"]
-    value: str | float | bool | list[str]
-
-
 class QueryTrace(Contract):
     """What was searched.
 
@@ -53,6 +45,8 @@ class QueryTrace(Contract):
         expansion_query: the words and phrases that the overlay adds.
         semantic_query: the texts that were embedded.
         applied_overlay_rules: names of the rules that shaped the query.
+        applied_filters: those that the overlay's policy applies to the candidates: ``field``,
+            ``op`` and ``value``.
         generated_at: the time that ages are measured against, ISO 8601 in UTC.
     """
 
@@ -62,7 +56,7 @@ class QueryTrace(Contract):
     expansion_query: list[str] = []
     semantic_query: list[str]
     applied_overlay_rules: list[str]
-    applied_filters: list[AppliedFilter]
+    applied_filters: list[dict[str, Any]]
     generated_at: str
 
 
@@ -690,30 +684,22 @@ def field_tree(detail: Detail) -> Mapping[str, Any]:
     return tree
 
 
-class Omitted(Contract):
-    """How much of the full bundle is not in this answer: numbers of items and of characters."""
-
-    passages: int
-    rejections: int
-    content_chars: int
-
-
 class More(Contract):
-    """How to fetch the full bundle.
+    """How to fetch what is not in the answer.
 
     Attributes:
         method: the method to call.
-        params: its parameters: those of this request, but detail `full`, and the time of this
-            answer, so that the same passages are returned.
+        params: its parameters. Those of `retrieve` are of this request, but with detail `full`, and
+            the time of this answer, so that the same passages are returned.
         repeat: parameters that are too long to be in ``params``: copy them from this request.
-        omitted: how much is not in this answer.
+        omitted: how much is not in this answer: ``passages``, ``rejections`` and ``content_chars``.
         notes: what was left out or shortened, in words.
     """
 
-    method: Literal["retrieve"]
+    method: Literal["retrieve", "get"]
     params: dict[str, Any]
     repeat: list[str] | None = None
-    omitted: Omitted
+    omitted: dict[str, int]
     notes: list[str] | None = None
 
 

@@ -3,7 +3,7 @@
 Metrics such as nDCG@10 are in [0, 1]. A p-value is that of a paired randomization test.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -207,26 +207,20 @@ class RoleShare(Contract):
     own_first: float
 
 
-class RolePair(Contract):
-    """The mean Jaccard index, in [0, 1], of the documents selected for two roles."""
-
-    first: str
-    second: str
-    overlap: float
-
-
 class Distinctiveness(Contract):
     """How much the answers of roles to the same questions differ.
 
     Attributes:
         questions: number of questions that were asked for every role.
         mean_overlap: mean of the pairs' ``overlap``, in [0, 1].
+        pairs: of two roles, ``first`` and ``second``, the mean Jaccard index of their selected
+            documents, ``overlap``.
     """
 
     questions: int
     mean_overlap: float
     roles: list[RoleShare]
-    pairs: list[RolePair]
+    pairs: list[dict[str, Any]]
 
 
 class Harm(Contract):
@@ -251,17 +245,6 @@ class Harm(Contract):
     p_value: float
     wins: int
     losses: int
-
-
-class Spread(Contract):
-    """Mean, percentiles and maximum (``most``) of values."""
-
-    mean: float
-    p50: float
-    p90: float
-    p95: float
-    p99: float
-    most: float
 
 
 class Floor(Contract):
@@ -289,14 +272,6 @@ class EvaluatedCorpus(Contract):
     index: IndexState | None = None
 
 
-class Seconds(Contract):
-    """Duration of each step, in seconds."""
-
-    ingest: float
-    questions: float
-    total: float
-
-
 class EvalReport(Contract):
     """The answer to `eval`.
 
@@ -308,11 +283,13 @@ class EvalReport(Contract):
         governance: ``None`` if no question has an expectation about governance.
         distinctiveness: ``None`` if roles were not compared.
         harm: effect of each overlay that was measured.
-        latency_ms: durations of the governed answers, in milliseconds.
-        answer_characters: characters of the governed answers.
-        passages: passages of the governed answers.
+        latency_ms: durations of the governed answers, in milliseconds: ``mean``, the percentiles
+            ``p50``, ``p90``, ``p95`` and ``p99``, and ``most``.
+        answer_characters: characters of the governed answers, likewise.
+        passages: passages of the governed answers, likewise.
         degraded: why the semantic lane did not run; empty if it ran.
         floors: the thresholds.
+        seconds: duration of ``ingest`` and ``questions``, and the ``total``.
         passed: whether all thresholds are met and no forbidden passage was returned.
     """
 
@@ -329,11 +306,11 @@ class EvalReport(Contract):
     governance: Governance | None = None
     distinctiveness: Distinctiveness | None = None
     harm: list[Harm] = []
-    latency_ms: Spread
-    answer_characters: Spread
-    passages: Spread
+    latency_ms: dict[str, float]
+    answer_characters: dict[str, float]
+    passages: dict[str, float]
     degraded: str = ""
     notes: list[str] = []
     floors: list[Floor] = []
-    seconds: Seconds
+    seconds: dict[str, float]
     passed: bool

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from datetime import UTC, date, datetime, time
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
@@ -59,8 +60,6 @@ _TAG_SEPARATOR = re.compile(r"[,\n]")
 _KEYWORD_SEPARATOR = re.compile(r"[,;\n]")
 # A comma may be part of a name: "Kim, A. and Lee, B.".
 _AUTHOR_SEPARATOR = re.compile(r"[;\n]|\s(?:and|&)\s")
-_MAX_KEYWORD_CHARS = 200
-_MAX_AUTHOR_CHARS = 1000
 _MAX_NAMES = 50
 
 
@@ -78,20 +77,11 @@ def _roles(value: object) -> object:
     return value
 
 
-def _tags(value: object) -> object:
-    return _split_names(value, _TAG_SEPARATOR, _MAX_KEYWORD_CHARS, most=None)
-
-
-def _keywords(value: object) -> object:
-    return _split_names(value, _KEYWORD_SEPARATOR, _MAX_KEYWORD_CHARS)
-
-
-def _authors(value: object) -> object:
-    return _split_names(value, _AUTHOR_SEPARATOR, _MAX_AUTHOR_CHARS)
-
-
 def _split_names(
-    value: object, separator: re.Pattern[str], max_chars: int, most: int | None = _MAX_NAMES
+    value: object,
+    separator: re.Pattern[str],
+    max_chars: int = 200,
+    most: int | None = _MAX_NAMES,
 ) -> list[str]:
     """Return the different names in a value.
 
@@ -142,9 +132,16 @@ ShortLines = Annotated[
 ]
 Lines = Annotated[list[Line], BeforeValidator(_one_as_list)]
 Roles = Annotated[list[RoleId], BeforeValidator(_roles)]
-Tags = Annotated[list[ShortLine], BeforeValidator(_tags)]
-Keywords = Annotated[list[ShortLine], BeforeValidator(_keywords)]
-Authors = Annotated[list[Line], BeforeValidator(_authors)]
+Tags = Annotated[
+    list[ShortLine], BeforeValidator(partial(_split_names, separator=_TAG_SEPARATOR, most=None))
+]
+Keywords = Annotated[
+    list[ShortLine], BeforeValidator(partial(_split_names, separator=_KEYWORD_SEPARATOR))
+]
+Authors = Annotated[
+    list[Line],
+    BeforeValidator(partial(_split_names, separator=_AUTHOR_SEPARATOR, max_chars=1000)),
+]
 KeyKind = Literal["governs", "limits", "matched", "describes"]
 """What a key decides.
 
@@ -237,13 +234,6 @@ class ManifestRule(DeclaredMetadata):
         return {key: values[key] for key in values if key in METADATA_KEYS}
 
 
-class Chunking(Contract):
-    """The size of chunks in characters."""
-
-    size: int | None = None
-    maximum: int | None = None
-
-
 class ManifestFile(Contract):
     """A ``rolebundle.toml``. Of the rules that match a file, the later ones override the earlier.
 
@@ -252,6 +242,7 @@ class ManifestFile(Contract):
         rule: the rules.
         ignore: globs of files that are left out.
         ignore_keys: keys that documents declare and that do not count.
+        chunking: the size of chunks in characters.
         max_trust: the highest trust tier that a document may declare for itself.
         trust_documents: whether documents may change what the manifest says of them.
     """
@@ -260,7 +251,7 @@ class ManifestFile(Contract):
     rule: list[ManifestRule] = []
     ignore: list[str] = []
     ignore_keys: list[str] = []
-    chunking: Chunking = Chunking.model_construct()
+    chunking: dict[Literal["size", "maximum"], int] = {}
     max_trust: TrustTier | None = None
     trust_documents: bool = False
 
@@ -341,18 +332,16 @@ class Format(Contract):
     anchor: str
 
 
-class UnsupportedKind(Contract):
-    """A kind of file that is skipped. Text with one of the suffixes is read."""
-
-    kind: str
-    suffixes: list[str]
-
-
 class FormatList(Contract):
-    """`corpus formats`."""
+    """`corpus formats`.
+
+    Attributes:
+        unsupported: each ``kind`` of file that is skipped, with its ``suffixes``. Text with one of
+            them is read.
+    """
 
     formats: list[Format]
-    unsupported: list[UnsupportedKind]
+    unsupported: list[dict[str, Any]]
 
 
 class ScanOptions(Contract):
@@ -442,20 +431,15 @@ class QuarantinedDocument(Contract):
     kinds: list[str]
 
 
-class ScanFinding(Contract):
-    """A finding in a document. ``start`` and ``end`` are offsets in characters, from 0."""
-
-    kind: str
-    start: int
-    end: int
-    note: str
-    severity: Literal["low", "high"]
-
-
 class QuarantineDetails(QuarantinedDocument):
-    """`corpus quarantine show`: one document with all its findings."""
+    """`corpus quarantine show`: one document with all its findings.
 
-    findings: list[ScanFinding]
+    Attributes:
+        findings: ``kind``, ``start`` and ``end`` (offsets in characters, from 0), ``note``, and
+            ``severity`` (``low`` or ``high``).
+    """
+
+    findings: list[dict[str, Any]]
 
 
 METADATA_KEYS = tuple(DeclaredMetadata.model_fields)

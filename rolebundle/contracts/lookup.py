@@ -3,7 +3,7 @@
 from typing import Literal
 
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.bundle import BundleWarning, PassageMark
+from rolebundle.contracts.bundle import BundleWarning, More, PassageMark
 from rolebundle.contracts.documents import FoundDocument
 from rolebundle.contracts.terms import ContentType, TrustTier
 
@@ -50,27 +50,6 @@ class Heading(Contract):
     end_line: int
 
 
-class LookupReference(Contract):
-    """The parameters of `get`."""
-
-    id: str
-
-
-class LookupOmitted(Contract):
-    """How much is not in the answer: numbers of passages and of characters."""
-
-    passages: int
-    content_chars: int
-
-
-class LookupMore(Contract):
-    """How to fetch the rest."""
-
-    method: Literal["get"]
-    params: LookupReference
-    omitted: LookupOmitted
-
-
 class Lookup(Contract):
     """The answer to `get`.
 
@@ -89,7 +68,7 @@ class Lookup(Contract):
     passages: list[FoundPassage]
     outline: list[Heading] | None = None
     warnings: list[BundleWarning] | None = None
-    more: LookupMore | None = None
+    more: More | None = None
 
 
 class LookupFailure(Contract):

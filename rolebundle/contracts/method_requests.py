@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import (
     BeforeValidator,
@@ -61,41 +61,30 @@ class CompareRequest(RetrievalRequest):
         return self
 
 
-class ReplayRequest(Contract):
-    """A request to repeat the request of an earlier answer."""
+class MultiGetRequest(Contract):
+    """A request for passages or documents by their references. `get` takes a single one."""
 
-    bundle: dict[str, Any] = Field(
-        description="The whole earlier answer of `retrieve`, in detail full, as an object."
+    ids: Annotated[
+        list[Reference],
+        Field(min_length=1, max_length=MAX_REFERENCES),
+        BeforeValidator(as_list, json_schema_input_type=list[Reference]),
+    ] = Field(
+        description="path:start-end, paths, chunk_ids, document_ids, or globs such as notes/*.txt."
     )
-    agent: AgentName = None
-
-
-class _Part(Contract):
-    """Which part of a document is asked for."""
-
     outline: bool = Field(
         False, description="Return only the headings of the document, with their lines."
     )
     section: Name | None = Field(
         None, description="Return only the text below this heading of the document."
     )
+    agent: AgentName = None
+    max_chars: MaxChars = None
 
     @model_validator(mode="after")
     def _check_part(self) -> Self:
         if self.outline and self.section is not None:
             raise ValueError("give outline or section, not both")
         return self
-
-
-class GetRequest(_Part):
-    """A request for a passage or document by its reference."""
-
-    id: Reference = Field(
-        description="A chunk_id, a document_id, a path, path:start-end or "
-        "#document_id:place:count, from an answer."
-    )
-    agent: AgentName = None
-    max_chars: MaxChars = None
 
 
 class ListRequest(Contract):
@@ -130,27 +119,6 @@ class GrepRequest(Contract):
         None, description=f"Number of lines, 1 to {MAX_LINES}. Default: {DEFAULT_LINES}."
     )
     after: Reference | None = Field(None, description="`next` of the previous answer.")
-
-
-class MultiGetRequest(_Part):
-    """A request for several passages or documents."""
-
-    ids: Annotated[
-        list[Reference],
-        Field(min_length=1, max_length=MAX_REFERENCES),
-        BeforeValidator(as_list, json_schema_input_type=list[Reference]),
-    ] = Field(
-        description="path:start-end, paths, chunk_ids, document_ids, or globs such as notes/*.txt."
-    )
-    agent: AgentName = None
-    max_chars: MaxChars = None
-
-
-class RoleRequest(Contract):
-    """A request for the overlay of a role."""
-
-    role: RoleId = Field(description="Id of the role.")
-    agent: AgentName = None
 
 
 class StatusRequest(Contract):

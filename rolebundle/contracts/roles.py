@@ -22,31 +22,10 @@ class Role(Contract):
     problem: str
 
 
-class RoleList(Contract):
-    """The method `roles.list` and the tool `list_roles`."""
+class OverlayFile(Role):
+    """A role and the file of its overlay."""
 
-    roles: list[Role]
-
-
-class RoleDetails(Contract):
-    """The method `roles.show`: an overlay after inheritance, with all defaults, and its digest.
-
-    It has no notes, which are the owner's.
-    """
-
-    digest: str
-    overlay: Overlay
-
-
-class OverlayFile(Contract):
-    """An overlay and its file. ``problem`` is why it cannot be used; empty if it can."""
-
-    role_id: str
-    label: str
-    mission: str
     path: str
-    extends: str | None
-    problem: str
 
 
 class OverlayDetails(Contract):
@@ -98,4 +77,5 @@ class OverlayExplanation(Contract):
     values: list[ExplainedValue]
 
 
+RoleList = list_of(Role, "roles", "RoleList", "The method `roles.list` and the tool `list_roles`.")
 OverlayList = list_of(OverlayFile, "overlays", "OverlayList", "`overlay list`.")

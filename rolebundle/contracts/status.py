@@ -162,8 +162,8 @@ class PublicationStatus(Contract):
 
     Attributes:
         agent: for whom; empty for whoever can read the replica.
-        published_at: when it was last published, as ISO 8601 in UTC; empty if the publish that
-            built the file anew was not completed.
+        published_at: when it was last published, as ISO 8601 in UTC; empty if no publish was
+            completed.
         purge_pending: whether something was purged that the published replica may still hold.
     """
 

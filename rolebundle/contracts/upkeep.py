@@ -227,8 +227,7 @@ class PublishedCopy(Contract):
         target: where it was published to.
         agent: for whom; empty: for everyone who can read it.
         generation: of the replica.
-        published_at: ISO 8601 in UTC, as all times; empty if the publish that built the file anew
-            was not completed.
+        published_at: ISO 8601 in UTC, as all times; empty if no publish was completed.
         refuses_at: from then on copies that were not renewed give no answers. Their bytes stay.
         next_step: the command that replaces it.
     """
@@ -306,16 +305,6 @@ class PurgePreview(Contract):
     publications: list[PublishedCopy] | None = None
 
 
-class PublishedIndex(Contract):
-    """An embedding index of a replica: its model, and the version of the chunker."""
-
-    provider: str
-    model: str
-    model_digest: str
-    dimensions: int
-    chunker: str
-
-
 class ReplicaManifest(Contract):
     """What a replica holds, and for how long it may answer. Times are ISO 8601 in UTC.
 
@@ -335,7 +324,8 @@ class ReplicaManifest(Contract):
         schema_version: version of the schema.
         documents: number of documents; ``chunks`` likewise.
         quarantined: how many documents only the quarantine keeps from this agent.
-        indexes: the embedding indexes.
+        indexes: of each embedding index ``provider``, ``model``, ``model_digest``, ``dimensions``
+            and ``chunker``.
         overlays: role → digest of the publisher's overlay. The overlays are not in the replica.
         policy_digest: digest of the policy in the replica; empty if it has none.
         published_at: when it was published.
@@ -358,7 +348,7 @@ class ReplicaManifest(Contract):
     documents: int
     chunks: int
     quarantined: int
-    indexes: list[PublishedIndex]
+    indexes: list[dict[str, str | int]]
     overlays: dict[str, str]
     policy_digest: str
     published_at: str
@@ -402,7 +392,7 @@ class PublishReport(Contract):
         key_id: of the key that signed it.
         former_key_id: of the key that signed the last one; empty if there was none.
         changed: whether the replica holds something else than the last one.
-        moved_bytes: how many bytes the transport wrote or sent.
+        moved_bytes: how many bytes were written.
     """
 
     target: str
@@ -423,7 +413,7 @@ class PullReport(Contract):
         manifest: the manifest in the replica.
         key_id: of the key that signed it.
         former_generation: the generation that was replaced; null if there was no replica.
-        moved_bytes: how many bytes the transport read or received.
+        moved_bytes: how many bytes were read.
         overlays_changed: roles whose overlay on this machine differs from the publisher's.
         overlays_missing: roles of the publisher that have no overlay on this machine.
     """

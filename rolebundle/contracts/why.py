@@ -32,14 +32,6 @@ Step = Literal["where", "lanes", "filter", "cut"]
 FoundBy = Literal["task_words", "role_words", "meaning"]
 
 
-class WordsTrace(Contract):
-    """Which words of the query are in the passage's text, title, headings or tags."""
-
-    task_found: list[str]
-    task_missing: list[str]
-    role_found: list[str]
-
-
 class LaneTrace(Contract):
     """One search of a lane.
 
@@ -128,20 +120,6 @@ class Rival(Contract):
     final: float
 
 
-class PoolTrace(Contract):
-    """Numbers of the candidate pool.
-
-    Attributes:
-        candidates: number of candidates.
-        depth: maximum number of candidates that each search was asked for.
-        refills: how often the lanes were asked for more candidates.
-    """
-
-    candidates: int
-    depth: int
-    refills: int
-
-
 class Why(Contract):
     """Why a passage is in the answer, or is not.
 
@@ -162,6 +140,10 @@ class Why(Contract):
             there are none.
         refused_claims: declarations of the passage's document that its owner does not allow, each
             as ``key: value``; missing if there are none.
+        words: which words of the query are in the passage's text, title, headings or tags:
+            ``task_found``, ``task_missing`` and ``role_found``.
+        pool: the number of ``candidates``; the ``depth``, how many of them each search was asked
+            for at most; and ``refills``, how often the lanes were asked for more.
         limit: maximum number of selected passages.
         min_score: final score that a passage must have to be selected.
         lost_to: passages that were preferred: the last selected ones, a better copy of the passage,
@@ -188,9 +170,9 @@ class Why(Contract):
     notes: str = ""
     ignored_claims: list[str] | None = None
     refused_claims: list[str] | None = None
-    words: WordsTrace
+    words: dict[str, list[str]]
     lanes: list[LaneTrace]
-    pool: PoolTrace
+    pool: dict[str, int]
     filter: FilterTrace
     score: ScoreTrace
     limit: int

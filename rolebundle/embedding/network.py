@@ -6,7 +6,6 @@ import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import ip_address
-from math import inf
 from time import monotonic
 from typing import Any
 
@@ -20,7 +19,6 @@ class Limits:
     Attributes:
         deadline: by :func:`time.monotonic`.
         late: what is raised after it.
-        longest_wait: seconds that one operation may take.
         most_bytes: how many may be received.
         large: what is raised beyond that.
         received: how many bytes were received.
@@ -28,9 +26,8 @@ class Limits:
 
     deadline: float
     late: Exception
-    longest_wait: float = inf
-    most_bytes: float = inf
-    large: Exception | None = None
+    most_bytes: int
+    large: Exception
     received: int = 0
 
     def time_left(self) -> float:
@@ -38,12 +35,12 @@ class Limits:
         seconds_left = self.deadline - monotonic()
         if seconds_left <= 0:
             raise self.late
-        return min(seconds_left, self.longest_wait)
+        return seconds_left
 
     def count(self, size: int) -> None:
         """Count received bytes. Raise an error if there are too many."""
         self.received += size
-        if self.large and self.received > self.most_bytes:
+        if self.received > self.most_bytes:
             raise self.large
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import combinations
 from time import perf_counter
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.evaluation import (
@@ -26,10 +26,7 @@ from rolebundle.contracts.evaluation import (
     Harm,
     ListedResult,
     QuestionResult,
-    RolePair,
     RoleShare,
-    Seconds,
-    Spread,
     System,
     SystemResult,
 )
@@ -184,9 +181,11 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
         passages=spread([result.passages for result in results]),
         degraded=next(filter(None, reasons), ""),
         notes=list(plan.notes),
-        seconds=Seconds(
-            ingest=plan.ingest_seconds, questions=seconds, total=plan.ingest_seconds + seconds
-        ),
+        seconds={
+            "ingest": plan.ingest_seconds,
+            "questions": seconds,
+            "total": plan.ingest_seconds + seconds,
+        },
         passed=True,
     )
 
@@ -277,11 +276,11 @@ def summarize_systems(results: Sequence[QuestionResult]) -> list[SystemResult]:
     return summaries
 
 
-def spread(values: Sequence[float]) -> Spread:
+def spread(values: Sequence[float]) -> dict[str, float]:
     """Return mean, percentiles and maximum of the values; zeros if there are none."""
-    p50, p90, p95, p99 = np.percentile([*values] or [0.0], [50, 90, 95, 99]).tolist()
-    most = max(values, default=0.0)
-    return Spread(mean=mean(values), p50=p50, p90=p90, p95=p95, p99=p99, most=most)
+    percentiles = np.percentile([*values] or [0.0], [50, 90, 95, 99]).tolist()
+    named = dict(zip(("p50", "p90", "p95", "p99"), percentiles, strict=True))
+    return {"mean": mean(values), **named, "most": float(max(values, default=0.0))}
 
 
 # -- answers ---------------------------------------------------------------------------------------
@@ -500,19 +499,19 @@ def distinctiveness(
     answers: dict[str, list[RetrievalBundle]] = defaultdict(list)
     for role_id, question in _counted("roles", asked, progress):
         answers[role_id].append(runner.governed(question, role_id).bundle)
-    pairs = [
-        RolePair(
-            first=first,
-            second=second,
-            overlap=mean(
+    pairs: list[dict[str, Any]] = [
+        {
+            "first": first,
+            "second": second,
+            "overlap": mean(
                 [both.documents for both in map(overlap, answers[first], answers[second])]
             ),
-        )
+        }
         for first, second in combinations(answers, 2)
     ]
     return Distinctiveness(
         questions=len(questions),
-        mean_overlap=mean([pair.overlap for pair in pairs]),
+        mean_overlap=mean([pair["overlap"] for pair in pairs]),
         roles=[_share(role.overlay, answers[role.overlay.role_id]) for role in roles],
         pairs=pairs,
     )

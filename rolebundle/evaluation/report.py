@@ -75,9 +75,9 @@ def _floor(name: str, threshold: float, value: float | None) -> Floor:
 def value_of(report: EvalReport, name: str) -> float | None:
     """Return the report's value of a metric; ``None`` if it was not measured."""
     values: dict[str, float | None] = {
-        "latency_p50": report.latency_ms.p50,
-        "latency_p95": report.latency_ms.p95,
-        "seconds": report.seconds.total,
+        "latency_p50": report.latency_ms["p50"],
+        "latency_p95": report.latency_ms["p95"],
+        "seconds": report.seconds["total"],
         # The largest loss of an overlay, as a share: 0.02 is 2%.
         "harm": max((max(0.0, -harm.relative) for harm in report.harm), default=None),
     }
@@ -154,7 +154,10 @@ def tables(report: EvalReport) -> Iterator[Table | str]:
         )
         yield from _table(
             ("roles", "documents in common"),
-            ((f"{p.first}, {p.second}", f"{p.overlap:.1%}") for p in distinctiveness.pairs),
+            (
+                (f"{p['first']}, {p['second']}", f"{p['overlap']:.1%}")
+                for p in distinctiveness.pairs
+            ),
         )
     yield from _table(
         ("overlay", "nDCG@10 without", "with", "change", "p", "won/lost"),
@@ -172,14 +175,14 @@ def tables(report: EvalReport) -> Iterator[Table | str]:
     )
     latency, size = report.latency_ms, report.answer_characters
     yield (
-        f"governed answers: p50 {latency.p50:.1f} ms, p95 {latency.p95:.1f} ms, "
-        f"p99 {latency.p99:.1f} ms · {report.passages.mean:.1f} passages and "
-        f"{size.mean:,.0f} characters on average (p95 {size.p95:,.0f})"
+        f"governed answers: p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms, "
+        f"p99 {latency['p99']:.1f} ms · {report.passages['mean']:.1f} passages and "
+        f"{size['mean']:,.0f} characters on average (p95 {size['p95']:,.0f})"
     )
     seconds = report.seconds
     yield (
-        f"{seconds.total:.1f} s: {seconds.ingest:.1f} to ingest, "
-        f"{seconds.questions:.1f} for the questions"
+        f"{seconds['total']:.1f} s: {seconds['ingest']:.1f} to ingest, "
+        f"{seconds['questions']:.1f} for the questions"
     )
     yield from (f"! {note}" for note in report.notes)
     yield from _thresholds(report.floors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rolebundle.contracts.ingest import FormatList, UnsupportedKind
+from rolebundle.contracts.ingest import FormatList
 from rolebundle.ingest.readers import FORMATS
 
 
@@ -11,7 +11,7 @@ def formats() -> FormatList:
     return FormatList(
         formats=list(FORMATS),
         unsupported=[
-            UnsupportedKind(kind=kind, suffixes=[f".{suffix}" for suffix in suffixes.split()])
+            {"kind": kind, "suffixes": [f".{suffix}" for suffix in suffixes.split()]}
             for kind, suffixes in KINDS.items()
         ],
     )

@@ -626,9 +626,9 @@ def _walk_visit(
     visit.unreadable = [
         str(base / entry.path) for entry in skipped if entry.code in TRANSIENT_CODES
     ]
-    chunking = dict(root.options.chunking)
+    chunking: dict[str, int] = dict(root.options.chunking)
     if isinstance(manifest, manifests.Manifest):
-        chunking = manifest.file.chunking.model_dump(exclude_none=True) | chunking
+        chunking = dict(manifest.file.chunking) | chunking
     # Earlier versions remember an overlap, too.
     chunks = ChunkSettings(**{key: value for key, value in chunking.items() if key != "overlap"})
     size_cap = walk.DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
@@ -650,13 +650,6 @@ def _is_at(entry: walk.FileEntry, location: str) -> bool:
     # The names are compared first, because that is fast.
     is_named_so = entry.location.endswith(Path(location).name)
     return is_named_so and real_location(Path(entry.location)) == location
-
-
-def flags_of(corpus: Corpus, location: str) -> dict[str, Any]:
-    """The metadata that the flags of earlier runs give to the file at an absolute path."""
-    root = holder_of(root_storage.load(corpus), location)
-    governing = flags_at(records.load_path_flags(corpus), location)
-    return {**(root.options.meta if root else {}), **governing}
 
 
 @dataclass(frozen=True, slots=True)

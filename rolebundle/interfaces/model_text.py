@@ -83,9 +83,9 @@ def _lookup(lookup: Lookup) -> Iterator[str]:
             yield f"The passage is longer: {passage.content_chars} characters."
     if left_out:
         yield f"({counted(left_out, 'line')} of links left out)"
-    if lookup.more and lookup.more.omitted.passages:
-        more = counted(lookup.more.omitted.passages, "more passage")
-        yield f"{more}. To read on, call get with {shown_id(lookup.more.params.id)}"
+    if lookup.more and lookup.more.omitted["passages"]:
+        more = counted(lookup.more.omitted["passages"], "more passage")
+        yield f"{more}. To read on, call get with {shown_id(lookup.more.params['id'])}"
 
 
 def _joined(passages: Sequence[FoundPassage]) -> list[FoundPassage]:

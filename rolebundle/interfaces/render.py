@@ -155,11 +155,11 @@ def excerpt_lines(
     """The part of a passage that answers best, with the task's terms highlighted."""
     above = [chunk.title or "", *chunk.headings]
     part = excerpt(chunk.content, terms, above=above, chars=chars)
-    highlighted = covered(part.matches)
-    for start, end in spans(part.text, width - len(_INDENT), break_words=True):
+    highlighted = covered(terms.find(part))
+    for start, end in spans(part, width - len(_INDENT), break_words=True):
         inside = [(max(a, start), min(b, end)) for a, b in highlighted if a < end and b > start]
         shifted = [(a - start, b - start) for a, b in inside]
-        yield _INDENT + style.parts(part.text[start:end], shifted)
+        yield _INDENT + style.parts(part[start:end], shifted)
 
 
 def with_place(before: str, place: str, width: int, style: Style) -> list[str]:

@@ -14,15 +14,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from rolebundle.contracts.bundle import Field, Form, RetrievalBundle, field_tree
-from rolebundle.contracts.lookup import (
-    FoundPassage,
-    Lookup,
-    LookupMore,
-    LookupOmitted,
-    LookupReference,
-    Lookups,
-)
+from rolebundle.contracts.bundle import Field, Form, More, RetrievalBundle, field_tree
+from rolebundle.contracts.lookup import FoundPassage, Lookup, Lookups
 from rolebundle.contracts.terms import Detail
 from rolebundle.retrieval.passage_text import part_of
 from rolebundle.text.words import counted
@@ -242,10 +235,10 @@ def shaped_lookup(lookup: Lookup, max_chars: int | None = None) -> Lookup:
     if not omitted_chars:
         return lookup
     rest = lookup.passages[len(contents) :]
-    more = LookupMore(
+    more = More(
         method="get",
-        params=LookupReference(id=_reference(lookup, rest)),
-        omitted=LookupOmitted(passages=len(rest), content_chars=omitted_chars),
+        params={"id": _reference(lookup, rest)},
+        omitted={"passages": len(rest), "content_chars": omitted_chars},
     )
     passages = [
         passage.model_copy(update=_cut_content(passage.content, content))

@@ -1,7 +1,7 @@
 """Publishing a replica: a corpus file with only what one agent may see, signed, and moved.
 
 Each publish builds the file anew, so that no page of it ever held anything else. Equal content
-gives equal rows; then the generation stays, and a transport moves little. The last replica of each
+gives equal rows; then the generation stays, and little is moved. The last replica of each
 target is staged beside the corpus.
 """
 
@@ -13,14 +13,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.request import MAX_NAME_CHARACTERS, PersonName
 from rolebundle.contracts.upkeep import (
-    PublishedIndex,
     PublishReport,
     ReplicaManifest,
     SignedManifest,
@@ -29,9 +27,9 @@ from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.audience import Audience
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.policy.trust import AgentView
+from rolebundle.replication.folder import PublishedFolder, storage_error
 from rolebundle.replication.pull import read_manifest
 from rolebundle.replication.signatures import PrivateKey, sign
-from rolebundle.replication.transports import Transport, storage_error
 from rolebundle.storage import publications as replicas
 from rolebundle.storage import records
 from rolebundle.storage import replicas as replica_file
@@ -72,37 +70,19 @@ class PublishOptions:
     overlay_folders: Sequence[Path] = ()
 
 
-class _Former(NamedTuple):
-    """What is known of the last replica of a target.
-
-    Attributes:
-        publication: the record of it.
-        purges: the ids of all purges until now.
-        published: the manifest beside the published replica; ``None`` if there is none.
-        names: what the staged replica holds; ``None`` if it is not known.
-        policy: the policy in the staged replica.
-    """
-
-    publication: Publication
-    purges: set[str]
-    published: SignedManifest | None
-    names: frozenset[str] | None
-    policy: records.StoredPolicy | None
-
-
 def publish(
     path: Path,
     audience: Audience,
-    transport: Transport,
+    folder: PublishedFolder,
     key: PrivateKey,
     options: PublishOptions,
 ) -> PublishReport:
-    """Build the replica of a target, and let the transport publish it.
+    """Build the replica of a target, and publish it to the folder.
 
     Args:
         path: the publisher's corpus.
         audience: for whom it is.
-        transport: where it goes.
+        folder: where it goes.
         key: signs the manifest.
         options: how to publish.
 
@@ -111,21 +91,19 @@ def publish(
         UsageError, ConfigurationError, StorageError: it was not published.
     """
     options = replace(options, publisher=_publisher_name(options.publisher))
-    staged_path = staged_replica(path, transport.target)
+    staged_path = staged_replica(path, folder.target)
     with staging(path):
         make_private_folder(staged_path.parent)
         staged = None
         while staged is None:
-            former = _former(path, staged_path, transport, key)
+            last, purges, published = _former(path, folder, key)
             try:
-                staged = _stage(path, staged_path, audience, former, key, options)
+                staged = _stage(path, staged_path, audience, last, purges, key, options)
             except OSError as error:
                 raise storage_error(staged_path, error) from error
-        last, (signed, recorded) = former.publication, staged
+        signed, recorded = staged
         try:
-            moved = transport.push(
-                staged_path, signed, former.published, lambda changed: sign(changed, key)
-            )
+            moved = folder.push(staged_path, signed, published, lambda changed: sign(changed, key))
         except UsageError:
             # Nothing was moved, so no purge needs to name this target.
             if not last.key_id:
@@ -133,7 +111,7 @@ def publish(
             raise
         _record_after_push(path, recorded, signed.manifest, audience)
     return PublishReport(
-        target=transport.target,
+        target=folder.target,
         manifest=signed.manifest,
         key_id=signed.key_id,
         former_key_id=last.key_id,
@@ -158,48 +136,38 @@ def _publisher_name(name: str) -> str:
         ) from error
 
 
-def _former(path: Path, staged_path: Path, transport: Transport, key: PrivateKey) -> _Former:
-    """What is known of the last replica.
+def _former(
+    path: Path, folder: PublishedFolder, key: PrivateKey
+) -> tuple[Publication, set[str], SignedManifest | None]:
+    """The record of the last replica, the ids of all purges until now, and its manifest.
 
-    A corpus that was restored from a backup may have published later ones. Readers would refuse
-    an older generation than theirs, so the published and the staged manifest count, too.
+    A corpus that was restored from a backup may have published later ones. Readers would refuse an
+    older generation than theirs, so the published manifest counts, too. It is ``None`` if there is
+    none, or if it is of somebody else.
     """
     with open_reader(path) as corpus, corpus.reading():
         replicas.refuse_changes(corpus)
-        last = find_publication(corpus, transport.target) or Publication(transport.target)
+        last = find_publication(corpus, folder.target) or Publication(folder.target)
         purges = purge_ids(corpus)
         corpus_id = corpus_counts(corpus).corpus_id
-    published, staged, names, policy = None, None, None, None
-    public_key = key.public_key()
     try:
-        published = read_manifest(transport.manifest(), transport.target, public_key)
+        published = read_manifest(folder.manifest(), folder.target, key.public_key())
     except RolebundleError:
-        pass  # There is none, or it is of somebody else.
-    try:
-        with open_reader(staged_path) as corpus:
-            staged = read_manifest(replicas.stored_manifest(corpus), str(staged_path), public_key)
-            names = frozenset(carried_names(corpus))
-            policy = records.load_policy(corpus)
-    except RolebundleError:
-        pass  # It is built anew.
-    for signed in (published, staged):
-        if signed is not None and signed.manifest.corpus_id == corpus_id:
-            newer = signed.manifest
-            if newer.generation > last.generation:
-                last = last._replace(
-                    generation=newer.generation, content_digest=newer.content_digest
-                )
-            last = last._replace(
-                purge_generation=max(last.purge_generation, newer.purge_generation)
-            )
-    return _Former(last, purges, published, names, policy)
+        return last, purges, None
+    newer = published.manifest
+    if newer.corpus_id == corpus_id:
+        if newer.generation > last.generation:
+            last = last._replace(generation=newer.generation, content_digest=newer.content_digest)
+        last = last._replace(purge_generation=max(last.purge_generation, newer.purge_generation))
+    return last, purges, published
 
 
 def _stage(
     path: Path,
     staged_path: Path,
     audience: Audience,
-    former: _Former,
+    last: Publication,
+    purges: set[str],
     key: PrivateKey,
     options: PublishOptions,
 ) -> tuple[SignedManifest, Publication] | None:
@@ -209,7 +177,6 @@ def _stage(
         Its manifest and its record; ``None`` if something was purged meanwhile, and it must be
         built again.
     """
-    last = former.publication
     with open_reader(path) as source:
         audit = load_stored_audit(source)
         source.enable_restriction()
@@ -225,34 +192,20 @@ def _stage(
                 with replica.writing():
                     # A replica keeps an audit of its own. Only whether it must comes from here.
                     save_stored_audit(replica, StoredAudit(audit.required))
-                    _save_policy(replica, audience.replica_policy(), former.policy)
+                    if policy := audience.replica_policy():
+                        # Without a time, so that an equal policy is equal content.
+                        records.save_policy(replica, policy, "json", "", "")
                 replica_file.prepare_for_readers(replica)
                 corpus_id, names = corpus_counts(source).corpus_id, carried_names(replica)
                 signed = sign(_manifest(replica, corpus_id, audience, view, last, options), key)
                 with replica.writing():
                     replica_file.set_identity(replica, corpus_id, signed.manifest.generation)
                     replicas.save_manifest(replica, signed.model_dump_json())
-            lacks_something = last.generation > 0 and (
-                # Also if older states were still to be removed when a publish was killed.
-                last.is_outdated
-                or not last.published_at
-                or former.names is None
-                or not former.names.issubset(names)
-            )
-            recorded = _record_before_push(
-                path, last, signed, names, former.purges, lacks_something=lacks_something
-            )
+            recorded = _record_before_push(path, last, signed, names, purges)
             if recorded is None:
                 return None
             rename_synced(partial, staged_path)
     return signed, recorded
-
-
-def _save_policy(replica: Corpus, policy: str, former: records.StoredPolicy | None) -> None:
-    """Write the agent's own rule. An equal one keeps its time, so that the content is the same."""
-    if policy:
-        set_at = former.set_at if former and former.content == policy else _now()
-        records.save_policy(replica, policy, "json", "", set_at)
 
 
 def _manifest(
@@ -282,13 +235,13 @@ def _manifest(
         chunks=counts.chunks,
         quarantined=view.quarantined,
         indexes=[
-            PublishedIndex(
-                provider=model.provider,
-                model=model.model,
-                model_digest=model.digest,
-                dimensions=model.dimensions,
-                chunker=index.identity.chunker,
-            )
+            {
+                "provider": model.provider,
+                "model": model.model,
+                "model_digest": model.digest,
+                "dimensions": model.dimensions,
+                "chunker": index.identity.chunker,
+            }
             for index in all_indexes(replica)
             for model in [index.identity.model]
         ],
@@ -313,8 +266,6 @@ def _record_before_push(
     signed: SignedManifest,
     names: Sequence[str],
     purges: set[str],
-    *,
-    lacks_something: bool,
 ) -> Publication | None:
     """Record a replica before it is anywhere: a purge must find it also if this process is killed.
 
@@ -324,7 +275,6 @@ def _record_before_push(
         signed: its manifest.
         names: what it holds.
         purges: the ids of the purges before that.
-        lacks_something: whether older states are still to be removed.
 
     Returns:
         What was recorded; ``None`` if there was another purge since then. Then the replica may hold
@@ -342,8 +292,6 @@ def _record_before_push(
             # The manifest's is higher if this corpus was restored from a backup.
             purge_generation=max(present.purge_generation, manifest.purge_generation),
             content_digest=manifest.content_digest,
-            # Until older states are removed, also by a later publish, nothing counts as published.
-            published_at="" if lacks_something else present.published_at,
             # An earlier replica, which somebody still has, may answer longer.
             refuses_at=max(present.refuses_at, manifest.refuses_at),
         )
@@ -371,7 +319,7 @@ def forget(path: Path, target: str, *, confirmed: bool) -> Publication:
 
     Args:
         path: the publisher's corpus.
-        target: the address, as :attr:`Transport.target`.
+        target: the address, as :attr:`PublishedFolder.target`.
         confirmed: also if replicas that were pulled from there may still answer. No purge counts
             for them any more.
 

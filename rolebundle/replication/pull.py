@@ -22,8 +22,8 @@ from rolebundle.errors import (
     storage_errors,
 )
 from rolebundle.policy.overlays import overlay_digests
+from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.signatures import PublicKey, is_signed_by, key_id
-from rolebundle.replication.transports import Transport
 from rolebundle.storage import publications as replicas
 from rolebundle.storage import replicas as replica_file
 from rolebundle.storage import seal
@@ -46,7 +46,7 @@ _ATTEMPTS = 3
 
 
 def pull(
-    transport: Transport,
+    folder: PublishedFolder,
     path: Path,
     key: PublicKey,
     overlay_folders: Sequence[Path] = (),
@@ -54,7 +54,7 @@ def pull(
     """Replace the replica at hand by the published one, if that one is newer and sound.
 
     Args:
-        transport: where it is published.
+        folder: where it is published.
         path: the replica on this machine; there may be none.
         key: the publisher's key.
         overlay_folders: the folders of this machine's overlays, to compare their digests.
@@ -81,7 +81,7 @@ def pull(
         accepted = at_hand or _expected(file, key)
         try:
             with partial_file(file) as partial:
-                signed, moved = _fetch(transport, file, partial, key, accepted)
+                signed, moved = _fetch(folder, file, partial, key, accepted)
                 if moved is not None:
                     _replace(partial, file)
                 expected_manifest(file).unlink(missing_ok=True)
@@ -98,7 +98,7 @@ def pull(
             raise type(error)(error.code, f"{error.message}{note}", error.hint) from error
     manifest, present = signed.manifest, overlay_digests(overlay_folders)
     return PullReport(
-        source=transport.target,
+        source=folder.target,
         location=str(path),
         state="current" if manifest == at_hand else "updated",
         manifest=manifest,
@@ -158,7 +158,7 @@ def _expected(path: Path, key: PublicKey) -> ReplicaManifest | None:
 
 
 def _fetch(
-    transport: Transport,
+    folder: PublishedFolder,
     path: Path,
     copy: Path,
     key: PublicKey,
@@ -167,7 +167,7 @@ def _fetch(
     """Fetch and verify, until the files of the publisher fit together.
 
     Args:
-        transport: where it is published.
+        folder: where it is published.
         path: the replica at hand; there may be none.
         copy: the file to fetch into.
         key: the publisher's key.
@@ -178,9 +178,9 @@ def _fetch(
         is the published one, so that there is nothing in ``copy``.
     """
     for attempt in range(_ATTEMPTS):
-        content = transport.manifest()
-        offered = read_manifest(content, transport.target, key)
-        check_acceptable(offered.manifest, accepted, transport.target)
+        content = folder.manifest()
+        offered = read_manifest(content, folder.target, key)
+        check_acceptable(offered.manifest, accepted, folder.target)
         if accepted is not None and _same_content(offered.manifest, accepted):
             with suppress(OSError, RolebundleError):  # A damaged one is fetched again.
                 if verify_replica(path, str(path), key) == offered:
@@ -190,11 +190,11 @@ def _fetch(
         if accepted is not None and accepted.purge_generation < offered.manifest.purge_generation:
             _erase_purged(path, content)
         try:
-            moved = transport.fetch(copy, offered.manifest)
-            signed = _renewed(copy, Path(transport.target), key, offered)
+            moved = folder.fetch(copy, offered.manifest)
+            signed = _renewed(copy, Path(folder.target), key, offered)
         except RolebundleError:
             # The publisher may have replaced one of two files between the two reads.
-            if attempt + 1 == _ATTEMPTS or transport.manifest() == content:
+            if attempt + 1 == _ATTEMPTS or folder.manifest() == content:
                 raise
         else:
             return signed, moved

@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rolebundle.contracts.bundle import (
-    AppliedFilter,
     Constraint,
     CorpusState,
     KeptBack,
@@ -112,7 +111,7 @@ class Query(NamedTuple):
     names: frozenset[int]
     expansion_terms: tuple[Term, ...]
     applied_rules: tuple[str, ...]
-    applied_filters: tuple[AppliedFilter, ...]
+    applied_filters: tuple[dict[str, Any], ...]
     corrected: Mapping[str, str] = MappingProxyType({})
 
     @property

@@ -10,8 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import Any
 
-from rolebundle.contracts.bundle import AppliedFilter
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.candidate import Query, Task, Term
 from rolebundle.text.forms import forms, phrase_form, spaced
@@ -94,7 +94,7 @@ def build_query(task: str, overlay: Overlay | None, also: Sequence[str] = ()) ->
     if also:
         rules.append(f"task:also({len(also)})")
     expansion: tuple[Term, ...] = ()
-    filters: tuple[AppliedFilter, ...] = ()
+    filters: tuple[dict[str, Any], ...] = ()
     if overlay is not None:
         expansion, expansion_rules = _expansion(tasks[0], overlay)
         filters = _filters(overlay)
@@ -340,18 +340,19 @@ def _contains_phrase(words: list[str], phrase: list[str]) -> bool:
     return bool(phrase) and f" {' '.join(phrase)} " in f" {' '.join(words)} "
 
 
-def _filters(overlay: Overlay) -> tuple[AppliedFilter, ...]:
+def _filters(overlay: Overlay) -> tuple[dict[str, Any], ...]:
     sources, limits = overlay.source_policy, overlay.retrieval_policy
-    new = AppliedFilter.model_construct
-    filters = [new(field="excluded_roles", op="not_in", value=[overlay.role_id])]
+    filters: list[dict[str, Any]] = [
+        {"field": "excluded_roles", "op": "not_in", "value": [overlay.role_id]}
+    ]
     if sources.forbidden_sources:
         conditions = [rule.condition for rule in sources.forbidden_sources]
-        filters.append(new(field="source", op="not_contains", value=conditions))
+        filters.append({"field": "source", "op": "not_contains", "value": conditions})
     if sources.allowed_sources:
         conditions = [rule.condition for rule in sources.allowed_sources]
-        filters.append(new(field="source", op="contains", value=conditions))
+        filters.append({"field": "source", "op": "contains", "value": conditions})
     if limits.role_mismatch_penalty >= 1:
-        filters.append(new(field="applicable_roles", op="contains", value=[overlay.role_id]))
+        filters.append({"field": "applicable_roles", "op": "contains", "value": [overlay.role_id]})
     if limits.freshness_max_age_days is not None and limits.stale_penalty >= 1:
-        filters.append(new(field="age_days", op="lt", value=limits.freshness_max_age_days))
+        filters.append({"field": "age_days", "op": "lt", "value": limits.freshness_max_age_days})
     return tuple(filters)

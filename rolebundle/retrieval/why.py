@@ -21,13 +21,11 @@ from rolebundle.contracts.why import (
     Hidden,
     LaneTrace,
     Outcome,
-    PoolTrace,
     Rival,
     ScoreTrace,
     Step,
     Why,
     WhyAsAgent,
-    WordsTrace,
 )
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import AccessDenied, UsageError
@@ -120,11 +118,11 @@ def explain(
         mark=passage_mark(passage) if scope.reads(passage) else None,
         ignored_claims=list(passage.ignored_claims) or None,
         refused_claims=list(document.refused_claims) or None,
-        pool=PoolTrace(
-            candidates=len(retrieval.candidates),
-            depth=retrieval.pool.depth,
-            refills=retrieval.pool.refills,
-        ),
+        pool={
+            "candidates": len(retrieval.candidates),
+            "depth": retrieval.pool.depth,
+            "refills": retrieval.pool.refills,
+        },
         limit=retrieval.request.limit,
         min_score=request.min_score,
         selected_count=selected_count,
@@ -248,16 +246,16 @@ def _outcome(
     return "not_proposed", "lanes", None, "no lane proposed it"
 
 
-def _words_trace(execution: Execution, passage: Passage) -> WordsTrace:
+def _words_trace(execution: Execution, passage: Passage) -> dict[str, list[str]]:
     query, corpus = execution.retrieval.query, execution.lanes.corpus
     terms = (*query.task_terms, *query.expansion_terms)
     matched = matching_words(corpus, [(term,) for term in terms], [passage.rowid])[passage.rowid]
     of_task = len(query.task_terms)
-    return WordsTrace(
-        task_found=[terms[n].label for n in range(of_task) if n in matched],
-        task_missing=[terms[n].label for n in range(of_task) if n not in matched],
-        role_found=[terms[n].label for n in range(of_task, len(terms)) if n in matched],
-    )
+    return {
+        "task_found": [terms[n].label for n in range(of_task) if n in matched],
+        "task_missing": [terms[n].label for n in range(of_task) if n not in matched],
+        "role_found": [terms[n].label for n in range(of_task, len(terms)) if n in matched],
+    }
 
 
 def _lane_traces(execution: Execution, passage: Passage) -> list[LaneTrace]:

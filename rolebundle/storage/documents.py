@@ -149,27 +149,6 @@ def superseders(
     return newer, ignored
 
 
-class Claim(NamedTuple):
-    """A document that another one claims to replace, and the id or path that the claim names."""
-
-    row: int
-    document_id: str
-    name: str
-
-
-def claims_of(corpus: Corpus, document: int) -> list[Claim]:
-    """The documents that a document claims to replace, whether or not it may, ordered by id."""
-    return corpus.select(
-        Claim,
-        "supersession claim JOIN document old ON old.id <> claim.newer "
-        "AND (old.document_id = claim.superseded "
-        "OR old.file IN (SELECT id FROM file WHERE path = claim.superseded)) "
-        "WHERE claim.newer = ? ORDER BY document_id",
-        (document,),
-        {"row": "old.id", "name": "superseded"},
-    )
-
-
 def _counts(claim: str, new: str, old: str) -> str:
     """The SQL condition under which a claim to supersede counts, given the names of the tables.
 

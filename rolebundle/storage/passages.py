@@ -180,12 +180,6 @@ def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
     return dict(typed(corpus.rows(chosen, ([*chunk_ids],)), str, str))
 
 
-def search_hints(corpus: Corpus, rowids: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """Rowid → the words under which a chunk is found besides its text; they are not shown."""
-    rows = corpus.rows(f"SELECT id, hints FROM chunk WHERE id {AMONG}", ([*rowids],))
-    return dict(typed(rows, int, tuple[str, ...]))
-
-
 class ChunkText(NamedTuple):
     """The parts of a chunk that are embedded."""
 

@@ -39,11 +39,6 @@ def flagged_documents(corpus: Corpus, verdict: str = "", limit: int = NO_LIMIT) 
     return _flagged(corpus, chosen, verdict, limit)
 
 
-def count_flagged(corpus: Corpus) -> dict[str, int]:
-    """Verdict → number of documents."""
-    return dict(corpus.rows("SELECT verdict, count(*) FROM scanned GROUP BY verdict ORDER BY 1"))
-
-
 def flagged_document(corpus: Corpus, name: str) -> Flagged | None:
     """The findings in the document with this id, or else in the only one with this path.
 

@@ -131,7 +131,7 @@ def make_private_folder(folder: Path) -> None:
 
 
 def erase_outdated(corpus: Corpus, patience_ms: int | None) -> None:
-    """Delete the staged replicas that may hold what was purged, with what transports keep there.
+    """Delete the staged replicas that may hold what was purged.
 
     Also those of no publication, and partial files: a publish that was killed has not stored what
     they hold.

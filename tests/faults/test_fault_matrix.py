@@ -126,8 +126,6 @@ FAULTS = """
 39 end of input, half a line, broken pipe, SIGTERM
   interfaces/servers/test_serve_end.py::test_the_end_of_input_does_not_wait_for_ever
   interfaces/servers/test_serve_end.py::test_half_a_line_before_the_end
-  interfaces/servers/test_serve_sessions.py::test_every_piped_request_is_answered
-  interfaces/servers/test_serve_sessions.py::test_every_request_is_answered_or_interrupted_at_a_signal
   interfaces/servers/test_mcp_process.py::test_a_signal_ends_a_call_that_runs
   interfaces/servers/test_warm.py::test_a_signal_reaches_the_command
   interfaces/servers/test_warm.py::test_up_and_down

@@ -21,9 +21,9 @@ import pytest
 
 from rolebundle.admin.purges import PurgeSelection, purge
 from rolebundle.errors import RolebundleError, StorageError, UsageError
+from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.pull import pull, verify_replica
 from rolebundle.replication.signatures import sign
-from rolebundle.replication.transports import FolderTransport
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import carried_hash, find_publication
 from rolebundle.storage.writing import open_writer
@@ -78,7 +78,7 @@ def purge_one(site: Site) -> None:
 
 def publish_to_a_host_that_is_down(site: Site) -> None:
     failed = StorageError("down", "the host is down")
-    with patch.object(FolderTransport, "push", side_effect=failed), pytest.raises(StorageError):
+    with patch.object(PublishedFolder, "push", side_effect=failed), pytest.raises(StorageError):
         site.publish()
 
 
@@ -214,7 +214,7 @@ def test_a_killed_publish_is_found_by_a_purge(tmp_path: Path) -> None:
     site.publish()
     site.write(count=3)
     with (
-        patch.object(FolderTransport, "push", side_effect=KeyboardInterrupt),
+        patch.object(PublishedFolder, "push", side_effect=KeyboardInterrupt),
         pytest.raises(KeyboardInterrupt),
     ):
         site.publish()

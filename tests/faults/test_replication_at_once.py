@@ -17,7 +17,7 @@ import pytest
 from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
 from rolebundle.errors import StorageError
 from rolebundle.replication import publish as publishing
-from rolebundle.replication.transports import FolderTransport
+from rolebundle.replication.folder import PublishedFolder
 from rolebundle.storage import replicas
 from rolebundle.storage.publications import carrying
 from rolebundle.storage.writing import open_writer
@@ -163,7 +163,7 @@ def test_a_purge_before_the_replica_is_recorded(owner: object, name: str, site: 
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"), [(FolderTransport, "push"), (publishing, "_record_after_push")]
+    ("owner", "name"), [(PublishedFolder, "push"), (publishing, "_record_after_push")]
 )
 def test_a_purge_after_the_replica_is_recorded(owner: object, name: str, site: Site) -> None:
     """It may be out there. So the publication is outdated, until it is published again."""

@@ -576,7 +576,7 @@ def test_no_suffix_of_a_document_is_called_unsupported() -> None:
     read = {
         suffix
         for kind in formats.formats().unsupported
-        for suffix in kind.suffixes
+        for suffix in kind["suffixes"]
         if reader_for(f"a{suffix}")
     }
     assert read == {".dot"}  # text is Graphviz, and Word's old templates are not text

@@ -112,49 +112,6 @@ def test_a_request_to_the_sidecar(db: Path) -> None:
             sidecar.retrieve(TASK, action="delete")
 
 
-def test_why_and_compare_take_the_same_options(db: Path) -> None:
-    command = ("why", "external.md:1-6", TASK, "--lexical-only", "--db", db, "--json")
-    found = invoke(*command, "--action", "execute").json()
-    assert (found["outcome"], found["code"]) == ("rejected", "requires_approval")
-    found = invoke(*command, *OPTIONS).json()
-    assert (found["outcome"], found["request"]["approval"]) == ("selected", "Ana Silva")
-    roles = ("--roles", "mossline-security-reviewer,mossline-docs-writer")
-    compared = ("compare", TASK, *roles, "--lexical-only", "--db", db, "--json")
-    views = invoke(*compared, "--action", "execute").json()["roles"]
-    assert [view["rejected_summary"]["requires_approval"] for view in views] == [1, 1]
-    views = invoke(*compared, *OPTIONS).json()["roles"]
-    assert [view["rejected_summary"].get("requires_approval", 0) for view in views] == [0, 0]
-
-
-def test_an_empty_answer_says_what_would_help(db: Path) -> None:
-    command = ("retrieve", "external untrusted", "--lexical-only", "--db", db, "--format", "json")
-    fallback = invoke(*command, "--action", "execute").json()["fallback"]
-    assert fallback["verdict"] == "approval_needed"
-    assert "let a person approve it" in fallback["message"]
-
-
-@pytest.mark.parametrize(
-    ("options", "shown_text"),
-    [
-        (("--action", "delete"), "'delete' is not one of 'read'"),
-        (("--approved-by", ""), "approval: must not be blank"),
-        (("--approved-by", "x" * 201), "approval: must have 200 characters or less"),
-        (("--agent", " "), "agent: must not be blank"),
-    ],
-)
-def test_what_makes_no_sense_is_a_usage_error(
-    db: Path, options: tuple[str, ...], shown_text: str
-) -> None:
-    for command in (
-        ("retrieve", TASK),
-        ("why", "external.md:1-6", TASK),
-        ("compare", TASK, "--roles", "mossline-security-reviewer,mossline-docs-writer"),
-    ):
-        outcome = invoke(*command, *options, "--db", db)
-        assert outcome.code == 2
-        assert shown_text in outcome.err
-
-
 def test_an_approval_is_described_only_if_a_request_may_have_one() -> None:
     (tool,) = (tool for tool in TOOLS if tool.name == "retrieve")
     assert "never make one up" in tool.input_schema()["properties"]["approval"]["description"]

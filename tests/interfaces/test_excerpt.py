@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.interfaces.excerpt import Excerpt, Terms, covered, excerpt
+from rolebundle.interfaces.excerpt import Terms, covered, excerpt
 from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage.corpus import Corpus
@@ -49,7 +49,7 @@ def test_a_term_is_found_where_the_index_matches_it(corpus: Corpus, words: Seque
     matched = matching_words(corpus, [[term] for term in query.task_terms], rowids)
     terms = Terms([term.label for term in query.task_terms], query.task.text)
     for text, rowid in zip(TEXTS, rowids, strict=True):
-        found = {match.term for match in terms.find(text)}
+        found = {number for _, _, number in terms.find(text)}
         assert found >= matched[rowid]
         # The index has forms in the text's own languages only.
         extra = found - matched[rowid]
@@ -83,74 +83,27 @@ TABLE = """## Abuse cases
 )
 
 
-def part(task: str, content: str, **options: object) -> Excerpt:
+def part(task: str, content: str, **options: object) -> str:
     return excerpt(content, terms_of(task), **options)  # type: ignore[arg-type]
 
 
 def test_the_answering_row_of_a_table_is_shown() -> None:
-    found = part("stolen tablet", TABLE, above=["Abuse cases"]).text
-    assert found.startswith("T7 | A stolen tablet is opened | nothing")
-    assert "---" not in found
-    assert "Abuse cases" not in found
+    found = part("stolen tablet", TABLE, above=["Abuse cases"])
+    assert "A stolen tablet is opened" in found
+    assert "---" not in found and "Abuse cases" not in found
 
 
 def test_headings_above_it_are_not_repeated_and_others_are() -> None:
     content = "## Tokens ##\n\nTokens\n======\n\n### Rotation\n\nEvery hour."
-    assert part("hour", content, above=["Guide", "Tokens"]).text == "### Rotation Every hour."
-    assert part("hour", "# Tokens", above=["Tokens"]).text == "# Tokens", "better than nothing"
+    assert part("hour", content, above=["Guide", "Tokens"]) == "### Rotation Every hour."
+    assert part("hour", "# Tokens", above=["Tokens"]) == "# Tokens", "better than nothing"
 
 
-def test_fences_and_addresses_of_links_are_not_shown() -> None:
-    content = "Ask the [team].\n\n```sh\nask --team\n```\n\n[team]: https://team.example.com/"
-    assert part("team", content).text == "Ask the [team]. ask --team"
-    alone = "[team]: https://team.example.com/"
-    assert part("team", alone).text == alone, "better than nothing"
-
-
-def test_it_begins_with_the_sentence_of_the_match() -> None:
-    filler = "Nothing of interest is said in this sentence, which is long. " * 20
-    content = f"{filler}The zebra sleeps at noon. {filler}"
-    found = part("zebra", content)
-    assert found.text.startswith("The zebra sleeps at noon. Nothing")
-    assert found.text.endswith("is long."), "it ends with a sentence"
-    assert [found.text[match.start : match.end] for match in found.matches] == ["zebra"]
-
-
-def test_the_part_with_most_of_the_terms_is_shown() -> None:
+def test_the_part_with_most_of_the_words_is_shown_as_whole_sentences() -> None:
     filler = "Nothing of interest. " * 40
     content = f"A token. {filler} A stolen tablet replays a token. {filler} A tablet."
-    assert part("stolen tablet token", content).text.startswith("A stolen tablet replays")
-
-
-def test_long_and_rare_terms_count_more() -> None:
-    filler = "Version 3 of version 3 is out. " * 20
-    content = f"{filler}What worries us is the lease. {filler}"
-    assert part("worry version 3", content).text.startswith("What worries us")
-
-
-def test_it_does_not_begin_within_a_sentence_that_goes_on_in_the_next_line() -> None:
-    lines = ["The lease of a device", "Owned by a crew", "ends after a", "Zebra was seen."]
-    found = part("zebra", "\n".join([*["Nothing else."] * 30, *lines])).text
-    assert found.endswith("The lease of a device Owned by a crew ends after a Zebra was seen.")
-
-
-def test_the_end_of_a_passage_is_shown_with_what_precedes_it() -> None:
-    content = "One thing is so. " * 30 + "Another is a zebra."
-    found = part("zebra", content).text
-    assert found.endswith("Another is a zebra.")
-    assert len(found) > 200
-
-
-def test_a_long_line_is_cut_at_words() -> None:
-    found = part("zebra", "word " * 300 + "zebra " + "word " * 300).text
-    assert "zebra" in found
-    assert set(found.strip("…").split()) == {"word", "zebra"}
-    assert found.startswith("…word")
-    assert found.endswith("word…")
-    assert "zebra" in part("zebra", "x" * 5_000 + " zebra " + "y" * 5_000).text
-    assert part("zebra", "word " * 300 + "zebra " + "end " * 9).text.endswith(
-        "word zebra" + " end" * 9
-    )
+    found = part("stolen tablet token", content)
+    assert "A stolen tablet replays a token." in found and found.startswith("Nothing")
 
 
 @given(
@@ -159,8 +112,5 @@ def test_a_long_line_is_cut_at_words() -> None:
 )
 def test_a_part_of_any_text_is_harmless_and_short(content: str, task: str) -> None:
     found = part(task, content, above=["ab", "# zebra"])
-    assert found.text == "" or found.text.isprintable()
-    assert len(found.text) <= 242
-    for match in found.matches:
-        assert 0 <= match.start < match.end <= len(found.text)
-        assert found.text[match.start : match.end].strip("…") == found.text[match.start : match.end]
+    assert found == "" or found.isprintable()
+    assert len(found) <= 240

@@ -29,12 +29,6 @@ def test_a_cut_line_fits_and_says_so(text: str, width: int) -> None:
     assert line == text or (line.endswith("…") and text.startswith(line[:-1]))
 
 
-def test_wide_letters_take_two_columns_and_marks_none() -> None:
-    assert [columns(text) for text in ("abc", "用户", "e\u0301", "\U0001f600")] == [3, 4, 1, 2]
-    assert wrapped("用户认证令牌", 6) == ["用户认证令牌"]
-    assert [*spans("用户认证令牌", 6, break_words=True)] == [(0, 3), (3, 6)]
-
-
 @given(st.text(st.sampled_from("a\n\t é用\x00\x1b\r\x07\x7f\x9b\u202e\u2028\u2066")))
 def test_harmless_text_keeps_its_lines(text: str) -> None:
     harmless_text = harmless(text)

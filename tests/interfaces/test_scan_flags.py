@@ -113,11 +113,3 @@ def test_cautions_come_before_the_first_passage(
         answer = json.dumps(shaped_bundle(bundle, detail))
         places = [answer.index(f'"{name}"') for name in ("warnings", "fallback", "selected")]
         assert places == sorted(places)
-
-
-def test_a_sound_answer_has_no_caution(corpus: Corpus) -> None:
-    bundle = about(corpus)
-    assert bundle.fallback is not None
-    assert bundle.fallback.states == ["healthy"]
-    for form in (packet(bundle), text(bundle)):
-        assert "Caution" not in form

@@ -86,11 +86,11 @@ def is_sound(bundle: RetrievalBundle, answer: dict[str, Any]) -> None:
         parsed.summary.selected_count + sum(parsed.rejected_summary.values())
     )
     omitted = parsed.more.omitted
-    assert len(parsed.selected) + omitted.passages == len(bundle.selected)
-    assert len(parsed.rejected or ()) + omitted.rejections == len(bundle.rejected)
+    assert len(parsed.selected) + omitted["passages"] == len(bundle.selected)
+    assert len(parsed.rejected or ()) + omitted["rejections"] == len(bundle.rejected)
     shown_chars = sum(len(passage.content or "") for passage in parsed.selected)
     all_chars = sum(len(passage.content) for passage in bundle.selected)
-    assert shown_chars + omitted.content_chars == all_chars
+    assert shown_chars + omitted["content_chars"] == all_chars
     for passage, chunk in zip(parsed.selected, bundle.selected, strict=False):
         assert (passage.rank, passage.chunk_id) == (chunk.rank, chunk.chunk_id)
         assert passage.document_id == chunk.document_id
@@ -161,15 +161,6 @@ class TestDetails:
             assert passage["metadata"]["freshness"]["status"] == chunk.metadata.freshness.status
             assert passage["content"] == chunk.content
             assert len(" ".join(passage["reasons_selected"])) <= 120
-
-    def test_the_rejections_listed_are_the_nearest_of_each_code(self, sample: Engine) -> None:
-        bundle = bundle_for(sample, role="mossline-security-reviewer")
-        listed = shaped_bundle(bundle, "compact")["rejected"]
-        assert 0 < len(listed) <= 5
-        firsts = {rejection.reason: rejection.chunk_id for rejection in reversed(bundle.rejected)}
-        nearest = {rejection["reason"]: rejection["chunk_id"] for rejection in reversed(listed)}
-        assert all(firsts[code] == chunk_id for code, chunk_id in nearest.items())
-        assert len(nearest) == min(5, len(firsts))
 
 
 class TestTheRest:
@@ -242,10 +233,6 @@ class TestBounds:
 
 
 class TestLookup:
-    def test_what_fits_comes_as_it_is(self, lookups: Callable[[str], Lookup]) -> None:
-        found = lookups("guide")
-        assert shaped_lookup(found) == shaped_lookup(found, 10**6) == found
-
     @pytest.mark.sample(3)
     @pytest.mark.parametrize("start", ["guide", "#guide:5:20", "guide.md:3-30"])
     @pytest.mark.parametrize("most", [1000, 2500, 6000])
@@ -260,7 +247,7 @@ class TestLookup:
             assert sum(len(passage.content) for passage in answer.passages) <= most
             assert not any(passage.truncated for passage in answer.passages)
             read += [passage.chunk_id for passage in answer.passages]
-            reference = answer.more.params.id if answer.more else None
+            reference = answer.more.params["id"] if answer.more else None
         assert read == wanted
 
     def test_a_first_passage_that_does_not_fit_is_cut(

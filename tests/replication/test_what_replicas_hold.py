@@ -29,11 +29,11 @@ from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.audience import resolve_audience
-from rolebundle.policy.overlays import ResolvedOverlay, overlay_folders
+from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.policy.policy_change import deny_matcher
+from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.pull import pull
-from rolebundle.replication.transports import FolderTransport
 from rolebundle.storage import marks, store
 from rolebundle.storage.corpus import increment_generation
 from rolebundle.storage.documents import Scanned, StoredDocument, StoredFile
@@ -45,8 +45,6 @@ from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.canaries import Canary, found_in, make_canary, vector_traces
 from support.corpora import NOW, build, document, embed, fill, put_file, set_policy
-from support.facts import POLICY as FACT_POLICY
-from support.facts import bundle_for, facts_corpus, file_as_owner
 from support.fake_embedder import HashingProvider
 from support.publications import published
 from support.rich_corpus import RICH_ROLE, rich_corpus
@@ -57,13 +55,6 @@ from support.values import WORDS
 # documents, listings, explanations, comparisons and replays.
 
 AT = "2026-11-15T00:00:00Z"
-ROLES = (
-    "mossline-code-reviewer",
-    "mossline-docs-writer",
-    "mossline-incident-responder",
-    "mossline-product-strategist",
-    "mossline-security-reviewer",
-)
 POLICY: dict[str, dict[str, Any]] = {
     "owner": {"scopes": [], "access_level": "confidential"},
     "clerk": {
@@ -72,13 +63,6 @@ POLICY: dict[str, dict[str, Any]] = {
         "deny_patterns": ["security/**", "support/*", "d7.md"],
     },
     "guest": {"scopes": ["mossline", "shared"], "access_level": "group"},
-    "bound": {
-        "scopes": [],
-        "access_level": "confidential",
-        "roles": list(ROLES[:3]),
-        "role_required": True,
-        "deny_patterns": ["product/**"],
-    },
     # Their patterns split what the others see into several compartments.
     "nobody": {
         "scopes": [],
@@ -91,7 +75,7 @@ POLICY: dict[str, dict[str, Any]] = {
         "deny_patterns": ["**/*sync*", "d2*.md", "wiki/*"],
     },
 }
-READERS = ("clerk", "owner", "guest", "bound")
+READERS = ("clerk", "owner", "guest")
 TASKS = (
     "Can a stolen tablet replay a token?",
     "What should we worry about before release 3.0?",
@@ -110,7 +94,6 @@ TASKS = (
     "naïve ключ release of the kernel 🚀",
 )
 _CHOICES: dict[str, tuple[Any, ...]] = {
-    "role": (None, *ROLES),
     "limit": (None, None, 1, 3, 25),
     "lexical_only": (False, True),
     "fusion": (None, "weighted", "rrf"),
@@ -168,21 +151,6 @@ def _published(folder: Path, db: Path, make: Callable[[Path], Engine]) -> dict[s
             Path(shutil.copyfile(staged_replica(db, agent), folder / f"{agent}.db"))
         )
     return replicas
-
-
-@pytest.fixture(scope="module")
-def sample(
-    sample_with_vectors: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Published]:
-    folder = tmp_path_factory.mktemp("published")
-    db = Path(shutil.copyfile(sample_with_vectors, folder / "corpus.db"))
-    with ExitStack() as stack:
-
-        def engine(path: Path) -> Engine:
-            return stack.enter_context(Engine(path, overlay_folders()))
-
-        replicas = _published(folder, db, engine)
-        yield Published(engine(db), replicas)
 
 
 @pytest.fixture(scope="module")
@@ -255,8 +223,6 @@ def _compare(corpora: Published, requests: Sequence[dict[str, Any]]) -> int:
     for number, fields in enumerate(requests):
         agent = READERS[number % len(READERS)]
         overlay = corpora.overlay if number % 2 else None
-        if corpora.overlay:
-            fields.pop("role", None)
         request = request_from(fields | {"agent": agent})
         theirs, own = (
             _outcome(partial(engine.retrieve, request, overlay))
@@ -267,37 +233,31 @@ def _compare(corpora: Published, requests: Sequence[dict[str, Any]]) -> int:
     return answered
 
 
-@rounds(5, 1400)
-def test_bundles_of_the_sample_corpus_are_equal(sample: Published, rounds: int) -> None:
-    assert _compare(sample, list(_requests(1, rounds))) > rounds / 4
-
-
 @rounds(5, 600)
 def test_bundles_of_a_generated_corpus_are_equal(generated: Published, rounds: int) -> None:
     assert _compare(generated, list(_requests(2, rounds))) > rounds / 8
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize("agent", READERS)
-def test_other_answers_are_equal(sample: Published, agent: str) -> None:
-    publisher, replica = sample.publisher, sample.replicas[agent]
-    role = ROLES[0]
-    request = request_from(
-        {"task": TASKS[0], "role": role, "agent": agent, "now": AT, "lexical_only": True}
-    )
+def test_other_answers_are_equal(generated: Published, agent: str) -> None:
+    publisher, replica = generated.publisher, generated.replicas[agent]
+    fields = {"task": "token rotation", "agent": agent, "now": AT, "lexical_only": True}
+    request = request_from(fields)
     bundle = publisher.retrieve(request)
-    hidden = ["security/pentest-2026-09-summary.pdf", "product/strategy-2026.md", "nothing"]
     names = [passage.chunk_id for passage in bundle.selected[:3]]
     names += [passage.citation.locator or "" for passage in bundle.selected[:2]]
-    references = [*names, *hidden, "engineering/review-checklist.md"]
+    references = [*names, "e1", "e2", "e3", "nothing"]
+
+    def why(engine: Engine, name: str) -> Any:
+        # Of equal scores, the rank within a lane depends on the order of the rows.
+        return engine.why(request, name).model_copy(update={"lanes": []})
+
     for ask in (
         *(lambda engine, name=name: engine.get(name, agent) for name in references),
-        lambda engine: engine.multi_get([*references, "docs/**", "*.pdf"], agent),
+        lambda engine: engine.multi_get([*references, "*"], agent),
         lambda engine: engine.ls(ListRequest(agent=agent)),
-        lambda engine: engine.ls(ListRequest(agent=agent, prefix="docs")),
         lambda engine: engine.grep(GrepRequest(pattern="token", agent=agent)),
-        *(lambda engine, name=name: engine.why(request, name) for name in [names[0], hidden[0]]),
-        lambda engine: engine.compare(request, ROLES[:3]),
+        *(lambda engine, name=name: why(engine, name) for name in ("e1", "e3")),
         lambda engine: [record.model_dump() for record in engine.decisions(agent)],
     ):
         theirs, own = (_outcome(partial(ask, engine)) for engine in (publisher, replica))
@@ -311,22 +271,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items() if key not in _NAMES_AND_TIMINGS}
     return [_plain(item) for item in value] if isinstance(value, list) else value
-
-
-@pytest.mark.parametrize("agent", ["cy", "bob"])
-def test_facts_take_no_place_in_a_replica(tmp_path: Path, agent: str) -> None:
-    """Also for an agent with a deny pattern that other documents match."""
-    db = facts_corpus(tmp_path)
-    set_policy(db, FACT_POLICY)
-    file_as_owner(db, source="rumours#0", fact="The limit may rise.")
-    with open_reader(db) as corpus:
-        audience = resolve_audience(corpus, agent, agent, [], "")
-    published(db, audience, agent, Ed25519PrivateKey.generate())
-    replica = Path(shutil.copyfile(staged_replica(db, agent), tmp_path / "replica.db"))
-    task = "The limit may rise."
-    own, theirs = (bundle_for(path, agent, task=task) for path in (replica, db))
-    assert any(passage.metadata.remembered_from for passage in own.selected)
-    assert _comparable(own) == _comparable(theirs)
 
 
 # -- No byte of what is hidden or purged is left where a replica is built, stored and read ---------
@@ -360,7 +304,7 @@ class World:
         self.db = build(self.office, [], name="corpus.db")
         self.replica = self.laptop / "replica.db"
         self.key = Ed25519PrivateKey.generate()
-        self.transport = FolderTransport(str(self.share))
+        self.transport = PublishedFolder(str(self.share))
         chance = Random(7)
         self.canaries: dict[str, list[Canary]] = {fate: [] for fate in FATES}
         for number in range(count):

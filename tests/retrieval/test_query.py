@@ -217,7 +217,7 @@ class TestAppliedFilters:
             },
         )
         filters = [
-            (applied.field, applied.op, applied.value)
+            (applied["field"], applied["op"], applied["value"])
             for applied in build_query("x", role).applied_filters
         ]
         assert filters[1:] == [

@@ -4,9 +4,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 
@@ -34,15 +32,3 @@ def serving(handler: Callable[..., BaseHTTPRequestHandler], port: int = 0) -> It
         finally:
             server.shutdown()
             thread.join()
-
-
-class _FileHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *args: Any) -> None:
-        pass
-
-
-@contextmanager
-def static_host(folder: Path) -> Iterator[str]:
-    """Serve the files of a folder on a free port, and give the address."""
-    with serving(partial(_FileHandler, directory=str(folder))) as server:
-        yield f"http://127.0.0.1:{server.server_address[1]}/"

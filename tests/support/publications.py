@@ -7,8 +7,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rolebundle.contracts.upkeep import PublishReport
 from rolebundle.policy.audience import Audience
+from rolebundle.replication.folder import PublishedFolder, nothing_published
 from rolebundle.replication.publish import publish
-from rolebundle.replication.transports import Transport, nothing_published
 from rolebundle.storage.corpus import corpus_counts
 from rolebundle.storage.file import staged_replica
 from rolebundle.storage.publications import Publication, save_publication, with_carried
@@ -48,7 +48,7 @@ def stage(db: Path, target: str, names: Iterable[str]) -> Path:
     return staged.parent
 
 
-class Nowhere(Transport):
+class Nowhere(PublishedFolder):
     """A transport that moves nothing: the staged replica is looked at."""
 
     def __init__(self, target: str) -> None:

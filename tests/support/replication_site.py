@@ -12,10 +12,10 @@ from rolebundle.contracts.policy import AgentRule
 from rolebundle.contracts.upkeep import PublishReport, PullReport, SignedManifest
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.policy.audience import Audience
+from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions, publish
 from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import PrivateKey
-from rolebundle.replication.transports import Transport, open_transport
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.file import PUBLISHED_MANIFEST, staged_replica
 from rolebundle.storage.opening import open_reader
@@ -71,8 +71,8 @@ class Site:
         return staged_replica(self.db, self.transport.target)
 
     @property
-    def transport(self) -> Transport:
-        return open_transport(str(self.share))
+    def transport(self) -> PublishedFolder:
+        return PublishedFolder(str(self.share))
 
     def write(self, edition: int = 1, count: int = 4) -> None:
         """Create the corpus, or replace the texts of all documents."""
@@ -88,7 +88,7 @@ class Site:
             self.db, self.audience, self.transport, self.key, replace(OPTIONS, **options)
         )
 
-    def pull(self, transport: Transport | None = None) -> PullReport:
+    def pull(self, transport: PublishedFolder | None = None) -> PullReport:
         return pull(transport or self.transport, self.replica, self.key.public_key())
 
     def publication(self) -> Publication:

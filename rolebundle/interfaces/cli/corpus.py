@@ -779,4 +779,4 @@ def _formats_lines(listing: FormatList) -> Iterator[str]:
         yield from wrapped(" ".join(item.suffixes), DEFAULT_WIDTH, " " * 14)
     yield from ("", "not read:")
     for kind in listing.unsupported:
-        yield from wrapped(f"{kind.kind}: {' '.join(kind.suffixes)}", DEFAULT_WIDTH, "  ")
+        yield from wrapped(f"{kind['kind']}: {' '.join(kind['suffixes'])}", DEFAULT_WIDTH, "  ")

@@ -129,11 +129,11 @@ def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
     kind: Kind = "good" if why.outcome == "selected" else "rejected"
     lines += ["", *(style(kind, line) for line in folded(_verdict(why), width)), ""]
     pool = why.pool
-    refills = f", after {counted(pool.refills, 'refill')}" if pool.refills else ""
+    refills = f", after {counted(pool['refills'], 'refill')}" if pool["refills"] else ""
     for label, steps in (
         ("words", _words(why)),
         ("lanes", [_lane(lane) for lane in why.lanes]),
-        ("pool", [f"{counted(pool.candidates, 'candidate')}{refills}"]),
+        ("pool", [f"{counted(pool['candidates'], 'candidate')}{refills}"]),
         ("filter", _filter(why)),
         ("score", _score(why.score)),
         ("place", [_place(why)]),
@@ -188,9 +188,9 @@ def _words(why: Why) -> list[str]:
     return [
         f"{name}: {_first_words(listed)}"
         for name, listed in (
-            ("has", words.task_found),
-            ("lacks", words.task_missing),
-            ("has of the role's", words.role_found),
+            ("has", words["task_found"]),
+            ("lacks", words["task_missing"]),
+            ("has of the role's", words["role_found"]),
         )
         if listed
     ]

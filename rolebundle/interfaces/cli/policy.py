@@ -110,7 +110,7 @@ def _policy_lines(policy: PolicySummary, copied: str) -> Iterator[str]:
     elif policy.doubt:
         yield f"every agent is denied: {policy.doubt}"
     else:
-        yield f"policy of {policy.set_at} from {policy.location or copied}"
+        yield f"policy of {policy.set_at or 'its publisher'} from {policy.location or copied}"
     for entry in policy.agents:
         scope_names = ", ".join(entry.scopes) or "EVERY scope"
         yield (

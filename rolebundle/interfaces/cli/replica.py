@@ -17,9 +17,9 @@ from rolebundle.interfaces.cli.options import Call, duration, with_call
 from rolebundle.interfaces.cli.output import print_note
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.parse import names_in
+from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.signatures import create_key, key_id, load_private_key, load_public_key
-from rolebundle.replication.transports import open_transport
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.file import overlays_path
 from rolebundle.text.words import counted
@@ -91,7 +91,7 @@ def publish(
 ) -> None:
     """Publish a replica to TARGET, or replace the replica there.
 
-    TARGET is a folder: a network share, a synchronized folder, or what a web host serves.
+    TARGET is a folder: a network share, a synchronized folder or a disk.
 
     Without --agent and --level, the audience is that of the last publish to TARGET.
 
@@ -101,13 +101,13 @@ def publish(
     rolebundle replica publish /mnt/share/all --level internal --key team.key
     """
     key = load_private_key(key_file)
-    transport = open_transport(target)
+    folder = PublishedFolder(target)
     chosen = names_in(scopes)
     if scopes and not chosen:
         raise UsageError("bad_scopes", "--scopes names no scope", "leave it out for every scope")
     options = PublishOptions(name or key_file.stem, expires, grace, call.folders)
     report = call.owner(
-        publish_replica, transport, key, options, agent=agent, scopes=chosen, level=level
+        publish_replica, folder, key, options, agent=agent, scopes=chosen, level=level
     )
     call.print(report, map(harmless, _lines(report)))
     if call.as_json:
@@ -165,7 +165,7 @@ def forget(call: Call, target: str, yes: bool) -> None:
     rolebundle replica forget /mnt/share/reviewer
     """
     with suppress(RolebundleError):
-        target = open_transport(target).target
+        target = PublishedFolder(target).target
     call.owner(forget_target, target, confirmed=yes)
     click.echo(writable(f"{target}: forgotten; the files there were not changed"))
 
@@ -184,17 +184,15 @@ def forget(call: Call, target: str, yes: bool) -> None:
 def pull(call: Call, source: str, key_file: Path) -> None:
     """Fetch the replica that was published at SOURCE, and replace the local one.
 
-    SOURCE is what the publisher named as TARGET, or https://HOST/PATH/ of a folder that a static
-    web host serves. The replica is verified first: its signature, its rows, and that it is not
-    older than the local one. If it is refused, the local one stays in use. Running servers use the
-    new one from their next request on.
+    SOURCE is the folder that the publisher named as TARGET, or a copy of it. The replica is
+    verified first: its signature, its rows, and that it is not older than the local one. If it is
+    refused, the local one stays in use. Running servers use the new one from their next request on.
 
     \b
     rolebundle replica pull /mnt/share/reviewer --key team.pub --db reviewer.db
-    rolebundle replica pull https://docs.example.org/reviewer/ --key team.pub
     """
-    transport, key = open_transport(source), load_public_key(key_file)
-    report = call.owner(pull_replica, transport, key, call.folders)
+    folder, key = PublishedFolder(source), load_public_key(key_file)
+    report = call.owner(pull_replica, folder, key, call.folders)
     call.print(report, [harmless(_pulled(report))])
     if not call.as_json:
         _warn(report)

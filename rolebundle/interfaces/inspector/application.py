@@ -13,11 +13,9 @@ from traceback import print_exc
 from typing import Any, NamedTuple
 
 from rolebundle.admin import Admin
-from rolebundle.admin.records import all_marks
 from rolebundle.contracts.method_requests import MAX_ROLES, ListRequest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.status import CorpusStatus
-from rolebundle.doctor import examine
 from rolebundle.engine import Engine
 from rolebundle.errors import (
     AccessDenied,
@@ -28,7 +26,6 @@ from rolebundle.errors import (
     RolebundleError,
     UsageError,
 )
-from rolebundle.ingest.roots import flags_of
 from rolebundle.interfaces.pages.page import Site, render
 from rolebundle.interfaces.pages.views import (
     answer_page,
@@ -43,12 +40,8 @@ from rolebundle.interfaces.servers.worker import server_is_ending
 from rolebundle.policy.overlays import list_overlays
 from rolebundle.policy.trust import UNRESTRICTED_VIEW
 from rolebundle.retrieval.compare import compare_roles
-from rolebundle.retrieval.inspection import DocumentInspection, inspect_document
-from rolebundle.retrieval.listing import list_documents
-from rolebundle.retrieval.request import ReferenceScope
-from rolebundle.scan.scan import flagged_document
 from rolebundle.status import owner_status
-from rolebundle.storage.quarantine import count_flagged, flagged_documents
+from rolebundle.storage.quarantine import Flagged, flagged_documents
 
 DEADLINE_MS = 30_000
 """How long an answer may take."""
@@ -307,61 +300,31 @@ def _roles(parameters: Parameters) -> list[str]:
 def document(app: Inspector, parameters: Parameters) -> str:
     """A document, by its id; ``chunk`` names a passage, ``first`` the first one of the page."""
     reference, chunk = parameters.required("id"), parameters.get("chunk")
-    first = parameters.positive("first")
-    site, now = app.site(parameters), datetime.now(UTC)
-    admin = app.owner_of(parameters)
-    if admin is None:
-        agent = app.agent_of(parameters)
-        inspection = app.engine.document(reference, agent, chunk=chunk, first=first)
-        return document_page(inspection, now, site)
-    scope = ReferenceScope(absolute=True)
-    with admin.workspace.answering_corpus.reading():
-        inspection = inspect_document(admin.workspace.corpus, reference, chunk, first, scope)
-    return document_page(inspection, now, site, **_owner_facts(admin, inspection))
-
-
-def _owner_facts(admin: Admin, inspection: DocumentInspection) -> dict[str, Any]:
-    """What only the owner sees of a document."""
-    document_id = inspection.document.document_id
-    try:
-        flagged = flagged_document(admin.workspace.answering_corpus, document_id)
-    except UsageError:
-        flagged = None
-    marks = [
-        mark
-        for mark in all_marks(admin.workspace)
-        if mark.target == document_id or mark.target.startswith(f"{document_id}#")
-    ]
-    flags = flags_of(admin.workspace.corpus, inspection.location)
-    return {"flags": flags, "flagged": flagged, "marks": marks}
+    first, site = parameters.positive("first"), app.site(parameters)
+    lookup = app.engine.get(reference, app.agent_of(parameters))
+    return document_page(lookup, datetime.now(UTC), site, chunk=chunk, first=first)
 
 
 def corpus(app: Inspector, parameters: Parameters) -> str:
-    """The corpus, and one page of its documents; ``check`` examines it first."""
+    """The corpus, and one page of its documents."""
     site, admin, status = app.site(parameters), app.owner_of(parameters), app.status(parameters)
-    owner: dict[str, Any] = {}
+    flagged: list[tuple[Flagged, list[str]]] = []
     if admin:
-        file = admin.workspace.corpus
-        owner = {
-            "flagged": [
-                (name, json.loads(name.scanned.kinds))
-                for name in flagged_documents(file, "quarantine", MAX_ROWS)
-            ],
-            "quarantined": count_flagged(file).get("quarantine", 0),
-            "report": examine(admin.workspace.path) if parameters.get("check") else None,
-        }
+        found = flagged_documents(admin.workspace.corpus, "quarantine", MAX_ROWS)
+        flagged = [(entry, json.loads(entry.scanned.kinds)) for entry in found]
     return render(
         "corpus",
         site,
         status=status,
-        documents=_documents(app, parameters, admin),
+        documents=_documents(app, parameters),
         sources=sorted(status.sources, key=lambda source: (-source.documents, source.source_id)),
-        owner=owner,
+        is_owner=admin is not None,
+        flagged=flagged,
         max_rows=MAX_ROWS,
     )
 
 
-def _documents(app: Inspector, parameters: Parameters, admin: Admin | None) -> dict[str, Any]:
+def _documents(app: Inspector, parameters: Parameters) -> dict[str, Any]:
     """One page of the documents, or why there is none."""
     prefix, after = parameters.get("prefix"), parameters.get("after")
     shown: dict[str, Any] = {"prefix": prefix, "after": after, "listing": None, "problem": ""}
@@ -371,17 +334,9 @@ def _documents(app: Inspector, parameters: Parameters, admin: Admin | None) -> d
         "agent": app.agent_of(parameters),
         "limit": MAX_DOCUMENTS,
     }
-    request = parsed(ListRequest, fields)
     try:
-        if admin is None:
-            return shown | {"listing": app.engine.ls(request)}
-        # Also those in quarantine.
-        with admin.workspace.answering_corpus.reading():
-            scope = ReferenceScope(absolute=True)
-            return shown | {"listing": list_documents(admin.workspace.corpus, request, scope)}
-    except UsageError as error:
-        if error.code != "not_found":
-            raise
+        return shown | {"listing": app.engine.ls(parsed(ListRequest, fields))}
+    except (UsageError, AccessDenied) as error:
         return shown | {"problem": f"{error.message}; {error.hint}"}
 
 

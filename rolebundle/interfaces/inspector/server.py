@@ -13,7 +13,7 @@ import sys
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import BoundedSemaphore, Thread
+from threading import Thread
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -25,9 +25,6 @@ from rolebundle.interfaces.servers.operations import internal_error
 from rolebundle.interfaces.signals import on_end
 
 MAX_FIELDS = 200
-MAX_CONNECTIONS = 32
-PATIENCE_SECONDS = 2.0
-"""How long one more connection waits until another one ends. Ctrl-C may wait as long."""
 IDLE_SECONDS = 10.0
 """How long a connection may be silent before it is closed."""
 _HEADERS = {
@@ -68,7 +65,6 @@ class InspectServer(ThreadingHTTPServer):
         self.token = token.encode("ascii")
         self.guard = Guard(listener.getsockname()[1], token)
         self._tickets: list[bytes] = []
-        self._free = BoundedSemaphore(MAX_CONNECTIONS)
 
     def address_for_browser(self) -> str:
         """An address that leads to the first view once.
@@ -88,20 +84,6 @@ class InspectServer(ThreadingHTTPServer):
                     self._tickets.remove(ticket)
                     return True
         return False
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer a connection in a thread of its own; close it if too many stay open."""
-        if self._free.acquire(timeout=PATIENCE_SECONDS):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer a connection, and make room for another one."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Report an error of our own. A connection that the browser closed early is no error."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -103,19 +103,8 @@ def visible(text: str) -> str:
 
 def marked_text(text: str, terms: Terms) -> Markup:
     """The whole text; each term of the query is in a ``mark`` element."""
-    return marked_parts(text, covered(terms.find(text)))
-
-
-def marked_parts(text: str, spans: Iterable[tuple[int, int]]) -> Markup:
-    """The text with the given parts in ``mark`` elements.
-
-    Args:
-        text: any text.
-        spans: offsets of the first character of a part and of the one after its last; in order,
-            and without overlaps.
-    """
     marked, place = Markup(), 0
-    for start, end in spans:
+    for start, end in covered(terms.find(text)):
         marked += escape(visible(text[place:start]))
         marked += Markup("<mark>{}</mark>").format(visible(text[start:end]))
         place = end

@@ -108,54 +108,17 @@ def _values(headers: Headers, name: bytes) -> list[str]:
 
 
 async def _refuse(status: int, error: RolebundleError, send: Send) -> None:
-    # Its body was not read.
-    headers = [(b"connection", b"close")]
+    body = error_line(None, error)
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        # The request's body was not read.
+        (b"connection", b"close"),
+    ]
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    await send_json(status, error_line(None, error), send, headers)
-
-
-async def send_json(status: int, body: bytes, send: Send, headers: Headers = ()) -> None:
-    """Send a whole answer of JSON."""
-    about = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": [*about, *headers]})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-def checked_bodies(app: App, refusal: Callable[[bytes], bytes | None], max_bytes: int) -> App:
-    """An ASGI application that passes on to ``app`` only what is not refused.
-
-    The SDK of MCP answers a body that is no message with the validator's text, which names classes.
-
-    Args:
-        app: it refuses bodies over ``max_bytes`` itself.
-        refusal: the answer to a body that is refused, or ``None``.
-        max_bytes: no more of a body is read and checked.
-    """
-
-    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "POST":
-            await app(scope, receive, send)
-            return
-        parts, body, is_whole = [], b"", False
-        while not is_whole and len(body) <= max_bytes:
-            part = await receive()
-            parts.append(part)
-            if part["type"] != "http.request":
-                break
-            body += part.get("body", b"")
-            is_whole = not part.get("more_body", False)
-        refused = refusal(body) if is_whole and len(body) <= max_bytes else None
-        if refused is not None:
-            await send_json(400, refused, send)
-            return
-
-        async def replay() -> object:
-            return parts.pop(0) if parts else await receive()
-
-        await app(scope, replay, send)
-
-    return checked
 
 
 def listen(port: int) -> socket.socket:

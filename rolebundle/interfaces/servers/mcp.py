@@ -13,6 +13,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from threading import Thread, Timer
@@ -46,7 +47,7 @@ from rolebundle.interfaces.json_lines import (
     json_value,
 )
 from rolebundle.interfaces.model_text import error_text
-from rolebundle.interfaces.servers.loopback import Guard, checked_bodies, read_token
+from rolebundle.interfaces.servers.loopback import Guard, read_token
 from rolebundle.interfaces.servers.operations import (
     INSTRUCTIONS,
     TOOLS,
@@ -54,19 +55,8 @@ from rolebundle.interfaces.servers.operations import (
     Operations,
     internal_error,
 )
-from rolebundle.interfaces.servers.stdio import (
-    Channel,
-    OutputClosed,
-    Outstanding,
-    ReadStopper,
-    take_over,
-)
-from rolebundle.interfaces.servers.worker import (
-    ClientSession,
-    Worker,
-    end_code,
-    seconds_after_input,
-)
+from rolebundle.interfaces.servers.stdio import Channel, LineReader, OutputClosed, take_over
+from rolebundle.interfaces.servers.worker import ClientSession, Worker, end_code
 from rolebundle.interfaces.signals import on_end
 
 HTTP_PATH = "/mcp"
@@ -110,11 +100,11 @@ class Session(ClientSession):
     def __init__(
         self, operations: Operations, channel: Channel, *, give_up: Callable[[], None]
     ) -> None:
-        super().__init__(Worker(operations), channel, ReadStopper())
+        super().__init__(Worker(operations), LineReader(channel, MAX_LINE_BYTES), channel)
         self._lines = iter(self._reader)
         self._last = Timer(_SECONDS_TO_END, give_up)
         self._last.daemon = True
-        self._outstanding = Outstanding()
+        self._unanswered: list[object] = []
 
     def run(self) -> None:
         """Serve until the input ends, nobody reads the output, or :meth:`stop`."""
@@ -137,7 +127,7 @@ class Session(ClientSession):
                 continue
             refusal = _refusal(line)
             if refusal is None:
-                self._outstanding.note_request(line)
+                self._note_request(json.loads(line))
                 return line.decode() + "\n"
             self._write_line(refusal)
         self._finish()
@@ -146,6 +136,9 @@ class Session(ClientSession):
     def write(self, line: str) -> None:
         """Write one line, given with its line end."""
         self._write_line(line.removesuffix("\n").encode())
+        message = json.loads(line)
+        if "method" not in message:
+            self._note_answer(message.get("id"))
 
     def flush(self) -> None:
         """Do nothing: lines are not buffered."""
@@ -153,18 +146,29 @@ class Session(ClientSession):
     def _write_line(self, data: bytes) -> None:
         try:
             self._writer.write(data)
-            self._outstanding.note_answer(data)
         except OutputClosed:
             self._is_cut_off = True
-            self._stopper.stop()
+            self._reader.stop()
+
+    def _note_request(self, message: dict[str, Any]) -> None:
+        """Note a message that needs an answer. A request that was cancelled needs none."""
+        params = message.get("params")
+        if message.get("method") == "notifications/cancelled" and isinstance(params, dict):
+            self._note_answer(params.get("requestId"))
+        elif "method" in message and "id" in message:
+            self._unanswered.append(message["id"])
+
+    def _note_answer(self, request_id: object) -> None:
+        with suppress(ValueError):
+            self._unanswered.remove(request_id)
 
     def _finish(self) -> None:
         """Answer what is left. The SDK drops the requests that are not answered at the end."""
-        self._worker.finish(lambda: self.is_stopped or self._is_cut_off, self._outstanding.is_empty)
+        self._worker.finish(
+            lambda: self.is_stopped or self._is_cut_off, lambda: not self._unanswered
+        )
         self._last.start()
-        while not (
-            self._outstanding.is_empty() or self._is_cut_off or self._last.finished.is_set()
-        ):
+        while self._unanswered and not (self._is_cut_off or self._last.finished.is_set()):
             sleep(_POLL_SECONDS)
 
 
@@ -194,7 +198,7 @@ def serve_http(operations: Operations, listener: socket.socket, token_file: Path
         max_sessions=MAX_SESSIONS,
     )
     settings = uvicorn.Config(
-        guard.guarded(checked_bodies(app, _refusal, MAX_LINE_BYTES)),
+        guard.guarded(app),
         log_config=None,
         access_log=False,
         log_level="warning",
@@ -235,11 +239,8 @@ def _refusal(line: bytes) -> bytes | None:
             return None
         if not isinstance(request_id, str | int):
             raise bad_envelope("id: must be a text or an integer")
-        params = envelope.get("params", {})
-        if not isinstance(params, dict):
+        if not isinstance(envelope.get("params", {}), dict):
             raise bad_envelope("params: must be an object")
-        if envelope["method"] == "tools/call":
-            _check_call(params)
         json.dumps(message, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         error = UsageError(
@@ -251,18 +252,6 @@ def _refusal(line: bytes) -> bytes | None:
     except UsageError as error:
         return error_line(request_id, error)
     return None
-
-
-def _check_call(params: dict[str, Any]) -> None:
-    """Refuse a call that the SDK would refuse without saying what is wrong."""
-    if not isinstance(params.get("name"), str):
-        raise UsageError(
-            "bad_request", "params.name: must be the name of a tool", "tools/list has the names"
-        )
-    if not isinstance(params.get("arguments"), dict | None):
-        raise UsageError(
-            "bad_request", "params.arguments: must be an object", 'name the fields: {"task": "..."}'
-        )
 
 
 def server_for(worker: Worker) -> Server[dict[str, Any]]:
@@ -286,9 +275,7 @@ def server_for(worker: Worker) -> Server[dict[str, Any]]:
         fields = params.arguments or {}
         try:
             # Cancelling the task interrupts the call.
-            text = await worker.call(
-                lambda: operations.text(tool.method, fields), seconds_after_input(fields)
-            )
+            text = await worker.call(lambda: operations.text(tool.method, fields))
         except RolebundleError as error:
             return _error_result(error)
         except Exception as error:

@@ -26,32 +26,29 @@ from rolebundle.contracts.lookup import Lookup, Lookups
 from rolebundle.contracts.memory import CheckRequest, MarkRequest, RememberRequest
 from rolebundle.contracts.method_requests import (
     CompareRequest,
-    GetRequest,
     GrepRequest,
     IngestRequest,
     ListRequest,
     MultiGetRequest,
-    ReplayRequest,
-    RoleRequest,
     StatusRequest,
     WhyRequest,
 )
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.roles import Role, RoleDetails, RoleList
+from rolebundle.contracts.roles import Role
 from rolebundle.contracts.terms import Detail
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.model_text import answer_text, lookups_text
-from rolebundle.interfaces.parse import bundle_from, parsed
+from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import (
     shaped_bundle,
     shaped_lookup,
     shaped_lookups,
     shaped_verification,
 )
-from rolebundle.policy.overlays import list_overlays, load_role
+from rolebundle.policy.overlays import list_overlays
 from rolebundle.text.references import is_glob
 
 Answer = dict[str, Any]
@@ -285,23 +282,20 @@ class Operations:
         detail = request.detail or ("ids" if request.packet else DEFAULT_DETAIL)
         return shaped_bundle(bundle, detail, request.max_chars)
 
-    def _lookup(self, reference: str, request: GetRequest | MultiGetRequest) -> Lookup:
+    def _lookup(self, reference: str, request: MultiGetRequest) -> Lookup:
         return self.engine.get(
             reference, request.agent, outline=request.outline, section=request.section
         )
 
-    def _get(self, request: GetRequest) -> Lookup:
-        return shaped_lookup(self._lookup(request.id, request), request.max_chars)
+    def _get(self, request: MultiGetRequest) -> Lookup:
+        if len(request.ids) > 1:
+            raise UsageError("bad_request", "get takes one reference", "call multi_get for several")
+        return shaped_lookup(self._lookup(request.ids[0], request), request.max_chars)
 
     def _lookups(self, request: MultiGetRequest) -> Lookups:
         return self.engine.multi_get(
             request.ids, request.agent, outline=request.outline, section=request.section
         )
-
-    def _replay(self, request: ReplayRequest) -> Contract:
-        # Whoever may see nothing gets the same answer to every bundle.
-        self.engine.access.view_of(request.agent)
-        return self.engine.replay(bundle_from(request.bundle), agent=request.agent)
 
     def _roles(self, request: StatusRequest) -> Answer:
         view = self.engine.access.view_of(request.agent)
@@ -317,15 +311,7 @@ class Operations:
             for entry in list_overlays(self.engine.overlay_folders)
             if view.allows_role(entry.role_id)
         ]
-        return RoleList(roles=roles).model_dump()
-
-    def _role(self, request: RoleRequest) -> Answer:
-        access = self.engine.access
-        access.check_role(access.view_of(request.agent), request.role, has_own_overlay=False)
-        resolved = load_role(request.role, self.engine.overlay_folders)
-        # Notes may name sources that the agent may not see.
-        overlay = resolved.overlay.model_copy(update={"notes": {}})
-        return RoleDetails(digest=resolved.digest, overlay=overlay).model_dump()
+        return {"roles": [role.model_dump() for role in roles]}
 
     def _ingest(self, request: IngestRequest) -> Answer:
         # Under a policy the callers are agents, and a report would count what they may not see.
@@ -387,7 +373,7 @@ _OPERATIONS = (
             "where": {"path": "help/**", "updated_after": "2025-06-01"},
         },
     ),
-    Operation("get", GetRequest, Operations._get),
+    Operation("get", MultiGetRequest, Operations._get),
     Operation(
         "multi_get",
         MultiGetRequest,
@@ -437,7 +423,6 @@ _OPERATIONS = (
         "differ.",
         ("task", "roles", "where", "action", "limit", "as_of"),
     ),
-    Operation("replay", ReplayRequest, Operations._replay),
     Operation(
         "verify",
         VerifyRequest,
@@ -490,7 +475,6 @@ _OPERATIONS = (
         "take another role, or none, to reach what yours rejects.",
         (),
     ),
-    Operation("roles.show", RoleRequest, Operations._role),
     Operation(
         "status",
         StatusRequest,

@@ -14,13 +14,14 @@ from functools import partial
 from importlib.metadata import version
 from time import monotonic
 from traceback import print_exc
-from typing import Any
+from typing import Any, get_args
 
 from rolebundle.contracts.request import (
     MAX_REFERENCE_CHARACTERS,
     MAX_TASK_CHARACTERS,
     MIN_MAX_CHARS,
 )
+from rolebundle.contracts.terms import Detail
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.json_lines import (
     MAX_LINE_BYTES,
@@ -40,14 +41,13 @@ from rolebundle.interfaces.servers.operations import (
     Progress,
     internal_error,
 )
-from rolebundle.interfaces.servers.stdio import Channel, OutputClosed, ReadStopper
+from rolebundle.interfaces.servers.stdio import Channel, LineReader, OutputClosed
 from rolebundle.interfaces.servers.worker import (
     MAX_WAITING,
     ClientSession,
     Job,
     Worker,
     end_code,
-    seconds_after_input,
     server_is_ending,
 )
 from rolebundle.interfaces.signals import on_end
@@ -56,7 +56,6 @@ PROTOCOL = "1.0"
 OWN_METHODS = ("initialize", "shutdown")
 CANCEL = "$/cancelRequest"
 PROGRESS = "$/progress"
-DETAILS = ("ids", "compact", "full")
 MAX_PASSAGES = 1_000
 SECONDS_BETWEEN_PROGRESS = 0.1
 
@@ -70,8 +69,8 @@ class Server(ClientSession):
     """
 
     def __init__(self, operations: Operations, channel: Channel) -> None:
-        stopper = ReadStopper()
-        super().__init__(Worker(operations, stopper.stop), channel, stopper)
+        reader = LineReader(channel, MAX_LINE_BYTES)
+        super().__init__(Worker(operations, reader.stop), reader, channel)
         self._operations = operations
 
     def run(self) -> None:
@@ -115,8 +114,6 @@ class Server(ClientSession):
             self._write,
             partial(error_line, request_id, server_is_ending()),
             key,
-            len(line),
-            seconds_after_input(fields),
         )
         self._worker.submit(job)
         return method != "shutdown" or refusal is not None
@@ -129,7 +126,7 @@ class Server(ClientSession):
         except OutputClosed:
             self._worker.unfinished += 1
             self._is_cut_off = True
-            self._stopper.stop()
+            self._reader.stop()
 
     def _answer(
         self,
@@ -173,7 +170,7 @@ class Server(ClientSession):
                 "methods": [*OWN_METHODS, *self._operations.offered_methods],
                 "notifications": [CANCEL, PROGRESS],
                 "allow_write": self._operations.may_write,
-                "details": list(DETAILS),
+                "details": list(get_args(Detail)),
                 "default_detail": DEFAULT_DETAIL,
                 "limits": {
                     "line_bytes": MAX_LINE_BYTES,

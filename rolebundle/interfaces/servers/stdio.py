@@ -6,17 +6,15 @@ standard output must first move to a descriptor of its own.
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 _CHUNK = 1 << 16
-_CANCELLING = ("$/cancelRequest", "notifications/cancelled")
 _MAX_LEFT_BYTES = 1 << 24
 """How much of what was already sent is read after the reader was stopped."""
 
@@ -63,24 +61,6 @@ def _copy(descriptor: int, fallback: int) -> int:
         return os.dup(fallback)
 
 
-class ReadStopper:
-    """Stops a :class:`LineReader` from another thread or from a signal handler."""
-
-    def __init__(self) -> None:
-        self.descriptor, self._write_descriptor = os.pipe()
-
-    def stop(self) -> None:
-        """End the reading now. Repeated calls do no harm."""
-        with suppress(OSError):
-            os.write(self._write_descriptor, b"!")
-
-    def close(self) -> None:
-        """Close both descriptors."""
-        for descriptor in (self.descriptor, self._write_descriptor):
-            with suppress(OSError):
-                os.close(descriptor)
-
-
 class LineReader:
     """Lines without their line ends, until the input ends, or what was sent until it is stopped.
 
@@ -89,17 +69,26 @@ class LineReader:
         limit: the longest line in bytes. Of a longer line only the first ``limit + 1`` bytes are
             yielded, so its length shows that it is too long. The rest is dropped while it is read,
             so that a line without an end takes no more memory than a short one.
-        stopper: ends the reading.
     """
 
-    def __init__(self, channel: Channel, limit: int, stopper: ReadStopper) -> None:
+    def __init__(self, channel: Channel, limit: int) -> None:
         self._channel = channel
         self._limit = limit
-        self._stopper = stopper
+        self._stopper, self._stop = os.pipe()
         self.is_output_closed = False
         """Whether the reading ended because nobody reads the output any more."""
         self._is_stopped = False
         self._left = _MAX_LEFT_BYTES
+
+    def __del__(self) -> None:
+        """Close what stops it."""
+        os.close(self._stopper)
+        os.close(self._stop)
+
+    def stop(self) -> None:
+        """End the reading. For any thread, and for a handler of signals."""
+        with suppress(OSError):
+            os.write(self._stop, b"!")
 
     def __iter__(self) -> Iterator[bytes]:
         """Each line, including a last one without a line end.
@@ -141,12 +130,12 @@ class LineReader:
         poll.register(incoming, select.POLLIN)
         poll.register(outgoing, 0)  # reports errors only
         if not self._is_stopped:
-            poll.register(self._stopper.descriptor, select.POLLIN)
+            poll.register(self._stopper, select.POLLIN)
         ready = dict(poll.poll(0 if self._is_stopped else None))
         if ready.get(outgoing, 0) & (select.POLLERR | select.POLLHUP):
             self.is_output_closed = True
             return False
-        if self._stopper.descriptor in ready:
+        if self._stopper in ready:
             self._is_stopped = True
             return self._readable()
         return incoming in ready
@@ -156,56 +145,6 @@ def _pieces(part: bytes) -> list[bytes]:
     # Not splitlines(), which also splits at a lone carriage return.
     *lines, incomplete = part.split(b"\n")
     return [line + b"\n" for line in lines] + ([incomplete] if incomplete else [])
-
-
-class Outstanding:
-    """The requests of a JSON-RPC connection that have no answer yet. For any thread."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._ids: list[object] = []
-
-    def note_request(self, line: bytes) -> None:
-        """Note a line to the server. What is no request, and a cancelled one, needs no answer."""
-        message = read_message(line)
-        if not isinstance(message.get("method"), str):
-            return
-        params = message.get("params")
-        with self._lock:
-            if "id" in message:
-                if isinstance(message["id"], str | int | float | None):
-                    self._ids.append(message["id"])
-            elif message["method"] in _CANCELLING and isinstance(params, dict):
-                self._remove(params.get("id", params.get("requestId")))
-
-    def note_answer(self, line: bytes) -> None:
-        """Note a line from the server."""
-        message = read_message(line)
-        if "method" not in message:
-            with self._lock:
-                self._remove(message.get("id"))
-
-    def ids(self) -> list[object]:
-        """The ids of the requests, in the order in which they came."""
-        with self._lock:
-            return list(self._ids)
-
-    def is_empty(self) -> bool:
-        """Whether every request has its answer."""
-        return not self._ids
-
-    def _remove(self, request_id: object) -> None:
-        with suppress(ValueError):
-            self._ids.remove(request_id)
-
-
-def read_message(line: bytes) -> dict[str, Any]:
-    """The JSON object of a line; empty if it is none."""
-    try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return message if isinstance(message, dict) else {}
 
 
 class LineWriter:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,14 +21,13 @@ from time import monotonic, sleep
 from typing import Any, TypeVar
 
 from rolebundle.errors import Interrupted, RolebundleError
-from rolebundle.interfaces.json_lines import MAX_LINE_BYTES
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.interfaces.servers.stdio import Channel, LineReader, LineWriter, ReadStopper
+from rolebundle.interfaces.servers.stdio import Channel, LineReader, LineWriter
 
 T = TypeVar("T")
 
-MAX_WAITING = 1_024
-MAX_WAITING_BYTES = 1 << 24
+MAX_WAITING = 64
+"""How many jobs wait; each may have as many bytes as the longest line."""
 PATIENCE_SECONDS = 60.0
 """After the end of the input, a call may go on for this long without progress."""
 STOP_SECONDS = 0.5
@@ -44,14 +43,6 @@ _POLL_SPACE_SECONDS = 0.2
 def server_is_ending() -> Interrupted:
     """The error of a call that the end of the server does not let finish."""
     return Interrupted("interrupted", "the server is ending", "start it again and repeat the call")
-
-
-def seconds_after_input(fields: Mapping[str, object]) -> float:
-    """How many seconds a call with these fields may take after the end of the input."""
-    deadline = fields.get("deadline_ms")
-    if isinstance(deadline, int) and 0 <= deadline < PATIENCE_SECONDS * 1000:
-        return deadline / 1000
-    return PATIENCE_SECONDS
 
 
 def end_code(signals: Sequence[int], *, is_finished: bool) -> int:
@@ -75,8 +66,6 @@ class Job:
         deliver: gets what ``run`` or ``refuse`` returned, on any thread.
         refuse: the result that says only that the server is ending.
         key: what :meth:`Worker.cancel` knows the job by.
-        size: bytes of the request.
-        seconds: how long it may take after the end of the input without progress.
         is_settled: whether its result was delivered or will not be.
     """
 
@@ -84,8 +73,6 @@ class Job:
     deliver: Callable[[Any], None]
     refuse: Callable[[], Any] = lambda: None
     key: object = None
-    size: int = 0
-    seconds: float = PATIENCE_SECONDS
     is_settled: bool = False
 
 
@@ -108,7 +95,6 @@ class Worker:
         self._on_end = on_end
         self._changed = Condition()
         self._waiting: deque[Job] = deque()
-        self._bytes = 0
         self._running: Job | None = None
         self._is_idle = True
         self._since = monotonic()
@@ -130,7 +116,7 @@ class Worker:
     def wait_for_space(self, is_stopped: Callable[[], bool]) -> None:
         """Wait until the queue takes another job, or until ``is_stopped()`` is true."""
         with self._changed:
-            while self._is_full() and not is_stopped():
+            while len(self._waiting) >= MAX_WAITING and not is_stopped():
                 self._changed.wait(_POLL_SPACE_SECONDS)
 
     def submit(self, job: Job) -> None:
@@ -138,17 +124,12 @@ class Worker:
         with self._changed:
             if not self.is_stopping:
                 self._waiting.append(job)
-                self._bytes += job.size
                 self._changed.notify_all()
                 return
         self._refuse(job)
 
-    async def call(self, work: Callable[[], T], seconds: float = PATIENCE_SECONDS) -> T:
+    async def call(self, work: Callable[[], T]) -> T:
         """Run ``work`` as a job and await its result. Cancelling the task cancels the job.
-
-        Args:
-            work: what to do.
-            seconds: how long it may take after the end of the input.
 
         Raises:
             Interrupted: the server is ending.
@@ -159,7 +140,6 @@ class Worker:
             lambda _: self._outcome(future, work),
             lambda set_outcome: set_outcome(),
             lambda: partial(future.set_exception, server_is_ending()),
-            seconds=seconds,
         )
         self.submit(job)
         try:
@@ -255,23 +235,13 @@ class Worker:
                     return None
                 self._changed.wait()
             self._running = self._waiting.popleft()
-            self._bytes -= self._running.size
             self._is_idle, self._since = False, monotonic()
             self._changed.notify_all()
             return self._running
 
     def _takes_too_long(self) -> bool:
-        """Whether what is left must be refused. A job past its own deadline is answered."""
-        job, seconds = self._running, monotonic() - self._since
-        if job is None:
-            # The model is loaded, or a result is written; or a protocol waits for nothing.
-            return seconds > (IDLE_SECONDS if self._is_idle else PATIENCE_SECONDS)
-        if seconds > job.seconds + STOP_SECONDS and not job.is_settled:
-            # In a thread, because nobody may read it.
-            Thread(target=self._refuse, args=(job,), daemon=True).start()
-        elif seconds > job.seconds:
-            self._interrupt(job)
-        return seconds > PATIENCE_SECONDS
+        """Whether what is left must be refused."""
+        return monotonic() - self._since > (IDLE_SECONDS if self._is_idle else PATIENCE_SECONDS)
 
     def _outcome(self, future: Future[T], work: Callable[[], T]) -> Callable[[], None]:
         """Do the work, and return what sets its outcome in the future."""
@@ -322,11 +292,7 @@ class Worker:
 
     def _replace_waiting(self, jobs: list[Job]) -> None:
         self._waiting = deque(jobs)
-        self._bytes = sum(job.size for job in jobs)
         self._changed.notify_all()
-
-    def _is_full(self) -> bool:
-        return len(self._waiting) >= MAX_WAITING or self._bytes > MAX_WAITING_BYTES
 
 
 class ClientSession(ABC):
@@ -334,14 +300,13 @@ class ClientSession(ABC):
 
     Args:
         worker: runs its calls; it is this session's alone.
-        channel: where requests come from and answers go.
-        stopper: ends the reading of its requests.
+        reader: reads its requests.
+        channel: where answers go.
     """
 
-    def __init__(self, worker: Worker, channel: Channel, stopper: ReadStopper) -> None:
+    def __init__(self, worker: Worker, reader: LineReader, channel: Channel) -> None:
         self._worker = worker
-        self._stopper = stopper
-        self._reader = LineReader(channel, MAX_LINE_BYTES, stopper)
+        self._reader = reader
         self._writer = LineWriter(channel)
         self._is_cut_off = False
         """Whether nobody reads the answers any more."""
@@ -355,7 +320,7 @@ class ClientSession(ABC):
     def stop(self) -> None:
         """Make :meth:`run` return soon. For any thread."""
         self.is_stopped = True
-        self._stopper.stop()
+        self._reader.stop()
 
     @property
     def is_finished(self) -> bool:

@@ -13,12 +13,11 @@ from support.overlay_files import write
 from support.pages import text_of
 
 FREE = {"scopes": ["engineering"], "access_level": "internal"}
-POLICY = {"ada": FREE, "bob": FREE | {"roles": ["one", "two"]}}
-VISIBLE = [
+POLICY = {"ada": FREE}
+DOCUMENTS = [
     document("plan", ["the token plan", "more of the plan"], scope="engineering"),
     document("notes", ["token notes", "something else"], scope="engineering"),
 ]
-HIDDEN = [document("salary", ["the token plan", "token token"], scope="hr", supersedes=("plan",))]
 NOW = "2026-11-01T00:00:00Z"
 
 
@@ -27,16 +26,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("views")
     for role in ("one", "two", "three"):
         write(folder, role, vocabulary={"boost_phrases": [f"token {role}"]})
-    # The names of the files are the same, because a page has them.
-    for name, documents in (("with", [*HIDDEN, *VISIBLE]), ("without", VISIBLE)):
-        (folder / name).mkdir()
-        set_policy(build(folder / name, documents, name="team.db"), POLICY)
+    set_policy(build(folder, DOCUMENTS, name="team.db"), POLICY)
     return folder
 
 
 @pytest.fixture(scope="module")
 def app(folder: Path) -> Iterator[Inspector]:
-    with Engine(folder / "with" / "team.db", [folder]) as engine:
+    with Engine(folder / "team.db", [folder]) as engine:
         yield Inspector(engine, "/token/")
 
 
@@ -78,60 +74,9 @@ def test_a_limit_that_is_no_positive_whole_number_is_refused(app: Inspector, lim
     assert response_of(app, "why", id="plan", limit=limit).status == 400
 
 
-def test_an_agent_that_may_not_ask_without_a_role_gets_no_answer_without_one(
-    app: Inspector,
-) -> None:
-    assert columns(response_of(app, "compare", roles="one,two", agent="bob")) == ["one", "two"]
-    assert response_of(app, "compare", roles="one,three", agent="bob").status == 403
-
-
-@pytest.mark.parametrize("agent", ["ada", "bob"])
-@pytest.mark.parametrize(
-    ("view", "parameters"),
-    [
-        ("why", {"id": "plan", "role": "one"}),
-        ("why", {"id": "plan#1", "role": "one", "limit": "1"}),
-        ("why", {"id": "salary", "role": "one"}),
-        ("compare", {"roles": "one,two"}),
-        ("compare", {}),
-    ],
-)
-def test_a_page_is_the_same_without_the_documents_that_an_agent_may_not_see(
-    folder: Path, view: str, parameters: dict[str, str], agent: str
-) -> None:
-    pages = []
-    for name in ("with", "without"):
-        with Engine(folder / name / "team.db", [folder], agent=agent) as engine:
-            app = Inspector(engine, "/token/")
-            pages.append(response_of(app, view, **parameters, agent=agent))
-    assert pages[0] == pages[1]
-    assert pages[0].status == (404 if parameters.get("id") == "salary" else 200)
-
-
-def test_why_keeps_the_request_in_its_form(app: Inspector) -> None:
-    answer = response_of(app, "why", id="plan#1", role="one", limit="1", lexical_only="true")
-    assert answer.status == 200
-    [form] = html.fromstring(answer.page).xpath("//form")
-    fields = dict(form.form_values())
-    assert fields == {
-        "task": "token plan", "now": NOW, "agent": "ada", "limit": "1", "lexical_only": "true",
-        "role": "one", "id": "plan#1",
-    }  # fmt: skip
-
-
-def test_why_without_a_passage_is_an_error_in_words(app: Inspector) -> None:
-    answer = response_of(app, "why")
-    assert (answer.status, "has no id" in answer.page) == (400, True)
-
-
 @pytest.mark.parametrize("view", ["answer", "why", "compare"])
 def test_a_task_that_is_too_long_for_the_links_is_refused(app: Inspector, view: str) -> None:
     parameters: dict[str, str | list[str]] = {"id": "d0", "roles": "one,two"}
     for task, is_refused in (("ä" * 2_000, False), ("ä" * 2_001, True)):
         answer = response_of(app, view, task=task, **parameters)
         assert ("task_too_long" in answer.page) == is_refused
-
-
-def test_under_a_policy_the_owner_must_name_an_agent(app: Inspector) -> None:
-    answer = response_of(app, "answer", agent="")
-    assert answer.status == 403 and "name an agent that the policy allows" in answer.page

@@ -49,7 +49,7 @@ def test_everything_that_was_selected_and_rejected_is_on_the_page(bundle: Retrie
 def test_the_parts_of_a_score_sum_up_to_it(bundle: RetrievalBundle) -> None:
     assert bundle.selected
     for chunk in bundle.selected:
-        points = sum(part.points for part in score_parts(chunk.scores, bundle.weights))
+        points = sum(part["points"] for part in score_parts(chunk.scores, bundle.weights))
         assert points == pytest.approx(chunk.scores.final, abs=1e-4)
 
 

@@ -13,7 +13,7 @@ from rolebundle.retrieval.compare import compare_roles
 from support.commands import invoke
 from support.corpora import ask, built, document, overlay
 from support.overlay_files import write
-from support.pages import HOSTILE, elements_of, is_closed, links_of, text_of, with_text
+from support.pages import HOSTILE, elements_of, is_closed, links_of, with_text
 
 DOCUMENTS = [
     document("plan", ["token", "token rotation of the plan"]),
@@ -74,16 +74,6 @@ def test_every_standing_is_in_the_cell_of_its_role(comparison: Comparison) -> No
                 assert cell == "Not proposed"
 
 
-def test_passages_are_grouped_by_the_roles_that_get_them(comparison: Comparison) -> None:
-    groups = [row[0] for row in rows_of(compare_page(comparison), "passages") if len(row) == 1]
-    assert groups == [
-        "1 Selected for all 3 roles",
-        "1 Selected for some of the roles",
-        "3 Selected only for wide",
-        "1 Selected only without a role",
-    ]
-
-
 def test_a_move_is_measured_against_no_role(comparison: Comparison) -> None:
     ranks = {
         passage.locator: [standing.rank for standing in passage.standings]
@@ -106,31 +96,6 @@ def test_a_move_is_measured_against_no_role(comparison: Comparison) -> None:
             else:
                 assert move == f"{'up' if rank < before else 'down'} {abs(rank - before)}"
     assert len(set(moves)) > 2
-
-
-def test_answers_and_overlaps_are_those_of_the_roles(comparison: Comparison) -> None:
-    page = compare_page(comparison)
-    for row, view in zip(rows_of(page, "answers"), comparison.roles[1:], strict=True):
-        assert row[:2] == [view.role_id, str(len(view.selected))]
-        assert int(row[3]) + int(row[4]) == sum(view.rejected_summary.values())
-    for row, overlap in zip(rows_of(page, "overlaps"), comparison.overlaps, strict=True):
-        assert row[0] == f"{overlap.first or 'no role'} and {overlap.second}"
-        assert row[1:3] == [str(overlap.shared_chunks), f"{overlap.chunks:.0%}"]
-
-
-def test_without_an_answer_to_no_role_nothing_is_measured_against_it(tmp_path: Path) -> None:
-    with built(tmp_path, DOCUMENTS) as corpus:
-        bundles = [ask(corpus, role, task="token") for role in (STRICT, WIDE)]
-    page = compare_page(compare_roles(bundles))
-    assert "no role" not in text_of(page)
-
-
-def test_nothing_is_selected_for_any_role(tmp_path: Path) -> None:
-    with built(tmp_path, []) as corpus:
-        bundles = [ask(corpus, role, task="token") for role in (None, STRICT, WIDE)]
-    assert "No passage is selected for any of the roles." in text_of(
-        compare_page(compare_roles(bundles))
-    )
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

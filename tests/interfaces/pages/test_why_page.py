@@ -98,8 +98,7 @@ def test_all_of_the_explanation_is_on_the_page(
             expected.append(f"{lane.score:.3f}".replace("-", "−"))
         if lane.least is not None:
             expected.append(f"{lane.least:.3f}".replace("-", "−"))
-    words = explanation.words
-    expected += [*words.task_found, *words.task_missing, *words.role_found]
+    expected += [word for words in explanation.words.values() for word in words]
     score = explanation.score
     if score.to_beat is not None:
         expected.append(f"The score to beat is {score.to_beat:.3f}.")

@@ -3,7 +3,6 @@
 What a process of its own is needed for is in test_mcp_process.py.
 """
 
-import re
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -45,15 +44,6 @@ def server(
         return
     with http_server(sample_db, token_file=tmp_path_factory.mktemp("http") / "token") as running:
         yield Shared(running.session)
-
-
-def some_chunk(db: Path) -> tuple[str, str]:
-    with Engine(db, overlay_folders((OVERLAYS,))) as engine:
-        found = Operations(engine).call(
-            "retrieve", {"task": TASK, "role": "mossline-security-reviewer", "lexical_only": True}
-        )
-    first = found["selected"][0]
-    return first["chunk_id"], first["document_id"]
 
 
 def test_it_says_who_it_is_and_how_to_use_it(server: Shared) -> None:
@@ -101,55 +91,6 @@ def test_retrieve_shows_every_passage_and_only_as_text(server: Shared, sample_db
     for chunk in expected["selected"]:
         assert f"[{chunk['rank']}] {chunk['citation']['locator']}" in text
         assert chunk["content"] in text
-
-
-def test_the_other_tools_answer_as_every_interface_does(server: Shared, sample_db: Path) -> None:
-    chunk_id, document_id = some_chunk(sample_db)
-    fixed = {"task": TASK, "now": NOW, "lexical_only": True}
-    with Engine(sample_db, overlay_folders((OVERLAYS,))) as engine:
-        operations = Operations(engine)
-        calls: list[tuple[str, str, dict[str, Any], str]] = [
-            ("get", "multi_get", {"id": chunk_id}, "```"),
-            ("get", "multi_get", {"ids": [chunk_id, "product/*.md", "nothing"]}, "[not_found]"),
-            ("get", "multi_get", {"ids": [document_id], "outline": True}, "-"),
-            ("ls", "ls", {"prefix": "product", "limit": 2}, "Call ls with after"),
-            ("grep", "grep", {"pattern": "token", "prefix": "product", "limit": 2}, "product/"),
-            ("why", "why", {**fixed, "id": chunk_id}, chunk_id),
-            (
-                "compare",
-                "compare",
-                {**fixed, "roles": ["mossline-security-reviewer", "mossline-product-strategist"]},
-                "mossline-product-strategist: ",
-            ),
-            (
-                "verify",
-                "verify",
-                {"draft": "It lives 30 days [1].", "chunk_ids": [chunk_id], "now": NOW},
-                "verdict: ",
-            ),
-            ("check", "check", {"intent": "Describe the token refresh"}, "none_found"),
-            ("list_roles", "roles.list", {}, "mossline-security-reviewer"),
-            ("status", "status", {}, '"documents"'),
-        ]
-        for name, method, arguments, part in calls:
-            result = server.call(name, arguments)
-            assert not result.is_error, text_of(result)
-            assert result.structured_content is None
-            if name != "status":
-                assert text_of(result) == operations.text(method, arguments), name
-            assert part in text_of(result)
-
-
-def test_names_that_models_guess_are_taken(server: Shared) -> None:
-    guessed = {
-        "query": TASK,
-        "topK": 2,
-        "roleId": "mossline-security-reviewer",
-        "lexicalOnly": True,
-    }
-    result = server.call("retrieve", guessed)
-    assert not result.is_error, text_of(result)
-    assert len(re.findall(r"^\[\d\] ", text_of(result), re.MULTILINE)) == 2
 
 
 @pytest.mark.parametrize(

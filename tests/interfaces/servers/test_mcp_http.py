@@ -5,7 +5,6 @@ import json
 import re
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -80,35 +79,6 @@ def test_a_body_over_the_limit_is_refused(server: HttpServer) -> None:
     assert answer.status_code == 413
 
 
-@pytest.mark.parametrize(
-    ("body", "request_id", "code"),
-    [
-        (b"junk", None, "not_json"),
-        (b"", None, "not_json"),
-        (b"\xff", None, "not_json"),
-        (b"[]", None, "batch_refused"),
-        (b'{"id": 8}', 8, "bad_envelope"),
-        (b'{"jsonrpc": "2.0", "id": 9, "method": 5}', 9, "bad_envelope"),
-        (b'{"jsonrpc": "2.0", "id": "a", "method": "x", "params": []}', "a", "bad_envelope"),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call"}', 1, "bad_request"),
-        (
-            b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", '
-            b'"params": {"name": "ls", "arguments": []}}',
-            1,
-            "bad_request",
-        ),
-    ],
-)
-def test_a_body_that_is_no_request_is_refused_in_our_words(
-    server: HttpServer, body: bytes, request_id: object, code: str
-) -> None:
-    answer = httpx2.post(server.url, headers={**ACCEPT, **server.headers}, content=body)
-    assert answer.status_code == 400
-    assert answer.json()["id"] == request_id
-    assert answer.json()["error"]["data"]["code"] == code
-    assert "pydantic" not in answer.text
-
-
 @pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
 def test_the_current_protocol_and_the_one_before_over_both_transports(
     server: HttpServer, mode: str, sample_without_vectors: Path
@@ -136,8 +106,7 @@ def test_the_current_protocol_and_the_one_before_over_both_transports(
         assert "[1] " in text_of(result)
 
 
-@pytest.mark.parametrize("transport", [pytest.param("stdio", marks=pytest.mark.slow), "http"])
-def test_the_tools_that_write(transport: str, sample_db: Path, tmp_path: Path) -> None:
+def test_the_tools_that_write(sample_db: Path, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "note.md").write_text("# Note\n\nThe zebra is striped.\n")
@@ -160,13 +129,8 @@ def test_the_tools_that_write(transport: str, sample_db: Path, tmp_path: Path) -
             await session.call_tool("ingest", {"paths": ["notes"]}),
         )
 
-    if transport == "stdio":
-        results = run_session(stdio_session(server_of(sample_db, "--allow-write")), talk)
-    else:
-        token = tmp_path / "token"
-        with http_server(sample_db, "--allow-write", token_file=token) as server:
-            results = run_session(server.session(), talk)
-    mark, fact, relative = results
+    with http_server(sample_db, "--allow-write", token_file=tmp_path / "token") as server:
+        mark, fact, relative = run_session(server.session(), talk)
     assert json.loads(text_of(mark))["state"] == "disputed"
     assert json.loads(text_of(fact))["state"] == "stored"
     assert error_of(relative)["code"] == "bad_request"
@@ -179,31 +143,6 @@ def test_an_agent_cannot_ingest(sample_db: Path) -> None:
     opened = stdio_session(server_of(sample_db, "--allow-write", "--agent", "ada"))
     names = run_session(opened, talk)
     assert "mark" in names and "ingest" not in names
-
-
-@pytest.mark.parametrize(
-    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
-)
-def test_a_signal_ends_it_while_a_client_listens(
-    sample_without_vectors: Path, tmp_path: Path, number: signal.Signals
-) -> None:
-    async def talk(server: HttpServer) -> float:
-        async with server.session() as session:
-            await session.call_tool("status", {})
-            started = time.monotonic()
-            server.process.send_signal(number)
-            await asyncio.to_thread(server.process.wait, 10)
-            return time.monotonic() - started
-
-    with http_server(sample_without_vectors, token_file=tmp_path / "token") as server:
-        try:
-            assert asyncio.run(talk(server)) < 5
-        except* httpx2.HTTPError:
-            pass  # The client ends its session with a server that is gone.
-        assert server.process.returncode == (0 if number == signal.SIGTERM else 130)
-        assert server.process.stderr is not None
-        errors = server.process.stderr.read()
-    assert "Traceback" not in errors
 
 
 def test_a_call_that_runs_when_a_signal_comes_is_refused_with_a_code(

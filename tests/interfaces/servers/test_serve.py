@@ -28,18 +28,6 @@ def test_initialize(shared_server: Served) -> None:
     assert result["capabilities"]["limits"]["line_bytes"] == MAX_LINE_BYTES
 
 
-def test_each_method_that_reads(shared_server: Served) -> None:
-    bundle = shared_server.ask("retrieve", task="the token refresh flow", limit=1)["result"]
-    [chosen] = bundle["selected"]
-    found = shared_server.ask("get", id=chosen["chunk_id"])["result"]
-    assert "token refresh flow" in json.dumps(found)
-    assert shared_server.ask("status")["result"]["corpus"]["documents"] == 2
-    roles = shared_server.ask("roles.list")["result"]["roles"]
-    assert "mossline-security-reviewer" in [role["role_id"] for role in roles]
-    role = shared_server.ask("roles.show", role="mossline-security-reviewer")["result"]
-    assert role["overlay"]["role_id"] == "mossline-security-reviewer"
-
-
 @pytest.mark.parametrize(
     ("method", "params", "number", "code"),
     [
@@ -200,16 +188,3 @@ def test_an_ingest_that_is_cancelled_keeps_what_was_done(tmp_path: Path) -> None
         _, err = server.end_of_input()
         assert err == ""
     assert invoke("ingest", tree, "--lexical-only", "--db", tmp_path / "new.db").code == 0
-
-
-def test_the_name_of_a_tool_of_mcp_leads_to_the_method(shared_server: Any) -> None:
-    hint = shared_server.ask("list_roles")["error"]["data"]["hint"]
-    assert hint.startswith("did you mean roles.list?")
-
-
-def test_a_wrong_value_is_answered_with_what_the_field_means(shared_server: Any) -> None:
-    data = shared_server.ask("retrieve", task="x", limit="many")["error"]["data"]
-    assert data["message"] == "limit: must be a whole number"
-    assert data["hint"].startswith("limit: Number of passages, 1 to 1000.")
-    data = shared_server.ask("retrieve", task="x", lim=1)["error"]["data"]
-    assert "did you mean limit?" in data["message"] and "token_budget" in data["hint"]

@@ -143,7 +143,7 @@ NOISE_LINES = st.one_of(
     st.fixed_dictionaries({
         "jsonrpc": st.just("2.0"),
         "id": st.one_of(st.none(), st.integers(), st.text(max_size=5)),
-        "method": st.sampled_from(["retrieve", "get", "roles.show", "status", "ingest", "x"]),
+        "method": st.sampled_from(["retrieve", "get", "roles.list", "status", "ingest", "x"]),
         "params": st.dictionaries(
             st.sampled_from(["task", "id", "role", "limit", "detail", "now", "y"]),
             st.one_of(st.text(max_size=20), st.integers(), st.none(), st.lists(st.none())),

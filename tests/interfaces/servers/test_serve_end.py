@@ -109,18 +109,6 @@ def test_the_end_of_input_does_not_wait_for_ever(small_db: Path, before: str) ->
         assert err == ""
 
 
-def test_the_end_of_input_waits_as_long_as_the_deadline_of_a_request(small_db: Path) -> None:
-    with Served("--db", small_db, before=SLOW.format(seconds=0.7)) as server:
-        alive(server)
-        server.send(
-            request(1, "status", deadline_ms=10), request(2, "status"), request(3, "roles.list")
-        )
-        remaining, err = server.end_of_input(code=1)
-        assert remaining[0]["error"]["data"]["code"] == "interrupted"
-        assert codes(remaining[1:]) == [2, 3]
-        assert err == ""
-
-
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("before", ["", RUNAWAY, SLOW.format(seconds=20)])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -9,12 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.interfaces.servers.stdio import (
-    Channel,
-    LineReader,
-    LineWriter,
-    ReadStopper,
-)
+from rolebundle.interfaces.servers.stdio import Channel, LineReader, LineWriter
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes to poll")
 
@@ -26,13 +21,11 @@ class Pipes:
         incoming, self.put = os.pipe()
         self.get, outgoing = os.pipe()
         self.channel = Channel(incoming, outgoing)
-        self.stopper = ReadStopper()
 
     def lines(self, limit: int = 10) -> Iterator[bytes]:
-        return iter(LineReader(self.channel, limit, self.stopper))
+        return iter(LineReader(self.channel, limit))
 
     def close(self) -> None:
-        self.stopper.close()
         for descriptor in (*self.channel, self.put, self.get):
             try:
                 os.close(descriptor)

@@ -49,9 +49,3 @@ def test_a_description_says_when_to_call_it(tool: Operation) -> None:
         parsed(tool.contract, tool.example)
         assert json.dumps(tool.example) in tool.text
     assert f"`{tool.name}`" in INSTRUCTIONS or tool.writes
-
-
-def test_an_approval_can_be_withheld() -> None:
-    retrieve = TOOLS[0]
-    assert "approval" in retrieve.input_schema()["properties"]
-    assert "approval" not in retrieve.input_schema(["approval"])["properties"]

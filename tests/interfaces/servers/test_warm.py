@@ -123,22 +123,6 @@ def test_a_command_does_the_same_in_the_server(db: Path, served: Path, name: str
         assert inside.stdout == alone.stdout
 
 
-def test_it_runs_in_the_folder_and_with_the_umask_of_its_caller(
-    db: Path, served: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "team.db").symlink_to(db)
-    (tmp_path / "request.json").write_text('{"task": "token"}')
-    command = [*ONLY_IN_THE_SERVER, "retrieve", "--request", "request.json", "--db", "team.db"]
-    done = subprocess.run(
-        command,
-        cwd=tmp_path,
-        capture_output=True,
-        check=True,
-        env={**os.environ, "ROLEBUNDLE_SOCKET": str(served)},
-    )
-    assert json.loads(done.stdout)["selected"]
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_reaches_the_command(db: Path, served: Path, number: signal.Signals) -> None:
     with host(db, served) as process:
@@ -207,15 +191,6 @@ def test_up_and_down(db: Path, place: Path) -> None:
     assert b"there was no server" in ran(PROGRAM, "down", place=place).stdout
     assert ran(PROGRAM, "ls", "--db", str(db), place=place).returncode == 0
     assert ran(ONLY_IN_THE_SERVER, "ls", "--db", str(db), place=place).returncode != 0
-
-
-def test_commands_outlive_a_killed_server(db: Path, place: Path) -> None:
-    assert preload.start(place)
-    with host(db, place) as process:
-        os.kill(int(Path(f"{place}.lock").read_text()), signal.SIGKILL)
-        asked(process, request(2, "shutdown"))
-        assert process.wait(20) == 0
-    assert ran(PROGRAM, "ls", "--db", str(db), place=place).returncode == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the children of a process")

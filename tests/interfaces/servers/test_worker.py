@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rolebundle.interfaces.servers import worker
-from rolebundle.interfaces.servers.worker import MAX_WAITING, MAX_WAITING_BYTES, Job, Worker
+from rolebundle.interfaces.servers.worker import MAX_WAITING, Job, Worker
 
 SECONDS = 5
 
@@ -36,8 +36,8 @@ class Started:
         self.worker = Worker(self.operations)  # type: ignore[arg-type]
         self.delivered: list[Any] = []
 
-    def quick(self, key: object, size: int = 0) -> Job:
-        return Job(lambda _: key, self.delivered.append, lambda: f"refused {key}", key, size)
+    def quick(self, key: object) -> Job:
+        return Job(lambda _: key, self.delivered.append, lambda: f"refused {key}", key)
 
     def submit(self, *jobs: Job) -> None:
         for job in jobs:
@@ -55,13 +55,8 @@ def started() -> Iterator[Started]:
     worker_at_work.worker.stop()
 
 
-@pytest.mark.parametrize(
-    ("count", "size"), [(MAX_WAITING, 0), (2, MAX_WAITING_BYTES)], ids=["calls", "bytes"]
-)
-def test_a_full_queue_waits_for_space_or_for_the_end(
-    started: Started, count: int, size: int
-) -> None:
-    started.submit(*(started.quick(number, size) for number in range(count)))
+def test_a_full_queue_waits_for_space_or_for_the_end(started: Started) -> None:
+    started.submit(*(started.quick(number) for number in range(MAX_WAITING)))
     is_over = Event()
     waiting = Thread(target=started.worker.wait_for_space, args=(is_over.is_set,))
     waiting.start()
@@ -95,38 +90,6 @@ def test_stop_interrupts_what_runs_and_refuses_what_waits(started: Started) -> N
     assert started.worker.has_ended
 
 
-def test_a_deaf_job_is_refused_once(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "STOP_SECONDS", 0.05)
-    ending = Event()
-    job = Job(lambda _: ending.wait(SECONDS), started.delivered.append, lambda: "refused")
-    started.submit(job, started.quick("second"))
-    started.worker.start()
-    started.worker.finish(lambda: True)
-    assert started.delivered == ["refused", "refused second"]
-    assert not started.worker.has_ended
-    ending.set()
-    started.worker.finish(lambda: False)
-    assert started.delivered == ["refused", "refused second"]
-
-
-def test_a_job_past_its_time_is_refused_and_the_next_one_is_not(
-    started: Started, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker, "STOP_SECONDS", 0.05)
-    ending = Event()
-
-    def deliver(result: Any) -> None:
-        started.delivered.append(result)
-        ending.set()
-
-    late = Job(lambda _: ending.wait(SECONDS), deliver, lambda: "refused", seconds=0.05)
-    started.submit(late, started.quick("second"))
-    started.worker.start()
-    started.finish()
-    assert started.delivered == ["refused", "second"]
-    assert started.worker.unfinished == 1
-
-
 def test_a_job_that_makes_progress_is_not_late(
     started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,7 +101,7 @@ def test_a_job_that_makes_progress_is_not_late(
             started.worker.note_progress()
         return "done"
 
-    started.submit(Job(run, started.delivered.append, lambda: "refused", seconds=0.2))
+    started.submit(Job(run, started.delivered.append, lambda: "refused"))
     started.worker.start()
     started.finish()
     assert started.delivered == ["done"]

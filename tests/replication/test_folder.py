@@ -1,30 +1,21 @@
-"""Targets, transports, and purges that reach them."""
+"""The folder of a publication, and purges that reach it."""
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from rolebundle.errors import RolebundleError, StorageError, UsageError
-from rolebundle.replication import transports as files
+from rolebundle.contracts.upkeep import SignedManifest
+from rolebundle.errors import StorageError, UsageError
+from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import publish
-from rolebundle.replication.transports import (
-    FolderTransport,
-    HttpTransport,
-    open_transport,
-)
+from rolebundle.storage.backup import sha256_of
 from rolebundle.storage.file import PUBLISHED_MANIFEST
 from rolebundle.storage.writing import open_writer
 from support.commands import Outcome, invoke
-from support.corpora import document, fill
-from support.local_server import static_host
 from support.replication_site import OPTIONS, Site, editions_in, names_in, published_file
-from support.transports import PLACES, Place
-
-# -- What holds for every transport. To add one, add its place to ``support.transports`` -----------
 
 
 @pytest.fixture
@@ -34,48 +25,25 @@ def site(tmp_path: Path) -> Site:
     return site
 
 
-@pytest.fixture(params=PLACES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    scratch = tmp_path / "place"
-    scratch.mkdir()
-    with PLACES[request.param](scratch) as place:
-        yield place
-
-
-def push(place: Place, site: Site) -> int:
-    return publish(site.db, site.audience, place.publisher, site.key, OPTIONS).moved_bytes
-
-
-def test_what_is_published_is_pulled(place: Place, site: Site) -> None:
+def test_what_is_published_is_pulled(site: Site) -> None:
     for _ in range(2):
         with pytest.raises(UsageError, match=r"\[nothing_published\]"):
-            site.pull(place.reader)
+            site.pull()
     assert names_in(site.replica.parent) == []
     site.write(count=300)
-    full = push(place, site)
-    assert site.pull(place.reader).state == "updated"
-    assert site.pull(place.reader).state == "current"
-    assert push(place, site) < full / 5, "only the manifest"
-    renewed = site.pull(place.reader)
+    full = site.publish().moved_bytes
+    assert site.pull().state == "updated"
+    assert site.pull().state == "current"
+    assert site.publish().moved_bytes < full / 5, "only the manifest"
+    renewed = site.pull()
     assert (renewed.former_generation, renewed.manifest.generation) == (1, 1)
     assert renewed.moved_bytes < full / 5
     site.write(2, count=300)
-    push(place, site)
-    site.pull(place.reader)
+    site.publish()
+    site.pull()
     assert editions_in(site.replica) == {"edition2"}
     assert names_in(site.replica.parent) == ["r.db"]
-
-
-def test_what_may_not_be_seen_any_more_leaves_the_store(place: Place, site: Site) -> None:
-    push(place, site)
-    hidden = document("d1", ["token rotation of edition1"], sensitivity="confidential")
-    with open_writer(site.db) as corpus:
-        fill(corpus, [hidden])
-    push(place, site)
-    assert len(names_in(Path(place.publisher.target))) == 2, "a manifest and its replica"
-
-
-# -- a folder, and a host that serves it --------------------------------------------------------------
+    assert len(names_in(site.share)) == 2, "a manifest and its replica"
 
 
 def test_a_folder_of_something_else_is_not_changed(site: Site, tmp_path: Path) -> None:
@@ -92,10 +60,9 @@ def test_a_folder_of_something_else_is_not_changed(site: Site, tmp_path: Path) -
     assert published_file(other.share) == before
     for target, code in (("file", "target_is_file"), ("no/folder", "target_missing")):
         (tmp_path / "file").touch()
+        folder = PublishedFolder(str(tmp_path / target))
         with pytest.raises(UsageError) as raised:
-            publish(
-                site.db, site.audience, open_transport(str(tmp_path / target)), site.key, OPTIONS
-            )
+            publish(site.db, site.audience, folder, site.key, OPTIONS)
         assert raised.value.code == code
 
 
@@ -111,96 +78,35 @@ def test_leftovers_are_removed_and_a_damaged_file_is_replaced(site: Site) -> Non
     assert site.pull().state == "updated"
 
 
-@pytest.mark.parametrize("surplus", [1, 1 << 20])
-def test_no_more_is_unpacked_than_the_manifest_says(site: Site, surplus: int) -> None:
+def test_no_more_is_unpacked_than_the_manifest_says(site: Site) -> None:
     """Whoever fills the disk of a reader must have the key."""
     site.publish()
     [packed] = site.share.glob("replica-*.db.gz")
-    packed.write_bytes(gzip.compress(published_file(site.share) + bytes(surplus)))
+    packed.write_bytes(gzip.compress(published_file(site.share) + bytes(1 << 20)))
     with pytest.raises(StorageError, match=r"\[bad_response\]"):
+        site.pull()
+    signed = SignedManifest.model_validate_json(site.transport.manifest())
+    manifest = signed.manifest.model_copy(update={"packed_digest": sha256_of(packed)})
+    renamed = site.share / f"replica-{manifest.packed_digest[:32]}.db.gz"
+    packed.rename(renamed)
+    with pytest.raises(StorageError, match="too large"):
+        site.transport.fetch(site.folder / "copy", manifest)
+    (site.share / PUBLISHED_MANIFEST).write_bytes(b"x" * (2 << 20))
+    with pytest.raises(StorageError, match="too large"):
         site.pull()
 
 
-def test_a_host_that_fails(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    site.publish()
-    with static_host(site.share) as address:
-        transport = open_transport(address)
-        assert site.pull(transport).state == "updated"
-        (site.share / PUBLISHED_MANIFEST).write_bytes(b"x" * (2 << 20))
-        for seconds in (60.0, -1.0):
-            monkeypatch.setattr(files, "_BASE_SECONDS", seconds)
-            monkeypatch.setattr(files, "_MIN_BYTES_PER_SECOND", 1 << 40)
-            with pytest.raises(RolebundleError) as raised:
-                site.pull(transport)
-            assert raised.value.code == ("bad_response" if seconds > 0 else "host_too_slow")
-            assert "stays" in raised.value.message
-    monkeypatch.undo()
-    with pytest.raises(StorageError, match=r"\[host_unreachable\]"):
-        site.pull(transport)
-    with pytest.raises(UsageError, match=r"\[transport_reads_only\]"):
-        publish(site.db, site.audience, transport, site.key, OPTIONS)
+def test_one_folder_is_one_target_however_it_is_written() -> None:
+    assert PublishedFolder("share").target == str(Path("share").resolve())
+    assert PublishedFolder("./a:b").target == str(Path("a:b").resolve())
+    assert PublishedFolder("/mnt/./a/../share/").target == "/mnt/share"
 
 
-# -- Which targets there are -----------------------------------------------------------------------
-
-FOLDERS = {
-    "share": Path("share").resolve(),
-    "/mnt/share": Path("/mnt/share"),
-    "./a:b": Path("a:b").resolve(),
-    "/mnt/./a/../share/": Path("/mnt/share"),
-    "file:///mnt/my%20share": Path("/mnt/my share"),
-    "FILE://localhost/mnt/share": Path("/mnt/share"),
-}
-
-
-@pytest.mark.parametrize(
-    ("target", "kind"),
-    [
-        *((target, FolderTransport) for target in FOLDERS),
-        ("https://example.org/replicas/", HttpTransport),
-        ("https://example.org:8443/a b/ä", HttpTransport),
-        ("http://127.0.0.1:8000", HttpTransport),
-        ("http://localhost/replicas", HttpTransport),
-        ("http://[::1]:8000/", HttpTransport),
-    ],
-)
-def test_a_target(target: str, kind: type) -> None:
-    transport = open_transport(target)
-    assert isinstance(transport, kind)
-    # A folder is the same target however it is written.
-    is_folder = isinstance(transport, FolderTransport)
-    assert transport.target == (str(FOLDERS[target]) if is_folder else target)
-
-
-@pytest.mark.parametrize(
-    ("target", "code"),
-    [
-        ("", "unknown_transport"),
-        ("a\0b", "unknown_transport"),
-        ("ftp://example.org/", "unknown_transport"),
-        ("s3://bucket/replica", "unknown_transport"),
-        ("ssh://ada@example.org/srv/replica.db", "unknown_transport"),
-        ("ada@example.org:share", "unknown_transport"),
-        ("example.org:/mnt/share", "unknown_transport"),
-        ("http://example.org/", "plain_http"),
-        ("http://127.0.0.1.example.org/", "plain_http"),
-        ("https://", "bad_target"),
-        ("https://example.org:x/", "bad_target"),
-        ("https://example.org/?signature=hunter2", "bad_target"),
-        ("https://example.org/#a", "bad_target"),
-        ("file://server/share", "bad_target"),
-        ("file://", "bad_target"),
-        ("https://[hunter2/", "bad_target"),
-        ("https://ada:hunter2@example.org/", "secret_in_target"),
-        ("https://hunter2@example.org/", "secret_in_target"),
-        ("ftp://ada:hunter2@example.org/", "secret_in_target"),
-    ],
-)
-def test_a_target_that_is_refused(target: str, code: str) -> None:
+@pytest.mark.parametrize("target", ["", "a\0b", "https://ada:hunter2@example.org/", "host:share"])
+def test_a_target_that_is_refused(target: str) -> None:
     with pytest.raises(UsageError) as raised:
-        open_transport(target)
-    assert raised.value.code == code
-    assert raised.value.hint
+        PublishedFolder(target)
+    assert raised.value.code == "unknown_transport"
     assert "hunter2" not in str(raised.value), "a secret is not repeated"
 
 
