@@ -33,18 +33,11 @@ _MAX_COMPARED = 1_000  # Characters of a quote that is aligned.
 _MAX_ALIGNED = 3  # Passages that a quote is aligned with.
 _MAX_PLACES = 12  # Of a quote in one passage.
 _MAX_PARTS = 8
-_TERM_WORDS, _REPLACEMENT_WORDS = 2, 5
+_TERM_WORDS = 2
 
 _ELLIPSIS = re.compile(r"\[ ?(?:\.{3,4}|…) ?\]|\( ?(?:\.{3,4}|…) ?\)|\.{3,4}|…|\. \. \.")
-_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
-_EDITORIAL = re.compile(
-    r"sic!?|(?:emphasis|italics) (?:added|mine|ours)|my emphasis", re.IGNORECASE
-)
+_LETTER_IN_BRACKETS = re.compile(r"\[(\w)\](?=\w)")
 _LINE_MARKS = re.compile(r"(?<=[\r\n])[ \t]*(?:>[ \t]?)+")
-_PRONOUN = (
-    r"(?i:he|she|it|they|him|her|them|his|hers|its|theirs?|this|that|these|those|we|us|ours?|i|me"
-    r"|my|mine|you|yours?) "
-)
 
 
 class QuoteResult(NamedTuple):
@@ -105,56 +98,26 @@ def is_term(text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _readings(text: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
-    """The ways to read a quote: as it is, and as parts between ellipses, with brackets."""
-    patterns: dict[tuple[str, ...], None] = {}
-    for joins_lines in (False, True):
-        patterns[(_literal(text, joins_lines),)] = None
-        parts = [part for part in _ELLIPSIS.split(text) if words_of(part)]
-        if len(parts) <= _MAX_PARTS and (parts != [text] or "[" in text):
-            read = [_with_brackets(part, joins_lines) for part in parts]
-            if all(read):
-                patterns[tuple(read)] = None
-    return tuple(tuple(map(re.compile, parts)) for parts in patterns if all(parts))
+    """The ways to read a quote: as it is, and as parts between ellipses."""
+    whole = _LETTER_IN_BRACKETS.sub(r"\1", text)
+    parts = [part for part in _ELLIPSIS.split(whole) if words_of(part)]
+    readings = [[_literal(whole)]]
+    if 1 < len(parts) <= _MAX_PARTS or (parts and parts != [whole]):
+        readings.append([_literal(part) for part in parts])
+    return tuple(tuple(map(re.compile, parts)) for parts in readings if all(parts))
 
 
-def _literal(text: str, joins_lines: bool, *, is_first: bool = True) -> str:
+def _literal(text: str) -> str:
     """A pattern of a text. A comma or full stop at its end may be the draft's."""
-    tokens = tokens_of(text, joins_lines=joins_lines).line.split()
+    tokens = tokens_of(text).line.split()
     if not tokens:
         return ""
     end = f"(?:{re.escape(tokens.pop())} )?" if tokens[-1] in (".", ",") else ""
     pattern = "".join(f"{re.escape(token)} " for token in tokens)
-    if pattern and is_first and tokens[0][0].lower() != tokens[0][0].upper():
+    if pattern and tokens[0][0].lower() != tokens[0][0].upper():
         first = tokens[0][0]
         pattern = f"[{first.lower()}{first.upper()}]" + pattern[1:]
     return pattern + end if pattern else ""
-
-
-def _with_brackets(part: str, joins_lines: bool) -> str:
-    """A pattern of a part: ``[t]he`` is "the" or "The", ``[sic]`` is the draft's.
-
-    ``[the team]`` stands for a pronoun, and ``[it]`` for the last word of a name.
-    """
-    pattern, position, letter = "", 0, ""
-    for match in [*_BRACKETS.finditer(part), None]:
-        literal = letter + part[position : match.start() if match else len(part)]
-        pattern += _literal(literal, joins_lines, is_first=bool(letter) or not pattern)
-        if match is None:
-            break
-        inner, position, letter = match[1].strip(), match.end(), ""
-        words = words_of(inner)
-        if len(inner) == 1 and inner.isalpha() and part[position : position + 1].isalpha():
-            letter = inner
-        elif not _EDITORIAL.fullmatch(inner):
-            stands = [_literal(inner, joins_lines)]
-            if re.fullmatch(_PRONOUN, f"{inner} "):
-                stands.append(r"[^\s\d]+ ")
-            elif len(words) <= _REPLACEMENT_WORDS and not any(
-                turns(w) or is_figure(w) for w in words
-            ):
-                stands.append(_PRONOUN)
-            pattern += f"(?:{'|'.join(filter(None, stands))})"
-    return pattern
 
 
 # -- places ----------------------------------------------------------------------------------------
@@ -320,7 +283,6 @@ def _canonical(token: str) -> str:
 # The words of the second rule are English.
 
 _MAX_GAP = 400  # Characters that an ellipsis may leave out.
-_MAX_ASIDE = 12  # Words.
 _NEAR = 5  # Words before a quote in which a denial governs it.
 _CONDITIONS = frozenset("if unless except until till lest otherwise assuming supposing".split())
 _CONDITIONAL = _CONDITIONS | frozenset("when whenever once where while with for provided".split())
@@ -345,6 +307,7 @@ _JOINT = (
 _CLAUSE_BEFORE = re.compile(rf".*{_JOINT}(?=[^,]*$))", re.IGNORECASE | re.DOTALL)
 _CLAUSE_AFTER = re.compile(r";|,\s*(?:and|so|which|who|whereas)\b", re.IGNORECASE)
 _ITEM = re.compile(r"[ \t]*(?:[-*•+]|\d+[.)])[ \t]+")
+_ASIDE = re.compile(r"[^,—–(]*(?:,[^,;:()]*,|—[^—;:()]*—|–[^–;:()]*–|\([^()]*\))\s*\w?")
 _CUT_BEFORE = re.compile(r"[^\W_](?:[-‐‑/_'’])?\Z|\d[.,:]\Z")
 _SIGN_BEFORE = re.compile(r"(?:[±$€£¥<≤≥~≈] ?|[-−+#]|\d[-–/.,:])\Z")
 _CUT_AFTER = re.compile(r"[-‐‑/_'’]?[^\W_]")
@@ -471,21 +434,11 @@ def _gap(content: str, start: int, end: int) -> str:
     starts = sentence_starts(content)
     within = starts[bisect_right(starts, start) : bisect_right(starts, end)]
     words = words_of(gap)
-    is_remark = gap[:1] == "(" and gap[-1:] == ")" and not set("()") & set(gap[1:-1])
-    opening = gap[:1] if gap[:1] in ",—–-" else content[:start].rstrip()[-1:]
-    closing = gap[-1:] if gap[-1:] in ",—–-" else content[end:].lstrip()[:1]
-    is_aside = (
-        opening + closing in (",,", "——", "––", "--")
-        and words[:1] not in (["and"], ["or"], ["nor"], ["so"], ["yet"])
-        and not set(",;:()") & set(gap.strip(" ,—–-"))
-    )
-    is_sound = (is_remark or is_aside) and len(words) <= _MAX_ASIDE
     if within:
         is_sound = not words_of(content[within[-1] : end])
-    turned = any(denies(w) or w in _CONDITIONS if is_remark else turns(w) for w in words)
-    turned = turned or bool(
-        _EXCEPTION.search(gap) or re.search(r"(?:^|\n)[ \t]*#|:\s*(?:\n|$)", gap)
-    )
+    else:
+        is_sound = _ASIDE.fullmatch(content[max(0, start - 2) : end + 1]) is not None
+    turned = any(map(turns, words)) or _EXCEPTION.search(gap) or re.search(r":\s*(?:\n|$)", gap)
     if is_sound and words and len(gap) <= _MAX_GAP and not turned:
         return ""
     return f"The ellipsis leaves out “{_excerpt(gap)}”."

@@ -562,19 +562,11 @@ def test_a_faithful_copy_does_not_differ(engine_statements: Engine, draft: str) 
     assert "differs" not in verified_statements(engine_statements, draft).counts
 
 
-@pytest.mark.parametrize(
-    ("draft", "name"),
-    [
-        ("Set the variable RELAY_DEADLINE before the relay service starts.", "RELAY_TIMEOUT"),
-        ("Run this:\n\n    pkill -SIGUSR2 relay\n", "-SIGUSR1"),
-    ],
-)
-def test_an_identifier_that_replaces_one_of_the_passage_fails(
-    engine_statements: Engine, draft: str, name: str
-) -> None:
+def test_an_identifier_that_replaces_one_of_the_passage_fails(engine_statements: Engine) -> None:
+    draft = "Set the variable RELAY_DEADLINE before the relay service starts."
     answer = verified_statements(engine_statements, draft)
     [finding] = [finding for finding in answer.findings if finding.code == "wrong_name"]
-    assert (finding.fails, finding.true_text) == (True, name)
+    assert (finding.fails, finding.true_text) == (True, "RELAY_TIMEOUT")
     assert answer.verdict == "failed"
 
 
