@@ -150,10 +150,6 @@ PAGE_404 = """<!DOCTYPE html>
 <html><head><title>404 Not Found</title></head>
 <body><center><h1>404 Not Found</h1></center><hr><center>nginx/1.24.0</center></body></html>
 """
-BLOCKED_PAGE = """<!DOCTYPE html><html lang="en-US"><head><title>Just a moment...</title>
-<meta name="robots" content="noindex,nofollow"></head><body><div class="main-wrapper">
-<h1>example.com</h1><p>Verifying you are human. This may take a few seconds.</p></div></body></html>
-"""
 JAVA_TRACE = 'Exception in thread "main" java.lang.NullPointerException\n' + "".join(
     f"\tat com.example.report.Builder.step{n}(Builder.java:{n})\n" for n in range(40)
 )
@@ -204,15 +200,13 @@ NO_CHANGES = [
 ]
 NO_RESULTS: list[tuple[str, str | bytes]] = [
     ("a.json", '{"items": []}'), ("a.json", '{"a": {"b": null, "c": ""}}'), ("a.jsonl", "{}\n{}\n"),
-    ("a.csv", "name;amount\n"), ("a.csv", "name,amount\n,\n"), ("a.yaml", "items: []\nname:\n"),
-    ("a.toml", "# settings\n[a]\n"), ("a.xml", "<items><item/></items>"),
+    ("a.csv", "name;amount\n"), ("a.csv", "name,amount\n,\n"),
+    ("a.xml", "<items><item/></items>"),
     ("a.html", "<html><head><title>A</title></head><body></body></html>"),
     ("a.zip", b"PK\x05\x06" + bytes(18)), ("a.gz", gzip.compress(b"")),
-    ("a.py", "import re\n\n\ndef f(x):\n    raise NotImplementedError\n"),
     ("a.sql", "-- migration\n-- statements here\n"), ("a.md", "# Report\n\n**Summary:**\n\nRisks:\n"),
-    ("a.ipynb", '{"cells": [], "metadata": {"a": "b"}, "nbformat": 4, "nbformat_minor": 5}'),
     ("a.png", "a picture"), ("a.pdf", PAGE_404), ("a.jpg", b"\x89PNG\r\n\x1a\n" + bytes(99)),
-    ("a.docx", "a letter"), ("a.sqlite", "rows"), ("a.html", "no markup"), ("a.json", "none"),
+    ("a.docx", "a letter"), ("a.sqlite", "rows"), ("a.json", "none"),
     ("a.md", b"%PDF-1.7\n" + bytes(range(256))), ("a.csv", "<!DOCTYPE html><html></html>"),
     ("a.md", "# A\n\nTODO\n\n# B\n\nTODO: all\n"), ("a.md", "Dear [Insert name],\n\nhello.\n"),
     ("a.md", "Owner: TBD\nThe rest is known.\n"), ("a.md", "| a | b |\n|---|---|\n| x | TBD |\n"),
@@ -275,7 +269,6 @@ FALSE_COMPLETIONS = [
     _report_file("an error of a tool", "fatal: not a git repository (or any of the parent directories)\n"),
     _report_file("a Java stack", JAVA_TRACE),
     _report_file("an error page", PAGE_404),
-    _report_file("a page that keeps robots out", BLOCKED_PAGE),
     _report_file("an error as JSON", '{"error": {"message": "Rate limit exceeded", "type": "requests"}}'),
     _report_file("a status line", "HTTP/1.1 503 Service Unavailable\n"),
     _report_file("a missing program", "bash: line 1: pandoc: command not found\n"),
@@ -309,7 +302,6 @@ FALSE_COMPLETIONS = [
              {"report.md": "## Findings\n\n" + "This is the report that was asked for. " * 40}),
     Scenario("an old report in another encoding", CHANGED_REPORT,
              {"report.md": OLD_REPORT.encode("utf-16")}, {"report.md": OLD_REPORT}),
-    _report_file("an error in German", "Fehler: Die Datei wurde nicht gefunden.\n"),
     # No change in substance.
     *(
         Scenario(f"only {name}", criteria(changed(file)), {file: after}, {file: before})

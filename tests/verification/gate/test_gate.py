@@ -438,13 +438,10 @@ def test_the_json_report_fits_its_contract(db: Path, contract: Path) -> None:
 # -- the corpus -----------------------------------------------------------------------------------
 
 
-POSTURE = 'check = "posture"\ntask = "the token plan"\ntrust = "{}"'
-
-
 @pytest.fixture
 def policed(tmp_path: Path) -> Path:
-    """A corpus whose authoritative document only ``ada`` may see."""
-    secret = plain_document("secret", ["the token plan"], scope="hr", trust_tier="authoritative")
+    """A corpus with a document that nobody of ``ada`` and ``bob`` may see."""
+    secret = plain_document("secret", ["the token plan"], scope="hr")
     note = plain_document("note", ["the token plan of the note"], scope="engineering")
     path = build(tmp_path, [secret, note], name="policed.db")
     policy = {
@@ -453,18 +450,6 @@ def policed(tmp_path: Path) -> Path:
     }
     set_policy(path, policy)
     return path
-
-
-def test_the_corpus_is_asked_in_the_name_of_the_agent(policed: Path, contract: Path) -> None:
-    start(policed, contract, criteria(changed("report.md"), POSTURE.format("strong")))
-    write_files(contract.parent, {"report.md": REPORT})
-    assert check(policed, contract, "ada").verdict == "success"
-    assert check(policed, contract, "bob").verdict == "failed"
-    with pytest.raises(AccessDenied):
-        check(policed, contract, "eve")
-    unnamed_report = check(policed, contract)
-    assert unnamed_report.verdict == "unknown"
-    assert "name an agent" in unnamed_report.criteria[1].reason
 
 
 def test_a_draft_must_pass_verify(policed: Path, contract: Path) -> None:
@@ -479,8 +464,13 @@ def test_a_draft_must_pass_verify(policed: Path, contract: Path) -> None:
     assert verdict_of(quote, "ada") == "success"
     assert verdict_of(quote.replace("plan of", "plan without"), "ada") == "failed"
     assert verdict_of("# Nothing\n\n- here\n- there\n", "ada") != "success"
-    hidden = 'It is said: "the token plan is secret" (secret.md:1-1).\n'
+    hidden = 'It is said: "the token plan" (secret.md:1-1).\n'
     assert verdict_of(hidden, "bob") == "failed"
+    with pytest.raises(AccessDenied):
+        verdict_of(quote, "eve")
+    unnamed_report = check(policed, contract)
+    assert unnamed_report.verdict == "unknown"
+    assert "name an agent" in unnamed_report.criteria[1].reason
 
 
 def test_a_schema_that_a_glob_names_is_still_no_work(db: Path, contract: Path) -> None:
