@@ -154,8 +154,6 @@ def test_only_a_command_blocks_and_reading_is_never_warned_of(
         "please list the backups of the mail server, and the size of each",
         "Can you show me how the filter learns?",
         "Find out why the backup was slow; describe what you found",
-        "Ask Dr. Weiss whether the tablets are right.",
-        "Make a short list of the leavers",
         "When was the last backup?",
     ],
 )
