@@ -283,7 +283,7 @@ def _canonical(token: str) -> str:
 # The words of the second rule are English.
 
 _MAX_GAP = 400  # Characters that an ellipsis may leave out.
-_NEAR = 5  # Words before a quote in which a denial governs it.
+_NEAR, _NEXT = 5, 3  # Words before and after a quote in which a denial governs it.
 _CONDITIONS = frozenset("if unless except until till lest otherwise assuming supposing".split())
 _CONDITIONAL = _CONDITIONS | frozenset("when whenever once where while with for provided".split())
 _LIMITS = frozenset("some few most many several almost nearly less least but within".split())
@@ -306,6 +306,7 @@ _JOINT = (
 )
 _CLAUSE_BEFORE = re.compile(rf".*{_JOINT}(?=[^,]*$))", re.IGNORECASE | re.DOTALL)
 _CLAUSE_AFTER = re.compile(r";|,\s*(?:and|so|which|who|whereas)\b", re.IGNORECASE)
+_TAKEN_BACK = re.compile(r"\W*(?:except|unless|excluding|but not)\b", re.IGNORECASE)
 _ITEM = re.compile(r"[ \t]*(?:[-*•+]|\d+[.)])[ \t]+")
 _ASIDE = re.compile(r"[^,—–(]*(?:,[^,;:()]*,|—[^—;:()]*—|–[^–;:()]*–|\([^()]*\))\s*\w?")
 _CUT_BEFORE = re.compile(r"[^\W_](?:[-‐‑/_'’])?\Z|\d[.,:]\Z")
@@ -346,7 +347,8 @@ def cut_problem(
     """Why a quote of these parts of a passage's text turns the sense, or nothing."""
     problems = [_cut_word(content, *part) for part in parts]
     problems += [_gap(content, end, start) for (_, end), (start, _) in pairwise(parts)]
-    problems.append(_cut_sentence(content, parts[0][0], parts[-1][1], *map(words_of, around)))
+    said = {*words_of(" ".join(around))}
+    problems.append(_cut_sentence(content, parts[0][0], parts[-1][1], said))
     return next(filter(None, problems), "")
 
 
@@ -366,29 +368,23 @@ def _cut_word(content: str, start: int, end: int) -> str:
     return f"The quote cuts a word or a figure of the passage: “{around}”." if is_cut else ""
 
 
-def _cut_sentence(
-    content: str, start: int, end: int, said_before: Sequence[str], said_after: Sequence[str]
-) -> str:
+def _cut_sentence(content: str, start: int, end: int, said: set[str]) -> str:
     starts = sentence_starts(content)
     first = starts[bisect_right(starts, start) - 1]
     last = [*starts, len(content)][bisect_left(starts, end)]
     before, after = content[first:start], content[end:last]
-    found = _governing(before)
+    found = _turning(before, after)
     if _ITEM.match(content, first):
-        found += [w for w in words_of(_introduction(content, first)) if denies(w) or w == "only"]
-    is_conditional = not _CONDITIONAL.isdisjoint({*said_before, *said_after})
-    is_denied = any(denies(w) or w in ("only", "just") or _DENIED.match(w) for w in said_before)
+        found += filter(denies, words_of(_introduction(content, first)))
+    if words_of(content[end:last]) == [] and _TAKEN_BACK.match(content, last):
+        found.append("except")
+    is_conditional = not _CONDITIONAL.isdisjoint(said)
+    is_denied = any(denies(w) or w in ("only", "just") or _DENIED.match(w) for w in said)
     for word in found:
         if not (is_conditional if word in _CONDITIONS else is_denied):
-            return f"The passage says “{word}” before it: “{_excerpt(before[-80:])} …”."
+            return f"The passage says “{word}” beside it: “{_excerpt(content[first:last])}”."
     if "?" in after and words_of(before):
         return "The passage asks this: its question mark is left out."
-    said = {*said_before, *said_after}
-    is_said = not said.isdisjoint(_CONDITIONS | {"only", "when"}) or any(map(denies, said_after))
-    following = after if words_of(after) else content[last : last + 80]
-    taken_back = re.match(r"\W*(?:except|unless|excluding|but not)\b", following, re.IGNORECASE)
-    if not is_said and (taken_back or _turned_after(after)):
-        return f"The passage continues: “… {_excerpt(following)}”."
     return ""
 
 
@@ -401,31 +397,19 @@ def _introduction(content: str, first: int) -> str:
     return ""
 
 
-def _governing(before: str) -> list[str]:
-    """The words before a quote that turn it."""
-    plain = _NO_NEGATION.sub(" ", before)
-    clause = _CLAUSE_BEFORE.sub("", plain)
-    words = words_of(clause)
-    found = [word for word in words[-_NEAR:] if denies(word) or _DENIED.match(word)]
-    found += [word for word in words_of(plain[plain.rfind(";") + 1 :]) if word in _CONDITIONS]
-    found += [word for word in words[-2:] if word in _LIMITS]
-    return found + _EXCEPTION.findall(clause)
-
-
-def _turned_after(after: str) -> bool:
-    """Whether what follows a quote in its sentence turns it."""
-    remark = re.match(r"\s*\(([^()]*)\)", after)
-    clause = _CLAUSE_AFTER.split(_NO_NEGATION.sub(" ", after))[0]
-    head, _, contrast = clause.lower().partition("but ")
-    words = words_of(head)
-    return (
-        (remark is not None and any(map(turns, words_of(remark[1]))))
-        or any(word in _CONDITIONS for word in words)
-        or words[:1] in (["when"], ["whenever"], ["once"])
-        or _EXCEPTION.search(clause) is not None
-        or any(denies(word) or _DENIED.match(word) for word in words[:3])
-        or any(map(denies, words_of(contrast)))
-    )
+def _turning(before: str, after: str) -> list[str]:
+    """The words of a quote's sentence, before and after it, that turn its sense."""
+    remark = re.match(r"\s*\([^()]*\)", after)
+    before, after = (_NO_NEGATION.sub(" ", part) for part in (before, after))
+    clause, rest = _CLAUSE_BEFORE.sub("", before), _CLAUSE_AFTER.split(after)[0]
+    head, _, contrast = rest.partition("but ")
+    near = words_of(clause)[-_NEAR:] + words_of(head)[:_NEXT]
+    found = [word for word in near if denies(word) or _DENIED.match(word)]
+    found += [word for word in words_of(contrast) if denies(word)]
+    found += [word for word in words_of(remark[0] if remark else "") if turns(word)]
+    found += [word for word in words_of(f"{before} {head}") if word in _CONDITIONS]
+    found += [word for word in words_of(clause)[-2:] if word in _LIMITS]
+    return found + _EXCEPTION.findall(f"{clause} {rest}")
 
 
 def _gap(content: str, start: int, end: int) -> str:
