@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -13,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.audit import AuditSettings
-from rolebundle.contracts.verification import MAX_DRAFT_CHARACTERS, Verification, VerifyRequest
+from rolebundle.contracts.verification import Verification, VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import Interrupted, RolebundleError, UsageError
 from rolebundle.interfaces.servers.operations import Operations
@@ -123,11 +122,6 @@ class TestTheVerdict:
             answer = engine.verify(VerifyRequest(draft=f'They say "{HELMET}"', now=NOW))
             assert answer.counts["exact"] == 1
 
-    def test_an_unchecked_language_is_no_pass(self, engine: Engine) -> None:
-        draft = "Токен доступа действует пятнадцать минут, и это записано в правилах."
-        for require in (None, ["coverage"], ["figures"], ["quotes"], []):
-            assert verified(engine, draft, require=require).verdict != "nothing_wrong_found"
-
 
 TRUE = "Close the intake valve before the tank holds 40 litres."
 OLD = "Close the intake valve before the tank holds 90 litres."
@@ -147,14 +141,11 @@ class TestTheSourceOfAQuoteThatStandsAlone:
     @pytest.mark.parametrize(
         "form",
         [
-            "> {} [1]", "> {} ([1])", "> {}\n> [1]", "> “{}”\n> ([1])", "> {}\n>\n> — The runbook, [1]",
-            "> {}\n> Source: [1]", "> {}\n[1]", "> {}\n\n[1]", "> {}\n\n— The runbook, [1]",
-            "> {}\n\n(Source: [1])", "It says:\n\n> {}\n\n[1]", "{lead_in}\n\n> {}", "{lead_in}\n> “{}”",
-            "{lead_in}\n\n“{}”", '{lead_in}\n"{}"', '{lead_in}\n\n- "{}"', "**{lead_in}**\n\n> *{}*",
-            "- {lead_in}\n\n  > {}", '- {lead_in}\n  - "Close the intake valve"\n  - "{}"',
-            "> {} — [1]", "> {}\n>\n> (Source: [1])", "> {}\n\n*— The runbook [1]*",
-            "> {}\n\nSource: the runbook, [1]", "- “{}” — [1]", "## The runbook [1]\n\n> {}",
-            "{lead_in}\n\n| quote |\n| --- |\n| “{}” |", "The runbook says: « {} » [1].", 'The runbook has a limit [1]. "{}"',
+            "> {} [1]", "> {}\n>\n> — The runbook, [1]", "> {}\n> Source: [1]", "> {}\n\n[1]",
+            "> {}\n\n— The runbook, [1]", "{lead_in}\n\n> {}", "{lead_in}\n> “{}”", '{lead_in}\n"{}"',
+            '{lead_in}\n\n- "{}"', "**{lead_in}**\n\n> *{}*", "- {lead_in}\n\n  > {}",
+            "> {}\n>\n> (Source: [1])", "## The runbook [1]\n\n> {}",
+            "{lead_in}\n\n| quote |\n| --- |\n| “{}” |", "The runbook says: « {} » [1].",
         ],
     )  # fmt: skip
     @with_both_kinds_of_evidence
@@ -189,14 +180,6 @@ class TestTheSourceOfAQuoteThatStandsAlone:
 
 
 class TestTheAnswer:
-    def test_findings_are_in_the_order_of_the_draft(self, engine: Engine) -> None:
-        answer = verified(
-            engine, f'{FALSE} [9]\n\nThey wrote "{HELMET}" [2].', require=["citations"]
-        )
-        starts = [finding.span.start for finding in answer.findings]
-        assert starts == sorted(starts)
-        assert sum(answer.counts.values()) == len(answer.findings)
-
     def test_a_redacted_draft_has_nothing_that_fails(self, engine: Engine) -> None:
         draft = f'{LIFETIME} {FALSE} They wrote "{FALSE}" [9].\n\n- {HELMET} [2]\n- {FALSE}\n'
         answer = verified(engine, draft, redact=True)
@@ -286,17 +269,11 @@ def test_text_that_is_not_unicode_is_refused(engine: Engine, draft: str) -> None
         Operations(engine).call("verify", {"draft": draft})
 
 
-def test_a_draft_over_the_bound_is_refused(engine: Engine) -> None:
-    with pytest.raises(UsageError):
-        Operations(engine).call("verify", {"draft": "x" * (MAX_DRAFT_CHARACTERS + 1)})
-
-
 @pytest.mark.sample(4)
 @lengths
 @pytest.mark.parametrize(
     "piece",
     [
-        "x",
         "word ",
         f"{LIFETIME} ",
         '"',
@@ -304,12 +281,10 @@ def test_a_draft_over_the_bound_is_refused(engine: Engine) -> None:
         "[9] ",
         "tokens.md:1-1 ",
         "1 ",
-        "\n",
         "(",
         "… ",
         "> a\n",
         "`",
-        "*a",
         "[a](",
     ],
 )
@@ -498,12 +473,6 @@ def test_a_figure_of_another_passage_does_not_replace_that_of_the_cited_one() ->
     assert "18th" in check.note
 
 
-def test_values_in_code_must_stand_in_the_evidence() -> None:
-    evidence = "Run `serve --timeout=30` with `max_retries: 5`."
-    assert outcomes("Use `--timeout=30`.", evidence) == {"figure_found"}
-    assert outcomes("Use `--timeout=60`.", evidence) == {"unsupported_figure"}
-
-
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_text_can_be_read(draft: str, evidence: str) -> None:
     for check in check_figures(draft, [], [evidence]):
@@ -523,14 +492,3 @@ def test_a_figure_supports_itself_and_not_the_next(number: int, unit: str) -> No
     assert outcomes(f"The limit is {number} {unit} for each node.", evidence) == {"figure_found"}
     changed = f"The limit is {number + 1 + (number % 10 == 9)} {unit} for each node."
     assert outcomes(changed, evidence) == {"unsupported_figure"}
-
-
-def test_a_thousand_sentences_are_checked_in_seconds() -> None:
-    passage = " ".join(
-        f"Node {n} keeps {n * 7} files for {n} days in zone {n % 9}." for n in range(60)
-    )
-    evidence = [f"Passage {n}. {passage}" for n in range(10)]
-    started = time.process_time()
-    for n in range(1000):
-        check_figures(f"Node {n % 60} keeps {n % 60 * 7} files.", evidence[:2], evidence)
-    assert time.process_time() - started < 10
