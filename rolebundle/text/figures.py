@@ -43,7 +43,7 @@ class Figure:
         readings: what it may mean, the most likely first.
         amount: the number before its unit; ``None`` if it is no number.
         step: what one unit of its last written digit is worth: 100,000 in "1.9 million".
-        hedge: "about", "over", "under", "min", "max" or "every"; "" without.
+        hedge: "about", "over" or "under"; "" without.
         per: what it is a rate of: "time 1" in "5 MB/s"; "" if it is no rate.
         nouns: the stems of up to three words that follow a bare number.
         words: the stems beside it, each with its nearness from 1 down to 0.
@@ -101,8 +101,6 @@ length2 1000000 km²;length3 1 m³;mass 1000000 t tonne;mass 453.59237 lb lbs po
 px 1 px pixel;dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;pp 1 pp;
 x 1 x × times;$ 1 $ USD dollar;€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;¥ 1 ¥ JPY yen;₹ 1 ₹ INR rupee;
 franc 1 CHF franc"""
-_MINUTE: Units = [("time", Fraction(60))]
-"""What the letter m means behind hours, or directly at a number: "1h30m"."""
 
 
 @cache
@@ -222,7 +220,6 @@ _UNIT = re.compile(
     r"(?![^\W\d])",
     re.IGNORECASE,
 )
-_COMPOUND = re.compile(rf"(?:,? (?:and )?|,)?(\d+(?:\.\d+)?)(?:{_GAP}|-)?([^\W\d_]+)(?![^\W])")
 _RATE = re.compile(
     rf"{_GAP}?/{_GAP}?([^\W\d]+)| (?:per|pro) ([^\W\d]+)"
     r"| (?:an?|each|every) (second|minute|hour|day|week|month|year)\b"
@@ -230,9 +227,6 @@ _RATE = re.compile(
 _NAMED = re.compile(r"(?:\w ?[A-Z]\w*|^[A-Z]\w+|\b[Vv]ersions?|\b[Rr]eleases?)(?: [<>=~^]=?)? $")
 _JOINT = re.compile(r"\s?(?:-|–|—|to|and|or|by|x|×|,|, and|, or|/)\s?")
 _HEDGES = {
-    "every": r"every|each",
-    "max": r"at most|up to|within|no more than|not more than|maximum(?: of)?|no later than|<=|≤",
-    "min": r"at least|no less than|no fewer than|not less than|minimum(?: of)?|>=|≥",
     "over": r"more than|over|above|exceed(?:s|ing|ed)?|greater than|longer than|>",
     "under": r"less than|fewer than|under|below|almost|nearly|close to|just short of|<",
     "about": r"about|around|roughly|approximately|approx\.?|circa|ca\.?|some|~|≈",
@@ -314,7 +308,6 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
         readings = [("", value) for value in values]
     elif text[end - 1] == "m" and text[end - 2].isdigit():
         readings += [("time", values[0] * 60)]
-    readings, end = _compound(readings, units, text, end)
     per = ""
     if rate := _RATE.match(text, end):
         name, end = next(filter(None, rate.groups())), rate.end()
@@ -325,21 +318,6 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
         start, end, text[start:end], tuple(readings), values[0], step, per=per,
         is_counting=is_counting and not units,
     )  # fmt: skip
-
-
-def _compound(
-    readings: list[Reading], units: Units, text: str, end: int
-) -> tuple[list[Reading], int]:
-    """The readings with the smaller units that follow, and their end: "2 hours 30 minutes"."""
-    while units and (more := _COMPOUND.match(text, end)):
-        parts = units_of(more[2]) + (_MINUTE if more[2] == "m" else [])
-        smaller = [unit for unit in parts if unit[0] == units[0][0] and unit[1] < units[0][1]]
-        if not smaller:
-            break
-        unit, value = readings[0]
-        readings = [(unit, value + Fraction(more[1]) * smaller[0][1])]
-        units, end = smaller, more.end()
-    return readings, end
 
 
 def _share(part: dict[str, str]) -> Fraction:

@@ -29,15 +29,13 @@ from rolebundle.text.figures import Figure, Reading, find_figures
 _MARGIN = 2.0
 """How many times more of the words must stand at another figure for that one to be meant."""
 _CROSSED = 1.2
-"""The same if the sentence states both figures, and the words of both count."""
+"""The same in a table, and if the sentence states both figures, so that the words of both count."""
 _LEAST = 0.4
 """The part of the draft's words that must stand at it."""
 _SLOT = 0.5
 """How like another figure's words must be for a figure to be that one, and not calculated."""
 _POOL = 10
 """From how many figures of the evidence a figure may be calculated: those most like it."""
-_OPPOSITE = [{"every", "max"}, {"every", "under"}, {"min", "max"}, {"over", "under"}]
-_OPPOSITE += [{"min", "under"}, {"over", "max"}]
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
 
 
@@ -151,7 +149,7 @@ class _Index:
         kind = [n for n in kind if not self.figures[n].is_counting]
         equal = self._equal(figure)
         numbers = equal or self._rounded(figure)
-        if same := sorted(n for n in numbers if _is_compatible(figure, self.figures[n])):
+        if same := [n for n in sorted(numbers) if _is_same_rate(figure, self.figures[n])]:
             others = [n for n in kind if n not in numbers]
             rival = self._rival(figure, same, others, likeness, figures)
             if rival is not None:
@@ -259,7 +257,9 @@ class _Index:
         if not others:
             return None
         rival = max(others, key=lambda n: likeness[n])
-        return rival if likeness[rival] > max(_LEAST, _MARGIN * likeness[best]) else None
+        # In a table the words of a figure are its headings.
+        margin = _CROSSED if self.figures[rival].cell and self.figures[best].cell else _MARGIN
+        return rival if likeness[rival] > max(_LEAST, margin * likeness[best]) else None
 
     def _calculation(self, figure: Figure, likeness: defaultdict[int, float]) -> str:
         """The calculation of a figure from two others of the evidence; "" without one."""
@@ -293,10 +293,7 @@ def _results(own: str, a: Fraction, b: Fraction, unit: str) -> Iterator[tuple[Fr
         yield a / b, False, "/"
 
 
-def _is_compatible(figure: Figure, other: Figure) -> bool:
-    """Whether nothing else that two figures say contradicts."""
-    if {figure.hedge, other.hedge} in _OPPOSITE:
-        return False
+def _is_same_rate(figure: Figure, other: Figure) -> bool:
     return not (figure.per and other.per and figure.per != other.per)
 
 
