@@ -111,15 +111,6 @@ def _neighbours(rnd: random.Random, own: str) -> tuple[Passage, ...]:
 
 Tamper = Callable[[random.Random, str], str | None]
 _AUXILIARY = r"\b(is|are|was|were|must|may|can|should|will|has|have|does|do)\b"
-_SWAPS = {
-    "and": "or", "or": "and", "all": "some", "may": "must", "must": "may", "always": "often",
-    "never": "sometimes", "before": "after", "more": "less", "most": "few", "first": "last",
-    "with": "without", "the": "no", "is": "was", "until": "after", "if": "when", "old": "new",
-}  # fmt: skip
-_UNITS = (
-    ("GB", "MB"), ("MB", "GB"), ("mg", "g"), ("hours", "days"), ("minutes", "hours"), ("days", "weeks"),
-    ("years", "months"), ("€", "$"), ("%", ""), ("°C", "°F"), ("bar", "mbar"), ("seconds", "minutes"),
-)  # fmt: skip
 _HOMOGLYPHS = dict(zip("aeopcix01", "аеорсіхOl", strict=True))
 _TURNING = re.compile(
     r"\b(?:not|no|never|unless|except|only|if|until|without|cannot|but)\b|n't\b", re.IGNORECASE
@@ -151,17 +142,6 @@ def _change_digit(rnd: random.Random, match: re.Match[str]) -> str:
     number = match[0]
     at = rnd.choice([i for i, c in enumerate(number) if c.isdigit()])
     return number[:at] + rnd.choice([d for d in "123456789" if d != number[at]]) + number[at + 1 :]
-
-
-def _remove_units(rnd: random.Random, text: str) -> str | None:
-    options = [
-        (s, old, new) for s in _sentences(text) for old, new in _UNITS
-        if re.search(rf"(?<![A-Za-z]){re.escape(old)}(?![A-Za-z])", s)
-    ]  # fmt: skip
-    if not options:
-        return None
-    sentence, old, new = rnd.choice(options)
-    return re.sub(rf"(?<![A-Za-z]){re.escape(old)}(?![A-Za-z])", new, sentence, count=1)
 
 
 def _homoglyph(rnd: random.Random, text: str) -> str | None:
@@ -197,15 +177,6 @@ def _transpose(rnd: random.Random, words: list[str]) -> list[str] | None:
     if words[at].lower() == words[at + 1].lower():
         return None
     return [*words[:at], words[at + 1], words[at], *words[at + 2 :]]
-
-
-def _swap_word(rnd: random.Random, words: list[str]) -> list[str] | None:
-    options = [i for i, word in enumerate(words) if word.lower() in _SWAPS]
-    if not options:
-        return None
-    at = rnd.choice(options)
-    new = _SWAPS[words[at].lower()]
-    return [*words[:at], new.capitalize() if words[at][0].isupper() else new, *words[at + 1 :]]
 
 
 def _ellipsis_mark(rnd: random.Random) -> str:
@@ -311,15 +282,10 @@ TAMPERINGS: dict[str, Tamper] = {
     "negation in": _with(_AUXILIARY, lambda _, m: f"{m[0]} not"),
     "negation out": _with(r"\b(?:not|never|no) |n['’]t\b|(?<=can)not\b", lambda _, m: "", re.IGNORECASE),
     "digit": _with(_NUMBER, _change_digit),
-    "decimal point out": _with(r"\d+[.,]\d+", lambda _, m: re.sub("[.,]", "", m[0])),
-    "digit added": _with(r"\d+", lambda r, m: m[0] + r.choice("0125")),
-    "unit": _remove_units,
     "homoglyph": _homoglyph,
-    "superscript": _with(r"\d[²³]", lambda _, m: unicodedata.normalize("NFKC", m[0])),
     "word out": _words(_delete),
     "word in": _words(_insert),
     "words transposed": _words(_transpose),
-    "word swapped": _words(_swap_word),
     "ellipsis swallows": _swallow,
     "ellipsis skips": _skip_words,
     "halves joined": _halves(lambda _: " "),

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import embed
@@ -33,11 +29,9 @@ from rolebundle.status import owner_status
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
-from support.amounts import few_examples
 from support.commands import invoke
-from support.corpora import NOW, build, document, file_of, put_file, set_policy_after_first_check
+from support.corpora import NOW, document, file_of, put_file, set_policy_after_first_check
 from support.facts import (
-    DOCUMENTS,
     FACT,
     PAGE,
     POLICY,
@@ -142,24 +136,6 @@ def test_the_text_is_data(db: Path) -> None:
     assert {"limits#0", "limits#1"} <= selected
 
 
-@given(st.text(max_size=60) | st.text(max_size=20).map(lambda text: f"the token limit {text}"))
-@few_examples
-def test_any_text_is_filed_or_refused_with_a_code(tmp_path_factory: Any, text: str) -> None:
-    folder = tmp_path_factory.mktemp("facts")
-    db = build(folder, DOCUMENTS[:1])
-    with Engine(db) as engine:
-        operations = Operations(engine, allow_write=True)
-        try:
-            fact = operations.call("remember", {"fact": text, "source": "limits#0"})
-        except RolebundleError as error:
-            assert error.code in ("bad_request", "empty_fact", "source_does_not_say")
-        else:
-            assert fact["count"] == 1
-            assert operations.call("remember", {"fact": text, "source": "limits#0"})["count"] <= 2
-    assert problems(db) == []
-    shutil.rmtree(folder)
-
-
 # -- the scan --------------------------------------------------------------------------------------
 
 ATTACK = (
@@ -243,24 +219,6 @@ def test_the_same_fact_is_counted(db: Path, repeated_fact: str) -> None:
     [fact] = listed(db).values()
     assert (fact.count, fact.remembered_by) == (2, "Ana")
     assert problems(db) == []
-
-
-def test_the_same_fact_from_another_source_keeps_both(db: Path) -> None:
-    pages = [PAGE, "https://example.org/limits"]
-    filed = [file_as_owner(db, source=source) for source in ("limits#0", *pages)]
-    assert [fact.state for fact in filed] == ["stored"] * 3
-    assert file_as_owner(db, source=pages[1]).state == "counted"
-    with Admin(db) as admin:
-        assert {fact.source: fact.count for fact in all_facts(admin.workspace)} == {
-            "limits.md:1-1": 1,
-            pages[0]: 1,
-            pages[1]: 2,
-        }
-    bundle = bundle_for(db)
-    ids = {fact.chunk_id for fact in filed}
-    assert len(ids & {chunk.chunk_id for chunk in bundle.selected}) == 1
-    codes = [rejection.reason for rejection in bundle.rejected if rejection.chunk_id in ids]
-    assert codes == ["duplicate", "duplicate"]
 
 
 # -- promoted and forgotten ------------------------------------------------------------------------

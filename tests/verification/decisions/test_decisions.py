@@ -20,7 +20,7 @@ from rolebundle.contracts.memory import CheckAnswer, CheckRequest, DecisionRecor
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.provider import Unavailable
 from rolebundle.engine import Engine
-from rolebundle.errors import AccessDenied, EmbedderError, RolebundleError, UsageError
+from rolebundle.errors import EmbedderError, RolebundleError, UsageError
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage.opening import open_reader
@@ -28,7 +28,6 @@ from rolebundle.storage.publications import decision_name
 from rolebundle.storage.writing import open_writer
 from rolebundle.verification.decisions import (
     end_decision,
-    find_decision,
     list_decisions,
     record_decision,
 )
@@ -162,18 +161,6 @@ class TestPurge:
         assert found_in(files_of(db), words) == set()
         assert states(db) == {"shared-1": "erased", "shared-2": "active"}
         assert decide(db, "A new one").id == "shared-3"
-
-    def test_an_erased_decision_has_no_effect_and_what_it_superseded_stays_so(
-        self, db: Path
-    ) -> None:
-        decide(db)
-        decide(db, "Do not post at night", supersedes=["1"])
-        with Admin(db) as admin:
-            purge_documents(admin.workspace, PurgeSelection(decisions=["2"]))
-        assert states(db) == {"shared-1": "superseded", "shared-2": "erased"}
-        with open_reader(db) as corpus:
-            record = find_decision(corpus, "2", NOW)
-        assert (record.text, record.reason, record.about, record.decided_by) == ("", "", [], "")
 
     def test_replicas_with_a_purged_decision_are_outdated(self, db: Path) -> None:
         decide(db)
@@ -381,22 +368,6 @@ class TestPolicy:
         assert answer.verdict == expected
         assert answer.policies[0].action == "execute"
         assert ask(db, "water the flowers", agent="ada").policies == []
-
-    def test_decisions_of_other_scopes_do_not_count(self, db: Path) -> None:
-        decide_check(db, scope="hr")
-        rules = {
-            "ada": {"scopes": ["hr"], "access_level": "internal"},
-            "bob": {"scopes": ["shared"], "access_level": "internal"},
-            "pub": {"scopes": ["hr"], "access_level": "public"},
-        }
-        set_policy(db, rules)
-        assert [verdict(db, agent=agent) for agent in rules] == [
-            "require_approval",
-            "none_found",
-            "none_found",
-        ]
-        with pytest.raises(AccessDenied):
-            ask(db)
 
 
 class TestDocuments:

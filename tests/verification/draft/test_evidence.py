@@ -251,12 +251,6 @@ def test_true_citations(engine_citations: Engine, draft: str) -> None:
     assert (finding.code, finding.fails, finding.remedy) == ("cited", False, None)
 
 
-@pytest.mark.parametrize("draft", TRUE[2:])
-def test_true_citations_of_the_whole_corpus(engine_citations: Engine, draft: str) -> None:
-    [finding] = citations(verified_citations(engine_citations, draft, whole_corpus=True))
-    assert finding.code == "cited"
-
-
 @pytest.mark.parametrize("whole_corpus", [False, True])
 @pytest.mark.parametrize(
     ("citation", "code", "place"),
@@ -389,17 +383,6 @@ def test_doubts(engine_sources: Engine, name: str, expected: list[tuple[str, boo
     assert answer.verdict == (
         "failed" if ("superseded_source", True) in expected else "nothing_wrong_found"
     )
-
-
-def test_a_doubt_fails_if_and_only_if_retrieval_rejects_the_passage(engine_sources: Engine) -> None:
-    request = RetrievalRequest(task=TEXT, lexical_only=True, now=NOW, limit=50)
-    bundle = engine_sources.retrieve(request)
-    superseded = {r.chunk_id for r in bundle.rejected if r.reason == "conflict_downrank"}
-    assert superseded == {"replaced#0"}
-    for name in (*LABELS, "flagged"):
-        if name != "later":
-            fails = any(failing for _, failing in doubts(verified_sources(engine_sources, name)))
-            assert fails == (f"{name}#0" in superseded)
 
 
 @pytest.mark.parametrize(
@@ -545,13 +528,6 @@ def test_languages_that_capitalize_nouns_have_no_names(engine_statements: Engine
     assert "unknown_name" not in verified_statements(engine_statements, draft).counts
 
 
-def test_the_words_of_a_sentence_stand_together(engine_statements: Engine) -> None:
-    answer = verified_statements(
-        engine_statements, "The relay keeps copies of each message. Elephants drink cold water."
-    )
-    assert (answer.counts["covered"], answer.counts["uncovered"]) == (1, 1)
-
-
 # -- A judge gives opinions on covered sentences. They count only if they are required -------------
 
 FALSE = "Elephants drink plenty of cold water every single day."
@@ -598,19 +574,6 @@ def test_opinions_on_covered_sentences_only(
     [body] = server.bodies_for(CHAT)
     assert body["model"] == "some-model:8b"
     assert body["messages"][-1]["content"] == f"Document: {TEXT}\nClaim: {TEXT}"
-
-
-def test_no_answer_changes_the_verdict_if_it_is_not_required(
-    db_judge: Path, server: EmbeddingServer
-) -> None:
-    for draft in (TEXT, FALSE, f"{TEXT} {FALSE}"):
-        plain = verified_judge(db_judge, None, draft)
-        for answer in ("Yes", "No", None, 7):
-            server.faults[CHAT] = answering(answer)
-            assert (
-                verified_judge(db_judge, Judge("ollama:m", server.url), draft).verdict
-                == plain.verdict
-            )
 
 
 def test_a_judge_that_is_required_fails_with_two_denials(

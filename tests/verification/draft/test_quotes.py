@@ -550,12 +550,6 @@ def test_marks_name_the_codes() -> None:
     assert marked == TEXT.replace("Two is not.", "[[uncovered, absent: Two is not.]]")
 
 
-def test_a_mark_does_not_repeat_a_secret() -> None:
-    findings = [at("Two is not.", "uncovered"), at("not", "secret")]
-    marked = validated_draft(TEXT, SENTENCES, findings, redact=False)
-    assert marked == TEXT.replace("Two is not.", "[[uncovered, secret: Two is .]]")
-
-
 spans = st.lists(
     st.tuples(st.integers(0, len(TEXT)), st.integers(0, len(TEXT))).map(sorted), max_size=6
 )
