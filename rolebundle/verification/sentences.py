@@ -17,6 +17,7 @@ from typing import NamedTuple
 from rolebundle.contracts.documents import Passage
 from rolebundle.text.stop_words import ENGLISH
 from rolebundle.text.words import language_of, stem, stems_of
+from rolebundle.verification.citations import CODE
 from rolebundle.verification.draft import sentence_starts
 from rolebundle.verification.quotes import denies, tokens_of, words_of
 
@@ -198,7 +199,6 @@ class Name(NamedTuple):
     is_identifier: bool
 
 
-_CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _IDENTIFIER = re.compile(
     r"(?<![\w/.-])(?:-{1,2}[a-z][\w-]+|[A-Za-z_~./]*[A-Za-z_][\w-]*(?:[./:=_]+[\w~-]+)+(?:\(\))?|\w+\(\)"
     r"|[a-z]+[A-Z]\w*|[A-Z]+[a-z]+[A-Z]\w*|[A-Z]{2,}\d+|[A-Z]{2,}_\w+)(?![\w])"
@@ -217,7 +217,7 @@ def names_in(text: str) -> Iterator[Name]:
     if language_of(text, "en") in _CAPITALIZING:
         patterns.pop()
     taken: list[tuple[int, int]] = []
-    for match in _CODE.finditer(text):
+    for match in CODE.finditer(text):
         taken.append(match.span())
         if any(map(str.isalpha, match[2])):
             yield Name(*match.span(2), match[2], True)
