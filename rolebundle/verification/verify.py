@@ -255,9 +255,7 @@ def _text_of(passage: Passage) -> str:
 def _not_checked(text: str, sentences: Sequence[Sentence], first: int) -> Finding:
     """The finding on the sentences from ``first`` on, for which there was no time."""
     start, end = sentences[first].start, sentences[-1].end
-    share = f"{len(sentences) - first:,} of {len(sentences):,} sentences"
-    place = f"from line {text.count(chr(10), 0, start) + 1} to the end"
-    note = f"{share}, {place}, were not checked in {DEFAULT_SECONDS:.0f} s"
+    note = f"the rest of the draft was not checked in {DEFAULT_SECONDS:.0f} s"
     remedy = "Verify this part alone, or against a bundle; or set deadline_ms to a longer time."
     return finding("not_checked", start, end, text[start:end], None, note, remedy=remedy)
 

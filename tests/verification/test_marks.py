@@ -232,6 +232,13 @@ class TestAgents:
         assert mark is not None
         assert mark.state == "supervisor_verified"
 
+    def test_the_owners_mark_counts_before_an_earlier_one_of_an_agent(self, db: Path) -> None:
+        mark_as("ada", db, "limits#0", "disputed")
+        put(db, "limits", "supervisor_verified")
+        mark = chunk_of(bundle_for(db, "bob", None), "limits#0").metadata.mark
+        assert mark is not None
+        assert mark.state == "supervisor_verified"
+
     def test_an_agent_removes_its_own_marks_only(self, db: Path) -> None:
         mark_as("ada", db, "limits#0", "disputed")
         for state in ("disputed", "unverified"):

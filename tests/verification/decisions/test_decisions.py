@@ -528,6 +528,11 @@ class TestInterfaces:
         assert outcome.code == 2
         assert outcome.err
 
+    def test_a_missing_corpus_stops_the_tool(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert self.hook(tmp_path / "none.db", {"intent": POST}, monkeypatch).code == 2
+
     def test_the_command(self, decided: Path) -> None:
         outcome = invoke("check", "--command", "rm patients", "--db", decided)
         assert outcome.code == 1

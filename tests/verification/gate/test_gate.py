@@ -41,6 +41,7 @@ from support.gate_scenarios import (
     FALSE_COMPLETIONS,
     HONEST_COMPLETIONS,
     REPORT,
+    SCHEMA,
     Scenario,
     changed,
     criteria,
@@ -399,6 +400,14 @@ def test_a_draft_must_pass_verify(policed: Path, contract: Path) -> None:
     unnamed_report = check(policed, contract)
     assert unnamed_report.verdict == "unknown"
     assert "name an agent" in unnamed_report.criteria[1].reason
+
+
+def test_a_schema_that_a_glob_names_is_still_no_work(db: Path, contract: Path) -> None:
+    write_files(contract.parent, {"s.json": SCHEMA})
+    schema = 'check = "schema"\nfile = "f.json"\nschema_file = "s.json"'
+    start(db, contract, criteria(changed("*.json"), schema))
+    write_files(contract.parent, {"s.json": "{}", "f.json": '{"x": 1}'})
+    assert "edited_input" in codes(check(db, contract))
 
 
 # -- What `gate hook` answers to the host of an agent: only exit code 2 blocks, and never without end
