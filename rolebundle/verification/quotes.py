@@ -286,14 +286,14 @@ _MAX_GAP = 400  # Characters that an ellipsis may leave out.
 _NEAR, _NEXT = 5, 3  # Words before and after a quote in which a denial governs it.
 _CONDITIONS = frozenset("if unless except until till lest otherwise assuming supposing".split())
 _CONDITIONAL = _CONDITIONS | frozenset("when whenever once where while with for provided".split())
-_LIMITS = frozenset("some few most many several almost nearly less least but within".split())
+_LIMITS = frozenset("some few most many several almost nearly less least but within up".split())
 _DENIED = re.compile(
     "reject|refus|den(?:y|ie)|doubt|prevent|prohibit|forb[iao]d|abandon|cancel|avoid|stop|fail|false"
     "|wrong|incorrect|invalid|impossib|instead|unable|claim|alleg|limit"
 )
 _EXCEPTION = re.compile(
     r"\b(?:(?:as|so) long as|other than|apart from|only|but (?:not|only|never)"
-    r"|provid(?:ed|ing) that\b|in case|subject to|yet to|far from|at (?:most|least)|up to)\b",
+    r"|provid(?:ed|ing) that\b|in case|subject to|yet to|far from)\b",
     re.IGNORECASE,
 )
 _NO_NEGATION = re.compile(
