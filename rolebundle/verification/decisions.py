@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any, NamedTuple
 
 from rolebundle.contracts.bundle import Constraint
@@ -142,7 +142,7 @@ def _unknown(message: str) -> UsageError:
 MAX_CHARACTERS = 10_000
 """What follows in a longer text is not read as a command."""
 
-_BETWEEN = "\n;&|"
+_BETWEEN = re.compile(r"[\n;&|]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _WRAPPERS = frozenset("sudo doas env nohup time nice command exec".split())
 _WITH_VALUE = frozenset("-u -g -n -C -h -p".split())
@@ -154,14 +154,13 @@ def command_lines(text: str) -> list[list[str]]:
 
     Without its folder, and what stands before it: assignments, ``sudo`` and its like.
     """
-    lexer = shlex.shlex(text[:MAX_CHARACTERS], posix=True, punctuation_chars=_BETWEEN)
-    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
-    try:
-        words = list(lexer)
-    except ValueError:  # An open quote.
-        words = re.sub(f"([{_BETWEEN}]+)", r" \1 ", text[:MAX_CHARACTERS]).split(" ")
-    groups = groupby(filter(None, words), key=lambda word: set(word) <= set(_BETWEEN))
-    commands = (_from_program(list(group)) for is_between, group in groups if not is_between)
+    commands = []
+    for part in _BETWEEN.split(text[:MAX_CHARACTERS]):
+        try:
+            words = shlex.split(part)
+        except ValueError:  # An open quote.
+            words = part.split()
+        commands.append(_from_program(words))
     return [command for command in commands if command]
 
 
