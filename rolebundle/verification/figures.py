@@ -178,11 +178,9 @@ class _Index:
     def _literal(self, text: str) -> int | None:
         """The first passage that has a text as it is, apart from case, spaces and hyphens."""
         low = re.sub(r"^\w+://|^v(?=\d)", "", text.lower()).rstrip("/")
-        parts = [*filter(None, re.split(r"[\s_-]+|(?<=[a-z])(?=\d)", low))] or [low]
-        pattern = r"[\s_-]*".join(map(re.escape, parts))
+        pattern = re.sub(r"(?:\\[ -]|_)+", r"[\\s_-]*", re.escape(low))
         search = re.compile(rf"(?<![^\W_v]){pattern}(?!\w|\.\d)").search
-        found = (n for n, lower in enumerate(self._texts) if parts[-1] in lower and search(lower))
-        return next(found, None)
+        return next((n for n, lower in enumerate(self._texts) if search(lower)), None)
 
     def _rarity(self, word: str) -> float:
         return log(1 + len(self.figures) / len(self._of_word[word]))
