@@ -8,7 +8,6 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from rolebundle.contracts.base import Contract, list_of
 from rolebundle.contracts.overlay import RoleId
-from rolebundle.contracts.verification import Check
 
 MAX_CRITERIA = 200
 MAX_COMMAND_SECONDS = 3600.0
@@ -60,8 +59,8 @@ FIELDS: Mapping[CriterionKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "matches": (("file", "pattern"), ()),
     "schema": (("file", "schema_file"), ()),
     "sha256": (("file", "sha256"), ()),
-    "verify": (_FILE, ("bundle", "role", "require", "publish")),
-    "command": (("command",), ("exit_code", "seconds")),
+    "verify": (_FILE, ("bundle", "role")),
+    "command": (("command",), ("seconds",)),
 }
 """The fields that a kind of criterion needs, and those that it may have."""
 
@@ -84,11 +83,8 @@ class Criterion(Contract):
         sha256: the digest of the file's bytes.
         bundle: path of the bundle that the draft ``file`` was written from.
         role: the role that the draft was written in.
-        require: the checks of `verify` whose failures count.
-        publish: whether the draft must be fit to leave the machine.
         command: a program and its arguments. It is run without a shell, in the contract's folder,
             and only if the contract was approved.
-        exit_code: the exit code that it must end with.
         seconds: how long it may take.
     """
 
@@ -105,10 +101,7 @@ class Criterion(Contract):
     sha256: Digest | None = None
     bundle: WorkPath | None = None
     role: RoleId | None = None
-    require: list[Check] | None = None
-    publish: bool | None = None
     command: Annotated[list[Argument], Field(min_length=1, max_length=100)] | None = None
-    exit_code: Annotated[int, Field(ge=0, le=255)] | None = None
     seconds: Annotated[float, Field(gt=0, le=MAX_COMMAND_SECONDS)] | None = None
 
     @model_validator(mode="after")

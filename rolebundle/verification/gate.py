@@ -495,8 +495,6 @@ class GateCheck:
                 draft=data.decode("utf-8-sig"),
                 bundle=read_json(self._work.read(bundle)) if bundle else None,
                 role=criterion.role,
-                require=criterion.require,
-                publish=bool(criterion.publish),
             )
         except UnicodeDecodeError:
             return False, "is no text in UTF-8"
@@ -509,7 +507,7 @@ class GateCheck:
 
     def _command(self, criterion: Criterion) -> _Judged:
         """Run a program without a shell and without input, in a session of its own."""
-        command, expected = criterion.command or [], criterion.exit_code or 0
+        command = criterion.command or []
         if self._no_command:
             return None, self._no_command
         nothing, seconds = subprocess.DEVNULL, criterion.seconds or DEFAULT_COMMAND_SECONDS
@@ -527,7 +525,7 @@ class GateCheck:
             return None, f"{command[0]}: did not end within {seconds:g} s"
         finally:
             end_process(process)
-        return code == expected, f"{command[0]}: exit code {code}, needed is {expected}"
+        return code == 0, f"{command[0]}: exit code {code}"
 
     # -- findings ----------------------------------------------------------------------------------
 
