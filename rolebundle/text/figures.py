@@ -409,6 +409,8 @@ _CLAUSE_END = re.compile(r"[,;:()—]|\s(?:and|or|while|whereas|but|versus|vs)\s
 _NOUN = re.compile(r"[ -]([^\W\d_]+)")
 _FAR = 0.3
 """How near a word is that is in the figure's sentence or row, but not in its clause."""
+_REACH = 120
+"""Characters: so far from a figure are the words beside it, in a long sentence."""
 _UNIT_NAME = re.compile(
     r"(?<![\w/])[^\W\d_]{3,14}(?![^\W_])|(?<=[(\[_])[^\W\d_]{1,14}(?=[)\]\s=:]|$)|[%$€£¥]|°[CF]?"
 )
@@ -418,11 +420,11 @@ class _Context:
     """The sentences, clauses and tables of a text."""
 
     def __init__(self, text: str, figures: list[Figure]) -> None:
-        self._text, self._plain = text, text
+        self._text, plain = text, list(text)
         for figure in figures:
             if figure.unit not in ("", "name", "date"):
-                blank = " " * len(figure.text)
-                self._plain = self._plain[: figure.start] + blank + self._plain[figure.end :]
+                plain[figure.start : figure.end] = " " * len(figure.text)
+        self._plain = "".join(plain)
         self._sentences = _edges(self._plain, _SENTENCE_END)
         self._clauses = sorted({*self._sentences, *_edges(self._plain, _CLAUSE_END)})
         self._cells = [*_cells_in(text)]
@@ -455,7 +457,8 @@ class _Context:
 
     def _around(self, edges: list[int], place: int) -> str:
         number = bisect_right(edges, place)
-        return self._plain[edges[number - 1] : edges[number] if number < len(edges) else None]
+        end = edges[number] if number < len(edges) else len(self._plain)
+        return self._plain[max(edges[number - 1], place - _REACH) : min(end, place + _REACH)]
 
     def _nouns(self, end: int) -> tuple[str, ...]:
         nouns: list[str] = []

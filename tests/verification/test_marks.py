@@ -35,6 +35,7 @@ from support.corpora import (
     put_file,
     scratch_folder,
     set_policy,
+    set_policy_after_first_check,
 )
 from support.facts import POLICY as POLICY_ATTACKS
 from support.facts import facts_corpus, file_as, problems, refusal
@@ -276,6 +277,15 @@ class TestAgents:
             writing = Operations(engine, allow_write=True)
             assert "mark" in writing.offered_methods
             assert writing.call("mark", fields)["marked_by"] == "ada"
+
+    def test_a_policy_that_changes_meanwhile_counts(
+        self, db: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The agent is checked again when nobody else can write."""
+        set_policy_after_first_check(monkeypatch, db, {**POLICY, "ada": POLICY["eve"]})
+        with pytest.raises(AccessDenied, match="does not allow"):
+            mark_as("ada", db, "limits#0", "rejected")
+        assert marks_of(db) == []
 
     def test_no_mark_changes_without_its_record(self, db: Path) -> None:
         put(db, "limits", "disputed")

@@ -353,6 +353,11 @@ def test_only_active_decisions_count(db: Path) -> None:
     assert verdict(db, now=datetime(2031, 1, 1, tzinfo=UTC)) == "none_found"
 
 
+def test_an_agent_cannot_ask_as_of_another_time(db: Path) -> None:
+    with pytest.raises(RolebundleError):
+        parsed(CheckRequest, {"intent": POST, "now": "2001-01-01"})
+
+
 class TestPolicy:
     @pytest.mark.parametrize(
         ("trust", "expected"),

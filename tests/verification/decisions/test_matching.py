@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import Constraint
+from rolebundle.contracts.terms import DECISION_EFFECTS, DecisionEffect
 from rolebundle.verification.decisions import (
     Intent,
     Match,
@@ -121,6 +122,25 @@ class TestMatch:
     def test_a_closeness_in_meaning(self, closeness: float, kind: str | None) -> None:
         answer = found("Never deploy on Fridays", closeness=closeness, intent="ship it")
         assert (answer and answer.match) == kind
+
+
+@given(
+    st.sampled_from(["command", "about", "likeness", "near"]),
+    st.sampled_from(DECISION_EFFECTS),
+    st.booleans(),
+)
+def test_only_a_command_blocks_and_reading_is_never_warned_of(
+    kind: Any, effect: DecisionEffect, only_reads: bool
+) -> None:
+    verdict = Match(kind, 1.0, []).verdict(effect, only_reads=only_reads)
+    if kind == "command":
+        assert verdict == effect
+    elif only_reads or kind == "near":
+        assert verdict is None
+    else:
+        assert verdict == min(
+            effect, "require_approval" if kind == "about" else "warn", key=DECISION_EFFECTS.index
+        )
 
 
 @pytest.mark.parametrize(

@@ -576,6 +576,19 @@ def test_opinions_on_covered_sentences_only(
     assert body["messages"][-1]["content"] == f"Document: {TEXT}\nClaim: {TEXT}"
 
 
+def test_no_answer_changes_the_verdict_if_it_is_not_required(
+    db_judge: Path, server: EmbeddingServer
+) -> None:
+    for draft in (TEXT, FALSE, f"{TEXT} {FALSE}"):
+        plain = verified_judge(db_judge, None, draft)
+        for answer in ("Yes", "No", None, 7):
+            server.faults[CHAT] = answering(answer)
+            assert (
+                verified_judge(db_judge, Judge("ollama:m", server.url), draft).verdict
+                == plain.verdict
+            )
+
+
 def test_a_judge_that_is_required_fails_with_two_denials(
     db_judge: Path, server: EmbeddingServer
 ) -> None:

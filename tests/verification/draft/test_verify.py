@@ -486,3 +486,12 @@ def test_a_figure_supports_itself_and_not_the_next(number: int, unit: str) -> No
     assert outcomes(f"The limit is {number} {unit} for each node.", evidence) == {"figure_found"}
     changed = f"The limit is {number + 1 + (number % 10 == 9)} {unit} for each node."
     assert outcomes(changed, evidence) == {"unsupported_figure"}
+
+
+@lengths
+@pytest.mark.parametrize("piece", ["5 MB ", "1 ", "| 5 "])
+def test_a_text_full_of_figures_takes_linear_time(piece: str, length: int) -> None:
+    text = (piece * length)[: length // 10]
+    find_figures(text[:100])
+    with linear_time(length):
+        find_figures(text)
