@@ -484,7 +484,6 @@ class Engine:
             stored,
             gate_files_module.WorkFolder(loaded.path, self.workspace.path),
             no_command,
-            lambda request: self.retrieve(request.model_copy(update={"agent": agent})),
             lambda request: self.verify(request.model_copy(update={"agent": agent})),
         ).report()
         if self.workspace.path.exists() and not stored.damage:

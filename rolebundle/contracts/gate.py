@@ -8,9 +8,6 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from rolebundle.contracts.base import Contract, list_of
 from rolebundle.contracts.overlay import RoleId
-from rolebundle.contracts.request import TaskText
-from rolebundle.contracts.terms import TrustPosture
-from rolebundle.contracts.verification import Check
 
 MAX_CRITERIA = 200
 MAX_COMMAND_SECONDS = 3600.0
@@ -18,7 +15,7 @@ MAX_COMMAND_SECONDS = 3600.0
 Level = Literal["must", "should"]
 CriterionKind = Literal[
     "exists", "changed", "moved_from", "restored", "not_empty", "min_bytes", "max_bytes",
-    "matches", "schema", "sha256", "verify", "posture", "command",
+    "matches", "schema", "sha256", "verify", "command",
 ]  # fmt: skip
 Result = Literal["met", "not_met", "unknown"]
 GateVerdict = Literal["success", "failed", "unknown"]
@@ -62,9 +59,8 @@ FIELDS: Mapping[CriterionKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "matches": (("file", "pattern"), ()),
     "schema": (("file", "schema_file"), ()),
     "sha256": (("file", "sha256"), ()),
-    "verify": (_FILE, ("bundle", "role", "require", "publish")),
-    "posture": (("task", "trust"), ("role",)),
-    "command": (("command",), ("exit_code", "seconds")),
+    "verify": (_FILE, ("bundle", "role")),
+    "command": (("command",), ("seconds",)),
 }
 """The fields that a kind of criterion needs, and those that it may have."""
 
@@ -86,13 +82,9 @@ class Criterion(Contract):
         schema_file: path of a JSON Schema. It must not change after the start.
         sha256: the digest of the file's bytes.
         bundle: path of the bundle that the draft ``file`` was written from.
-        role: role of the request to the corpus.
-        require: the checks of `verify` whose failures count.
-        publish: whether the draft must be fit to leave the machine.
-        task: the task whose bundle must have at least the posture ``trust``.
+        role: the role that the draft was written in.
         command: a program and its arguments. It is run without a shell, in the contract's folder,
             and only if the contract was approved.
-        exit_code: the exit code that it must end with.
         seconds: how long it may take.
     """
 
@@ -109,12 +101,7 @@ class Criterion(Contract):
     sha256: Digest | None = None
     bundle: WorkPath | None = None
     role: RoleId | None = None
-    require: list[Check] | None = None
-    publish: bool | None = None
-    task: TaskText | None = None
-    trust: TrustPosture | None = None
     command: Annotated[list[Argument], Field(min_length=1, max_length=100)] | None = None
-    exit_code: Annotated[int, Field(ge=0, le=255)] | None = None
     seconds: Annotated[float, Field(gt=0, le=MAX_COMMAND_SECONDS)] | None = None
 
     @model_validator(mode="after")

@@ -3,80 +3,36 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
-from itertools import pairwise
-from typing import Any
-from unicodedata import numeric
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 from rolebundle.text.languages import latin_language
 from rolebundle.text.stop_words import ENGLISH
-from rolebundle.text.units import MINUTE, Units, units_of
 from rolebundle.text.words import stem
-
-Span = tuple[int, int]
-_RULE = re.compile(r"\s*[|+]?\s*:?[-=]{2,}:?\s*(?:[|+\s]\s*:?[-=]{2,}:?\s*)*[|+]?\s*")
-
-
-def tables_in(text: str) -> Iterator[tuple[list[list[Span]], bool]]:
-    """The rows of each table, and whether it has a header. It has pipes, "=", tabs or commas."""
-    rows, has_header, columns, position = list[list[Span]](), False, list[int](), 0
-    for line in [*text.split("\n"), ""]:
-        start, position = position, position + len(line) + 1
-        if line.strip() and _RULE.fullmatch(line):
-            has_header = has_header or len(rows) == 1
-            if line.strip()[0] == "=" and not columns:
-                columns = [match.start() for match in re.finditer("=+", line)]
-            continue
-        spans = _row(line, columns, len(rows[0]) if rows else 0)
-        if len(spans) > 1:
-            rows.append([(start + first, start + last) for first, last in spans])
-            continue
-        if len(rows) > 1:
-            yield rows, has_header
-        rows, has_header, columns = [], False, []
-
-
-def _row(line: str, columns: list[int], width: int) -> list[Span]:
-    """The cells of a line; empty if it is no row of a table."""
-    if columns:
-        edges = [first for first in columns if first < len(line)]
-        return [*zip(edges, [*edges[1:], len(line)], strict=True)] if line.strip() else []
-    mark = "|" if line.count("|") > 1 or (width and "|" in line) else "\t" if "\t" in line else ","
-    if mark == "," and (re.search(r"[.;:]\s|, ", line) or width not in (0, line.count(",") + 1)):
-        return []
-    edges = [-1, *(match.start() for match in re.finditer(re.escape(mark), line)), len(line)]
-    spans = [(first + 1, last) for first, last in pairwise(edges)]
-    if mark == "|":
-        spans = [
-            span
-            for span in spans
-            if line[slice(*span)].strip() or (span[0] and span[1] < len(line))
-        ]
-    return spans
-
-
-def headed_cells(
-    text: str, table: tuple[list[list[Span]], bool]
-) -> Iterator[tuple[int, int, str, str, str]]:
-    """Each cell: where it stands, the headings of its column and row, and the rest of its row."""
-    rows, has_header = table
-    texts = [[text[first:last].strip() for first, last in row] for row in rows]
-    has_header = has_header or not any(re.match(r"\W*\d", cell) for cell in texts[0])
-    for number, (row, cells) in enumerate(zip(rows, texts, strict=True)):
-        header = texts[0] if has_header and number else []
-        for column, (first, last) in enumerate(row):
-            heading = header[column] if column < len(header) else ""
-            others = " ".join(cell for n, cell in enumerate(cells) if n not in (0, column))
-            yield first, last, heading, cells[0] if column and header else "", others
-
 
 Reading = tuple[str, Any]
 """A dimension and a value in its base unit: ("time", 90) in seconds, ("", 3) for a bare number,
 ("date", (2026, 5, None)), ("clock", 52200), ("version", "1.2"), ("name", "cve-2024-1")."""
+Units = list[tuple[str, Fraction]]
+
+
+class Cell(NamedTuple):
+    """A cell of a table, the headings of its column and row, and the rest of its row."""
+
+    start: int
+    text: str
+    column: str
+    row: str
+    others: str
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.start + len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +43,12 @@ class Figure:
         readings: what it may mean, the most likely first.
         amount: the number before its unit; ``None`` if it is no number.
         step: what one unit of its last written digit is worth: 100,000 in "1.9 million".
-        hedge: "about", "over", "under", "min", "max" or "every"; "" without.
+        hedge: "about", "over" or "under"; "" without.
         per: what it is a rate of: "time 1" in "5 MB/s"; "" if it is no rate.
         nouns: the stems of up to three words that follow a bare number.
         words: the stems beside it, each with its nearness from 1 down to 0.
         is_counting: whether it is a word for a number up to ten, without a unit.
+        cell: the cell of a table that it stands in.
     """
 
     start: int
@@ -105,6 +62,7 @@ class Figure:
     nouns: tuple[str, ...] = ()
     words: Mapping[str, float] = field(default_factory=dict)
     is_counting: bool = False
+    cell: Cell | None = None
 
     @property
     def unit(self) -> str:
@@ -124,6 +82,60 @@ def find_figures(text: str) -> list[Figure]:
     figures = _with_shared_units(figures, text)
     context = _Context(text, figures)
     return [context.of(figure) for figure in figures]
+
+
+# -- units -----------------------------------------------------------------------------------------
+
+_PREFIXES = """-9 n nano;-6 µ micro;-6 μ micro;-6 u micro;-3 m milli;-2 c centi;3 k kilo;3 K kilo;
+6 M mega;9 G giga;12 T tera;15 P peta"""
+_BASES = """time 1 s second;length 1 m metre;length 1 m meter;mass 1 g gram;byte 1 B byte;
+Hz 1 Hz hertz;W 1 W watt;J 1 J joule;J 3600 Wh Wh;V 1 V volt;A 1 A ampere;Pa 1 Pa pascal;
+length3 1/1000 l litre;length3 1/1000 L liter;byte 1/8 b bit;byte 1/8 bit bit"""
+_OTHERS = """time 60 min mins minute;time 3600 h hr hrs hour;time 86400 d day;time 604800 week wk;
+time 1209600 fortnight;time 1 sec secs;month 1 month;month 12 year yr yrs;month 120 decade;
+month 1200 century centuries;byte 1024 KiB kibibyte;byte 1048576 MiB mebibyte;
+byte 1073741824 GiB gibibyte;byte 1099511627776 TiB tebibyte;bps 1000000 Mbps;bps 1000000000 Gbps;
+length 0.0254 inch inches;length 0.3048 ft foot feet;length 1609.344 mi mile;length2 1 m²;
+length2 1000000 km²;length3 1 m³;mass 1000000 t tonne;mass 453.59237 lb lbs pound;cal 1000 kcal;
+°C 1 °C ℃ celsius;°F 1 °F ℉ fahrenheit;° 1 ° degree deg;K 1 K kelvin;dB 1 dB decibel;
+px 1 px pixel;dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;pp 1 pp;
+x 1 x × times;$ 1 $ USD dollar;€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;¥ 1 ¥ JPY yen;₹ 1 ₹ INR rupee;
+franc 1 CHF franc"""
+
+
+@cache
+def _units() -> dict[str, Units]:
+    units: dict[str, Units] = {}
+
+    def add(dimension: str, factor: Fraction, names: Iterable[str]) -> None:
+        for name in names:
+            of_name = units.setdefault(name, [])
+            of_name += [] if (dimension, factor) in of_name else [(dimension, factor)]
+            if len(name) > 2 and name.islower():
+                units.setdefault(f"{name}s", of_name)
+            if len(name) > 1:
+                units.setdefault(name.lower(), of_name)
+
+    for line in _OTHERS.split(";"):
+        dimension, factor, *names = line.split()
+        add(dimension, Fraction(factor), names)
+    for line in _BASES.split(";"):
+        dimension, factor, sign, word = line.split()
+        add(dimension, Fraction(factor), (sign, word))
+        for prefix in _PREFIXES.split(";"):
+            power, short, long = prefix.split()
+            names = [short + sign, long + word]
+            add(dimension, Fraction(factor) * Fraction(10) ** int(power), names)
+    for exponent, letter in ((1, "K"), (1, "k"), (2, "M"), (3, "G"), (4, "T"), (5, "P")):
+        sizes = [("byte", Fraction(base) ** exponent) for base in (1000, 1024)]
+        units |= {f"{letter}B": sizes, f"{letter}b".lower(): sizes}
+    return units
+
+
+def units_of(name: str) -> Units:
+    """The dimensions and factors of a unit's name or symbol; empty if it is none."""
+    units = _units()
+    return units.get(name) or (units.get(name.lower(), []) if len(name) > 1 else [])
 
 
 # -- notations -------------------------------------------------------------------------------------
@@ -146,7 +158,7 @@ _SMALL = _numbered(
     for word, number in _numbered("thirty/forty/fifty/sixty/seventy/eighty/ninety", 3).items()
 }  # fmt: skip
 _LARGE = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "dozen": 12}
-_LARGE |= {"trillion": 10**12, "k": 10**3, "bn": 10**9, "mn": 10**6, "mio": 10**6, "mrd": 10**9}
+_LARGE |= {"trillion": 10**12, "k": 10**3, "bn": 10**9}
 _LETTERS = {"M": 10**6, "G": 10**9, "T": 10**12}
 _SHARES = _numbered("half halves/third/quarter fourth/fifth/sixth/seventh/eighth/ninth/tenth", 2)
 _MONTHS = _numbered(
@@ -165,11 +177,10 @@ _PATTERNS = {
     "address": r"(?:https?|ftp)://[^\s<>\"`|)\]]+|www\.[^\s<>\"`|)\]]+|[\w.+-]+@[\w-]+\.\w[\w.]*",
     "iso": r"(?<![\w.-])(?P<year>\d{4})[-/](?P<mm>\d\d?)(?:[-/](?P<day>\d\d?))?(?=T\d|[^\w/-]|$)",
     "numeric": r"(?<![\w./-])(?P<day>\d\d?)[./](?P<mm>\d\d?)[./](?P<year>\d{4})(?![\w/]|\.\d)",
-    "clock": rf"(?:(?<![\w.:])|(?<=\dT))(?P<hour>\d\d?)"
-    r"(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)?"
+    "clock": r"(?:(?<![\w.:])|(?<=\dT))(?P<hour>\d\d?)(?::(?P<minute>[0-5]\d)(?::[0-5]\d)?)?"
     rf"(?:{_GAP}?(?P<half>[ap])\.?m\b\.?|(?<=:\d\d)(?:Z|{_GAP}?h\b)?)(?![\w:])",
     "name": rf"{_ALONE}(?:(?:\d+\.){{2,}}\d+\b(?!,\d)(?:[-+/]?\w+)*|\d+(?:\.\d+)*\.x\b"
-    r"|(?=[\da-f]*\d)(?=\d*[a-f])[\da-f]{7,}\b"
+    r"|0x[\da-f]+\b|(?=[\da-f]*\d)(?=\d*[a-f])[\da-f]{7,}\b"
     r"|(?!(?:mid|pre|post|top|under|over|sub)-\d)(?=[\w./-]*\d)[^\W\d]\w*(?:[-./]\w+)*)",
     "day_month": rf"{_ALONE}(?P<day>\d\d?)(?:st|nd|rd|th|\.)? (?:of )?{_MONTH}"
     r"(?:,? (?P<year>\d{4})\b)?",
@@ -180,14 +191,13 @@ _PATTERNS = {
     rf"{_either(name for name in _MONTHS if len(name) > 4)})\b",
     "share": rf"\b(?P<top>a|{_WORD}|\d+)[- ](?P<part>{_either(_SHARES)})s?\b"
     r"(?= (?:of|an?)\b|[.,;)]|$)"
-    r"|(?<!first )(?<!second )(?<!other )(?P<half>half)(?= (?:of|the|an?|all|dozen)\b)"
+    r"|(?<!first )(?<!second )(?<!other )(?P<half>half)(?= (?:of|the|an?|all)\b)"
     rf"|\b(?P<some>one|two|three|\d)(?: in (?={_WORD}|\d\d?0?\b(?!\.\d))|/(?=\d+ of\b))"
     rf"(?P<all>{_WORD}|\d+)\b(?! ?(?:%|(?:second|minute|hour|day|week|month|year)s?\b))",
-    "hex": r"\b0x(?P<hex>[\da-f]+)\b",
     "ordinal": rf"{_ALONE}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
-    "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US|HK|C|A)?(?P<currency>[$€£¥₹])"
+    "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US)?(?P<currency>[$€£¥₹])"
     r"|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR) )?"
-    rf"(?:(?<![\w.%])|(?<=\.\.)|(?<=\dx))(?P<digits>{_DIGITS})(?P<vulgar>[½¼¾])?",
+    rf"(?:(?<![\w.%])|(?<=\.\.)|(?<=\dx))(?P<digits>{_DIGITS})",
     "word": rf"\b(?P<word>a(?= (?:hundred|thousand|million|billion|dozen)\b)|{_WORD})\b"
     r"(?!-(?:first|second|third|\w+th)\b)",
 }
@@ -199,18 +209,17 @@ _FIGURE = re.compile(
     re.IGNORECASE,
 )
 _MORE_WORDS = re.compile(
-    rf"(?:[- ]|(?<=hundred) and |(?<=thousand) and )"
-    rf"({_WORD}|hundred|thousand|million|billion|dozen)\b",
+    rf"(?:[- ]|(?<=hundred) and |(?<=thousand) and )({_WORD}|hundred|thousand|million|billion)\b",
     re.IGNORECASE,
 )
 _SCALE = re.compile(rf"[- \u00a0]?((?i:{_either(_LARGE)}))\b\.?|([mMGT])(?!\w)")
 _UNIT = re.compile(
-    rf"(?:{_GAP}|-)?(?:(?:more|additional|extra|further|full|whole|consecutive|calendar|working|"
-    r"business|US|of an?|an?) )?(square |cubic )?(per ?cent\b|percentage points?|[^\W\d_²³]+"
-    r"|[°º]?[CF]\b|×(?! ?\d)|[%‰$€£¥₹¢°℃℉])([²³]?)(?: (celsius|fahrenheit)|(?![^\W\d]))",
+    rf"(?:{_GAP}|-)?(?:(?:more|additional|extra|full|whole|consecutive|calendar|working|business"
+    r"|of an?|an?) )?"
+    r"(per ?cent\b|percentage points?|[^\W\d_²³]+[²³]?|°[CF]\b|×(?! ?\d)|[%‰$€£¥₹°℃℉])"
+    r"(?![^\W\d])",
     re.IGNORECASE,
 )
-_COMPOUND = re.compile(rf"(?:,? (?:and )?|,)?(\d+(?:\.\d+)?)(?:{_GAP}|-)?([^\W\d_]+)(?![^\W])")
 _RATE = re.compile(
     rf"{_GAP}?/{_GAP}?([^\W\d]+)| (?:per|pro) ([^\W\d]+)"
     r"| (?:an?|each|every) (second|minute|hour|day|week|month|year)\b"
@@ -218,15 +227,13 @@ _RATE = re.compile(
 _NAMED = re.compile(r"(?:\w ?[A-Z]\w*|^[A-Z]\w+|\b[Vv]ersions?|\b[Rr]eleases?)(?: [<>=~^]=?)? $")
 _JOINT = re.compile(r"\s?(?:-|–|—|to|and|or|by|x|×|,|, and|, or|/)\s?")
 _HEDGES = {
-    "every": r"every|each",
-    "max": r"at most|up to|within|no more than|not more than|maximum(?: of)?|no later than|<=|≤",
-    "min": r"at least|no less than|no fewer than|not less than|minimum(?: of)?|>=|≥",
     "over": r"more than|over|above|exceed(?:s|ing|ed)?|greater than|longer than|>",
     "under": r"less than|fewer than|under|below|almost|nearly|close to|just short of|<",
     "about": r"about|around|roughly|approximately|approx\.?|circa|ca\.?|some|~|≈",
 }
 _HEDGE = re.compile(
-    "|".join(rf"(?<!\w)(?P<{kind}>{words})" for kind, words in _HEDGES.items()),
+    rf"(?<!\w)(?:{'|'.join(f'(?P<{kind}>{words})' for kind, words in _HEDGES.items())})"
+    r"(?: (?:the|an?))?\s*$",
     re.IGNORECASE,
 )
 
@@ -245,19 +252,10 @@ def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
         low = found.lower().removeprefix("v") if re.match(r"v?\d", found.lower()) else found.lower()
         readings = [("version" if low[0].isdigit() and "." in low else "name", low)]
     elif kind == "clock":
-        hour, minute, second = (int(part.get(key, 0)) for key in ("hour", "minute", "second"))
-        seconds = Fraction(3600 * hour + 60 * minute + second)
-        if half := part.get("half"):
-            readings = [("clock", seconds % 43200 + 43200 * (half in "pP"))]
-        else:
-            readings = [
-                ("clock", seconds),
-                *([("clock", seconds + 43200)] if seconds < 46800 else []),
-                ("time", seconds),
-            ]
-    elif kind == "hex":
-        value = Fraction(int(part["hex"], 16))
-        return Figure(start, own.end(), found, (("", value),), value)
+        hour, half = int(part["hour"]), part.get("half", "").lower()
+        seconds = Fraction(3600 * (hour % 12 if half else hour) + 60 * int(part.get("minute", 0)))
+        readings = [("clock", seconds + 43200 * (half == "p"))]
+        readings += [("clock", seconds + 43200)] if not half and hour <= 12 else []
     elif kind == "ordinal":
         readings = [("th", Fraction(part["ordinal"]))]
     elif kind not in ("share", "number", "word"):
@@ -282,22 +280,20 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
     """A number with its scale, its unit and what it is a rate of."""
     start, end, step, units = own.start(), own.end(), Fraction(1), Units()
     is_counting = False
-    readings: list[Reading]
     if "digits" in part:
         values, step = _values(part["digits"], has_comma)
-        values[0] += Fraction(numeric(part["vulgar"])) if "vulgar" in part else 0
         units = units_of(part.get("currency") or part.get("code") or "")
     elif "word" in part:
         value, end = _words(text, start, end)
         values, is_counting = [value], value <= 10
     else:
-        share, is_measured = _share(part, text, end)
+        share = _share(part)
         if share >= 1:
             return None
-        if not is_measured:
-            readings = [("%", 100 * share), ("", share)]
-            return Figure(start, end, own[0], tuple(readings), 100 * share)
-        values, end = [share], end + 2 * text.startswith(" a dozen", end)
+        if not _unit_after(text, end)[0]:  # Not "half an hour".
+            shares: tuple[Reading, ...] = (("%", 100 * share), ("", share))
+            return Figure(start, end, own[0], shares, 100 * share)
+        values = [share]
     values = [-value for value in values] if "sign" in part else values
     factor, end = _scale(text, end, is_money=bool(units))
     values, step = [value * factor for value in values], step * factor
@@ -306,12 +302,12 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
         if not units and "digits" in part and re.match(r"(?!x\d)[^\W\d_]", text[end : end + 2]):
             whole = re.compile(r"[\w.]*\w").match(text, start)
             return whole and Figure(start, whole.end(), whole[0], (("name", whole[0].lower()),))
+    readings: list[Reading]
     readings = [(dimension, value * factor) for dimension, factor in units for value in values]
     if not units:
         readings = [("", value) for value in values]
     elif text[end - 1] == "m" and text[end - 2].isdigit():
         readings += [("time", values[0] * 60)]
-    readings, end = _compound(readings, units, text, end)
     per = ""
     if rate := _RATE.match(text, end):
         name, end = next(filter(None, rate.groups())), rate.end()
@@ -324,30 +320,12 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
     )  # fmt: skip
 
 
-def _compound(
-    readings: list[Reading], units: Units, text: str, end: int
-) -> tuple[list[Reading], int]:
-    """The readings with the smaller units that follow, and their end: "2 hours 30 minutes"."""
-    while units and (more := _COMPOUND.match(text, end)):
-        parts = units_of(more[2]) + (MINUTE if more[2] == "m" else [])
-        smaller = [unit for unit in parts if unit[0] == units[0][0] and unit[1] < units[0][1]]
-        if not smaller:
-            break
-        readings = [
-            (unit, value + Fraction(more[1]) * smaller[0][1]) for unit, value in readings[:1]
-        ]
-        units, end = smaller, more.end()
-    return readings, end
-
-
-def _share(part: dict[str, str], text: str, end: int) -> tuple[Fraction, bool]:
-    """The share that words name, and whether it is one of a unit: "half an hour"."""
+def _share(part: dict[str, str]) -> Fraction:
+    """The share that words name: "two thirds", "one in five"."""
     words = part.get("top") or part.get("some", "one"), part.get("all", "")
     top, bottom = (int(word) if word.isdecimal() else _SMALL.get(word.lower(), 1) for word in words)
     named = _SHARES.get(part.get("part", part.get("half", "")).lower())
-    is_of_one = re.compile(r" (?:of )?an? ").match(text, end) is not None
-    is_measured = bool(_unit_after(text, end)[0]) or text.startswith(" a dozen", end)
-    return Fraction(top, named or bottom or 1), is_of_one and is_measured
+    return Fraction(top, named or bottom or 1)
 
 
 def _scale(text: str, end: int, *, is_money: bool) -> tuple[int, int]:
@@ -372,7 +350,6 @@ def _values(digits: str, has_comma: bool) -> tuple[list[Fraction], Fraction]:
     elif re.fullmatch(r"\d{1,3}(?:\.\d{3})+,\d+", plain):
         plain = plain.replace(".", "")
     plain = plain.replace(",", ".")
-    plain = plain if plain.count(".") < 2 else plain.replace(".", "")
     whole, _, decimals = plain.partition(".")
     step = Fraction(10) ** (-len(decimals) if decimals else len(whole) - len(whole.rstrip("0")))
     values = [Fraction(plain)]
@@ -393,8 +370,6 @@ def _words(text: str, start: int, end: int) -> tuple[Fraction, int]:
             )
         elif current % 100 == 0 or (current % 10 == 0 and current % 100 >= 20 and value < 10):
             current += value
-        elif 13 <= current <= 20 and value >= 10:
-            current = 100 * current + value
         else:
             break
         end = more.end()
@@ -406,18 +381,8 @@ def _unit_after(text: str, end: int) -> tuple[Units, int]:
     match = _UNIT.match(text, end)
     if match is None:
         return [], end
-    name = {"per": "%", "º": "°"}.get(match[2][: 3 if "cent" in match[2] else 1].lower(), match[2])
-    name = (
-        "pp"
-        if match[2].startswith("percentage")
-        else f"°{match[4][0].upper()}"
-        if match[4]
-        else name
-    )
-    units = units_of(name)
-    if power := match[1] or match[3]:
-        exponent = 3 if power in ("cubic ", "³") else 2
-        units = [(f"{unit}{exponent}", factor**exponent) for unit, factor in units]
+    name = match[1].replace("per cent", "percent")
+    units = units_of("pp" if name.startswith("percentage") else name)
     return (units, match.end()) if units else ([], end)
 
 
@@ -426,133 +391,78 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
     shared = list(figures)
     for n in range(len(figures) - 2, -1, -1):
         figure, following = shared[n], shared[n + 1]
-        amount, (unit, value) = figure.amount, following.readings[0]
-        if amount is None or figure.unit not in ("", unit):
-            continue
-        between = text[figure.end : following.start]
-        if not _JOINT.fullmatch(between):
-            continue
-        scale = _SCALE.search(following.text)
-        factor = (
-            _LETTERS.get(scale[2] or "") or _LARGE.get((scale[1] or "").lower()) if scale else None
-        )
-        readings: tuple[Reading, ...] = ()
-        if factor and amount < 1000:
-            readings = (
-                tuple((unit, value * factor) for _, value in figure.readings) + figure.readings
-            )
-        elif isinstance(value, tuple) and value[2] and figure.text.isdecimal() and amount <= 31:
-            readings = (("date", (value[0], value[1], int(amount))),)
-        elif not figure.unit and unit and following.amount and not 1900 <= amount <= 2100:
-            readings = tuple((u, v / following.amount * amount) for u, v in following.readings)
-        if readings:
-            is_counting = figure.is_counting and not readings[0][0]
-            shared[n] = replace(
-                figure, readings=readings, per=following.per, is_counting=is_counting
-            )
+        amount = figure.amount
+        is_bare = amount is not None and not figure.unit and not 1900 <= amount <= 2100
+        is_joint = _JOINT.fullmatch(text[figure.end : following.start])
+        if is_bare and amount and is_joint and following.unit and following.amount:
+            factor = amount / following.amount
+            readings = tuple((unit, value * factor) for unit, value in following.readings)
+            shared[n] = replace(figure, readings=readings, per=following.per, is_counting=False)
     return shared
 
 
 # -- context ---------------------------------------------------------------------------------------
 
-_TOKEN = re.compile(r"\d+(?:[,.]\d+)+|[^\W_]+|[,;:()—.!?|\n]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_COST = {",": 1.0, ";": 2.0, ":": 0.5, "(": 1.0, ")": 1.0, "—": 2.0, "|": 1.0, "\n": 1.5}
-_COST |= dict.fromkeys("and or while whereas but versus vs".split(), 1.5)
-_REACH = 15.0
-_NAMED_UNIT = re.compile(
-    r"[(\[]\s*(?:in )?([^\W\d_]{1,14}|[%°$€£¥][CF]?)\s*[)\]]|\bin ([^\W\d_]{1,14})\b"
-    r"|[a-z]_([a-z]{1,12})\b|[a-z](M[sS]|Secs?|Seconds|Minutes|Hours|Days|Bytes|MB|KB)\b"
-    r"|(?<![\w/])([^\W\d_]{3,14})\b|([%$€£¥])"
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
+_CLAUSE_END = re.compile(r"[,;:()—]|\s(?:and|or|while|whereas|but|versus|vs)\s")
+_NOUN = re.compile(r"[ -]([^\W\d_]+)")
+_FAR = 0.3
+"""How near a word is that is in the figure's sentence or row, but not in its clause."""
+_REACH = 120
+"""Characters: so far from a figure are the words beside it, in a long sentence."""
+_UNIT_NAME = re.compile(
+    r"(?<![\w/])[^\W\d_]{3,14}(?![^\W_])|(?<=[(\[_])[^\W\d_]{1,14}(?=[)\]\s=:]|$)|[%$€£¥]|°[CF]?"
 )
 
 
 class _Context:
-    """The words of a text and its tables, by place.
-
-    Words of prose have a distance: a word is 1, a function word 0.3, the end of a sentence 5.
-    """
+    """The sentences, clauses and tables of a text."""
 
     def __init__(self, text: str, figures: list[Figure]) -> None:
-        self._text = text
-        measured = [
-            (figure.unit, figure.readings[0][1] / figure.amount)
-            for figure in figures
-            if figure.unit and figure.amount and isinstance(figure.readings[0][1], Fraction)
-        ]
-        self._units = [*dict.fromkeys(measured + _named_units(text))]
-        self._cells = [cell for table in tables_in(text) for cell in headed_cells(text, table)]
-        self._starts: list[int] = []
-        self._tokens: list[tuple[tuple[str, ...], float, float]] = []
-        place, number = 0.0, 0
-        for match in _TOKEN.finditer(text):
-            token, before = match[0].lower(), place
-            while number < len(figures) and figures[number].end <= match.start():
-                number += 1
-            is_measure = (
-                number < len(figures)
-                and figures[number].start <= match.start()
-                and figures[number].unit not in ("", "name", "date")
-            )
-            stems: tuple[str, ...] = ()
-            if token in ".!?" and not text[match.end() : match.end() + 1].strip():
-                place += 5.0
-            elif token in _COST or not token[0].isalnum():
-                place += _COST.get(token, 0.0)
-            elif token in ENGLISH:
-                place += 0.3
-            else:
-                place += 1.0
-                is_word = not is_measure and (len(token) > 2 or not token.isdecimal())
-                stems = stems_of_name(match[0]) if is_word else ()
-            self._starts.append(match.start())
-            self._tokens.append((stems, before, place))
+        self._text, plain = text, list(text)
+        for figure in figures:
+            if figure.unit not in ("", "name", "date"):
+                plain[figure.start : figure.end] = " " * len(figure.text)
+        self._plain = "".join(plain)
+        self._sentences = _edges(self._plain, _SENTENCE_END)
+        self._clauses = sorted({*self._sentences, *_edges(self._plain, _CLAUSE_END)})
+        self._cells = [*_cells_in(text)]
+        self._units = _named_units(text)
 
     def of(self, figure: Figure) -> Figure:
         """A figure with its hedge and the words beside it; in a table, with its headings' unit."""
-        text = self._text
-        before = text[max(0, figure.start - 20) : figure.start].rstrip()
-        before = re.sub(r"\s(?:the|an?)$", "", before)
-        hedge = next((m for m in _HEDGE.finditer(before) if m.end() == len(before)), None)
+        hedge = _HEDGE.search(self._text[max(0, figure.start - 24) : figure.start])
         nouns = () if figure.unit else self._nouns(figure.end)
-        readings, units = figure.readings, Units()
-        cell = next((cell for cell in self._cells if cell[0] <= figure.start < cell[1]), None)
-        is_bare = figure.amount is not None and not figure.unit
-        if cell and (cell[2] or cell[3]):
-            _, _, column, row, others = cell
-            words = dict.fromkeys(_stems(others), 0.3)
-            words |= dict.fromkeys(filter(str.isalpha, _stems(text[cell[0] : cell[1]])), 0.7)
-            words |= dict.fromkeys(_stems(f"{row} {column}"), 1.0)
-            units = _named_units(column) or _named_units(row) or units_of(others) if is_bare else []
+        cell = next((cell for cell in self._cells if cell.start <= figure.start < cell.end), None)
+        if cell and (cell.column or cell.row):
+            units = _named_units(cell.column) or _named_units(cell.row)
+            near, far = f"{cell.row} {cell.column} {cell.text}", cell.others
         else:
-            words = self._near(figure)
-            units = self._units if is_bare and not nouns else []
-        measured = tuple(
-            (unit, figure.amount * factor) for unit, factor in units if figure.amount is not None
-        )
-        readings = measured + readings if cell else readings + measured
+            units = [] if nouns else self._units
+            near = self._around(self._clauses, figure.start)
+            far = self._around(self._sentences, figure.start)
+        words = dict.fromkeys(stems_in(far), _FAR) | dict.fromkeys(stems_in(near), 1.0)
+        measured: tuple[Reading, ...] = ()
+        if figure.amount is not None and not figure.unit:
+            measured = tuple((unit, figure.amount * factor) for unit, factor in units)
         return replace(
             figure,
             hedge=(hedge.lastgroup or "") if hedge else "",
             nouns=nouns,
             words=words,
-            readings=readings,
+            readings=measured + figure.readings if cell else figure.readings + measured,
+            cell=cell,
         )
 
-    def _near(self, figure: Figure) -> dict[str, float]:
-        first, last = (bisect_left(self._starts, place) for place in (figure.start, figure.end))
-        words: dict[str, float] = {}
-        before, after = self._tokens[max(0, first - 60) : first], self._tokens[last : last + 60]
-        distances = [(stems, before[-1][2] - end) for stems, _, end in before]
-        distances += [(stems, start - after[0][1]) for stems, start, _ in after]
-        for stems, distance in distances:
-            for name in stems if distance <= _REACH else ():
-                words[name] = max(words.get(name, 0.0), 1 / (1 + distance))
-        return words
+    def _around(self, edges: list[int], place: int) -> str:
+        number = bisect_right(edges, place)
+        end = edges[number] if number < len(edges) else len(self._plain)
+        return self._plain[max(edges[number - 1], place - _REACH) : min(end, place + _REACH)]
 
     def _nouns(self, end: int) -> tuple[str, ...]:
         nouns: list[str] = []
-        while len(nouns) < 3 and (match := re.compile(r"[ -]([^\W\d_]+)").match(self._text, end)):
+        while len(nouns) < 3 and (match := _NOUN.match(self._text, end)):
             if match[1].lower() in ENGLISH:
                 break
             nouns += stems_of_name(match[1])
@@ -560,21 +470,56 @@ class _Context:
         return tuple(nouns)
 
 
+def _edges(text: str, pattern: re.Pattern[str]) -> list[int]:
+    return [0, *(match.end() for match in pattern.finditer(text))]
+
+
+def _cells_in(text: str) -> Iterator[Cell]:
+    """The cells of Markdown's tables, whose rows are lines with "|"."""
+    rows, position = list[list[tuple[int, str]]](), 0
+    for line in [*text.split("\n"), ""]:
+        start, position = position, position + len(line) + 1
+        if "|" in line:
+            if not set(line) <= set("|:-+= \t\r"):
+                start += len(line) - len(line.lstrip())
+                cells = re.finditer(r"[^|]+", line.strip())
+                rows.append([(start + match.start(), match[0]) for match in cells])
+            continue
+        if len(rows) > 1:
+            yield from _headed(rows)
+        rows = []
+
+
+def _headed(rows: list[list[tuple[int, str]]]) -> Iterator[Cell]:
+    """The cells of a table with their headings. A first row with figures is no header."""
+    header = [cell.strip() for _, cell in rows[0]]
+    header = [] if any(re.match(r"\W*\d", cell) for cell in header) else header
+    for number, row in enumerate(rows):
+        for column, (start, cell) in enumerate(row):
+            heading = header[column] if number and column < len(header) else ""
+            others = " ".join(other for n, (_, other) in enumerate(row) if n not in (0, column))
+            first = row[0][1].strip() if column and heading else ""
+            yield Cell(start, cell, heading, first, others)
+
+
 @lru_cache(maxsize=16_384)
 def stems_of_name(name: str) -> tuple[str, ...]:
     """The stems of the words of a name: of `maxIdleTime`, max, idl and time."""
-    parts = _CAMEL.sub(" ", name.replace(",", "")).split()
-    return tuple(stem(part.lower()) for part in parts)
+    return tuple(stem(part.lower()) for part in _CAMEL.sub(" ", name).split())
 
 
-def _stems(text: str) -> list[str]:
-    words = [
-        word for word in re.findall(r"\d+(?:[,.]\d+)+|[^\W_]+", text) if word.lower() not in ENGLISH
+def stems_in(text: str) -> list[str]:
+    """The stems of the content words of a text, and of its longer numbers."""
+    words = [word for word in re.findall(r"[^\W_]+", text) if word.lower() not in ENGLISH]
+    return [
+        name
+        for word in words
+        if len(word) > 2 or not word.isdecimal()
+        for name in stems_of_name(word)
     ]
-    return [name for word in words for name in stems_of_name(word)]
 
 
 def _named_units(text: str) -> Units:
-    """The units that a heading or a sentence names without a number."""
-    names = (next(filter(None, match.groups())) for match in _NAMED_UNIT.finditer(text))
+    """The units that a heading or a sentence names: "Size (MB)", "retention_days"."""
+    names = dict.fromkeys(_UNIT_NAME.findall(_CAMEL.sub("_", text)))
     return [unit for name in names for unit in units_of(name)[:1]]

@@ -58,7 +58,8 @@ _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}$")
 _QUOTATION = re.compile('["“”„«»「」]')
 _TOKEN = re.compile(r"[^\s\[\](){}<>\"'`“”„‘’«»‹›|,;*【】]+")
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|“”«»\[\]()]+")
-_CODE_MARKS = re.compile("`+")
+CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+_PHRASE = re.compile(r"[\"“„«‘'].*[\"”“»’']", re.DOTALL)
 _TAG = re.compile(
     r"</?(?!q\b)[a-zA-Z][\w-]*(?:[ \t]+[\w:-]+(?:=(?:\"[^\"\n]*\"|'[^'\n]*'))?)*[ \t]*/?>"
 )
@@ -182,22 +183,11 @@ def _places(token: str, *, is_marked: bool) -> Iterator[Target]:
 
 def _code_spans(text: str, start: int, end: int) -> list[Range]:
     """Code between backticks that is no quoted phrase."""
-    spans: list[Range] = []
-    runs = [match.span() for match in _CODE_MARKS.finditer(text, start, end)]
-    closing: dict[int, list[int]] = {}
-    for first, last in runs:
-        closing.setdefault(last - first, []).append(first)
-    at = start
-    for first, last in runs:
-        later = closing[last - first]
-        number = bisect_right(later, first)
-        if first < at or number >= len(later):
-            continue
-        inner = text[last : later[number]].strip()
-        at = later[number] + last - first
-        if not (" " in inner and inner[0] in '"“„«‘' and inner[-1] in '"”“»’'):
-            spans.append((first, at))
-    return spans
+    return [
+        match.span()
+        for match in CODE.finditer(text, start, end)
+        if not (" " in match[2] and _PHRASE.fullmatch(match[2].strip()))
+    ]
 
 
 def merged(spans: Iterable[Range]) -> list[Range]:

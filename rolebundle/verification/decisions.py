@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any, NamedTuple
 
 from rolebundle.contracts.bundle import Constraint
@@ -142,7 +142,7 @@ def _unknown(message: str) -> UsageError:
 MAX_CHARACTERS = 10_000
 """What follows in a longer text is not read as a command."""
 
-_BETWEEN = "\n;&|"
+_BETWEEN = re.compile(r"[\n;&|]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _WRAPPERS = frozenset("sudo doas env nohup time nice command exec".split())
 _WITH_VALUE = frozenset("-u -g -n -C -h -p".split())
@@ -154,14 +154,13 @@ def command_lines(text: str) -> list[list[str]]:
 
     Without its folder, and what stands before it: assignments, ``sudo`` and its like.
     """
-    lexer = shlex.shlex(text[:MAX_CHARACTERS], posix=True, punctuation_chars=_BETWEEN)
-    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
-    try:
-        words = list(lexer)
-    except ValueError:  # An open quote.
-        words = re.sub(f"([{_BETWEEN}]+)", r" \1 ", text[:MAX_CHARACTERS]).split(" ")
-    groups = groupby(filter(None, words), key=lambda word: set(word) <= set(_BETWEEN))
-    commands = (_from_program(list(group)) for is_between, group in groups if not is_between)
+    commands = []
+    for part in _BETWEEN.split(text[:MAX_CHARACTERS]):
+        try:
+            words = shlex.split(part)
+        except ValueError:  # An open quote.
+            words = part.split()
+        commands.append(_from_program(words))
     return [command for command in commands if command]
 
 
@@ -198,29 +197,17 @@ def _from_program(words: list[str]) -> list[str]:
 MAX_CLAUSES = 16
 _CODE = re.compile(r"`([^`\n]+)`")
 _CLAUSE_END = re.compile(r"(?<=[.;:!?,])\s+|\n+")
-_SENTENCE_END = re.compile(r"(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<=[.;!?])\s+|\n+")
-_CONNECTIVE = re.compile(r",?\s(?:and|then|but)(?:\sthen)?\s|[,:]\s|\s[-–—]\s")
-_POLITE = (
-    "please|now|first|just|i|we|you|me|us|will|would|can|could|want|like|to|going|am|are|let|"
-    "i['’](?:ll|d|m)|we['’](?:ll|d)"
-)
-_ASKED = "how|what|which|when|where|why|who|whose|whether|if"
+_PART_END = re.compile(r"(?<=[.;:!?,])\s+|\s(?:and|then|but)\s|\n+")
 _READS = re.compile(
-    rf"(?:(?:{_POLITE})\s+)*(?:"
-    r"(?:explain|describe|summari[sz]e|outline|draft|list|show|display|count|compare|calculate|"
-    r"estimate|look|search|read|review|inspect|view|analy[sz]e|know|learn|understand)\b|"
-    # "Ask whether it is on", and not "ask Jonas to switch it off".
-    rf"(?:ask|tell|check|find|report)\b(?:(?!\bto\b).)*?\b(?:{_ASKED})\b|"
-    r"(?:make|write|give|prepare|create)\s(?:(?:me|us)\s)?(?:a|an|the)\s(?:\w+\s)?"
-    r"(?:list|overview|summary|description|explanation|comparison)\b)",
+    r"(?:(?:please|now|first|just|and|then|i|we|you|me|us|can|could|would|want|like|to|let)\s+)*"
+    r"(?:explain|describe|summari[sz]e|outline|list|show|display|count|compare|look|search|read"
+    r"|review|inspect|view|analy[sz]e|find out|learn|understand)\b"
+    r"|(?:how|what|which|when|where|why|who|is|are|was|were|does|did|has)\b(?!.*\b(?:i|we)\b).*\?$",
     re.IGNORECASE,
 )
-_QUESTION = re.compile(
-    rf"(?:{_ASKED}|is|are|was|were|does|did|has)\b(?:(?!\b(?:i|we)\b).)*\?$", re.IGNORECASE
-)
 _GOES_ON = re.compile(
-    rf"(?:{_ASKED}|the|a|an|their|its|his|her|my|our|your|this|that|these|those|to|in|on|of|for|by|"
-    r"with|from|at|about)\b",
+    r"(?:and\s)?(?:how|what|which|when|where|why|who|whose|whether|if|the|a|an|their|its|this|that|to"
+    r"|in|on|of|for|by|with|from|at|about)\b",
     re.IGNORECASE,
 )
 
@@ -262,14 +249,10 @@ class Intent(NamedTuple):
 
 
 def only_reads(text: str) -> bool:
-    """Whether every clause of a text only reads."""
-    return bool(text.strip()) and all(map(_sentence_reads, _SENTENCE_END.split(text.strip())))
-
-
-def _sentence_reads(sentence: str) -> bool:
-    first, *others = _CONNECTIVE.split(sentence)
-    return bool(_READS.match(first) or _QUESTION.match(sentence)) and all(
-        _GOES_ON.match(part) or _READS.match(part) for part in others
+    """Whether every part of a text only reads."""
+    first, *others = _PART_END.split(text.strip())
+    return _READS.match(first) is not None and all(
+        _READS.match(part) or _GOES_ON.match(part) for part in others
     )
 
 

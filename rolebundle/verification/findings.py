@@ -6,7 +6,6 @@ stale passage, does not fail.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -64,7 +63,6 @@ _CODES: dict[FindingCode, tuple[CheckName, bool, str | None]] = {
 _FROM_SOURCE = frozenset(("cited", "exact", "normalized", "covered", "figure_found"))
 """The codes of findings that say that a part of the draft is in a passage."""
 _CONFIDENTIAL: tuple[FindingCode, ...] = ("secret", "personal_data")
-_LIST_MARKER = re.compile(r"[ \t>]*(?:(?:[-*+•]|\d{1,9}[.)])[ \t]*)?")
 _Part = tuple[int, int, tuple[str, ...]]
 
 
@@ -191,16 +189,14 @@ def validated_draft(
     pieces, copied = [], 0
     for start, end, codes in parts:
         if redact:
-            first, last = _with_emptied_line(text, start, end, copied)
-            pieces.append(text[copied : max(copied, first)])
+            pieces.append(text[copied:start])
         else:
             shown = "".join(
                 character for at, character in enumerate(text[start:end], start)
                 if not any(span.start <= at < span.end for span in confidential)
             )  # fmt: skip
             pieces += [text[copied:start], f"[[{', '.join(codes)}: {shown}]]"]
-            last = end
-        copied = max(copied, last)
+        copied = end
     return "".join((*pieces, text[copied:]))
 
 
@@ -214,13 +210,3 @@ def _joined(parts: Iterable[_Part]) -> list[_Part]:
         else:
             joined.append((start, end, codes))
     return joined
-
-
-def _with_emptied_line(text: str, start: int, end: int, copied: int) -> tuple[int, int]:
-    """The range with the spaces after it, or its whole line if nothing but a marker is left."""
-    while end < len(text) and text[end] in " \t":
-        end += 1
-    line = max(copied, text.rfind("\n", copied, start) + 1)
-    if _LIST_MARKER.fullmatch(text, line, start) and text[end : end + 1] in ("", "\n"):
-        return line, min(len(text), end + 1)
-    return start, end

@@ -22,7 +22,6 @@ from pydantic import ValidationError
 from referencing import Registry
 
 from rolebundle.contracts.base import mistakes_in
-from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.gate import (
     Baseline,
@@ -37,7 +36,6 @@ from rolebundle.contracts.gate import (
     GateVerdict,
     Result,
 )
-from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import Verification, VerifyRequest
 from rolebundle.errors import ConfigurationError, RolebundleError, UsageError
 from rolebundle.ingest.manifests import check_path
@@ -57,8 +55,6 @@ from rolebundle.verification.gate_files import (
 )
 
 MAX_CONTRACT_BYTES = 1 << 20
-_ANCHORED = re.compile(r"(?:\(\?\w+\))?(?:\\A|\^).*(?:\\z|\$)", re.DOTALL)
-"""An expression for the whole text. It may match the empty one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +114,6 @@ def load_contract(path: Path) -> LoadedContract:
             try:
                 linear.check(criterion.pattern)
             except linear.PatternError as error:
-                is_anchored = _ANCHORED.fullmatch(criterion.pattern)
-                if is_anchored and str(error) == linear.MATCHES_EMPTY_TEXT:
-                    continue
                 place = f"criterion {criterion.id}: pattern"
                 hint = "write an RE2 expression that only the wanted text matches"
                 raise bad_contract(location, f"{place}: {error}", hint) from error
@@ -132,7 +125,7 @@ def bad_contract(path: Path, message: str, hint: str) -> ConfigurationError:
     return ConfigurationError("bad_contract", f"{path}: {message}", hint)
 
 
-_SHELLS = frozenset("sh bash dash zsh ksh fish csh tcsh ash cmd powershell pwsh".split())
+_SHELLS = re.compile(r"(?:[a-z]*sh|cmd|powershell)")
 _INTERPRETERS = re.compile(r"(?:python|perl|ruby|node|nodejs|php|lua|deno|bun|osascript)[\d.]*w?")
 _WRAPPERS = frozenset("env nice nohup timeout sudo doas time setsid stdbuf xargs busybox".split())
 _INLINE = re.compile(
@@ -146,17 +139,16 @@ def has_inline_code(command: Sequence[str]) -> bool:
     A shell or interpreter that is given a script is neither: the script must not change.
     """
     names = [re.split(r"[/\\]", word)[-1].lower().removesuffix(".exe") for word in command]
-    last = len(names) if names[0] in _WRAPPERS else 1
-    for at, name in enumerate(names[:last]):
-        rest = command[at + 1 :]
-        if name in _SHELLS:
-            return not rest or rest[0].startswith(("-", "/", "+"))
-        if _INTERPRETERS.fullmatch(name):
+    for at, name in enumerate(names if names[0] in _WRAPPERS else names[:1]):
+        if _SHELLS.fullmatch(name) or _INTERPRETERS.fullmatch(name):
             # Up to a module or a script.
-            options = takewhile(
-                lambda word: word != "-m" and not re.match(r"[^-].*[./]", word), rest
+            options = list(
+                takewhile(
+                    lambda word: word != "-m" and not re.match(r"[^-].*[./]", word),
+                    command[at + 1 :],
+                )
             )
-            return not rest or any(_INLINE.fullmatch(option) for option in options)
+            return at + 1 == len(command) or any(map(_INLINE.fullmatch, options))
     return False
 
 
@@ -335,7 +327,6 @@ _EXEMPT = frozenset(("moved_from", "restored", "sha256"))
 """Checks that say themselves what a file is to contain."""
 _DOUBTS = frozenset(("no_baseline", "edited_baseline", "edited_contract", "edited_input"))
 """Findings about what the work is checked by, and not about the work."""
-_POSTURES = {"undeclared": 0, "weak": 0, "mixed": 1, "strong": 2}
 _RESULTS: dict[bool | None, Result] = {False: "not_met", None: "unknown", True: "met"}
 """The worst first."""
 _Judged = tuple[bool | None, str]
@@ -350,8 +341,7 @@ class GateCheck:
         stored: what the corpus has stored about it.
         work: the contract's folder.
         no_command: why commands are not run; empty if they are.
-        retrieve: asks the corpus, in the name of whoever checks the gate.
-        verify: likewise.
+        verify: checks a draft, in the name of whoever checks the gate.
     """
 
     def __init__(
@@ -360,12 +350,11 @@ class GateCheck:
         stored: StoredState,
         work: WorkFolder,
         no_command: str,
-        retrieve: Callable[[RetrievalRequest], RetrievalBundle],
         verify: Callable[[VerifyRequest], Verification],
     ) -> None:
         self._loaded, self._contract, self._stored = loaded, loaded.contract, stored
         self._work, self._no_command = work, no_command
-        self._retrieve, self._verify = retrieve, verify
+        self._verify = verify
         baseline = stored.baseline
         self._before = {file.path: file for file in baseline.files} if baseline else {}
         self._recorded = [*baseline.files, *baseline.others] if baseline else []
@@ -414,8 +403,6 @@ class GateCheck:
     def _judge(self, criterion: Criterion) -> _Judged:
         """Judge a criterion by the worst result of its files; ``changed`` by the best."""
         try:
-            if criterion.check == "posture":
-                return self._posture(criterion)
             if criterion.check == "command":
                 return self._command(criterion)
             schema = criterion.schema_file and schema_validator(self._work, criterion.schema_file)
@@ -508,8 +495,6 @@ class GateCheck:
                 draft=data.decode("utf-8-sig"),
                 bundle=read_json(self._work.read(bundle)) if bundle else None,
                 role=criterion.role,
-                require=criterion.require,
-                publish=bool(criterion.publish),
             )
         except UnicodeDecodeError:
             return False, "is no text in UTF-8"
@@ -520,18 +505,9 @@ class GateCheck:
         is_met = None if answer.verdict == "nothing_to_check" else answer.verdict != "failed"
         return is_met, answer.message[:200]
 
-    def _posture(self, criterion: Criterion) -> _Judged:
-        request = RetrievalRequest(task=criterion.task or "", role=criterion.role)
-        actual, needed = (
-            self._retrieve(request).provenance.trust_posture,
-            criterion.trust or "strong",
-        )
-        is_met = _POSTURES[actual] >= _POSTURES[needed]
-        return is_met, f"the trust posture is {actual}, needed is {needed}"
-
     def _command(self, criterion: Criterion) -> _Judged:
         """Run a program without a shell and without input, in a session of its own."""
-        command, expected = criterion.command or [], criterion.exit_code or 0
+        command = criterion.command or []
         if self._no_command:
             return None, self._no_command
         nothing, seconds = subprocess.DEVNULL, criterion.seconds or DEFAULT_COMMAND_SECONDS
@@ -549,7 +525,7 @@ class GateCheck:
             return None, f"{command[0]}: did not end within {seconds:g} s"
         finally:
             end_process(process)
-        return code == expected, f"{command[0]}: exit code {code}, needed is {expected}"
+        return code == 0, f"{command[0]}: exit code {code}"
 
     # -- findings ----------------------------------------------------------------------------------
 

@@ -20,9 +20,7 @@ from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 from rolebundle.contracts.gate import FileState
-from rolebundle.errors import DocumentError
-from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for, reader_name_for
+from rolebundle.ingest.readers import reader_name_for
 from rolebundle.text import paths as globs
 from rolebundle.text.strict_json import NotStrictError, parse_strict
 
@@ -36,29 +34,19 @@ _STARTS = {
     "png": (b"\x89PNG\r\n\x1a\n",),
     "jpg jpeg": (b"\xff\xd8\xff",),
     "gif": (b"GIF8",),
-    "webp wav": (b"RIFF",),
-    "tif tiff": (b"II*\x00", b"MM\x00*"),
     "pdf": (b"%PDF-",),
     "zip docx xlsx pptx odt ods odp epub jar": (b"PK\x03\x04", b"PK\x05\x06"),
     "gz tgz": (b"\x1f\x8b",),
-    "bz2": (b"BZh",),
-    "xz": (b"\xfd7zXZ",),
     "sqlite sqlite3 db": (b"SQLite format 3\x00",),
-    "parquet": (b"PAR1",),
-    "mid midi": (b"MThd",),
 }
 """How files of these suffixes begin."""
 _TABLES, _JSON_LINES = {"csv", "tsv"}, {"jsonl", "ndjson"}
 _JSON = {"json", "geojson", "ipynb"} | _JSON_LINES
-_MARKUP = {"html", "htm", "xhtml", "xml", "svg", "vue", "svelte", "md", "markdown"}
-_TAGGED = {"html", "htm", "xml", "svg"}
+_TAGGED = {"html", "htm", "xhtml", "xml", "svg"}
+_MARKUP = _TAGGED | {"vue", "svelte", "md", "markdown"}
 _INDENTED = {"", "py", "pyi", "yaml", "yml", "mk"}
-_ENTRIES = {"po": "\n\n", "pot": "\n\n", "bib": "\n\n", "properties": "\n", "env": "\n"}
-"""What is between the entries of a format whose order means nothing."""
-_BLOCK_READERS = set("markdown rst org text html docx xlsx pptx opendocument epub ipynb".split())
-_UNREADABLE = (
-    BadZipFile, DocumentError, csv.Error, EOFError, OSError, ValueError, zlib.error,
-)  # fmt: skip
+_PROSE_READERS = {"markdown", "rst", "org", "text", "html"}
+_UNREADABLE = (BadZipFile, csv.Error, EOFError, OSError, ValueError, zlib.error)
 
 # Unicode's Default_Ignorable_Code_Point, the blank pattern of Braille, and controls.
 _INVISIBLE = re.compile(
@@ -67,23 +55,15 @@ _INVISIBLE = re.compile(
     "\U000e0000-\U000e0fff\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]"
 )
 _PAGE = re.compile(r"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
+_HEAD = re.compile(r"(?s)<head.*?(?:</head>|\Z)")
 _MARKUP_COMMENT = re.compile(r"(?s)<!--.*?(?:-->|\Z)")
 _TAG = re.compile(r"<[^<>]*>")
 _BLOCK_COMMENT = re.compile(r"(?ms)^[ \t]*/\*.*?(?:\*/|\Z)")
 _COMMENT_LINE = re.compile(r"\s*(?:#(?![^\W\d_])|//|--|%|;)")
-_FENCE_OR_HEADING = re.compile(r"\s*(?:```|~~~)|#{1,6}\s|[\W_]*$")
-
-# -- lines without content -------------------------------------------------------------------------
-
+_FENCED = re.compile(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)")
+_TABLE_HEAD = re.compile(r"(?m)^.*\|.*\n(?=[ \t]*[|:-][\s|:-]*-[\s|:-]*$)")
+_NO_CONTENT = re.compile(r"\s*(?:```|~~~)|\s*#{1,6}\s|[\W_]*$")
 _LABEL = re.compile(r"\s*(?:\*\*[^*]+\*\*:?|[^.:]{1,60}:|[\W_]*)\s*")
-_NO_VALUE = re.compile(r"[\s-]*(?:\[[^\]]*\]|[^\s:=]+\s*[:=]\s*(?:null|~|[\[\]{}\"']*))?\s*")
-_STUB = re.compile(
-    r"\s*(?:(?:async )?def .*|class (?!.*(?:ABC|Protocol)).*|pass|\.\.\."
-    r"|raise NotImplementedError.*|import .*|from .*|@.*|\"\"\".*\"\"\"|[)\]].*)"
-)
-_HOLLOW = {"py": _STUB} | dict.fromkeys(
-    "yaml yml toml ini cfg conf env properties".split(), _NO_VALUE
-)
 
 # -- placeholders ----------------------------------------------------------------------------------
 
@@ -111,24 +91,19 @@ _LEAD_LINES = 3
 """How many lines of a log may stand before a traceback."""
 _TRACE_LINE = re.compile(r"\s.*|Traceback .*|During handling.*|The above .*|[\w.]+(?::.*)?")
 _ERROR = re.compile(
-    # A time and the name of a program may come first.
-    r"(?:[\[(]?[\d:.,TZ +-]{8,}[\])]?\s+)?\[?(?:[\w./-]+: (?:line )?)?(?:"
-    r"(?:\w+ )?(?:[\w.$]*(?:error|exception)|fatal|panic|critical|failed|failure|fehler|erreur)"
+    # The name of a program may come first.
+    r"\[?(?:[\w./-]+: (?:line )?)?(?:"
+    r"(?:\w+ )?(?:[\w.$]*(?:error|exception)|fatal|panic|critical|failed|failure)"
     r"(?:\[\w+\]|\]| \d+)?\s*[:!].*|(?:an? )?(?:\w+ )?error (?:has )?occurred.*"
-    r"|(?:failed|unable) to \w+.*|(?:exception in thread|caused by:|npm err!|goroutine|curl:) .*"
+    r"|(?:failed|unable) to \w+.*|(?:exception in thread|caused by:|npm err!|curl:) .*"
     r"|.*\b(?:command not found|no such file or directory|(?:permission|access) denied|timed out"
-    r"|connection (?:refused|reset)|core dumped|not found|out of memory|no space left on device)\W*"
+    r"|connection (?:refused|reset)|not found|out of memory|no space left on device)\W*"
     r"|(?:http\S* )?[45]\d\d(?: [a-z -]+)?\W*"
     # An apology or a refusal.
     r"|(?:i['’]?m |i am |we['’]re |we are )?(?:very |so )?(?:sorry|afraid|unable|not able)\b.*"
     r"|(?:unfortunately|apologies|i apologi[sz]e|as an ai)\b.*"
     r"|(?:i|we) (?:can ?not|can['’]t|could(?: not|n['’]t)|do(?: not|n['’]t) have"
     r"|(?:am|are|was|were) (?:unable|not able)) .*)",
-    re.IGNORECASE,
-)
-_ERROR_TITLE = re.compile(
-    r"<(?:title|h1)\b[^<>]*>\s*((?:error\W+)?[45]\d\d\b[^<]*|(?:[\w ]+ )?(?:not found|forbidden"
-    r"|denied|error|gateway|unavailable)|just a moment\W*|too many requests)\s*<",
     re.IGNORECASE,
 )
 _ERROR_KEYS = frozenset(
@@ -166,26 +141,25 @@ def content_of(name: str, data: bytes) -> Content:
     text = _decoded(data)
     if not (data.strip(b"\x00") if text is None else text.strip()):
         return Content("", "")
-    wrong, substance, lines, prose = "", "", list[str](), list[str]()
+    is_code = reader in ("source", "") and suffix not in _TABLES
+    wrong, substance, size = "", "", len(data) - data.count(0)
+    lines: list[str] = []
     try:
         wrong = _wrong_kind(suffix, reader, data, text)
-        lines, prose = _lines(name, reader, data, text)
         if text is None:
             substance = "\n".join(_members(data))
-        elif not _is_empty(suffix, text, lines):
-            substance = _substance(suffix, text)
+        else:
+            lines = _lines(suffix, text, is_prose=reader in _PROSE_READERS)
+            substance = "" if _is_empty(suffix, text, lines) else _substance(suffix, text)
+            pieces = {fold(piece) for piece in re.split(r"(?<=[.!?。])\s+|\n", text)}
+            size = sum(len(piece.encode()) for piece in pieces)
     except _UNREADABLE as error:
         wrong = wrong or f"cannot be read ({str(error)[:80]})"
-    body = fold("\n".join(lines)) if substance and lines and reader in _BLOCK_READERS else substance
-    is_code = reader in ("source", "") and suffix not in _TABLES
-    size = len(data) - data.count(0)
-    if text is not None:
-        pieces = {fold(piece) for piece in re.split(r"(?<=[.!?。])\s+|\n", text)}
-        size = sum(len(piece.encode()) for piece in pieces)
+    body = fold("\n".join(lines)) if substance and lines and reader in _PROSE_READERS else substance
     return Content(
         substance=_digest(substance.encode("utf-8", "replace")),
         body=_digest(body.encode("utf-8", "replace")),
-        placeholders=_placeholders(text or "", [] if is_code else prose, is_code),
+        placeholders=_placeholders(suffix, text or "", is_code=is_code),
         is_code=is_code,
         error=_error(text, lines) if text else "",
         wrong_kind=wrong,
@@ -246,42 +220,32 @@ def _json_texts(suffix: str, text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()] if suffix in _JSON_LINES else [text]
 
 
-def _lines(name: str, reader: str, data: bytes, text: str | None) -> tuple[list[str], list[str]]:
-    """The lines that are content, and those of them that are no blocks of code.
+def _lines(suffix: str, text: str, *, is_prose: bool) -> list[str]:
+    """The lines that are content.
 
     Headings, fences, rules, comments and the heads of tables are none.
     """
-    if reader not in _BLOCK_READERS:
-        text = _BLOCK_COMMENT.sub("", text or "")
-        lines = [line for line in text.splitlines() if not _COMMENT_LINE.match(line)]
-        lines = [line for line in lines if line.strip()]
-        return lines, lines
-    found, lines, prose = reader_for(name), list[str](), list[str]()
-    data = data if text is None else text.encode()
-    documents = found.read(data, name, "") if found else ()
-    for document in documents:
-        for block in document.blocks if isinstance(document, ParsedDocument) else ():
-            part = [] if block.kind == "heading" else block.text.split("\n")
-            if block.kind == "table" and len(part) > 1 and re.fullmatch(r"[\s|:+=-]+", part[1]):
-                part = part[2:]
-            part = [line for line in part if not _FENCE_OR_HEADING.match(line)]
-            lines += part
-            prose += part if block.kind != "code" else []
-    return lines, prose
+    if is_prose:
+        text = _TABLE_HEAD.sub("", _MARKUP_COMMENT.sub("", text))
+        if suffix in _TAGGED or _PAGE.match(text):
+            text = _TAG.sub("\n", _HEAD.sub("", text))
+        return [line for line in text.splitlines() if not _NO_CONTENT.match(line)]
+    lines = _BLOCK_COMMENT.sub("", text).splitlines()
+    return [line for line in lines if line.strip() and not _COMMENT_LINE.match(line)]
 
 
 def _is_empty(suffix: str, text: str, lines: list[str]) -> bool:
     """Whether a text that is not blank holds nothing."""
-    if suffix in _JSON - {"ipynb"}:
+    if suffix in _JSON:
         return all(map(_is_hollow, _values(suffix, text)))
     if suffix in _TABLES:
         rows = _rows(suffix, text)
         return len(rows) < 2 and not any(cell.isdecimal() for row in rows for cell in row)
     if suffix in _TAGGED:
-        inside = re.sub(r"(?s)<head.*?(?:</head>|\Z)", "", _MARKUP_COMMENT.sub("", text))
+        inside = _HEAD.sub("", _MARKUP_COMMENT.sub("", text))
         # An attribute of an element below the root may be all that there is.
         return not fold(_TAG.sub("", inside)) and not re.search(r"<[a-z][^<>]*>.*<[^<>/]+=", inside)
-    return all(_HOLLOW.get(suffix, _LABEL).fullmatch(line) for line in lines)
+    return all(_LABEL.fullmatch(line) for line in lines)
 
 
 def _values(suffix: str, text: str) -> list[Any]:
@@ -334,23 +298,24 @@ def _substance(suffix: str, text: str) -> str:
         return fold("\n".join(json.dumps(v, sort_keys=True, ensure_ascii=False) for v in values))
     if suffix in _MARKUP:
         text = re.sub(r">\s+(?=<)", ">", _MARKUP_COMMENT.sub("", text))
-    if separator := _ENTRIES.get(suffix):
-        text = "\n".join(sorted(re.split(rf"{separator}+", text.replace("\r\n", "\n").strip())))
     return fold(text, keep_lines=suffix in _INDENTED)
 
 
-def _placeholders(text: str, prose: Sequence[str], is_code: bool) -> list[str]:
+def _placeholders(suffix: str, text: str, *, is_code: bool) -> list[str]:
     """The lines of prose, or of comments, that wait for content."""
     comment = _IN_COMMENT if is_code else _IN_HIDDEN_COMMENT
-    found = [line for line in prose if _PLACEHOLDER.match(_INLINE_CODE.sub("``", line[:_LINE]))]
-    return found + [line for line in text.split("\n") if comment.match(line[:_LINE])]
+    found = [line for line in text.split("\n") if comment.match(line[:_LINE])]
+    if is_code:
+        return found
+    prose = _TAG.sub("\n", text) if suffix in _TAGGED else _FENCED.sub("", text)
+    prose = _MARKUP_COMMENT.sub("", prose)
+    lines = (_INLINE_CODE.sub("``", line[:_LINE]) for line in prose.split("\n"))
+    return [line for line in lines if _PLACEHOLDER.match(line) and line[:1] != "#"] + found
 
 
 def _error(text: str, lines: Sequence[str]) -> str:
     """The first line of an error message or an apology that is the whole content."""
     is_short = len(fold(_TAG.sub("", text))) <= _ERROR_CHARACTERS
-    if _PAGE.match(text) and is_short and (title := _ERROR_TITLE.search(text)):
-        return title[1]
     lines = [line[:_LINE] for line in lines]
     first = lines[0].strip() if lines else ""
     for at, line in enumerate(lines[:_LEAD_LINES]):

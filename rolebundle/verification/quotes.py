@@ -33,18 +33,11 @@ _MAX_COMPARED = 1_000  # Characters of a quote that is aligned.
 _MAX_ALIGNED = 3  # Passages that a quote is aligned with.
 _MAX_PLACES = 12  # Of a quote in one passage.
 _MAX_PARTS = 8
-_TERM_WORDS, _REPLACEMENT_WORDS = 2, 5
+_TERM_WORDS = 2
 
 _ELLIPSIS = re.compile(r"\[ ?(?:\.{3,4}|…) ?\]|\( ?(?:\.{3,4}|…) ?\)|\.{3,4}|…|\. \. \.")
-_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
-_EDITORIAL = re.compile(
-    r"sic!?|(?:emphasis|italics) (?:added|mine|ours)|my emphasis", re.IGNORECASE
-)
+_LETTER_IN_BRACKETS = re.compile(r"\[(\w)\](?=\w)")
 _LINE_MARKS = re.compile(r"(?<=[\r\n])[ \t]*(?:>[ \t]?)+")
-_PRONOUN = (
-    r"(?i:he|she|it|they|him|her|them|his|hers|its|theirs?|this|that|these|those|we|us|ours?|i|me"
-    r"|my|mine|you|yours?) "
-)
 
 
 class QuoteResult(NamedTuple):
@@ -105,56 +98,26 @@ def is_term(text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _readings(text: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
-    """The ways to read a quote: as it is, and as parts between ellipses, with brackets."""
-    patterns: dict[tuple[str, ...], None] = {}
-    for joins_lines in (False, True):
-        patterns[(_literal(text, joins_lines),)] = None
-        parts = [part for part in _ELLIPSIS.split(text) if words_of(part)]
-        if len(parts) <= _MAX_PARTS and (parts != [text] or "[" in text):
-            read = [_with_brackets(part, joins_lines) for part in parts]
-            if all(read):
-                patterns[tuple(read)] = None
-    return tuple(tuple(map(re.compile, parts)) for parts in patterns if all(parts))
+    """The ways to read a quote: as it is, and as parts between ellipses."""
+    whole = _LETTER_IN_BRACKETS.sub(r"\1", text)
+    parts = [part for part in _ELLIPSIS.split(whole) if words_of(part)]
+    readings = [[_literal(whole)]]
+    if 1 < len(parts) <= _MAX_PARTS or (parts and parts != [whole]):
+        readings.append([_literal(part) for part in parts])
+    return tuple(tuple(map(re.compile, parts)) for parts in readings if all(parts))
 
 
-def _literal(text: str, joins_lines: bool, *, is_first: bool = True) -> str:
+def _literal(text: str) -> str:
     """A pattern of a text. A comma or full stop at its end may be the draft's."""
-    tokens = tokens_of(text, joins_lines=joins_lines).line.split()
+    tokens = tokens_of(text).line.split()
     if not tokens:
         return ""
     end = f"(?:{re.escape(tokens.pop())} )?" if tokens[-1] in (".", ",") else ""
     pattern = "".join(f"{re.escape(token)} " for token in tokens)
-    if pattern and is_first and tokens[0][0].lower() != tokens[0][0].upper():
+    if pattern and tokens[0][0].lower() != tokens[0][0].upper():
         first = tokens[0][0]
         pattern = f"[{first.lower()}{first.upper()}]" + pattern[1:]
     return pattern + end if pattern else ""
-
-
-def _with_brackets(part: str, joins_lines: bool) -> str:
-    """A pattern of a part: ``[t]he`` is "the" or "The", ``[sic]`` is the draft's.
-
-    ``[the team]`` stands for a pronoun, and ``[it]`` for the last word of a name.
-    """
-    pattern, position, letter = "", 0, ""
-    for match in [*_BRACKETS.finditer(part), None]:
-        literal = letter + part[position : match.start() if match else len(part)]
-        pattern += _literal(literal, joins_lines, is_first=bool(letter) or not pattern)
-        if match is None:
-            break
-        inner, position, letter = match[1].strip(), match.end(), ""
-        words = words_of(inner)
-        if len(inner) == 1 and inner.isalpha() and part[position : position + 1].isalpha():
-            letter = inner
-        elif not _EDITORIAL.fullmatch(inner):
-            stands = [_literal(inner, joins_lines)]
-            if re.fullmatch(_PRONOUN, f"{inner} "):
-                stands.append(r"[^\s\d]+ ")
-            elif len(words) <= _REPLACEMENT_WORDS and not any(
-                turns(w) or is_figure(w) for w in words
-            ):
-                stands.append(_PRONOUN)
-            pattern += f"(?:{'|'.join(filter(None, stands))})"
-    return pattern
 
 
 # -- places ----------------------------------------------------------------------------------------
@@ -320,18 +283,17 @@ def _canonical(token: str) -> str:
 # The words of the second rule are English.
 
 _MAX_GAP = 400  # Characters that an ellipsis may leave out.
-_MAX_ASIDE = 12  # Words.
-_NEAR = 5  # Words before a quote in which a denial governs it.
+_NEAR, _NEXT = 5, 3  # Words before and after a quote in which a denial governs it.
 _CONDITIONS = frozenset("if unless except until till lest otherwise assuming supposing".split())
 _CONDITIONAL = _CONDITIONS | frozenset("when whenever once where while with for provided".split())
-_LIMITS = frozenset("some few most many several almost nearly less least but within".split())
+_LIMITS = frozenset("some few most many several almost nearly less least but within up".split())
 _DENIED = re.compile(
     "reject|refus|den(?:y|ie)|doubt|prevent|prohibit|forb[iao]d|abandon|cancel|avoid|stop|fail|false"
     "|wrong|incorrect|invalid|impossib|instead|unable|claim|alleg|limit"
 )
 _EXCEPTION = re.compile(
     r"\b(?:(?:as|so) long as|other than|apart from|only|but (?:not|only|never)"
-    r"|provid(?:ed|ing) that\b|in case|subject to|yet to|far from|at (?:most|least)|up to)\b",
+    r"|provid(?:ed|ing) that\b|in case|subject to|yet to|far from)\b",
     re.IGNORECASE,
 )
 _NO_NEGATION = re.compile(
@@ -344,7 +306,9 @@ _JOINT = (
 )
 _CLAUSE_BEFORE = re.compile(rf".*{_JOINT}(?=[^,]*$))", re.IGNORECASE | re.DOTALL)
 _CLAUSE_AFTER = re.compile(r";|,\s*(?:and|so|which|who|whereas)\b", re.IGNORECASE)
+_TAKEN_BACK = re.compile(r"\W*(?:except|unless|excluding|but not)\b", re.IGNORECASE)
 _ITEM = re.compile(r"[ \t]*(?:[-*•+]|\d+[.)])[ \t]+")
+_ASIDE = re.compile(r"[^,—–(]*(?:,[^,;:()]*,|—[^—;:()]*—|–[^–;:()]*–|\([^()]*\))\s*\w?")
 _CUT_BEFORE = re.compile(r"[^\W_](?:[-‐‑/_'’])?\Z|\d[.,:]\Z")
 _SIGN_BEFORE = re.compile(r"(?:[±$€£¥<≤≥~≈] ?|[-−+#]|\d[-–/.,:])\Z")
 _CUT_AFTER = re.compile(r"[-‐‑/_'’]?[^\W_]")
@@ -383,7 +347,8 @@ def cut_problem(
     """Why a quote of these parts of a passage's text turns the sense, or nothing."""
     problems = [_cut_word(content, *part) for part in parts]
     problems += [_gap(content, end, start) for (_, end), (start, _) in pairwise(parts)]
-    problems.append(_cut_sentence(content, parts[0][0], parts[-1][1], *map(words_of, around)))
+    said = {*words_of(" ".join(around))}
+    problems.append(_cut_sentence(content, parts[0][0], parts[-1][1], said))
     return next(filter(None, problems), "")
 
 
@@ -403,29 +368,23 @@ def _cut_word(content: str, start: int, end: int) -> str:
     return f"The quote cuts a word or a figure of the passage: “{around}”." if is_cut else ""
 
 
-def _cut_sentence(
-    content: str, start: int, end: int, said_before: Sequence[str], said_after: Sequence[str]
-) -> str:
+def _cut_sentence(content: str, start: int, end: int, said: set[str]) -> str:
     starts = sentence_starts(content)
     first = starts[bisect_right(starts, start) - 1]
     last = [*starts, len(content)][bisect_left(starts, end)]
     before, after = content[first:start], content[end:last]
-    found = _governing(before)
+    found = _turning(before, after)
     if _ITEM.match(content, first):
-        found += [w for w in words_of(_introduction(content, first)) if denies(w) or w == "only"]
-    is_conditional = not _CONDITIONAL.isdisjoint({*said_before, *said_after})
-    is_denied = any(denies(w) or w in ("only", "just") or _DENIED.match(w) for w in said_before)
+        found += filter(denies, words_of(_introduction(content, first)))
+    if words_of(content[end:last]) == [] and _TAKEN_BACK.match(content, last):
+        found.append("except")
+    is_conditional = not _CONDITIONAL.isdisjoint(said)
+    is_denied = any(denies(w) or w in ("only", "just") or _DENIED.match(w) for w in said)
     for word in found:
         if not (is_conditional if word in _CONDITIONS else is_denied):
-            return f"The passage says “{word}” before it: “{_excerpt(before[-80:])} …”."
+            return f"The passage says “{word}” beside it: “{_excerpt(content[first:last])}”."
     if "?" in after and words_of(before):
         return "The passage asks this: its question mark is left out."
-    said = {*said_before, *said_after}
-    is_said = not said.isdisjoint(_CONDITIONS | {"only", "when"}) or any(map(denies, said_after))
-    following = after if words_of(after) else content[last : last + 80]
-    taken_back = re.match(r"\W*(?:except|unless|excluding|but not)\b", following, re.IGNORECASE)
-    if not is_said and (taken_back or _turned_after(after)):
-        return f"The passage continues: “… {_excerpt(following)}”."
     return ""
 
 
@@ -438,31 +397,19 @@ def _introduction(content: str, first: int) -> str:
     return ""
 
 
-def _governing(before: str) -> list[str]:
-    """The words before a quote that turn it."""
-    plain = _NO_NEGATION.sub(" ", before)
-    clause = _CLAUSE_BEFORE.sub("", plain)
-    words = words_of(clause)
-    found = [word for word in words[-_NEAR:] if denies(word) or _DENIED.match(word)]
-    found += [word for word in words_of(plain[plain.rfind(";") + 1 :]) if word in _CONDITIONS]
-    found += [word for word in words[-2:] if word in _LIMITS]
-    return found + _EXCEPTION.findall(clause)
-
-
-def _turned_after(after: str) -> bool:
-    """Whether what follows a quote in its sentence turns it."""
-    remark = re.match(r"\s*\(([^()]*)\)", after)
-    clause = _CLAUSE_AFTER.split(_NO_NEGATION.sub(" ", after))[0]
-    head, _, contrast = clause.lower().partition("but ")
-    words = words_of(head)
-    return (
-        (remark is not None and any(map(turns, words_of(remark[1]))))
-        or any(word in _CONDITIONS for word in words)
-        or words[:1] in (["when"], ["whenever"], ["once"])
-        or _EXCEPTION.search(clause) is not None
-        or any(denies(word) or _DENIED.match(word) for word in words[:3])
-        or any(map(denies, words_of(contrast)))
-    )
+def _turning(before: str, after: str) -> list[str]:
+    """The words of a quote's sentence, before and after it, that turn its sense."""
+    remark = re.match(r"\s*\([^()]*\)", after)
+    before, after = (_NO_NEGATION.sub(" ", part) for part in (before, after))
+    clause, rest = _CLAUSE_BEFORE.sub("", before), _CLAUSE_AFTER.split(after)[0]
+    head, _, contrast = rest.partition("but ")
+    near = words_of(clause)[-_NEAR:] + words_of(head)[:_NEXT]
+    found = [word for word in near if denies(word) or _DENIED.match(word)]
+    found += [word for word in words_of(contrast) if denies(word)]
+    found += [word for word in words_of(remark[0] if remark else "") if turns(word)]
+    found += [word for word in words_of(f"{before} {head}") if word in _CONDITIONS]
+    found += [word for word in words_of(clause)[-2:] if word in _LIMITS]
+    return found + _EXCEPTION.findall(f"{clause} {rest}")
 
 
 def _gap(content: str, start: int, end: int) -> str:
@@ -471,21 +418,11 @@ def _gap(content: str, start: int, end: int) -> str:
     starts = sentence_starts(content)
     within = starts[bisect_right(starts, start) : bisect_right(starts, end)]
     words = words_of(gap)
-    is_remark = gap[:1] == "(" and gap[-1:] == ")" and not set("()") & set(gap[1:-1])
-    opening = gap[:1] if gap[:1] in ",—–-" else content[:start].rstrip()[-1:]
-    closing = gap[-1:] if gap[-1:] in ",—–-" else content[end:].lstrip()[:1]
-    is_aside = (
-        opening + closing in (",,", "——", "––", "--")
-        and words[:1] not in (["and"], ["or"], ["nor"], ["so"], ["yet"])
-        and not set(",;:()") & set(gap.strip(" ,—–-"))
-    )
-    is_sound = (is_remark or is_aside) and len(words) <= _MAX_ASIDE
     if within:
         is_sound = not words_of(content[within[-1] : end])
-    turned = any(denies(w) or w in _CONDITIONS if is_remark else turns(w) for w in words)
-    turned = turned or bool(
-        _EXCEPTION.search(gap) or re.search(r"(?:^|\n)[ \t]*#|:\s*(?:\n|$)", gap)
-    )
+    else:
+        is_sound = _ASIDE.fullmatch(content[max(0, start - 2) : end + 1]) is not None
+    turned = any(map(turns, words)) or _EXCEPTION.search(gap) or re.search(r":\s*(?:\n|$)", gap)
     if is_sound and words and len(gap) <= _MAX_GAP and not turned:
         return ""
     return f"The ellipsis leaves out “{_excerpt(gap)}”."

@@ -9,7 +9,7 @@ opposite (English) ``differs``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from typing import NamedTuple
 from rolebundle.contracts.documents import Passage
 from rolebundle.text.stop_words import ENGLISH
 from rolebundle.text.words import language_of, stem, stems_of
+from rolebundle.verification.citations import CODE
 from rolebundle.verification.draft import sentence_starts
 from rolebundle.verification.quotes import denies, tokens_of, words_of
 
@@ -124,81 +125,65 @@ for _pair in _OPPOSITES.split():
     _one, _other = map(stem, _pair.split("/"))
     _OPPOSITE_OF.setdefault(_one, set()).add(_other)
     _OPPOSITE_OF.setdefault(_other, set()).add(_one)
-_IMPLICIT_DENIALS = frozenset(
-    "rather instead avoid avoids prevent prevents lack lacks hardly".split()
-)
 _CLAUSE = re.compile(r"\([^()]*\)|[;()—–]|\s-\s|,\s|\bbut\b")
-
-
-_Clause = tuple[dict[str, frozenset[tuple[int, int]]], int]
-"""The content words of a clause with the operators before each, and how often it denies."""
+_Clause = tuple[frozenset[str], frozenset[tuple[int, int]], int]
+"""The stems of a clause's content words, its operators, and how often it denies."""
 
 
 @lru_cache(maxsize=4096)
 def _clauses(text: str) -> tuple[_Clause, ...]:
     clauses = []
     for clause in _CLAUSE.split(text):
-        words: dict[str, frozenset[tuple[int, int]]] = {}
-        operators: set[tuple[int, int]] = set()
-        denials = 0
-        for word in words_of(clause):
-            if denies(word) or word in _IMPLICIT_DENIALS:
-                operators ^= {(-1, 0)}
-                denials += 1
-            elif word in _OPERATOR:
-                operators.add(_OPERATOR[word])
-            elif word not in ENGLISH:
-                words[stem(word)] = words.get(stem(word), frozenset()) | operators
-                operators = set()
-        clauses.append((words, denials))
+        words = words_of(clause)
+        stems = frozenset(stem(word) for word in words if word not in ENGLISH and not denies(word))
+        operators = frozenset(_OPERATOR[word] for word in words if word in _OPERATOR)
+        clauses.append((stems, operators, sum(map(denies, words))))
     return tuple(clauses)
+
+
+def _joined(clauses: Sequence[_Clause]) -> _Clause:
+    stems, operators, denials = zip(*clauses, strict=True) if clauses else ((), (), ())
+    return frozenset().union(*stems), frozenset().union(*operators), sum(denials)
 
 
 def difference(text: str, passages: Sequence[Passage]) -> tuple[str, Passage, str] | None:
     """The word in which a near copy of a passage's sentence turns its sense, or ``None``.
 
+    The near copy may leave out clauses of the sentence.
+
     Returns:
         What differs, the passage and its sentence.
     """
-    own = _clauses(text)
-    words = frozenset[str]().union(*(words for words, _ in own))
-    if len(words) < MIN_WORDS or language_of(text, "en") != "en":
+    stems, operators, denials = _joined(_clauses(text))
+    if len(stems) < MIN_WORDS or language_of(text, "en") != "en":
         return None
-    stems = frozenset(map(stem, words_of(text)))
     best: tuple[float, str, Passage, str] | None = None
     for passage in passages:
         for sentence in _sentences_of(passage.content):
-            clauses = [c for c in _clauses(sentence) if not words.isdisjoint(c[0])]
-            shared = words & frozenset[str]().union(*(theirs for theirs, _ in clauses))
-            if len(shared) < max(2, _LIKE * len(words) - 2) or "?" in sentence:
-                continue
-            theirs = frozenset(map(stem, words_of(sentence)))
+            copied = [c for c in _clauses(sentence) if 2 * len(stems & c[0]) >= len(c[0]) > 0]
+            theirs, their_operators, their_denials = _joined(copied)
             turned = [
                 f'"{word}" for "{other}"'
                 for word in sorted(stems - theirs)
                 for other in _OPPOSITE_OF.get(word, ())
                 if other in theirs - stems
             ]
-            share = (len(shared) + len(turned)) / len(words)
-            if share >= _LIKE and (best is None or share > best[0]):
-                found = _conflict(own, clauses, shared) or "".join(turned[:1])
+            share = (len(stems & theirs) + len(turned)) / len(stems)
+            if share >= _LIKE and "?" not in sentence and (best is None or share > best[0]):
+                if (denials - their_denials) % 2:
+                    found = '"not"'
+                else:
+                    found = "".join(turned[:1]) or _conflict(operators, their_operators)
                 best = share, found, passage, sentence.strip()
     return best[1:] if best and best[1] else None
 
 
-def _conflict(own: Sequence[_Clause], theirs: Sequence[_Clause], shared: Iterable[str]) -> str:
-    """The first shared word before which the operators conflict, with them, or nothing."""
-    are_denied = sum(denials for _, denials in own) != sum(denials for _, denials in theirs)
-    for word in sorted(shared):
-        one, other = (
-            [words[word] for words, _ in clauses if word in words] for clauses in (own, theirs)
-        )
-        if are_denied and len({(-1, 0) in operators for operators in (*one, *other)}) > 1:
-            return f'"not" before "{word}"'
-        for line, value in frozenset().union(*one):
-            values = {v for operators in other for kind, v in operators if kind == line}
-            if line >= 0 and values and value not in values:
-                return f'another modal, bound or quantifier before "{word}"'
+def _conflict(own: frozenset[tuple[int, int]], theirs: frozenset[tuple[int, int]]) -> str:
+    """Whether a line of operators is used with another value."""
+    for line, value in own - theirs:
+        values = {v for kind, v in theirs if kind == line}
+        if values and (line, value) not in theirs and not values & {v for k, v in own if k == line}:
+            return "another modal, bound or quantifier"
     return ""
 
 
@@ -214,12 +199,10 @@ class Name(NamedTuple):
     is_identifier: bool
 
 
-_CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _IDENTIFIER = re.compile(
     r"(?<![\w/.-])(?:-{1,2}[a-z][\w-]+|[A-Za-z_~./]*[A-Za-z_][\w-]*(?:[./:=_]+[\w~-]+)+(?:\(\))?|\w+\(\)"
     r"|[a-z]+[A-Z]\w*|[A-Z]+[a-z]+[A-Z]\w*|[A-Z]{2,}\d+|[A-Z]{2,}_\w+)(?![\w])"
 )
-_CODE_WORD = re.compile(r"[^\s()\[\]{},;\"'$]+")
 _CAPITALIZED = re.compile(r"(?<![\w`'’./-])[A-Z][\w-]*[a-z\d][\w-]*(?: (?:[A-Z][\w-]*|\d[\w.-]*))*")
 _STARTS = re.compile(r"(?:^|[.!?:|>(“\"*_—–#\n-])[\W_]*$")
 _CAPITALIZING = ("de", "lb")
@@ -234,7 +217,7 @@ def names_in(text: str) -> Iterator[Name]:
     if language_of(text, "en") in _CAPITALIZING:
         patterns.pop()
     taken: list[tuple[int, int]] = []
-    for match in _CODE.finditer(text):
+    for match in CODE.finditer(text):
         taken.append(match.span())
         if any(map(str.isalpha, match[2])):
             yield Name(*match.span(2), match[2], True)
@@ -286,22 +269,6 @@ def replaced_name(name: Name, text: str, passages: Sequence[Passage]) -> tuple[s
             if is_like and other.text not in text:
                 found.append((match.share, other.text, match.passage))
     return max(found, key=lambda f: f[0])[1:] if found else None
-
-
-def changed_word(line: str, passages: Sequence[Passage]) -> tuple[Name, str, Passage] | None:
-    """The one word in which a line of code differs from a line of a passage, and what is there."""
-    words = [*_CODE_WORD.finditer(line)]
-    for passage in passages if len(words) > 1 else ():
-        for other in passage.content.splitlines():
-            theirs = _CODE_WORD.findall(other)
-            changed = [
-                at for at, word in enumerate(words) if at < len(theirs) and word[0] != theirs[at]
-            ]
-            if len(theirs) == len(words) and len(changed) == 1:
-                word = words[changed[0]]
-                if any(map(str.isalpha, word[0])):
-                    return Name(*word.span(), word[0], True), theirs[changed[0]], passage
-    return None
 
 
 def _shape(name: str) -> str:

@@ -41,7 +41,6 @@ from rolebundle.verification.judge import Judge, opinion_findings
 from rolebundle.verification.quotes import check_quote, is_term, words_of
 from rolebundle.verification.sentences import (
     best_match,
-    changed_word,
     difference,
     names_in,
     replaced_name,
@@ -140,9 +139,8 @@ class SentenceCheck:
     def __init__(self, sentence: Sentence, evidence: Evidence) -> None:
         self._sentence, self._start = sentence, sentence.start
         self._prose, self._text = sentence.prose(), sentence.prose(with_quotes=True)
-        is_code = sentence.kind == "code"
         quoted = [sentence.text[a - self._start : b - self._start] for a, b in sentence.quotes]
-        is_checked = sentence.has_content or is_code or quoted or sentence.citations
+        is_checked = sentence.has_content or quoted or sentence.citations
         self._all = evidence.candidates([self._text, *quoted] if is_checked else [])
         self._named = [(c, evidence.named_by(c, self._all)) for c in sentence.citations]
         self._cited = [passage for _, named in self._named for passage in named]
@@ -155,7 +153,6 @@ class SentenceCheck:
     def findings(self) -> Iterator[Finding]:
         """What all checks found, in any order."""
         if self._sentence.kind == "code":
-            yield from self._code()
             return
         yield from self._citations()
         yield from self._quotes()
@@ -230,25 +227,11 @@ class SentenceCheck:
             if not is_missing or any(f.start < end and start < f.end for f in figures):
                 continue
             if found := replaced_name(name, self._prose, self._cited or self._all):
-                yield self._wrong_name(start, end, *found)
+                note = f"the passage does not have it; a similar sentence has {found[0]}"
+                yield self._finding("wrong_name", start, end, found[1], note, found[0])
             elif unknown:
                 note = f"the evidence does not have: {', '.join(unknown[:5])}"
                 yield self._finding("unknown_name", start, end, note=note)
-
-    def _code(self) -> Iterator[Finding]:
-        """The words of code that replace others in a like line, and stand nowhere."""
-        start = self._start
-        for line in self._sentence.text.splitlines(keepends=True):
-            changed = changed_word(line, self._all)
-            if changed and unknown_parts(changed[0], self._all):
-                name, true_name, passage = changed
-                first, last = start + name.start, start + name.end
-                yield self._wrong_name(first, last, true_name, passage)
-            start += len(line)
-
-    def _wrong_name(self, start: int, end: int, name: str, passage: Passage) -> Finding:
-        note = f"the passage does not have it; a similar sentence has {name}"
-        return self._finding("wrong_name", start, end, passage, note, name)
 
     def _statement(self) -> Iterator[Finding]:
         start, end = self._start, self._sentence.end
@@ -272,9 +255,7 @@ def _text_of(passage: Passage) -> str:
 def _not_checked(text: str, sentences: Sequence[Sentence], first: int) -> Finding:
     """The finding on the sentences from ``first`` on, for which there was no time."""
     start, end = sentences[first].start, sentences[-1].end
-    share = f"{len(sentences) - first:,} of {len(sentences):,} sentences"
-    place = f"from line {text.count(chr(10), 0, start) + 1} to the end"
-    note = f"{share}, {place}, were not checked in {DEFAULT_SECONDS:.0f} s"
+    note = f"the rest of the draft was not checked in {DEFAULT_SECONDS:.0f} s"
     remedy = "Verify this part alone, or against a bundle; or set deadline_ms to a longer time."
     return finding("not_checked", start, end, text[start:end], None, note, remedy=remedy)
 

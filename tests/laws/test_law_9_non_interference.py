@@ -528,17 +528,9 @@ class Machine(RuleBasedStateMachine):
     def _gate(self, request: RetrievalRequest) -> Path:
         """A contract that asks the corpus whether the task may be stated as it is."""
         (self.folder / "draft.md").write_text(f'It says "{request.task}".', encoding="utf-8")
-        # TOML allows this control character in no string, and JSON does not escape it.
-        task = request.task.replace("\x7f", "_")
-        posture = {"check": "posture", "task": task, "trust": "mixed"}
-        verify = {"check": "verify", "file": "draft.md"}
-        role = {} if request.role is None else {"role": request.role}
-        lines = [
-            f"{key} = {json.dumps(value, ensure_ascii=False)}"
-            for criterion in (posture, verify)
-            for key, value in {"id": criterion["check"], **criterion, **role}.items()
-        ]
-        lines.insert(lines.index('id = "verify"'), "[[criteria]]")
+        fields = {"id": "verify", "check": "verify", "file": "draft.md"}
+        fields |= {} if request.role is None else {"role": request.role}
+        lines = [f"{key} = {json.dumps(value)}" for key, value in fields.items()]
         path = self.folder / "work.gate.toml"
         path.write_text("[[criteria]]\n" + "\n".join(lines), encoding="utf-8")
         return path

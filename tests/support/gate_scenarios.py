@@ -150,13 +150,6 @@ PAGE_404 = """<!DOCTYPE html>
 <html><head><title>404 Not Found</title></head>
 <body><center><h1>404 Not Found</h1></center><hr><center>nginx/1.24.0</center></body></html>
 """
-BLOCKED_PAGE = """<!DOCTYPE html><html lang="en-US"><head><title>Just a moment...</title>
-<meta name="robots" content="noindex,nofollow"></head><body><div class="main-wrapper">
-<h1>example.com</h1><p>Verifying you are human. This may take a few seconds.</p></div></body></html>
-"""
-JAVA_TRACE = 'Exception in thread "main" java.lang.NullPointerException\n' + "".join(
-    f"\tat com.example.report.Builder.step{n}(Builder.java:{n})\n" for n in range(40)
-)
 CHANGED_REPORT = criteria(changed("report.md"))
 USUAL = criteria(changed("report.md"), not_empty("report.md"))
 ONLY_EXISTS = criteria(exists("report.md"))
@@ -204,15 +197,13 @@ NO_CHANGES = [
 ]
 NO_RESULTS: list[tuple[str, str | bytes]] = [
     ("a.json", '{"items": []}'), ("a.json", '{"a": {"b": null, "c": ""}}'), ("a.jsonl", "{}\n{}\n"),
-    ("a.csv", "name;amount\n"), ("a.csv", "name,amount\n,\n"), ("a.yaml", "items: []\nname:\n"),
-    ("a.toml", "# settings\n[a]\n"), ("a.xml", "<items><item/></items>"),
+    ("a.csv", "name;amount\n"), ("a.csv", "name,amount\n,\n"),
+    ("a.xml", "<items><item/></items>"),
     ("a.html", "<html><head><title>A</title></head><body></body></html>"),
     ("a.zip", b"PK\x05\x06" + bytes(18)), ("a.gz", gzip.compress(b"")),
-    ("a.py", "import re\n\n\ndef f(x):\n    raise NotImplementedError\n"),
     ("a.sql", "-- migration\n-- statements here\n"), ("a.md", "# Report\n\n**Summary:**\n\nRisks:\n"),
-    ("a.ipynb", '{"cells": [], "metadata": {"a": "b"}, "nbformat": 4, "nbformat_minor": 5}'),
     ("a.png", "a picture"), ("a.pdf", PAGE_404), ("a.jpg", b"\x89PNG\r\n\x1a\n" + bytes(99)),
-    ("a.docx", "a letter"), ("a.sqlite", "rows"), ("a.html", "no markup"), ("a.json", "none"),
+    ("a.docx", "a letter"), ("a.sqlite", "rows"), ("a.json", "none"),
     ("a.md", b"%PDF-1.7\n" + bytes(range(256))), ("a.csv", "<!DOCTYPE html><html></html>"),
     ("a.md", "# A\n\nTODO\n\n# B\n\nTODO: all\n"), ("a.md", "Dear [Insert name],\n\nhello.\n"),
     ("a.md", "Owner: TBD\nThe rest is known.\n"), ("a.md", "| a | b |\n|---|---|\n| x | TBD |\n"),
@@ -228,33 +219,24 @@ FALSE_COMPLETIONS = [
     # Nothing was done.
     Scenario("nothing was written", CHANGED_REPORT, {}),
     Scenario("nothing was done, and all was there before", ONLY_EXISTS, {}, {"report.md": REPORT}),
-    Scenario("nothing was done to any match", criteria(exists("*.md")), {}, {"a.md": REPORT}),
-    Scenario("something else was written", CHANGED_REPORT, {"notes.md": REPORT}),
-    Scenario("the folder was made, not the file", CHANGED_REPORT, lambda f: (f / "report.md").mkdir()),
     Scenario("only watched files stayed as they were",
              criteria(COMMAND.replace("true", "echo"), watch='["src/**"]'), {}, {"src/a.py": PROGRAM}),
     Scenario("no gate was started", CHANGED_REPORT, {"report.md": REPORT}, started=False),
     # Empty.
     _report_file("empty", ""),
-    _report_file("white space", "\n\n   \t\n" * 300),
     _report_file("zero bytes", b"\x00" * 4000),
-    _report_file("a byte order mark", b"\xef\xbb\xbf"),
     _report_file("invisible characters", "\u200b\u200b\u2060\n" * 100),
     Scenario("a file of many was left empty", criteria(changed("out/*.md")),
              {"out/a.md": REPORT, "out/b.md": ""}),
-    Scenario("an old file was emptied", CHANGED_REPORT, {"report.md": ""}, {"report.md": OLD_REPORT}),
     Scenario("padded with white space to the size", THOROUGH,
              {"report.md": "## Findings\n" + " " * 1000}),
     # Stale and substituted.
     Scenario("touched", CHANGED_REPORT, touch("report.md"), {"report.md": OLD_REPORT}),
     Scenario("written again as it was", USUAL, {"report.md": OLD_REPORT}, {"report.md": OLD_REPORT}),
-    Scenario("a line break was added", CHANGED_REPORT, append("report.md", "\n"), {"report.md": OLD_REPORT}),
     Scenario("only line ends were changed", CHANGED_REPORT,
              {"report.md": OLD_REPORT.replace("\n", "\r\n")}, {"report.md": OLD_REPORT}),
     Scenario("an old report was copied", THOROUGH, copy("2025.md", "report.md"),
              {"2025.md": OLD_REPORT}),
-    Scenario("an old report was copied, and only its existence is asked", ONLY_EXISTS,
-             copy("archive/2025.md", "report.md"), {"archive/2025.md": OLD_REPORT}),
     Scenario("an old report was moved", THOROUGH,
              move("2025.md", "report.md"), {"2025.md": OLD_REPORT}),
     Scenario("one of two was copied", criteria(changed("a.md"), exists("b.md")),
@@ -263,30 +245,22 @@ FALSE_COMPLETIONS = [
              {"a.md": REPORT, "b.md": REPORT}),
     Scenario("a symbolic link to an old report", THOROUGH, link("2025.md", "report.md"),
              {"2025.md": OLD_REPORT}),
-    Scenario("a symbolic link to the outside", ONLY_EXISTS, link("/etc/hostname", "report.md")),
     Scenario("a folder behind a symbolic link", criteria(changed("out/report.md")),
              then({"elsewhere/report.md": REPORT}, link("elsewhere", "out"))),
-    Scenario("a pipe", ONLY_EXISTS, lambda f: os.mkfifo(f / "report.md")),
     # Errors.
     _report_file("a traceback", TRACEBACK),
     _report_file("a log that ends with a traceback", "Reading 40 files\nBuilding the report\n" + TRACEBACK),
     _report_file("a fenced traceback and nothing else", f"# Report\n\n```\n{TRACEBACK}```\n"),
     _report_file("an error message", "error: the model server did not answer within 60 s\n"),
-    _report_file("an error of a tool", "fatal: not a git repository (or any of the parent directories)\n"),
-    _report_file("a Java stack", JAVA_TRACE),
     _report_file("an error page", PAGE_404),
-    _report_file("a page that keeps robots out", BLOCKED_PAGE),
     _report_file("an error as JSON", '{"error": {"message": "Rate limit exceeded", "type": "requests"}}'),
-    _report_file("a status line", "HTTP/1.1 503 Service Unavailable\n"),
     _report_file("a missing program", "bash: line 1: pandoc: command not found\n"),
     # Refusals and placeholders.
     _report_file("a refusal", "I'm sorry, but I can't access the repository, so I cannot write a report.\n"),
-    _report_file("a refusal below a title", "# Report\n\nI was unable to find any data for this report.\n"),
     _report_file("a placeholder", "TODO: write the report\n"),
     _report_file("headings only", "# Report\n\n## Findings\n\n## Recommendation\n"),
     Scenario("headings with nothing decided", THOROUGH.replace("300", "40"),
              {"report.md": "# Report\n\n## Findings\n\nTBD\n\n## Recommendation\n\nTBD\n"}),
-    _report_file("filler", "Lorem ipsum dolor sit amet, consectetur adipiscing elit. " * 20),
     # Criteria that were not checked, or not by the contract of the start.
     Scenario("a command was skipped", criteria(changed("report.md"), COMMAND), {"report.md": REPORT}),
     Scenario("the contract was made easier", THOROUGH, {"report.md": "A short and wrong report."},
@@ -295,10 +269,7 @@ FALSE_COMPLETIONS = [
              {"report.md": REPORT}, edited=CHANGED_REPORT),
     Scenario("the schema was made easier", FACTS, {"facts.json": '{"x": 1}', "s.json": "{}"},
              {"s.json": SCHEMA}),
-    Scenario("the facts do not fit", FACTS, {"facts.json": '{"title": "Findings"}'},
-             {"s.json": SCHEMA}),
     Scenario("too short", THOROUGH, {"report.md": "## Findings\n\nNone were needed."}),
-    Scenario("another text than asked for", THOROUGH, {"report.md": PROGRAM * 3}),
     Scenario("another file than the one with this digest",
              criteria(f'check = "sha256"\nfile = "a.bin"\nsha256 = "{"0" * 64}"'), {"a.bin": b"\x01\x02"}),
     Scenario("a JSON file that is cut off", criteria(exists("f.json")),
@@ -307,9 +278,6 @@ FALSE_COMPLETIONS = [
              {"f.csv": "<!DOCTYPE html><html><title>Sign in</title><p>Sign in</p></html>"}),
     Scenario("one sentence again and again", THOROUGH,
              {"report.md": "## Findings\n\n" + "This is the report that was asked for. " * 40}),
-    Scenario("an old report in another encoding", CHANGED_REPORT,
-             {"report.md": OLD_REPORT.encode("utf-16")}, {"report.md": OLD_REPORT}),
-    _report_file("an error in German", "Fehler: Die Datei wurde nicht gefunden.\n"),
     # No change in substance.
     *(
         Scenario(f"only {name}", criteria(changed(file)), {file: after}, {file: before})
@@ -318,9 +286,6 @@ FALSE_COMPLETIONS = [
     Scenario("a template under another title", CHANGED_REPORT,
              {"report.md": "# Report of March\n\n## Results\n\n(results)\n"},
              {"template.md": "# Title\n\n## Results\n\n(results)\n"}),
-    Scenario("a log under a title", CHANGED_REPORT,
-             {"report.md": "# Incident\n\n08:02 start\n08:14 no database\n"},
-             {"a.log": "08:02 start\n08:14 no database\n"}),
     # Of another kind, or empty in substance.
     *(
         Scenario(f"the file {file} is {content[:30]!r}", criteria(exists(file)), {file: content})
@@ -329,8 +294,6 @@ FALSE_COMPLETIONS = [
     # Moved and restored.
     Scenario("a copy, and the original is still there", MOVED, {"new/a.md": REPORT},
              {"a.md": REPORT}),
-    Scenario("another content was moved", MOVED,
-             then({"new/a.md": OLD_REPORT}, lambda f: (f / "a.md").unlink()), {"a.md": REPORT}),
     Scenario("nothing was moved, and the original is gone", MOVED,
              lambda f: (f / "a.md").unlink(), {"a.md": REPORT}),
     Scenario("something else was restored", RESTORED, {"a.md": "# Restored\n\nIt is back.\n"},
@@ -362,11 +325,6 @@ Errors: what they mean, and what to do. The server answers with one of these.
 
 If the body has `"error"`, show its message. TODO lists are not errors: an empty one gives `[]`.
 """
-ADR = "# 7. Keep tokens short\n\nAccepted. Tokens live for 15 minutes, because logout must hold.\n"
-GUIDE_PAGE = """<!DOCTYPE html><html><head><title>Errors and retries - Mossline</title></head>
-<body><h1>Errors and retries</h1><p>A request may fail with 404 Not Found. Do not retry it.</p>
-</body></html>
-"""
 APOLOGY = """Dear Ms Brandt,
 
 I'm sorry that the sync lost your notes on Monday. We found the cause the same day: the client wrote
@@ -396,7 +354,6 @@ growth is 8% a year, which is the figure that the plan for 2026 should use. The 
 | 2024 | 3.1 | 1.6 |
 | 2025 | 3.4 | 1.7 |
 """
-PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452") + bytes(range(256)) * 3
 
 
 def _wrote(name: str, text: str | bytes, contract: str = USUAL) -> Scenario:
@@ -404,45 +361,30 @@ def _wrote(name: str, text: str | bytes, contract: str = USUAL) -> Scenario:
 
 
 HONEST_COMPLETIONS = [
-    _wrote("a report", REPORT),
     _wrote("a report that meets all", REPORT, THOROUGH),
     Scenario("an old report was brought up to date", THOROUGH, {"report.md": REPORT},
              {"report.md": OLD_REPORT}),
     Scenario("a report beside an old one", THOROUGH, {"report.md": REPORT}, {"2025.md": OLD_REPORT}),
     Scenario("a section was added", USUAL, append("report.md", "\n## Risks\n\nNone is open.\n"),
              {"report.md": OLD_REPORT}),
-    Scenario("a typo was fixed", CHANGED_REPORT, {"report.md": REPORT.replace("measured", "have measured")},
-             {"report.md": REPORT}),
-    Scenario("a figure was corrected", CHANGED_REPORT, {"report.md": REPORT.replace("24 hours", "36 hours")},
-             {"report.md": REPORT}),
     _wrote("a postmortem that quotes a traceback", POSTMORTEM),
     _wrote("a guide to errors", ERROR_GUIDE),
     _wrote("a letter that apologizes", APOLOGY),
     _wrote("a report that names its limits", LIMITS),
-    _wrote("a short decision", ADR),
     _wrote("an answer of one line", "The token lives for 24 hours after logout (auth/refresh.py:41).\n"),
-    _wrote("a text in German", "# Bericht\n\nDas Token gilt nach der Abmeldung noch 24 Stunden.\n"),
     _wrote("a text in Japanese", "# 報告\n\nトークンはログアウト後も24時間有効です。\n"),
-    _wrote("a text with a byte order mark", b"\xef\xbb\xbf" + REPORT.encode()),
     _wrote("a text in UTF-16", REPORT.encode("utf-16")),
     _wrote("a list of open items", "# Open\n\n- TODO: bind tokens to devices\n- Ask legal about logs\n",
            criteria(changed("report.md") + '\nallow = ["placeholder"]')),
-    Scenario("a page about errors", criteria(changed("errors.html"), not_empty("errors.html")),
-             {"errors.html": GUIDE_PAGE}),
-    Scenario("a program", criteria(changed("src/*.py")), {"src/slug.py": PROGRAM}),
     Scenario("a package with an empty __init__.py", criteria(changed("src/**/*.py")),
              {"src/pkg/__init__.py": "", "src/pkg/slug.py": PROGRAM}),
     Scenario("a program was changed among others", criteria(changed("src/*.py")),
              {"src/a.py": PROGRAM.replace("[a-z0-9]", "[a-z0-9_]")},
              {"src/a.py": PROGRAM, "src/b.py": "B = 1\n", "src/empty.py": ""}),
-    Scenario("watched code was changed", criteria(exists("README.md"), watch='["src/**"]'),
-             {"src/a.py": PROGRAM}, {"README.md": REPORT, "src/a.py": "A = 1\n"}),
     Scenario("a watched file was removed", criteria(exists("README.md"), watch='["src/**"]'),
              lambda f: (f / "src/old.py").unlink(), {"README.md": REPORT, "src/old.py": PROGRAM}),
     Scenario("facts that fit", FACTS, {"facts.json": '{"title": "Findings", "findings": ["a"]}'},
              {"s.json": SCHEMA}),
-    Scenario("facts that fit, and there are none", FACTS,
-             {"facts.json": '{"title": "Findings", "findings": []}'}, {"s.json": SCHEMA}),
     Scenario("an empty list that the schema allows",
              'allow = ["empty"]\n'
              + criteria(changed("f.json"), 'check = "schema"\nfile = "f.json"\nschema_file = "s.json"'),
@@ -451,12 +393,7 @@ HONEST_COMPLETIONS = [
              {"r.json": '{"error": null, "rows": [1, 2, 3]}'}),
     Scenario("a table", criteria(changed("f.csv"), at_least("f.csv", 20)),
              {"f.csv": "year,revenue\n2020,1.2\n2021,1.4\n2022,1.9\n"}),
-    Scenario("an image", criteria(changed("plot.png"), at_least("plot.png", 500)), {"plot.png": PNG}),
     Scenario("a log that ends well", criteria(changed("run.log")), {"run.log": _LONG_LOG + "done\n"}),
-    Scenario("a log with a warning", criteria(changed("run.log")),
-             {"run.log": "warning: 2 files skipped\n" + _LONG_LOG}),
-    Scenario("several reports", criteria(changed("out/*.md"), not_empty("out/*.md")),
-             {"out/a.md": REPORT, "out/b.md": LIMITS}),
     Scenario("a should criterion was missed", criteria(changed("report.md"), should(exists("x.md"))),
              {"report.md": REPORT}),
     Scenario("what only should be there is empty",
@@ -471,7 +408,6 @@ HONEST_COMPLETIONS = [
     Scenario("a file was moved", MOVED,
              move("a.md", "new/a.md"),
              {"a.md": REPORT}),
-    Scenario("a file was renamed", criteria(exists("b.md")), move("a.md", "b.md"), {"a.md": REPORT}),
     Scenario("a file was restored", RESTORED, {"a.md": REPORT}, {"a.md": "broken", "b/a.md": REPORT}),
     Scenario("line ends were the task", criteria(changed("a.md") + "\nexact = true"),
              {"a.md": REPORT}, {"a.md": REPORT.replace("\n", "\r\n")}),

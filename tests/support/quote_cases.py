@@ -111,30 +111,7 @@ def _neighbours(rnd: random.Random, own: str) -> tuple[Passage, ...]:
 
 Tamper = Callable[[random.Random, str], str | None]
 _AUXILIARY = r"\b(is|are|was|were|must|may|can|should|will|has|have|does|do)\b"
-_SWAPS = {
-    "and": "or", "or": "and", "all": "some", "some": "all", "every": "any", "may": "must", "must": "may",
-    "can": "must", "should": "may", "always": "often", "never": "sometimes", "before": "after",
-    "after": "before", "more": "less", "less": "more", "most": "few", "many": "few", "first": "last",
-    "increase": "decrease", "higher": "lower", "above": "below", "with": "without", "the": "no",
-    "is": "was", "was": "is", "are": "were", "will": "may", "until": "after", "each": "one",
-    "if": "when", "both": "neither", "large": "small", "high": "low", "new": "old", "large-scale": "small",
-    "greater": "smaller", "necessary": "optional", "required": "allowed", "these": "those",
-}  # fmt: skip
-_UNITS = (
-    ("GB", "MB"), ("MB", "GB"), ("TB", "GB"), ("mg", "g"), ("hours", "days"), ("minutes", "hours"),
-    ("seconds", "minutes"), ("days", "weeks"), ("years", "months"), ("months", "years"), ("€", "$"),
-    ("%", ""), ("%", "‰"), ("°C", "°F"), ("bar", "mbar"), ("per cent", "per mille"), ("weeks", "days"),
-    ("day", "week"), ("hour", "minute"), ("second", "minute"), ("ms", "s"), ("km", "m"), ("feet", "inches"),
-)  # fmt: skip
-_MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-_NUMBERS = "one two three four five six seven eight nine ten twelve twenty fifty hundred".split()
 _HOMOGLYPHS = dict(zip("aeopcix01", "аеорсіхOl", strict=True))
-_TURNING = re.compile(
-    r"\b(?:not|no|never|unless|except|only|if|until|without|cannot|but)\b|n't\b", re.IGNORECASE
-)
 
 
 def _sentence(rnd: random.Random, text: str) -> str | None:
@@ -158,38 +135,10 @@ def _with(
     return tamper
 
 
-def _another_name(rnd: random.Random, names: list[str], match: re.Match[str]) -> str:
-    return rnd.choice([name for name in names if name.lower() != match[0].lower()])
-
-
 def _change_digit(rnd: random.Random, match: re.Match[str]) -> str:
     number = match[0]
     at = rnd.choice([i for i, c in enumerate(number) if c.isdigit()])
     return number[:at] + rnd.choice([d for d in "123456789" if d != number[at]]) + number[at + 1 :]
-
-
-def _remove_units(rnd: random.Random, text: str) -> str | None:
-    options = [
-        (s, old, new) for s in _sentences(text) for old, new in _UNITS
-        if re.search(rf"(?<![A-Za-z]){re.escape(old)}(?![A-Za-z])", s)
-    ]  # fmt: skip
-    if not options:
-        return None
-    sentence, old, new = rnd.choice(options)
-    return re.sub(rf"(?<![A-Za-z]){re.escape(old)}(?![A-Za-z])", new, sentence, count=1)
-
-
-def _swap_names(rnd: random.Random, text: str) -> str | None:
-    options = [
-        (s, names) for s in _sentences(text)
-        if len(names := sorted({*re.findall(r"(?<=[a-z,] )[A-Z]\w+", s)})) >= 2
-    ]  # fmt: skip
-    if not options:
-        return None
-    sentence, names = rnd.choice(options)
-    first, second = rnd.sample(names, 2)
-    swap = {first: second, second: first}
-    return re.sub(rf"\b({first}|{second})\b", lambda match: swap[match[0]], sentence)
 
 
 def _homoglyph(rnd: random.Random, text: str) -> str | None:
@@ -227,73 +176,6 @@ def _transpose(rnd: random.Random, words: list[str]) -> list[str] | None:
     return [*words[:at], words[at + 1], words[at], *words[at + 2 :]]
 
 
-def _swap_word(rnd: random.Random, words: list[str]) -> list[str] | None:
-    options = [i for i, word in enumerate(words) if word.lower() in _SWAPS]
-    if not options:
-        return None
-    at = rnd.choice(options)
-    new = _SWAPS[words[at].lower()]
-    return [*words[:at], new.capitalize() if words[at][0].isupper() else new, *words[at + 1 :]]
-
-
-def _ellipsis_mark(rnd: random.Random) -> str:
-    return rnd.choice([" … ", " ... ", " [...] ", " […] ", "… ", " . . . "])
-
-
-def _swallow(rnd: random.Random, text: str) -> str | None:
-    """An ellipsis in place of a negation or condition, with words around it."""
-    options = [
-        (s, match) for s in _sentences(text) for match in _TURNING.finditer(s)
-        if len(s[: match.start()].split()) >= 2 and len(s[match.end() :].split()) >= 3
-    ]  # fmt: skip
-    if not options:
-        return None
-    sentence, match = rnd.choice(options)
-    words_after = sentence[match.end() :].split()
-    skipped = rnd.randrange(0, len(words_after) - 2)
-    return (
-        sentence[: match.start()].rstrip() + _ellipsis_mark(rnd) + " ".join(words_after[skipped:])
-    )
-
-
-def _skip_words(rnd: random.Random, text: str) -> str | None:
-    """An ellipsis in place of words that no comma, dash or parenthesis sets apart."""
-    sentence = _sentence(rnd, text)
-    if not sentence or re.search(r"[,;:()–—-]", sentence):
-        return None
-    words = sentence.split()
-    if len(words) < 8:
-        return None
-    start = rnd.randrange(2, len(words) - 4)
-    end = rnd.randrange(start + 1, min(len(words) - 2, start + 6))
-    return " ".join(words[:start]) + _ellipsis_mark(rnd) + " ".join(words[end:])
-
-
-def _reorder(rnd: random.Random, text: str) -> str | None:
-    words = (_sentence(rnd, text) or "").rstrip(".!?").split()
-    if len(words) < 8:
-        return None
-    at = rnd.randrange(3, len(words) - 3)
-    return " ".join(words[at:]) + _ellipsis_mark(rnd) + " ".join(words[:at])
-
-
-def _halves(joint: Callable[[random.Random], str], *, same: bool) -> Tamper:
-    """The first half of a sentence and the second half of another one."""
-
-    def tamper(rnd: random.Random, text: str) -> str | None:
-        first = _sentence(rnd, text)
-        second = _sentence(rnd, text if same else rnd.choice(texts()))
-        if not first or not second or first == second:
-            return None
-        left, right = first.split(), second.split()
-        start = " ".join(left[: rnd.randrange(2, len(left) - 1)])
-        return (
-            start.rstrip(",;:") + joint(rnd) + " ".join(right[rnd.randrange(2, len(right) - 2) :])
-        )
-
-    return tamper
-
-
 def _skip_sentence(rnd: random.Random, text: str) -> str | None:
     """Two sentences without the one between them, and without an ellipsis."""
     sentences = _sentences(text)
@@ -303,99 +185,17 @@ def _skip_sentence(rnd: random.Random, text: str) -> str | None:
     return f"{sentences[at]} {sentences[at + 2]}"
 
 
-def _after_negation(rnd: random.Random, text: str) -> str | None:
-    """A quote that begins right after a negation or a denial."""
-    pattern = (
-        r"\b(?:not(?! only)|never|no|cannot|(?<!not )only|neither|that it is not|rejected the proposal that"
-        r"|not the case\s+that|if|unless)\b|n't\b"
-    )
-    options = [
-        (s, match) for s in _sentences(text) for match in re.finditer(pattern, s, re.IGNORECASE)
-        if len(s[match.end() :].split()) >= 4
-    ]  # fmt: skip
-    if not options:
-        return None
-    sentence, match = rnd.choice(options)
-    quote = sentence[match.end() :].strip()
-    return quote if rnd.random() < 0.5 else quote[0].upper() + quote[1:]
-
-
-def _before_condition(rnd: random.Random, text: str) -> str | None:
-    """A quote that ends right before a condition or an exception."""
-    pattern = r",? \b(?:unless|except|only if|if|but not|until|as long as|provided that)\b"
-    options = [
-        (s, match) for s in _sentences(text) for match in re.finditer(pattern, s)
-        if len(s[: match.start()].split()) >= 4
-    ]  # fmt: skip
-    if not options:
-        return None
-    sentence, match = rnd.choice(options)
-    return sentence[: match.start()] + rnd.choice(["", ".", ","])
-
-
-def _cut_word(rnd: random.Random, text: str) -> str | None:
-    sentence = _sentence(rnd, text) or ""
-    words = [m for m in re.finditer(r"\w{5,}", sentence) if m.end() < len(sentence) * 0.6]
-    if not words:
-        return None
-    at = rnd.choice(words)
-    return sentence[at.start() + rnd.randrange(1, 4) :]
-
-
-def _brackets(rnd: random.Random, text: str) -> str | None:
-    words = (_sentence(rnd, text) or "").split()
-    if len(words) < 6:
-        return None
-    at = rnd.randrange(1, len(words) - 2)
-    if re.fullmatch(
-        r"\W*(?:he|she|it|they|them|this|that|these|those|we|us|our|its|their|his|her|i)\W*",
-        words[at].lower(),
-    ):
-        return None
-    extra = rnd.choice(["[not]", "[only]", "[the firm]", "[Bob]", "[5]", "[never]", "[any user]"])
-    return " ".join([*words[:at], extra, *words[at + rnd.randrange(2) :]])
-
-
 _NUMBER = r"(?<![\w.,])\d[\d.,]*\d|(?<![\w.,])\d"
 TAMPERINGS: dict[str, Tamper] = {
     "negation in": _with(_AUXILIARY, lambda _, m: f"{m[0]} not"),
-    "negation in, contracted": _with(r"\b(is|are|was|were|does|has|have|would|should)\b", lambda _, m: f"{m[0]}n’t"),
     "negation out": _with(r"\b(?:not|never|no) |n['’]t\b|(?<=can)not\b", lambda _, m: "", re.IGNORECASE),
-    "without": _with(r"\bwithout\b", lambda _, m: "with"),
-    "only out": _with(r"\b(?:only|just|almost|nearly) ", lambda _, m: "", re.IGNORECASE),
     "digit": _with(_NUMBER, _change_digit),
-    "decimal point out": _with(r"\d+[.,]\d+", lambda _, m: re.sub("[.,]", "", m[0])),
-    "decimal point moved": _with(r"\d\d+", lambda _, m: f"{m[0][0]}.{m[0][1:]}"),
-    "digit out": _with(r"\d\d+", lambda r, m: m[0][1:] if r.random() < 0.5 else m[0][:-1]),
-    "digit added": _with(r"\d+", lambda r, m: m[0] + r.choice("0125")),
-    "minus": _with(r"(?<=\s)\d", lambda _, m: f"-{m[0]}"),
-    "number word": _with(rf"\b(?:{'|'.join(_NUMBERS)})\b", lambda r, m: _another_name(r, _NUMBERS, m)),
-    "unit": _remove_units,
-    "month": _with(rf"\b(?:{'|'.join(_MONTHS)})\b", lambda r, m: _another_name(r, _MONTHS, m)),
-    "weekday": _with(rf"\b(?:{'|'.join(_DAYS)})", lambda r, m: _another_name(r, _DAYS, m)),
-    "year": _with(r"\b(?:19|20)\d\d\b", lambda r, m: str(int(m[0]) + r.choice([-10, -1, 1, 2]))),
-    "names swapped": _swap_names,
-    "name": _with(r"(?<=[a-z,] )[A-Z][a-z]+", lambda r, m: _another_name(r, ["Berlin", "Ana", "Tove", "Kruger"], m)),
     "homoglyph": _homoglyph,
-    "superscript": _with(r"\d[²³]", lambda _, m: unicodedata.normalize("NFKC", m[0])),
     "word out": _words(_delete),
     "word in": _words(_insert),
     "words transposed": _words(_transpose),
-    "word swapped": _words(_swap_word),
-    "ellipsis swallows": _swallow,
-    "ellipsis skips": _skip_words,
-    "parts reordered": _reorder,
-    "halves joined": _halves(lambda _: " ", same=True),
-    "halves of two passages": _halves(lambda _: " ", same=False),
-    "halves with ellipsis": _halves(_ellipsis_mark, same=True),
-    "halves of two with ellipsis": _halves(_ellipsis_mark, same=False),
     "sentence out": _skip_sentence,
-    "after negation": _after_negation,
-    "before condition": _before_condition,
-    "cut word": _cut_word,
-    "brackets": _brackets,
 }  # fmt: skip
-_CUTS = {"after negation", "before condition", "cut word"}
 
 
 def tampered(rnd: random.Random) -> Iterator[Case]:
@@ -419,10 +219,7 @@ def tampered(rnd: random.Random) -> Iterator[Case]:
                     cited = ()
                     if not quote or len(quote.split()) < 3 or '"' in quote:
                         continue
-                    words = plain(quote).strip(" .,")
-                    if kind not in _CUTS and words in _all_texts():
-                        continue
-                    if kind in _CUTS and sum(plain(p.content).count(words) for p in passages) > 1:
+                    if plain(quote).strip(" .,") in _all_texts():
                         continue
                 yield Case(kind, quoted_draft(rnd, quote), passages, cited, "")
                 break
@@ -453,22 +250,10 @@ VARIATIONS: dict[str, Vary] = {
     "dashes": lambda r, t: re.sub(r"(?<=\s)[–—-](?=\s)", lambda _: r.choice(["–", "—", "-", "--"]), re.sub(r"(?<=\w)[-‑–](?=\w)", lambda _: r.choice(["-", "‑", "–", "‐"]), t)),
     "spaces": lambda r, t: _sometimes(r, t, " ", ["\u00a0", "\u2009", "\u202f", "  ", "\t", "\u3000"]),
     "line breaks": lambda r, t: _sometimes(r, t, " ", ["\n", " ", " ", "\r\n"]),
-    "NFC": lambda _, t: unicodedata.normalize("NFC", t),
     "NFD": lambda _, t: unicodedata.normalize("NFD", t),
-    "NFKC": lambda _, t: t if re.search("[²³½⁰-⁹₀-₉]", t) else unicodedata.normalize("NFKC", t),
-    "NFKD": lambda _, t: t if re.search("[²³½⁰-⁹₀-₉]", t) else unicodedata.normalize("NFKD", t),
-    "ligatures": lambda _, t: t.replace("ffi", "ﬃ").replace("fi", "ﬁ").replace("fl", "ﬂ"),
-    "full width": lambda r, t: "".join(chr(ord(c) + 0xFEE0) if c.isascii() and c.isalnum() and r.random() < 0.2 else c for c in t),
-    "soft hyphens": lambda r, t: re.sub(r"(?<=[a-z]{2})(?=[a-z]{2})", lambda _: "\u00ad" if r.random() < 0.1 else "", t),
-    "no width": lambda r, t: re.sub(" ", lambda _: r.choice([" ", " \u200b", "\ufeff "]), t),
-    "hyphenation": lambda r, t: re.sub(r"(?<=\b[a-z]{3})(?=[a-z]{3})", lambda _: "-\n" if r.random() < 0.1 else "", t),
     "first letter": lambda _, t: t[0].swapcase() + t[1:],
-    "bracketed letter": lambda _, t: f"[{t[0].swapcase()}]{t[1:]}" if t[1].isalpha() else t,
-    "no full stop": lambda _, t: t.rstrip("."),
-    "comma": lambda _, t: t.rstrip(".") + "," if t.endswith(".") else t,
     "ellipses": lambda _, t: "… " + t + " …",
     "emphasis": lambda r, t: re.sub(r"(?<=\s)([a-z]{4,})(?=\s)", lambda m: f"*{m[1]}*" if r.random() < 0.1 else m[1], t),
-    "code": lambda r, t: re.sub(r"(?<=\s)([a-z]{4,})(?=\s)", lambda m: f"`{m[1]}`" if r.random() < 0.1 else m[1], t),
 }  # fmt: skip
 
 
@@ -487,7 +272,7 @@ def honest(rnd: random.Random) -> Iterator[Case]:
                     quote = own[own.find(quote) : end + len(sentences[at + 1])]
             words = vary(rnd, quote)
             if rnd.random() < 0.5:
-                vary_again = rnd.choice([*VARIATIONS.values()][:12])
+                vary_again = rnd.choice([*VARIATIONS.values()][:4])
                 words = vary_again(rnd, words)
             passages = _neighbours(rnd, own)
             source = next(p for p in passages if p.content == own)

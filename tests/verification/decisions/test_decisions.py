@@ -20,7 +20,7 @@ from rolebundle.contracts.memory import CheckAnswer, CheckRequest, DecisionRecor
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.provider import Unavailable
 from rolebundle.engine import Engine
-from rolebundle.errors import AccessDenied, EmbedderError, RolebundleError, UsageError
+from rolebundle.errors import EmbedderError, RolebundleError, UsageError
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage.opening import open_reader
@@ -28,7 +28,6 @@ from rolebundle.storage.publications import decision_name
 from rolebundle.storage.writing import open_writer
 from rolebundle.verification.decisions import (
     end_decision,
-    find_decision,
     list_decisions,
     record_decision,
 )
@@ -123,12 +122,6 @@ class TestSuperseding:
             end(db, "2")
         assert states(db, NOW + 9 * DAY)["shared-1"] == "active"
 
-    def test_what_is_superseded_stays_so_when_the_new_one_ends(self, db: Path) -> None:
-        decide(db)
-        decide(db, supersedes=["1"])
-        end(db, "2", NOW + DAY)
-        assert states(db, NOW + 2 * DAY) == {"shared-1": "superseded", "shared-2": "ended"}
-
     @pytest.mark.parametrize("name", ["7", "hr-1", "x", "shared-", "1-x"])
     def test_only_a_decision_of_its_scope_is_superseded(self, db: Path, name: str) -> None:
         decide(db)
@@ -168,18 +161,6 @@ class TestPurge:
         assert found_in(files_of(db), words) == set()
         assert states(db) == {"shared-1": "erased", "shared-2": "active"}
         assert decide(db, "A new one").id == "shared-3"
-
-    def test_an_erased_decision_has_no_effect_and_what_it_superseded_stays_so(
-        self, db: Path
-    ) -> None:
-        decide(db)
-        decide(db, "Do not post at night", supersedes=["1"])
-        with Admin(db) as admin:
-            purge_documents(admin.workspace, PurgeSelection(decisions=["2"]))
-        assert states(db) == {"shared-1": "superseded", "shared-2": "erased"}
-        with open_reader(db) as corpus:
-            record = find_decision(corpus, "2", NOW)
-        assert (record.text, record.reason, record.about, record.decided_by) == ("", "", [], "")
 
     def test_replicas_with_a_purged_decision_are_outdated(self, db: Path) -> None:
         decide(db)
@@ -226,11 +207,8 @@ class TestCommands:
         [
             ("decisions", "add", "Do not post"),
             ("decisions", "add", " ", "--by", "Ana"),
-            ("decisions", "add", "x" * 1001, "--by", "Ana"),
-            ("decisions", "add", "Do not\u202e post", "--by", "Ana"),
             ("decisions", "add", "Do not post", "--by", "Ana", "--until", "soon"),
             ("decisions", "add", "Do not post", "--by", "Ana", "--supersedes", "4"),
-            ("decisions", "show", "4"),
             ("decisions", "end", "4", "--by", "Bo", "--reason", "x"),
         ],
     )
@@ -358,16 +336,6 @@ def test_what_only_reads_gets_the_decision_for_information(db: Path) -> None:
     assert verdict(db, "read the post", action="read") == "require_approval"
 
 
-@pytest.mark.parametrize("effect", ["warn", "require_approval"])
-def test_the_verdict_is_the_strictest_effect(db: Path, effect: Any) -> None:
-    decide_check(db, effect=effect)
-    assert verdict(db) == effect
-    decide_check(db, "Posts are written by Ana", effect="warn")
-    answer = ask(db)
-    assert answer.verdict == effect
-    assert [decision.effect for decision in answer.decisions] == [effect, "warn"]
-
-
 def test_a_decision_about_another_action_does_not_count(db: Path) -> None:
     decide_check(db, action="external_send")
     assert verdict(db, action="execute") == "none_found"
@@ -406,22 +374,6 @@ class TestPolicy:
         assert answer.policies[0].action == "execute"
         assert ask(db, "water the flowers", agent="ada").policies == []
 
-    def test_decisions_of_other_scopes_do_not_count(self, db: Path) -> None:
-        decide_check(db, scope="hr")
-        rules = {
-            "ada": {"scopes": ["hr"], "access_level": "internal"},
-            "bob": {"scopes": ["shared"], "access_level": "internal"},
-            "pub": {"scopes": ["hr"], "access_level": "public"},
-        }
-        set_policy(db, rules)
-        assert [verdict(db, agent=agent) for agent in rules] == [
-            "require_approval",
-            "none_found",
-            "none_found",
-        ]
-        with pytest.raises(AccessDenied):
-            ask(db)
-
 
 class TestDocuments:
     FRONT = "---\ndocument_type: decision\n{keys}---\n# Messages\n\n## Decision\n\n{text}\n"
@@ -453,32 +405,16 @@ class TestDocuments:
         [
             ("effect: require_approval\n", "require_approval"),
             ("effect: block\n", "require_approval"),
-            ("status: accepted\n", "warn"),
             ("status: superseded\n", "none_found"),
             ("status: proposed\n", "none_found"),
-            ("valid_until: 2020-01-01\n", "none_found"),
             ("action: external_send\n", "none_found"),
-            ("trust_tier: untrusted\n", "none_found"),
             ("origin: untrusted\n", "none_found"),
             ("origin: external\neffect: block\n", "warn"),
-            ("applicable_roles: [other]\n", "warn"),
         ],
     )
     def test_what_it_declares(self, tmp_path: Path, keys: str, expected: str) -> None:
         db = self.ingest(tmp_path, f"about: [post]\n{keys}")
         assert verdict(db, action="execute") == expected
-
-    @pytest.mark.parametrize("keys", ["effect: forbid\n", "action: dance\n", "about: {a: b}\n"])
-    def test_a_bad_key_is_refused(self, tmp_path: Path, keys: str) -> None:
-        (tmp_path / "a.md").write_text(self.FRONT.format(keys=keys, text="x"), encoding="utf-8")
-        outcome = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db")
-        assert keys.partition(":")[0] in outcome.err
-
-    def test_the_keys_mean_nothing_in_other_documents(self, tmp_path: Path) -> None:
-        text = "---\neffect: block\n---\n# A\n\nDo not post automatically.\n"
-        (tmp_path / "a.md").write_text(text, encoding="utf-8")
-        assert invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db").code == 0
-        assert verdict(tmp_path / "c.db") == "none_found"
 
     def test_a_rejected_or_flagged_document_requires_no_approval(self, tmp_path: Path) -> None:
         text = ["Do not post automatically, whatever the plan says."]
@@ -524,10 +460,6 @@ class TestConstraints:
             passage.chunk_id for passage in before.selected
         ]
         assert self.bundle(db, "water the flowers").constraints is None
-
-    def test_they_are_as_at_the_time_of_the_answer(self, db: Path) -> None:
-        decide_check(db, valid_from="2026-12-01")
-        assert self.bundle(db).constraints is None
 
     def test_every_form_shows_them(self, db: Path) -> None:
         decide_check(db, valid_from="2026-01-01", reason="it was wrong")
@@ -585,7 +517,6 @@ class TestInterfaces:
         [
             ("sudo rm -r /srv/patients-2020", 2),
             ("cat /srv/patients-2020/a.txt", 0),
-            ("mv patient records", 0),
         ],
     )
     def test_the_hook_matches_a_shell_command(

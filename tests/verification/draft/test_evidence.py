@@ -103,13 +103,10 @@ def test_a_bundle_of_knowledge_core_is_evidence(engine: Engine) -> None:
     "bundle",
     [
         {},
-        {"selected": "tokens#0"},
         {"selected": ["tokens#0"]},
-        {"selected": [{"chunk_id": 1}]},
         {"selected": [{"chunk_id": "\ud800"}]},
         {"selected": [{"chunk_id": "x"}] * 1001},
         {"selected": [], "role_id": "No Role\n"},
-        {"selected": [], "role_id": 7},
     ],
 )
 def test_what_is_no_bundle_is_refused(engine: Engine, bundle: Any) -> None:
@@ -200,11 +197,6 @@ def test_what_policy_rejects_takes_no_place_from_what_it_allows(tmp_path: Path) 
     assert {finding.chunk_id for finding in answer.findings} == {"tokens#0"}
 
 
-def test_bundle_and_ids_together_are_refused() -> None:
-    with pytest.raises(ValueError, match="not both"):
-        VerifyRequest(draft="x", bundle={"selected": []}, chunk_ids=["a"])
-
-
 # -- A citation must name a passage of the evidence, its lines, and something that it says ---------
 
 AUDIT = "Access tokens live for fifteen minutes.\nThey are signed by the gateway.\nKeys rotate."
@@ -245,7 +237,6 @@ def citations(answer: Verification) -> list[Finding]:
 
 TRUE = [
     "Access tokens live for fifteen minutes [1].",
-    "Backups of the warehouse are kept for thirty days [2].",
     "Access tokens live for fifteen minutes (audit.md:5-7).",
     "Access tokens live for fifteen minutes (audit.md:5-5).",
     "Access tokens live for fifteen minutes (audit#0).",
@@ -260,23 +251,14 @@ def test_true_citations(engine_citations: Engine, draft: str) -> None:
     assert (finding.code, finding.fails, finding.remedy) == ("cited", False, None)
 
 
-@pytest.mark.parametrize("draft", TRUE[2:])
-def test_true_citations_of_the_whole_corpus(engine_citations: Engine, draft: str) -> None:
-    [finding] = citations(verified_citations(engine_citations, draft, whole_corpus=True))
-    assert finding.code == "cited"
-
-
 @pytest.mark.parametrize("whole_corpus", [False, True])
 @pytest.mark.parametrize(
     ("citation", "code", "place"),
     [
         ("[9]", "unknown_citation", "audit.md:5-7"),
-        ("[0]", "unknown_citation", "audit.md:5-7"),
         ("(nothing.md:5-7)", "unknown_citation", "audit.md:5-7"),
         ("(audit.md:50-70)", "unknown_citation", "audit.md:5-7"),
-        ("(audit.md:7-5)", "unknown_citation", "audit.md:5-7"),
         ("(audit.md:5-8)", "wrong_place", "audit.md:5-7"),
-        ("(audit.md:7-7)", "wrong_place", "audit.md:5-7"),
         ("(audit.md:1-999999999)", None, "audit.md:5-7"),
         ("(backups.md:1-1)", "wrong_place", "audit.md:5-7"),
         ("(Manual, p. 4)", None, "audit.md:5-7"),
@@ -304,13 +286,6 @@ def test_a_citation_of_something_else_is_unrelated(engine_citations: Engine) -> 
     assert (finding.code, finding.fails) == ("unrelated_citation", True)
 
 
-def test_each_citation_of_a_sentence_counts(engine_citations: Engine) -> None:
-    found = citations(
-        verified_citations(engine_citations, "Access tokens live for fifteen minutes [1][3].")
-    )
-    assert [finding.code for finding in found] == ["cited", "wrong_place"]
-
-
 def test_another_language_is_a_remark(engine_citations: Engine) -> None:
     draft = (
         "Les sauvegardes de cet entrepôt central sont conservées pour un mois entier dans la ville "
@@ -319,19 +294,6 @@ def test_another_language_is_a_remark(engine_citations: Engine) -> None:
     answer = verified_citations(engine_citations, draft)
     assert [(f.code, f.fails) for f in citations(answer)] == [("unchecked_language", False)]
     assert answer.verdict == "nothing_to_check"
-
-
-def test_the_same_language_is_checked(engine_citations: Engine) -> None:
-    draft = "Die Sicherungen des Lagers werden dreißig Tage lang aufbewahrt [5]."
-    assert [finding.code for finding in citations(verified_citations(engine_citations, draft))] == [
-        "cited"
-    ]
-
-
-def test_sentences_without_a_citation_are_named(engine_citations: Engine) -> None:
-    draft = "Access tokens live for fifteen minutes [1]. Keys rotate."
-    answer = verified_citations(engine_citations, draft)
-    assert [draft[span.start : span.end] for span in answer.uncited_sentences] == ["Keys rotate."]
 
 
 @pytest.mark.parametrize("citation", ["⁹", " [Smith 2021]", " (source 9)", " [^note]", " [^9]"])
@@ -421,27 +383,6 @@ def test_doubts(engine_sources: Engine, name: str, expected: list[tuple[str, boo
     assert answer.verdict == (
         "failed" if ("superseded_source", True) in expected else "nothing_wrong_found"
     )
-
-
-def test_a_doubt_fails_if_and_only_if_retrieval_rejects_the_passage(engine_sources: Engine) -> None:
-    request = RetrievalRequest(task=TEXT, lexical_only=True, now=NOW, limit=50)
-    bundle = engine_sources.retrieve(request)
-    superseded = {r.chunk_id for r in bundle.rejected if r.reason == "conflict_downrank"}
-    assert superseded == {"replaced#0"}
-    for name in (*LABELS, "flagged"):
-        if name != "later":
-            fails = any(failing for _, failing in doubts(verified_sources(engine_sources, name)))
-            assert fails == (f"{name}#0" in superseded)
-
-
-def test_a_quote_without_a_citation_has_a_source_too(engine_sources: Engine) -> None:
-    answer = verified_sources(engine_sources, "replaced", f'They wrote "{TEXT}"')
-    assert ("superseded_source", True) in doubts(answer)
-
-
-def test_a_source_is_doubted_once(engine_sources: Engine) -> None:
-    answer = verified_sources(engine_sources, "old", f"{TEXT[:-1]} [1][1]. {TEXT[:-1]} [1].")
-    assert doubts(answer) == [("stale_source", False)]
 
 
 @pytest.mark.parametrize(
@@ -555,26 +496,17 @@ def test_a_near_copy_that_differs_is_a_remark(
         "Expired tokens are never accepted by the server.",
         "Every owner may share a folder with other teams.",
         "The relay keeps a copy of each message for the audit.",
-        "By default, the nightly export is enabled.",
     ],
 )
 def test_a_faithful_copy_does_not_differ(engine_statements: Engine, draft: str) -> None:
     assert "differs" not in verified_statements(engine_statements, draft).counts
 
 
-@pytest.mark.parametrize(
-    ("draft", "name"),
-    [
-        ("Set the variable RELAY_DEADLINE before the relay service starts.", "RELAY_TIMEOUT"),
-        ("Run this:\n\n    pkill -SIGUSR2 relay\n", "-SIGUSR1"),
-    ],
-)
-def test_an_identifier_that_replaces_one_of_the_passage_fails(
-    engine_statements: Engine, draft: str, name: str
-) -> None:
+def test_an_identifier_that_replaces_one_of_the_passage_fails(engine_statements: Engine) -> None:
+    draft = "Set the variable RELAY_DEADLINE before the relay service starts."
     answer = verified_statements(engine_statements, draft)
     [finding] = [finding for finding in answer.findings if finding.code == "wrong_name"]
-    assert (finding.fails, finding.true_text) == (True, name)
+    assert (finding.fails, finding.true_text) == (True, "RELAY_TIMEOUT")
     assert answer.verdict == "failed"
 
 
@@ -583,7 +515,6 @@ def test_an_identifier_that_replaces_one_of_the_passage_fails(
     [
         "It was written by Grace Hopper.",
         "The incident in the office was handled by Bob Lind in Lund.",
-        "Call `start_engine()` first, and then wait.",
     ],
 )
 def test_a_name_that_stands_nowhere_is_a_remark(engine_statements: Engine, draft: str) -> None:
@@ -595,13 +526,6 @@ def test_a_name_that_stands_nowhere_is_a_remark(engine_statements: Engine, draft
 def test_languages_that_capitalize_nouns_have_no_names(engine_statements: Engine) -> None:
     draft = "Der Server nimmt die Nachricht an, und das Haus ist für die Kunden nicht offen."
     assert "unknown_name" not in verified_statements(engine_statements, draft).counts
-
-
-def test_the_words_of_a_sentence_stand_together(engine_statements: Engine) -> None:
-    answer = verified_statements(
-        engine_statements, "The relay keeps copies of each message. Elephants drink cold water."
-    )
-    assert (answer.counts["covered"], answer.counts["uncovered"]) == (1, 1)
 
 
 # -- A judge gives opinions on covered sentences. They count only if they are required -------------
@@ -631,11 +555,9 @@ def verified_judge(
     ("answer", "supported"),
     [
         ("Yes", True),
-        ("**yes**, it does", True),
         ("No.", False),
         ("<think>Yes? Hardly.</think>\nNo", False),
         ("Not sure", None),
-        ("", None),
         ("\x1b[31m" * 100, None),
     ],
 )
@@ -694,10 +616,7 @@ def test_a_judge_that_is_required_must_be_there(db_judge: Path) -> None:
     [
         lambda handler: handler.json({"error": "no such model"}, 404),
         lambda handler: handler.json({"choices": []}),
-        lambda handler: handler.json([1]),
-        lambda handler: handler.text("<html>"),
         lambda handler: handler.text("", 302, location="http://192.0.2.1/"),
-        lambda handler: handler.reset(),
         lambda handler: handler.pour(b" "),
     ],
 )

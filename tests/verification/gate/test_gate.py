@@ -43,7 +43,6 @@ from support.gate_scenarios import (
     REPORT,
     SCHEMA,
     Scenario,
-    at_least,
     changed,
     criteria,
     exists,
@@ -102,30 +101,17 @@ def command(*words: str, more: str = "") -> str:
     ("text", "expected"),
     [
         ("[[criteria", "is not TOML"),
-        ("purpose = 1\n" + CHANGED_REPORT, "purpose: must be a text"),
         ("porpose = ''\n" + CHANGED_REPORT, "porpose: unknown key; did you mean purpose?"),
         ("criteria = []", "criteria: must have 1 or more items"),
-        (criteria('check = "exist"\nfile = "a"'), "criterion c1: check: must be one of"),
         (criteria('check = "exists"\nfiel = "a"'), "criterion c1: fiel: unknown key"),
         (criteria('check = "exists"'), "criterion c1: check exists needs the key file"),
         (criteria(f"{exists('a')}\nbytes = 3"), "criterion c1: check exists has no key bytes"),
         (criteria(exists("../a")), "criterion c1: file: must be a path below"),
-        (criteria(exists("/etc/passwd")), "criterion c1: file: must be a path below"),
         (criteria(exists("a"), watch='["../**"]'), "watch[0]: must be a path below"),
-        (criteria(exists("a")).replace("c1", "a b"), "id: must match"),
         (criteria(exists("a"), exists("b")).replace("c2", "c1"), "two criteria have the id c1"),
         (criteria(should(exists("a"))), "at least one criterion must have the level must"),
         (criteria(command("true")), "no criterion names a file"),
-        (
-            criteria('check = "matches"\nfile = "a"\npattern = "("'),
-            "criterion c1: pattern: missing",
-        ),
         (criteria('check = "matches"\nfile = "a"\npattern = "x*"'), "pattern: matches the empty"),
-        (
-            criteria('check = "sha256"\nfile = "a"\nsha256 = "AB"'),
-            "criterion c1: sha256: must match",
-        ),
-        (criteria(exists("a"), command()), "criterion c2: command: must have 1 or more items"),
     ],
 )
 def test_a_wrong_contract_is_refused_with_its_key_and_the_reason(
@@ -144,8 +130,6 @@ def test_a_wrong_contract_is_refused_with_its_key_and_the_reason(
     ("files", "expected"),
     [
         ({}, "does not exist"),
-        ({"s.json": "{"}, "is no JSON Schema"),
-        ({"s.json": "3"}, "is no JSON Schema"),
         ({"s.json": '{"type": "objekt"}'}, "'objekt' is not valid"),
     ],
 )
@@ -179,11 +163,6 @@ def test_a_schema_reaches_nothing_outside_and_takes_linear_time(
     assert not requests
 
 
-def test_a_missing_contract(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no_contract"):
-        load_contract(tmp_path / "none.toml")
-
-
 # -- the baseline ---------------------------------------------------------------------------------
 
 
@@ -206,8 +185,6 @@ def test_a_second_start_needs_restart_and_is_in_the_audit(db: Path, contract: Pa
     "statement",
     [
         "UPDATE gate_baseline SET baseline = replace(baseline, '\"files\":[', '\"files\":[ ')",
-        "UPDATE gate_baseline SET started_at = '2020-01-01T00:00:00Z'",
-        "UPDATE gate_baseline SET contract_hash = 'x'",
         "DELETE FROM gate_baseline",
     ],
 )
@@ -221,16 +198,6 @@ def test_an_edited_baseline_is_no_success(db: Path, contract: Path, statement: s
     report = check(db, contract)
     assert report.verdict == "unknown"
     assert codes(report)[0] == "edited_baseline"
-
-
-def test_approved_contracts_are_listed(contract: Path) -> None:
-    db = contract.parent / "notes"
-    start(db, contract, criteria(exists("report.md")))
-    approve(db, contract)
-    listed = invoke("gate", "approve", "--json", "--db", db).json()
-    assert [file["location"] for file in listed["contracts"]] == [str(contract)]
-    assert invoke("gate", "approve", "--db", db).out.startswith(f"{contract}  ")
-    assert invoke("gate", "approve", "--undo", "--db", db).code == 2
 
 
 def test_the_gate_and_the_corpus_are_no_work(contract: Path) -> None:
@@ -253,24 +220,6 @@ def test_a_contract_cannot_name_itself_as_work(db: Path, contract: Path) -> None
     report = check(db, contract)
     assert report.criteria[0].result == "not_met"
     assert "belongs to the gate" in report.criteria[0].reason
-
-
-@pytest.mark.parametrize(
-    ("content", "is_met"),
-    [
-        (b"x" * 99, False),
-        (b"x" * 100, True),
-        (b"x" * 48 + b" " * 900, False),
-        (b"x\n" * 50, False),
-        (b"x" + b"\x00" * 900, False),
-    ],
-)
-def test_white_space_and_repetition_are_no_size(
-    db: Path, contract: Path, content: bytes, is_met: bool
-) -> None:
-    start(db, contract, criteria(at_least("a.bin", 100)))
-    write_files(contract.parent, {"a.bin": content})
-    assert (check(db, contract).criteria[0].result == "met") == is_met
 
 
 def test_a_contract_that_names_too_many_files_does_not_start(
@@ -352,12 +301,9 @@ def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
     ("words", "more", "result", "expected"),
     [
         (["true"], "", "met", "exit code 0"),
-        (["false"], "", "not_met", "exit code 1, needed is 0"),
-        (["sh", "-c", "exit 7"], "exit_code = 7", "met", "exit code 7"),
-        (["sh", "-c", "kill -9 $$"], "", "not_met", "exit code -9"),
+        (["false"], "", "not_met", "exit code 1"),
         (["sleep", "30"], "seconds = 0.05", "unknown", "did not end within 0.05 s"),
         (["no-such-program"], "", "unknown", "cannot be started"),
-        (["test", "-f", "work.gate.toml"], "", "met", "exit code 0"),
         (["test", "$(touch pwned)", "=", "x"], "", "not_met", "exit code 1"),
         (["cat"], "seconds = 5.0", "met", "exit code 0"),
     ],
@@ -381,7 +327,7 @@ def test_a_command_s_exit_code_decides(
         (["sh", "-c", "exit 0"], True), (["/bin/bash", "-lc", "x"], True), (["env", "A=1", "sh"], True),
         (["timeout", "5", "python3", "-c", "x"], True), (["python", "-Bc", "x"], True),
         (["cmd.exe", "/c", "x"], True), (["perl", "-e", "x"], True), (["node", "--eval", "x"], True),
-        (["busybox", "sh", "-c", "x"], True), (["python3"], True), (["python", "-B", "-X", "dev", "-c", "import os.path"], True), (["pwsh", "-Command", "x"], True),
+        (["python3"], True), (["python", "-B", "-X", "dev", "-c", "import os.path"], True),
         (["sh", "./check.sh"], False), (["python", "-m", "pytest", "-c", "x"], False),
         (["pytest", "-q"], False), (["git", "grep", "-e", "sh"], False), (["make", "test"], False),
         (["node", "check.js"], False), (["grep", "-c", "python", "a.md"], False),
@@ -410,24 +356,6 @@ def test_facts_and_no_server_run_commands(db: Path, contract: Path) -> None:
 # -- results --------------------------------------------------------------------------------------
 
 
-def test_a_should_criterion_does_not_decide(db: Path, contract: Path) -> None:
-    start(db, contract, criteria(changed("report.md"), should(command("true"))))
-    write_files(contract.parent, {"report.md": REPORT})
-    report = check(db, contract)
-    assert (report.verdict, report.criteria[1].result) == ("success", "unknown")
-
-
-def test_facts_are_short_and_to_the_point(db: Path, contract: Path) -> None:
-    write_files(contract.parent, {"report.md": ""})
-    start(db, contract, criteria(changed("report.md"), exists("b.md"), should(exists("c.md"))))
-    write_files(contract.parent, {"b.md": REPORT})
-    assert invoke("gate", "facts", contract, "--db", db).out == (
-        "work.gate.toml: failed; 1 of 2 must criteria are met\n"
-        "c1: not met: report.md: not changed since the start\n"
-        "c3: should be met: c.md: does not exist\n"
-    )
-
-
 def test_the_json_report_fits_its_contract(db: Path, contract: Path) -> None:
     started = invoke("gate", "start", contract, "--json", "--db", db)
     assert SCHEMAS["gate-start"].model_validate_json(started.out)
@@ -438,13 +366,10 @@ def test_the_json_report_fits_its_contract(db: Path, contract: Path) -> None:
 # -- the corpus -----------------------------------------------------------------------------------
 
 
-POSTURE = 'check = "posture"\ntask = "the token plan"\ntrust = "{}"'
-
-
 @pytest.fixture
 def policed(tmp_path: Path) -> Path:
-    """A corpus whose authoritative document only ``ada`` may see."""
-    secret = plain_document("secret", ["the token plan"], scope="hr", trust_tier="authoritative")
+    """A corpus with a document that nobody of ``ada`` and ``bob`` may see."""
+    secret = plain_document("secret", ["the token plan"], scope="hr")
     note = plain_document("note", ["the token plan of the note"], scope="engineering")
     path = build(tmp_path, [secret, note], name="policed.db")
     policy = {
@@ -453,18 +378,6 @@ def policed(tmp_path: Path) -> Path:
     }
     set_policy(path, policy)
     return path
-
-
-def test_the_corpus_is_asked_in_the_name_of_the_agent(policed: Path, contract: Path) -> None:
-    start(policed, contract, criteria(changed("report.md"), POSTURE.format("strong")))
-    write_files(contract.parent, {"report.md": REPORT})
-    assert check(policed, contract, "ada").verdict == "success"
-    assert check(policed, contract, "bob").verdict == "failed"
-    with pytest.raises(AccessDenied):
-        check(policed, contract, "eve")
-    unnamed_report = check(policed, contract)
-    assert unnamed_report.verdict == "unknown"
-    assert "name an agent" in unnamed_report.criteria[1].reason
 
 
 def test_a_draft_must_pass_verify(policed: Path, contract: Path) -> None:
@@ -479,8 +392,13 @@ def test_a_draft_must_pass_verify(policed: Path, contract: Path) -> None:
     assert verdict_of(quote, "ada") == "success"
     assert verdict_of(quote.replace("plan of", "plan without"), "ada") == "failed"
     assert verdict_of("# Nothing\n\n- here\n- there\n", "ada") != "success"
-    hidden = 'It is said: "the token plan is secret" (secret.md:1-1).\n'
+    hidden = 'It is said: "the token plan" (secret.md:1-1).\n'
     assert verdict_of(hidden, "bob") == "failed"
+    with pytest.raises(AccessDenied):
+        verdict_of(quote, "eve")
+    unnamed_report = check(policed, contract)
+    assert unnamed_report.verdict == "unknown"
+    assert "name an agent" in unnamed_report.criteria[1].reason
 
 
 def test_a_schema_that_a_glob_names_is_still_no_work(db: Path, contract: Path) -> None:
@@ -557,12 +475,6 @@ def test_a_hook_allows_the_stop_after_its_retries_and_a_prompt_begins_again(
     assert ask().code == 2
 
 
-def test_the_exit_code_form_allows_the_stop_without_claiming_success(db: Path, begun: Path) -> None:
-    outcome = hook("exit-code", begun, "--retries", "0", "--db", db)
-    assert outcome.code == 1
-    assert "NO success" in outcome.err
-
-
 @pytest.mark.parametrize("name", ["SessionStart", "UserPromptSubmit"])
 def test_facts_are_context(db: Path, begun: Path, name: str) -> None:
     outcome = hook("claude-code", begun, "--db", db, stdin=event(name))
@@ -570,23 +482,14 @@ def test_facts_are_context(db: Path, begun: Path, name: str) -> None:
     assert "report.md: does not exist" in outcome.out
 
 
-@pytest.mark.parametrize("name", ["PreToolUse", "Notification", "", None, 3])
-def test_other_events_are_left_alone(db: Path, begun: Path, name: Any) -> None:
-    outcome = hook("claude-code", begun, "--db", db, stdin=event(name))
-    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
-
-
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "arguments",
     [
         ("claude-code", "none.toml"),
-        ("claude-code",),
         ("another-form", "CONTRACT"),
         ("exit-code", "CONTRACT", "--no-such-option"),
-        ("exit-code", "CONTRACT", "--retries", "many"),
         ("exit-code", "BROKEN"),
-        ("exit-code", "CONTRACT", "--db", "FOLDER"),
         ("exit-code", "OTHER"),
         ("exit-code", "CONTRACT", "--agent", "nobody", "--db", "POLICED"),
     ],
@@ -610,13 +513,6 @@ def test_a_broken_setup_never_blocks_and_never_claims_success(
     assert outcome.code == 1, outcome
     assert "NO success" in outcome.err
     assert "Traceback" not in outcome.err
-
-
-@pytest.mark.parametrize("data", [b"", b"nothing", b"[]", b'{"a": 1, "a": 2}', b"\xff"])
-def test_an_event_that_is_none_never_blocks(db: Path, begun: Path, data: bytes) -> None:
-    outcome = hook("claude-code", begun, "--db", db, stdin=data)
-    assert outcome.code == 1
-    assert "NO success" in outcome.err
 
 
 def test_an_edited_baseline_cannot_keep_an_agent_in_a_loop(db: Path, begun: Path) -> None:
@@ -675,7 +571,7 @@ def test_what_cannot_be_counted_does_not_block(db: Path, begun: Path) -> None:
 
 # -- What is substance, what is empty, and what is no result ---------------------------------------
 
-NAMES = ("a.md", "a.rst", "a.txt", "a.js", "a.py", "a.yaml", "a.html", "a.po", "Makefile", "a.xyz")
+NAMES = ("a.md", "a.rst", "a.txt", "a.js", "a.py", "a.yaml", "a.html", "Makefile", "a.xyz")
 _texts = st.text(st.sampled_from("abß é#*-<>|`:[]0 \n\t"), max_size=60)
 
 
@@ -686,24 +582,16 @@ def substance(name: str, text: str | bytes) -> str:
 @given(st.sampled_from(NAMES), _texts, st.integers(0, 60))
 @example("a.js", "#é", 0)
 @example("a.md", "0\n-", 0)
-@example("a.po", "0\n-", 0)
 def test_what_nobody_sees_is_no_substance(name: str, text: str, at: int) -> None:
     before = substance(name, text)
     assert substance(name, text.replace("\n", "\r\n")) == before
     # A line of marks may underline a heading, which an empty line between them makes a paragraph.
     is_underlined = name in ("a.md", "a.rst") and re.search(r"(?m)\n[^\w\n]+$", text)
-    # In a catalog of messages it separates two of them.
-    gap = "\n\n" if is_underlined or name == "a.po" else "\n"
+    gap = "\n\n" if is_underlined else "\n"
     assert substance(name, text.replace(gap, f"{gap}\n") + "\n") == before
     assert substance(name, text[:at] + "\u200b" + text[at:]) == before
     assert substance(name, unicodedata.normalize("NFD", text)) == before
     assert substance(name, b"\xef\xbb\xbf" + text.encode()) == before
-
-
-@given(st.sampled_from(NAMES), st.lists(st.from_regex("[a-z]{2,6}", fullmatch=True), min_size=4))
-def test_another_word_is_substance(name: str, words: list[str]) -> None:
-    text = "\n".join(words)
-    assert substance(name, text) != substance(name, text.replace(words[0], "figure", 1))
 
 
 @given(st.sampled_from([*NAMES, "a.json", "a.csv", "a.zip", "a.png"]), st.binary(max_size=300))
@@ -711,12 +599,6 @@ def test_every_content_is_judged(name: str, data: bytes) -> None:
     content = content_of(name, data)
     assert content.substance or not content.body
     assert len(content.wrong_kind) < 200
-
-
-@pytest.mark.parametrize("name", ["a.html", "a.xml", "a.svg"])
-def test_a_text_without_tags_may_have_the_name_of_a_page(name: str) -> None:
-    content = content_of(name, b"The export ran at noon and wrote 12 rows.\n")
-    assert not content.wrong_kind
 
 
 def _archive(members: dict[str, str]) -> bytes:
@@ -736,11 +618,9 @@ def test_an_archive_is_its_members() -> None:
 
 
 RESULTS = [
-    "42", "Yes.", "v3.0.1", "Failed tests: 0. Passed: 14.", "Error rate: 0.2% (was 1.4%).",
+    "42", "Yes.", "Failed tests: 0. Passed: 14.", "Error rate: 0.2% (was 1.4%).",
     "Error handling was moved to the edge.", "Not found in 2019; first seen in 2020.",
-    "Errors are handled: the server retries twice.", "The report was not changed.",
-    "Todo app: a list of items", "We ask users to insert the card here, and then to wait.",
-    "See [Add a user](users.md), and press <Enter>.", "Killed 3 processes.",
+    "Todo app: a list of items", "See [Add a user](users.md), and press <Enter>.",
     "**ERROR 12: no date.** Write the date.\n\n**fatal: locked.** Wait.\n\nThen go on.\n",
 ]  # fmt: skip
 
@@ -783,13 +663,6 @@ def attempt(workspace: Workspace, folder: Path, scenario: Scenario) -> GateRepor
     if scenario.edited is not None:
         contract.write_text(scenario.edited, encoding="utf-8")
     return Engine(workspace).gate_check(contract)
-
-
-def test_there_are_enough_scenarios_and_each_has_a_name() -> None:
-    assert len(FALSE_COMPLETIONS) >= 55
-    assert len(HONEST_COMPLETIONS) >= 40
-    names = [scenario.name for scenario in (*FALSE_COMPLETIONS, *HONEST_COMPLETIONS)]
-    assert len(set(names)) == len(names)
 
 
 @pytest.mark.sample(2)
