@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -21,13 +21,12 @@ Units = list[tuple[str, Fraction]]
 
 
 class Cell(NamedTuple):
-    """A cell of a table, the headings of its column and row, and the rest of its row."""
+    """A cell of a table, and the headings of its column and row."""
 
     start: int
     text: str
     column: str
     row: str
-    others: str
 
     @property
     def end(self) -> int:
@@ -46,9 +45,8 @@ class Figure:
         hedge: "about", "over" or "under"; "" without.
         per: what it is a rate of: "time 1" in "5 MB/s"; "" if it is no rate.
         nouns: the stems of up to three words that follow a bare number.
-        words: the stems beside it, each with its nearness from 1 down to 0.
-        is_counting: whether it is a word for a number up to ten, without a unit.
-        cell: the cell of a table that it stands in.
+        words: the stems of its sentence; in a table, of its cell and headings.
+        is_counting: whether it is a word for a number up to twelve, without a unit.
     """
 
     start: int
@@ -60,9 +58,8 @@ class Figure:
     hedge: str = ""
     per: str = ""
     nouns: tuple[str, ...] = ()
-    words: Mapping[str, float] = field(default_factory=dict)
+    words: frozenset[str] = frozenset()
     is_counting: bool = False
-    cell: Cell | None = None
 
     @property
     def unit(self) -> str:
@@ -167,7 +164,7 @@ _MONTHS = _numbered(
 )  # fmt: skip
 _GAP = r"[ \u00a0\u202f]"
 _DIGITS = (
-    r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}(?![\d,])(?:\.\d+)?|\d{1,3}(?:[\u00a0\u202f '’]\d{3})+(?!\d)"
+    r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}(?!\d|,\d)(?:\.\d+)?|\d{1,3}(?:[\u00a0\u202f '’]\d{3})+(?!\d)"
     r"(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|(?<!,)\d+,\d+(?![,\d]|\.\d)|\d+(?:\.\d+)?)"
 )
 _WORD = rf"(?:{_either(_SMALL)})"
@@ -285,7 +282,7 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
         units = units_of(part.get("currency") or part.get("code") or "")
     elif "word" in part:
         value, end = _words(text, start, end)
-        values, is_counting = [value], value <= 10
+        values, is_counting = [value], value <= 12
     else:
         share = _share(part)
         if share >= 1:
@@ -405,19 +402,16 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
-_CLAUSE_END = re.compile(r"[,;:()—]|\s(?:and|or|while|whereas|but|versus|vs)\s")
 _NOUN = re.compile(r"[ -]([^\W\d_]+)")
-_FAR = 0.3
-"""How near a word is that is in the figure's sentence or row, but not in its clause."""
 _REACH = 120
-"""Characters: so far from a figure are the words beside it, in a long sentence."""
+"""Characters: so far from a figure are the words that count, in a long sentence."""
 _UNIT_NAME = re.compile(
     r"(?<![\w/])[^\W\d_]{3,14}(?![^\W_])|(?<=[(\[_])[^\W\d_]{1,14}(?=[)\]\s=:]|$)|[%$€£¥]|°[CF]?"
 )
 
 
 class _Context:
-    """The sentences, clauses and tables of a text."""
+    """The sentences and tables of a text."""
 
     def __init__(self, text: str, figures: list[Figure]) -> None:
         self._text, plain = text, list(text)
@@ -425,8 +419,8 @@ class _Context:
             if figure.unit not in ("", "name", "date"):
                 plain[figure.start : figure.end] = " " * len(figure.text)
         self._plain = "".join(plain)
-        self._sentences = _edges(self._plain, _SENTENCE_END)
-        self._clauses = sorted({*self._sentences, *_edges(self._plain, _CLAUSE_END)})
+        ends = (match.end() for match in _SENTENCE_END.finditer(self._plain))
+        self._edges = [0, *ends, len(text) + 1]
         self._cells = [*_cells_in(text)]
         self._units = _named_units(text)
 
@@ -437,12 +431,10 @@ class _Context:
         cell = next((cell for cell in self._cells if cell.start <= figure.start < cell.end), None)
         if cell and (cell.column or cell.row):
             units = _named_units(cell.column) or _named_units(cell.row)
-            near, far = f"{cell.row} {cell.column} {cell.text}", cell.others
+            beside = f"{cell.row} {cell.column} {cell.text}"
         else:
             units = [] if nouns else self._units
-            near = self._around(self._clauses, figure.start)
-            far = self._around(self._sentences, figure.start)
-        words = dict.fromkeys(stems_in(far), _FAR) | dict.fromkeys(stems_in(near), 1.0)
+            beside = self._sentence(figure.start)
         measured: tuple[Reading, ...] = ()
         if figure.amount is not None and not figure.unit:
             measured = tuple((unit, figure.amount * factor) for unit, factor in units)
@@ -450,15 +442,14 @@ class _Context:
             figure,
             hedge=(hedge.lastgroup or "") if hedge else "",
             nouns=nouns,
-            words=words,
+            words=frozenset(stems_in(beside)),
             readings=measured + figure.readings if cell else figure.readings + measured,
-            cell=cell,
         )
 
-    def _around(self, edges: list[int], place: int) -> str:
-        number = bisect_right(edges, place)
-        end = edges[number] if number < len(edges) else len(self._plain)
-        return self._plain[max(edges[number - 1], place - _REACH) : min(end, place + _REACH)]
+    def _sentence(self, place: int) -> str:
+        number = bisect_right(self._edges, place)
+        start, end = self._edges[number - 1], self._edges[number]
+        return self._plain[max(start, place - _REACH) : min(end, place + _REACH)]
 
     def _nouns(self, end: int) -> tuple[str, ...]:
         nouns: list[str] = []
@@ -468,10 +459,6 @@ class _Context:
             nouns += stems_of_name(match[1])
             end = match.end()
         return tuple(nouns)
-
-
-def _edges(text: str, pattern: re.Pattern[str]) -> list[int]:
-    return [0, *(match.end() for match in pattern.finditer(text))]
 
 
 def _cells_in(text: str) -> Iterator[Cell]:
@@ -497,9 +484,8 @@ def _headed(rows: list[list[tuple[int, str]]]) -> Iterator[Cell]:
     for number, row in enumerate(rows):
         for column, (start, cell) in enumerate(row):
             heading = header[column] if number and column < len(header) else ""
-            others = " ".join(other for n, (_, other) in enumerate(row) if n not in (0, column))
             first = row[0][1].strip() if column and heading else ""
-            yield Cell(start, cell, heading, first, others)
+            yield Cell(start, cell, heading, first)
 
 
 @lru_cache(maxsize=16_384)

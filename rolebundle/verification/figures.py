@@ -1,15 +1,15 @@
 """Whether the figures of a draft stand in its evidence. Pure.
 
-A figure is compared by its value and unit, not by its notation (see ``text/figures.py``), and
-stands together with the words beside it:
+A figure is compared by its value and unit, not by its notation (see ``text/figures.py``):
 
 - A number with a unit needs one with that unit, or one that converts to it exactly. A bare number
   needs a bare one.
-- Among the figures of its kind in the evidence, the one whose words are most like the draft's must
-  not have another value. So swapped cells, and counts of other things, do not pass.
 - The draft may say less: "May 2026" for "3 May 2026". It may not say more.
 - A number that is rounded, or calculated from two figures, is said to be so, with the true value
   or the calculation.
+
+That the same value stands for another thing is not seen: rules that compare the words beside
+figures find as many faults in faithful drafts as in wrong ones.
 """
 
 from __future__ import annotations
@@ -20,22 +20,15 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
-from math import log
 from typing import NamedTuple
 
 from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.figures import Figure, Reading, find_figures
 
-_MARGIN = 2.0
-"""How many times more of the words must stand at another figure for that one to be meant."""
-_CROSSED = 1.2
-"""The same in a table, and if the sentence states both figures, so that the words of both count."""
-_LEAST = 0.4
-"""The part of the draft's words that must stand at it."""
-_SLOT = 0.5
-"""How like another figure's words must be for a figure to be that one, and not calculated."""
 _POOL = 10
-"""From how many figures of the evidence a figure may be calculated: those most like it."""
+"""From how many figures of the evidence a figure may be calculated: those in the most like
+sentences."""
+_MOST_NAMED = 3
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
 
 
@@ -44,8 +37,7 @@ class FigureCheck(NamedTuple):
 
     Attributes:
         start: its first character in the sentence; ``end`` is behind the last one.
-        outcome: ``figure_found``; ``should_cite``: not in the cited passages, but in another one;
-            ``rounded`` and ``computed``: remarks; ``unsupported_figure``.
+        outcome: ``figure_found``; ``rounded`` and ``computed``: remarks; ``unsupported_figure``.
         note: the true value, the calculation, or the nearest true values; "" if it is found.
         passage: the number of the passage, in ``evidence``, that has it; ``None`` without one.
         true_text: what that passage writes.
@@ -77,22 +69,17 @@ def check_figures(
         return []
     places = [n for n, text in enumerate(evidence) if text in cited] or [*range(len(evidence))]
     own, everything = _index(tuple(evidence[n] for n in places)), _index(tuple(evidence))
-    figures = [
-        figure
-        for figure in figures
-        if not (figure.is_counting and everything.counted.isdisjoint(figure.nouns[:2]))
-    ]
     checks = []
     for figure in figures:
-        check = own.check(figure, figures)
+        if figure.is_counting and everything.counted.isdisjoint(figure.nouns[:2]):
+            continue
+        check = own.check(figure)
         if check is None:
             continue
         if check.passage is not None:
             check = check._replace(passage=places[check.passage])
-        elif own is not everything and not own.has_like(figure):
-            other = everything.check(figure, figures)
-            if other and other.outcome == "figure_found":
-                check = other._replace(outcome="should_cite", note="another passage has it")
+        elif check.outcome == "unsupported_figure" and everything.has(figure):
+            check = check._replace(note="only another passage has it")
         checks.append(check)
     return sorted(checks)
 
@@ -121,22 +108,20 @@ class _Index:
         self._of_unit: defaultdict[str, list[int]] = defaultdict(list)
         self._of_reading: defaultdict[Reading, list[int]] = defaultdict(list)
         self._of_amount: defaultdict[Fraction | None, list[int]] = defaultdict(list)
-        self._of_word: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
         for number, figure in enumerate(self.figures):
             self._of_amount[figure.amount].append(number)
             for key in {key for reading in figure.readings for key in _less_precise(reading)}:
                 self._of_reading[key].append(number)
             for unit in {unit for unit, _ in figure.readings}:
                 self._of_unit[unit].append(number)
-            for word, nearness in figure.words.items():
-                self._of_word[word].append((number, nearness))
-        self._norms = [
-            sum((near * self._rarity(word)) ** 2 for word, near in figure.words.items())
-            for figure in self.figures
-        ]
 
-    def check(self, figure: Figure, figures: Sequence[Figure]) -> FigureCheck | None:
-        """What became of one of the figures of a sentence; ``None`` if it states nothing."""
+    def has(self, figure: Figure) -> bool:
+        """Whether a figure of the passages has its value."""
+        check = self.check(figure)
+        return check is not None and check.outcome == "figure_found"
+
+    def check(self, figure: Figure) -> FigureCheck | None:
+        """What became of a figure; ``None`` if it states nothing."""
         bare = FigureCheck(figure.start, figure.end, figure.text, "unsupported_figure")
         if figure.unit in ("name", "version"):
             if (passage := self._literal(figure.text)) is not None:
@@ -144,36 +129,24 @@ class _Index:
             is_value = re.search(r"[A-Z]|/|@|^[\da-f]{7,}$", figure.text)
             if figure.unit == "name":
                 return bare._replace(note="the evidence does not have it") if is_value else None
-        likeness = self._likeness(figure)
-        kind = [n for n in self._of_unit[figure.unit] if self.figures[n].unit == figure.unit]
-        kind = [n for n in kind if not self.figures[n].is_counting]
+        nearest = self._nearest(figure)
         equal = self._equal(figure)
         numbers = equal or self._rounded(figure)
-        if same := [n for n in sorted(numbers) if _is_same_rate(figure, self.figures[n])]:
-            others = [n for n in kind if n not in numbers]
-            rival = self._rival(figure, same, others, likeness, figures)
-            if rival is not None:
-                return bare._replace(note=f'the evidence has "{self.figures[rival].text}" there')
-            best = max(same, key=lambda n: likeness[n])
-            true = self.figures[best].text
-            found = bare._replace(passage=self._passages[best], true_text=true)
+        if same := [n for n in nearest if n in numbers and _is_same_rate(figure, self.figures[n])]:
+            true = self.figures[same[0]].text
+            found = bare._replace(passage=self._passages[same[0]], true_text=true)
             if equal:
                 return found._replace(outcome="figure_found")
             return found._replace(outcome="rounded", note=f"it is {true}")
-        kind.sort(key=lambda n: -likeness[n])
-        is_free = not kind or likeness[kind[0]] < _SLOT
-        if is_free and (calculation := self._calculation(figure, likeness)):
+        if calculation := self._calculation(figure, nearest[:_POOL]):
             return bare._replace(outcome="computed", note=calculation)
+        kind = [n for n in nearest if self.figures[n].unit == figure.unit]
+        kind = [n for n in kind if not self.figures[n].is_counting]
         if figure.unit == "th" and not kind:  # "The 3rd step" may count what is not numbered.
             return None
-        names = [*dict.fromkeys(f'"{self.figures[n].text}"' for n in kind)][:3]
+        names = [*dict.fromkeys(f'"{self.figures[n].text}"' for n in kind)][:_MOST_NAMED]
         note = "the evidence does not have it"
         return bare._replace(note=note + (f"; it has {', '.join(names)}" if names else ""))
-
-    def has_like(self, figure: Figure) -> bool:
-        """Whether another figure of the same kind stands in like words."""
-        likeness = self._likeness(figure)
-        return any(likeness[number] > _SLOT for number in self._of_unit[figure.unit])
 
     def _literal(self, text: str) -> int | None:
         """The first passage that has a text as it is, apart from case, spaces and hyphens."""
@@ -182,25 +155,10 @@ class _Index:
         search = re.compile(rf"(?<![^\W_v]){pattern}(?!\w|\.\d)").search
         return next((n for n, lower in enumerate(self._texts) if search(lower)), None)
 
-    def _rarity(self, word: str) -> float:
-        return log(1 + len(self.figures) / len(self._of_word[word]))
-
-    def _likeness(self, figure: Figure) -> defaultdict[int, float]:
-        """How like the words beside each figure are to those beside another one, from 0 to 1.
-
-        The cosine of the two; near and rare words count most.
-        """
-        like: defaultdict[int, float] = defaultdict(float)
-        norm = 0.0
-        for word, nearness in figure.words.items():
-            if word in self._of_word:
-                weight = nearness * self._rarity(word)
-                norm += weight**2
-                for number, other in self._of_word[word]:
-                    like[number] += weight * other * self._rarity(word)
-        for number in like:
-            like[number] /= (norm * self._norms[number]) ** 0.5
-        return like
+    def _nearest(self, figure: Figure) -> list[int]:
+        """All figures, those first whose sentences share the most words with the one's."""
+        common = [len(figure.words & other.words) for other in self.figures]
+        return sorted(range(len(common)), key=lambda n: -common[n])
 
     def _equal(self, figure: Figure) -> set[int]:
         """The figures that have the same value."""
@@ -223,49 +181,12 @@ class _Index:
             if u == unit and (u != "byte" or place == other) and _fits(figure, value, true)
         }
 
-    def _rival(
-        self,
-        figure: Figure,
-        same: Sequence[int],
-        others: Sequence[int],
-        likeness: defaultdict[int, float],
-        figures: Sequence[Figure],
-    ) -> int | None:
-        """The figure that the words of the draft point to, if it is not the one with its value."""
-        if figure.unit in ("date", "clock"):
-            # A date often stands apart from what it dates, as the heading of a release.
-            return None
-        # "12 servers" is not "12 people" if there are "9 servers".
-        counts = [n for n in others if figure.nouns[:1] == self.figures[n].nouns[:1] != ()]
-        nouns = [self.figures[n].nouns for n in same]
-        if counts and not any(figure.nouns[0] in other or not other for other in nouns):
-            return counts[0]
-        best = max(same, key=lambda n: likeness[n])
-        # If the sentence states both figures, the words of both count.
-        for other in figures:
-            places = [n for n in others if {*other.readings} & {*self.figures[n].readings}]
-            if other is not figure and places:
-                its = self._likeness(other)
-                rival = max(places, key=lambda n: likeness[n])
-                straight = likeness[best] + max(its[n] for n in places)
-                crossed = likeness[rival] + max(its[n] for n in same)
-                if crossed > _CROSSED * straight:
-                    return rival
-                others = [n for n in others if n not in places]
-        if not others:
-            return None
-        rival = max(others, key=lambda n: likeness[n])
-        # In a table the words of a figure are its headings.
-        margin = _CROSSED if self.figures[rival].cell and self.figures[best].cell else _MARGIN
-        return rival if likeness[rival] > max(_LEAST, margin * likeness[best]) else None
-
-    def _calculation(self, figure: Figure, likeness: defaultdict[int, float]) -> str:
-        """The calculation of a figure from two others of the evidence; "" without one."""
+    def _calculation(self, figure: Figure, pool: Sequence[int]) -> str:
+        """The calculation of a figure from two others of these; "" without one."""
         unit, value = figure.readings[0]
-        if not figure.amount or not value:
+        if not (figure.amount and value and isinstance(value, Fraction)):
             return ""
         near = abs(value * figure.step / figure.amount) / 2
-        pool = sorted(range(len(self.figures)), key=lambda n: -likeness[n])[:_POOL]
         figures = [self.figures[n] for n in pool if self.figures[n].amount is not None]
         readings = [(*f.readings[0], f.text) for f in figures]
         if unit == "%":
