@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import (
     BeforeValidator,
@@ -59,15 +59,6 @@ class CompareRequest(RetrievalRequest):
         if len({*self.roles}) < 2:
             raise ValueError("roles must name at least two different roles")
         return self
-
-
-class ReplayRequest(Contract):
-    """A request to repeat the request of an earlier answer."""
-
-    bundle: dict[str, Any] = Field(
-        description="The whole earlier answer of `retrieve`, in detail full, as an object."
-    )
-    agent: AgentName = None
 
 
 class _Part(Contract):

@@ -73,7 +73,6 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
             "now": "2026-11-01",
         },
     ),
-    ("replay", {"bundle": {}}),
     ("roles.list", {}),
     ("roles.show", {"role": "mossline-docs-writer"}),
     ("roles.show", {"role": "no-such-role"}),

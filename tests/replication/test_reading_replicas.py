@@ -92,15 +92,6 @@ def test_an_answer_of_an_overdue_replica_has_a_warning(db: Path) -> None:
     assert second_bundle.without_timings() == bundle.without_timings()
 
 
-def test_a_replay_names_another_replica_as_the_cause(db: Path) -> None:
-    make_replica(db)
-    bundle = ask(db)
-    make_replica(db, generation=13)
-    with Engine(db) as engine:
-        [cause] = engine.replay(bundle).causes
-    assert (cause.kind, cause.before) == ("generation", f"12 of {PUBLISHED_AT}")
-
-
 @pytest.mark.parametrize("has_policy", [False, True])
 def test_it_knows_how_many_documents_are_in_quarantine(db: Path, has_policy: bool) -> None:
     """The publisher's own answer says so, and the replica does not hold them."""
@@ -125,7 +116,6 @@ def test_it_knows_how_many_documents_are_in_quarantine(db: Path, has_policy: boo
 QUESTIONS: dict[str, Callable[[Engine, RetrievalBundle, str | None], object]] = {
     "retrieve": lambda e, _, a: e.retrieve(RetrievalRequest(task="token", agent=a)),
     "why": lambda e, _, a: e.why(RetrievalRequest(task="token", agent=a), NOTE),
-    "replay": lambda e, bundle, a: e.replay(bundle, agent=a),
     "compare": lambda e, _, a: e.compare(RetrievalRequest(task="token", agent=a), ["x"]),
     "retrieve_for_roles": lambda e, _, a: e.retrieve_for_roles(
         RetrievalRequest(task="token", agent=a), ["x"]

@@ -25,7 +25,6 @@ from rolebundle.contracts.verification import (
     VerifyRequest,
 )
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.interfaces.cli.explain import read_bundle
 from rolebundle.interfaces.cli.options import Call, request_file_option, with_call
 from rolebundle.interfaces.cli.output import print_json, print_note
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value
@@ -38,6 +37,8 @@ from rolebundle.storage.records import approvals
 from rolebundle.text.words import counted
 from rolebundle.verification.gate import DEFAULT_RETRIES, HookInput, answer_stop, load_contract
 
+_MAX_BUNDLE_BYTES = 64 << 20
+"""Well above a thousand passages of the largest chunk size."""
 _QUOTED_CHARS = 200
 _NOTE_CHARS = 400
 _LOCATOR_CHARS = 1_000
@@ -68,8 +69,15 @@ def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> No
     rolebundle verify answer.md --bundle bundle.json --publish --redact --json
     """
     draft = _draft_text(draft_file.read(4 * MAX_DRAFT_CHARACTERS + 1))
-    bundle = {"bundle": read_bundle(bundle_file)} if bundle_file else {}
-    request = parsed(VerifyRequest, {"draft": draft, **bundle, **call.fields})
+    fields = {"draft": draft, **call.fields}
+    if bundle_file is not None:
+        try:
+            data = bundle_file.read(_MAX_BUNDLE_BYTES + 1)
+            fields["bundle"] = json_value(data, _MAX_BUNDLE_BYTES)
+        except UsageError as error:
+            problem = error.message.replace("the request", "the bundle")
+            raise UsageError("bundle_malformed", problem, "give what `retrieve` wrote") from None
+    request = parsed(VerifyRequest, fields)
     with call.engine(judging=True) as engine:
         answer = engine.verify(request, call.overlay)
     shaped = shaped_verification(answer, request.detail or "full")

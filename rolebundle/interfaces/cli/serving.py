@@ -29,7 +29,7 @@ from rolebundle.policy.access import check_agent
 def serve(call: Call, allow_write: bool, agent: str | None, approvals: str) -> None:
     """Answer JSON-RPC 2.0 requests on standard input and output, one request a line.
 
-    Methods: initialize, retrieve, get, multi_get, ls, grep, why, compare, replay, verify,
+    Methods: initialize, retrieve, get, multi_get, ls, grep, why, compare, verify,
     roles.list, roles.show, status, check, shutdown; with --allow-write also mark, remember and,
     without --agent, ingest.
     Requests may be pipelined. $/cancelRequest cancels one. The server ends when its input ends and

@@ -31,7 +31,6 @@ from rolebundle.contracts.method_requests import (
     IngestRequest,
     ListRequest,
     MultiGetRequest,
-    ReplayRequest,
     RoleRequest,
     StatusRequest,
     WhyRequest,
@@ -44,7 +43,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.model_text import answer_text, lookups_text
-from rolebundle.interfaces.parse import bundle_from, parsed
+from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import (
     shaped_bundle,
     shaped_lookup,
@@ -298,11 +297,6 @@ class Operations:
             request.ids, request.agent, outline=request.outline, section=request.section
         )
 
-    def _replay(self, request: ReplayRequest) -> Contract:
-        # Whoever may see nothing gets the same answer to every bundle.
-        self.engine.access.view_of(request.agent)
-        return self.engine.replay(bundle_from(request.bundle), agent=request.agent)
-
     def _roles(self, request: StatusRequest) -> Answer:
         view = self.engine.access.view_of(request.agent)
         roles = [
@@ -437,7 +431,6 @@ _OPERATIONS = (
         "differ.",
         ("task", "roles", "where", "action", "limit", "as_of"),
     ),
-    Operation("replay", ReplayRequest, Operations._replay),
     Operation(
         "verify",
         VerifyRequest,
