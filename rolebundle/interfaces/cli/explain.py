@@ -17,7 +17,7 @@ from rolebundle.contracts.why import (
     Why,
     WhyAsAgent,
 )
-from rolebundle.interfaces.cli.options import Call, document_names, with_call
+from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import write_page
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
@@ -49,7 +49,7 @@ _FOUND_BY = {"task_words": "task's words", "role_words": "role's words", "meanin
 
 
 @click.command()
-@click.argument("reference", metavar="PASSAGE|DOCUMENT", shell_complete=document_names)
+@click.argument("reference", metavar="PASSAGE|DOCUMENT")
 @click.argument("task")
 @click.option(
     "--as-agent", metavar="NAME", help="Tell the owner what keeps the passage from this agent."

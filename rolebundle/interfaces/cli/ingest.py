@@ -160,11 +160,11 @@ def ingest(
     if not paths and (options.root_options() or options.flags or max_trust):
         raise click.UsageError("options about documents need a PATH")
     admin = call.admin()
-    with ended_by_sigterm(), progress_bar() as bars:
+    with ended_by_sigterm(), progress_bar() as progress:
         if paths:
-            report = admin.ingest(paths, options, progress=bars, on_reading=bars.reading)
+            report = admin.ingest(paths, options, progress=progress)
         else:
-            report = admin.update(options, progress=bars, on_reading=bars.reading, **call.fields)
+            report = admin.update(options, progress=progress, **call.fields)
     print_report(report, as_json=call.as_json, verbose=verbose)
     if not call.fields.get("lexical_only"):
         complete_index(admin)
