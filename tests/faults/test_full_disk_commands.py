@@ -108,7 +108,6 @@ read check 'water the plants' DB
 read:1 verify - DB
 read connect cursor DB
 write overlay demo
-write overlay demo --db {}/demo.db --lexical-only
 """
 """Kind, command and arguments of each use.
 

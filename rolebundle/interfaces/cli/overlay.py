@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,12 +16,9 @@ import click
 from platformdirs import user_cache_path
 
 from rolebundle.admin import Admin
-from rolebundle.admin.indexes import embed
 from rolebundle.authoring.drafting import Target, new_overlay
 from rolebundle.authoring.drafting import init as write_drafts
-from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import LintProblem, OverlayLint, OverlayProblems
-from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.roles import (
     OverlayDetails,
     OverlayFile,
@@ -30,22 +26,14 @@ from rolebundle.contracts.roles import (
 )
 from rolebundle.contracts.terms import RANKED_LOWER
 from rolebundle.contracts.upkeep import DraftFile, InitReport
-from rolebundle.embedding.registry import ProviderSpec
+from rolebundle.embedding.static import MODEL
 from rolebundle.engine import Engine
-from rolebundle.errors import EmbedderError, OverlayError, UsageError
-from rolebundle.ingest.options import IngestOptions, IngestReport
-from rolebundle.interfaces.cli.options import Call, non_empty_path, role_names, with_call
+from rolebundle.errors import OverlayError, UsageError
+from rolebundle.interfaces.cli.options import Call, non_empty_path, with_call
 from rolebundle.interfaces.cli.output import finding_line, print_json, print_note
-from rolebundle.interfaces.layout import Style, copyable, cut, on_one_line, terminal_width, wrapped
+from rolebundle.interfaces.layout import copyable, cut, on_one_line, terminal_width, wrapped
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.render import (
-    excerpt_lines,
-    place_line,
-    query_terms,
-    score_bar,
-    title_line,
-    with_place,
-)
+from rolebundle.interfaces.render import passage, query_terms
 from rolebundle.policy.lint import corpus_facts, lint_error, lint_overlay
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
@@ -59,7 +47,6 @@ from rolebundle.policy.overlays import (
 from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.documents import document_kinds
-from rolebundle.storage.file import corpus_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.text.words import counted, first_of
 
@@ -353,114 +340,49 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 TASK = "What should we worry about before release 3.0?"
 ROLES = ("mossline-security-reviewer", "mossline-product-strategist", "mossline-incident-responder")
-NOW = "2026-11-15T00:00:00Z"
+NOW = "2026-11-15"
 _PASSAGES = 3
-_SENTENCE_CHARS = 160
 
 
 @overlay.command(short_help="Show what three roles get from a sample corpus")
 @click.argument("task", default=TASK)
-@click.option(
-    "--role",
-    "roles",
-    multiple=True,
-    metavar="ROLE",
-    shell_complete=role_names,
-    help="Compare these roles instead. May be repeated.",
-)
-@click.option("--db", metavar="FILE", help="The demo's corpus file.  [default: cache folder]")
-@with_call(corpus=False, request=RetrievalRequest, only=["lexical_only"])
-def demo(call: Call, task: str, roles: tuple[str, ...], db: str | None) -> None:
+@with_call(corpus=False)
+def demo(call: Call, task: str) -> None:
     """Ingest the sample corpus and show what three roles retrieve for one task.
 
     \b
     rolebundle overlay demo
     rolebundle overlay demo "What do we know about offline sync?"
     """
-    path = corpus_path(db) if db else _cached()
+    sample = data_folder("sample_corpus")
+    # Each installation has a corpus of its own, of its own copy of the documents.
+    installation = sha256(os.fsencode(sample)).hexdigest()[:8]
+    path = user_cache_path("rolebundle", appauthor=False) / f"demo-{MODEL}-{installation}.db"
     with Engine(path, overlay_folders((demo_overlays(),))) as engine:
-        report = _ingest(Admin(engine.workspace), call.fields, is_cached=not db)
+        report = Admin(engine.workspace).ingest([sample])
         print_note(
             f"{counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')} in {path} "
             f"({counted(report.added, 'file')} added, {report.unchanged} unchanged)"
         )
-        fields_of_all = {"task": task, "limit": _PASSAGES, "now": NOW, **call.fields}
-        names = dict.fromkeys(roles or ROLES)
-        bundles = [engine.retrieve(request_from({**fields_of_all, "role": name})) for name in names]
-    width = terminal_width()
-    lines = [call.style("heading", cut(one_line(task), width))]
+        fields = {"task": task, "limit": _PASSAGES, "now": NOW}
+        bundles = [engine.retrieve(request_from({**fields, "role": role})) for role in ROLES]
+    width, style = terminal_width(), call.style
+    lines = [style("heading", cut(one_line(task), width))]
     for bundle in bundles:
-        lines += ["", *_answer(bundle, width, call.style)]
-    click.echo("\n".join([*lines, "", _overlap(bundles)]), color=call.style.color)
-    print_note("\nnext:")
-    for command in _commands(bundles, path):
-        print_note(f"  {program()} {command}")
-
-
-def _answer(bundle: RetrievalBundle, width: int, style: Style) -> Iterator[str]:
-    """What a role gets: place, title and a sentence of each passage, and what is kept from it."""
-    yield style("heading", bundle.role_id)
-    terms = query_terms(bundle)
-    for chunk in bundle.selected:
-        score = f"{chunk.rank or 0:>3}  {chunk.scores.final:.2f} {score_bar(chunk.scores.final)}"
-        yield from with_place(score, place_line(chunk.citation, chunk.chunk_id), width, style)
-        yield title_line(chunk, width, style)
-        yield from excerpt_lines(chunk, terms, width, style, chars=_SENTENCE_CHARS)
-    rejected = [
-        f"{count} {code}"
-        for code, count in bundle.rejected_summary.items()
-        if code not in RANKED_LOWER
-    ]
-    about = f"trust {bundle.provenance.trust_posture} · rejected: {', '.join(rejected) or 'none'}"
-    yield from (style("minor", line) for line in wrapped(about, width, "     "))
-
-
-def _overlap(bundles: Sequence[RetrievalBundle]) -> str:
-    found = Counter(chunk.chunk_id for bundle in bundles for chunk in bundle.selected)
-    several = sum(count > 1 for count in found.values())
-    return f"{counted(len(found), 'passage')}, {several} of them for more than one role"
-
-
-def _commands(bundles: Sequence[RetrievalBundle], path: Path) -> list[str]:
-    """Commands that continue from here; they work as they stand in a shell."""
-    task = quote(bundles[0].query.task_text)
-    db = f"--db {quote(str(path))}"
-    as_role = f"--overlay-dir {quote(str(demo_overlays()))} --now {NOW[:10]}"
-    first, last = bundles[0], bundles[-1]
-    commands = [f"retrieve {task} --role {first.role_id} {db} {as_role}"]
-    if first.selected:
-        chunk = first.selected[0]
-        commands += [
-            f"why {quote(chunk.chunk_id)} {task} --role {last.role_id} {db} {as_role}",
-            f"get {quote(chunk.citation.locator or chunk.chunk_id)} {db}",
-        ]
-    return commands
-
-
-def program() -> str:
-    """How to call this program again; an environment need not be active."""
-    called = Path(sys.argv[0])
-    on_path = shutil.which("rolebundle")
-    if on_path and called.exists() and Path(on_path).samefile(called):
-        return "rolebundle"
-    if called.name == "rolebundle" and os.access(called, os.X_OK):
-        return quote(str(called))
-    return f"{quote(sys.executable)} -m rolebundle"
-
-
-def _ingest(admin: Admin, fields: dict[str, Any], *, is_cached: bool) -> IngestReport:
-    folders, options = [data_folder("sample_corpus")], IngestOptions(**fields)
-    try:
-        return admin.ingest(folders, options)
-    except EmbedderError as error:
-        if not is_cached or error.code != "model_mismatch":
-            raise
-    # The cached corpus is of an earlier version and has the vectors of another model.
-    embed(admin.workspace, ProviderSpec("static"))
-    return admin.ingest(folders, options)
-
-
-def _cached() -> Path:
-    # Each installation has a corpus of its own, of its own copy of the documents.
-    installation = sha256(os.fsencode(data_folder("sample_corpus"))).hexdigest()[:8]
-    return user_cache_path("rolebundle", appauthor=False) / f"demo-{installation}.db"
+        terms = query_terms(bundle)
+        lines += ["", style("heading", bundle.role_id)]
+        for chunk in bundle.selected:
+            lines += passage(chunk, terms, width, style)
+        counts = bundle.rejected_summary.items()
+        rejected = [f"{count} {code}" for code, count in counts if code not in RANKED_LOWER]
+        about = f"trust {bundle.provenance.trust_posture} · rejected: {', '.join(rejected) or '0'}"
+        lines += [style("minor", line) for line in wrapped(about, width, "     ")]
+    click.echo("\n".join(lines), color=style.color)
+    # They work as they stand in a shell; an environment need not be active.
+    called, python = quote(sys.argv[0]), quote(sys.executable)
+    program = called if Path(sys.argv[0]).name == "rolebundle" else f"{python} -m rolebundle"
+    options = f"--db {quote(str(path))} --overlay-dir {quote(str(demo_overlays()))} --now {NOW}"
+    print_note(f"\nnext:\n  {program} retrieve {quote(task)} --role {ROLES[0]} {options}")
+    for chunk in bundles[0].selected[:1]:
+        name = quote(chunk.chunk_id)
+        print_note(f"  {program} why {name} {quote(task)} --role {ROLES[-1]} {options}")

@@ -131,7 +131,7 @@ def test_bytes_in_arguments(sample_db: Path) -> None:
         (("corpus", "quarantine", "release", bad), 2),
         (("mark", "remove", bad), 2),
         (("remember", "forget", bad, "--by", "Ana"), 2),
-        (("overlay", "demo", "--db", bad), 2),
+        (("status", "--db", bad), 2),
     ):
         more = () if len(arguments) == 1 or "--db" in arguments else ("--db", sample_db)
         outcome = run(*arguments, *more)
