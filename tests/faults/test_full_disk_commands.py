@@ -54,8 +54,8 @@ write corpus roots remove {tree} --yes DB
 read:2 corpus roots remove {tree} DB
 read retrieve note LEXICAL
 read retrieve note DB
-write corpus embed DB
-read corpus embed --model static --dry-run DB
+write corpus embed run DB
+read corpus embed run --model static --dry-run DB
 write corpus embed clear-cache DB
 write corpus embed drop other DB
 write corpus embed use other DB
@@ -82,7 +82,6 @@ write replica publish {}/new --level internal --key {}/team.key DB
 scratch replica pull {}/share --key {}/team.pub --db {}/new.db
 scratch replica pull {}/share --key {}/team.pub --db {}/r.db
 write policy audit set required DB
-read policy audit show 1 DB
 write corpus purge tree/n1.md --yes DB
 read corpus purge tree/n1.md --dry-run DB
 scratch corpus copy {}/c.db {}/copied.db

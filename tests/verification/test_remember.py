@@ -477,7 +477,7 @@ def test_a_fact_is_purged_with_its_source(ingested: Path) -> None:
     assert preview["documents"] == 2
     outcome = invoke("corpus", "purge", "limits.md", "--dry-run", "--db", ingested)
     assert "1 remembered fact" in outcome.err
-    assert fact.document_id in outcome.err
+    assert fact.document_id in outcome.out
     assert invoke("corpus", "purge", "limits.md", "--yes", "--json", "--db", ingested).json()["receipts"][0][
         "documents"
     ] == 2  # fmt: skip

@@ -286,13 +286,7 @@ def start_command(call: Call, contract: Path, restart: bool) -> None:
     rolebundle gate start report.gate.toml
     rolebundle gate start report.gate.toml --yes
     """
-    started = call.owner(start_gate, contract, restart=restart)
-    restarts = f", restart {started.restarts}" if started.restarts else ""
-    line = (
-        f"{one_line(contract.name)}: started at {started.started_at}{restarts}; "
-        f"{counted(started.files, 'named file')} and {counted(started.others, 'other')} recorded"
-    )
-    call.print(started, [line])
+    call.print(call.owner(start_gate, contract, restart=restart))
 
 
 @gate.command("check")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import cast, get_args
 
@@ -72,7 +72,7 @@ def decisions_add_command(call: Call, text: str) -> None:
     """
     about = names_in(",".join(call.fields.get("about", ())))
     new = parsed(NewDecision, {**call.fields, "text": text, "about": about})
-    show_decision(call, call.owner(record_decision, new))
+    call.print(call.owner(record_decision, new))
 
 
 @decisions.command("list")
@@ -118,7 +118,7 @@ def show_command(call: Call, decision_id: str) -> None:
         corpus = admin.workspace.corpus
         with corpus.reading():
             record = find_decision(corpus, decision_id, datetime.now(UTC))
-    show_decision(call, record)
+    call.print(record)
 
 
 @decisions.command("end")
@@ -133,36 +133,12 @@ def end_command(call: Call, decision_id: str, ended_by: str, reason: str) -> Non
     rolebundle decisions end marketing-12 --by Ana --reason "the new process is in place"
     """
     end = parsed(DecisionEnd, {"ended_by": ended_by, "reason": reason})
-    show_decision(call, call.owner(end_decision, decision_id, end.ended_by, end.reason))
-
-
-def show_decision(call: Call, record: DecisionRecord) -> None:
-    """Print a decision with all that is known of it."""
-    details = (f"    {one_line(line, _MAX_CHARS)}" for line in _details(record))
-    call.print(record, [_decisions_line(record), *details])
+    call.print(call.owner(end_decision, decision_id, end.ended_by, end.reason))
 
 
 def _decisions_line(record: DecisionRecord) -> str:
     text = one_line(record.text, _MAX_CHARS) or "(erased)"
     return f"{record.id}  {record.state}  {record.effect}  {text}"
-
-
-def _details(record: DecisionRecord) -> Iterator[str]:
-    if record.reason:
-        yield f"because: {record.reason}"
-    if record.about:
-        yield f"about: {', '.join(record.about)}"
-    if record.commands:
-        yield f"commands: {', '.join(record.commands)}"
-    if record.action:
-        yield f"action: {record.action}"
-    until = f" until {record.valid_until}" if record.valid_until else ""
-    yield f"valid from {record.valid_from}{until}"
-    yield f"decided by {record.decided_by or '(erased)'}, recorded {record.recorded_at}"
-    if record.supersedes:
-        yield f"supersedes {', '.join(record.supersedes)}"
-    if record.ended_at:
-        yield f"ended by {record.ended_by or '(erased)'} at {record.ended_at}: {record.end_reason}"
 
 
 def _person_name(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:

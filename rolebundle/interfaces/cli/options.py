@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 from rolebundle.contracts.base import Contract, writable
 from rolebundle.contracts.overlay import ROLE_ID_PATTERN
 from rolebundle.engine import Engine
-from rolebundle.interfaces.cli.output import check_page_path, print_json, print_note
+from rolebundle.interfaces.cli.output import check_page_path, field_lines, print_json, print_note
 from rolebundle.interfaces.layout import Style, has_color
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import ResolvedOverlay, load_file, overlay_folders
@@ -107,7 +107,7 @@ class GroupWithDefault(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the command before arguments and options that name none."""
-        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+        if args[:1] not in [[name] for name in (*self.commands, *ctx.help_option_names)]:
             args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
 
@@ -247,18 +247,18 @@ class Call:
     def print(
         self,
         answer: Contract | Mapping[str, Any],
-        lines: Iterable[str],
+        lines: Iterable[str] | None = None,
         *,
         empty: str = "",
         exclude_none: bool = False,
     ) -> None:
-        """Print an answer as JSON, or else as lines for a person.
+        """Print an answer as JSON, or else as lines for a person: by default its fields.
 
         If there are no lines, ``empty`` is printed on standard error.
         """
         if self.as_json:
             print_json(answer, exclude_none=exclude_none)
-        elif text := "\n".join(lines):
+        elif text := "\n".join(field_lines(answer) if lines is None else lines):
             click.echo(writable(text), color=self.style.color)
         elif empty:
             print_note(empty)

@@ -18,6 +18,7 @@ from rolebundle.contracts.base import Contract, writable
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.layout import on_one_line
 from rolebundle.storage.file import partial_file, sync_file
+from rolebundle.text.words import first_of
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -44,12 +45,39 @@ def print_json(
     *,
     indent: int | None = 2,
     exclude_none: bool = False,
-    exclude_unset: bool = False,
 ) -> None:
-    """Print an answer as JSON; a contract with nulls and defaults unless they are excluded."""
+    """Print an answer as JSON; a contract with nulls unless they are excluded."""
     if isinstance(value, Contract):
-        value = value.model_dump(exclude_none=exclude_none, exclude_unset=exclude_unset)
+        value = value.model_dump(exclude_none=exclude_none)
     click.echo(writable(json.dumps(value, ensure_ascii=False, indent=indent)))
+
+
+def field_lines(answer: Contract | Mapping[str, Any]) -> Iterator[str]:
+    """The fields of an answer, ``name: value``, without those that are empty.
+
+    Of an object in a field, and of each one in a list, the plain values stand on one line.
+    """
+    values = answer.model_dump() if isinstance(answer, Contract) else answer
+    for name, value in values.items():
+        items = value if isinstance(value, list) else [value]
+        texts = [_inner(item) if isinstance(item, dict) else _plain(item) for item in items]
+        if value is None or not any(texts):
+            continue
+        label = f"{name.replace('_', ' ')}: "
+        if isinstance(value, list) and isinstance(value[0], str):
+            texts = [first_of(texts, _MAX_LISTED)]
+        # Not cut, because a person may compare or copy it.
+        yield from (on_one_line(writable(f"{label}{text}")) for text in texts)
+
+
+def _inner(value: Mapping[str, Any]) -> str:
+    kinds = (str, int, float)
+    plain = {key: inner for key, inner in value.items() if isinstance(inner, kinds)}
+    return ", ".join(f"{key} {_plain(inner)}" for key, inner in plain.items() if inner != "")
+
+
+def _plain(value: object) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def print_note(line: str) -> None:

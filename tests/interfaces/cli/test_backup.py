@@ -146,7 +146,7 @@ class TestRestore:
         before, files = contents(db), names(tmp_path)
         outcome = invoke("corpus", "restore", saved, "--db", db)
         assert outcome.code == 2
-        assert "would restore" in outcome.out
+        assert "done: no\n" in outcome.out
         assert "[not_confirmed]" in outcome.err
         assert contents(db) == before
         assert names(tmp_path) == files

@@ -83,8 +83,8 @@ def test_dry_run_erases_nothing(db: Path) -> None:
     assert (outcome.code, found["documents"], found["chunks"], found["vectors"]) == (0, 2, 2, 0)
     assert found["document_ids"] == ["docs/hr/pay.md", "docs/hr/review.md"]
     shown_text = invoke("corpus", "purge", "hr/*", "--dry-run", "--db", db)
-    assert shown_text.out == "would erase 2 documents, 2 chunks, 0 vectors\n"
-    assert "would erase: docs/hr/pay.md" in shown_text.err
+    assert "documents: 2\nchunks: 2\n" in shown_text.out
+    assert "document ids: docs/hr/pay.md, docs/hr/review.md\n" in shown_text.out
     assert db.read_bytes() == before
 
 
@@ -121,7 +121,7 @@ class TestAsking:
         monkeypatch.setattr(command.click, "confirm", confirm)
         monkeypatch.setattr(command.sys, "stdin", _Terminal())
         outcome = invoke("corpus", "purge", "docs/plan.md", "--db", db)
-        assert questions == [f"Erase 1 document, 1 chunk and 0 vectors from {db}?"]
+        assert questions == [f"Erase docs/plan.md from {db}?"]
         assert outcome.code == (0 if answer else 130)
         assert len(documents(db)) == (2 if answer else 3)
 
@@ -164,7 +164,7 @@ def test_backups_are_listed_and_deleted_if_requested(db: Path) -> None:
     assert invoke("corpus", "purge", "--backups", "--db", db).code == 2
     assert backup.exists()
     outcome = invoke("corpus", "purge", "--backups", "--yes", "--db", db)
-    assert (outcome.code, outcome.out) == (0, "1 backup deleted\n")
+    assert (outcome.code, outcome.out) == (0, "backups deleted: 1\n")
     assert not backup.exists()
 
 
