@@ -189,7 +189,10 @@ def test_status_and_doctor_tell_about_an_expired_replica(db: Path) -> None:
         replica = engine.status().replica
     assert replica is not None and replica.refusing and replica.expired
     outcome = invoke("status", "--db", db)
-    assert outcome.code == 0 and "gives no answers: run `rolebundle replica pull`" in outcome.out
+    assert (
+        outcome.code == 0
+        and "gives no answers any more: run `rolebundle replica pull`" in outcome.out
+    )
     checked = invoke("corpus", "doctor", "--db", db)
     assert checked.code == 7
     assert f"since {LONG_AGO} it gives no answers" in checked.out
@@ -205,7 +208,7 @@ def test_status_and_doctor_know_a_replica(db: Path) -> None:
     for options in ((), ("--check",)):
         outcome = invoke("status", *options, "--db", db)
         assert outcome.code == 0
-        assert "replica of docs-team for bot, generation 12, key " in outcome.out
+        assert "replica: publisher docs-team, agent bot, generation 12, " in outcome.out
     checked = invoke("corpus", "doctor", "--db", db)
     assert checked.code == 0
     assert "of docs-team, generation 12" in checked.out
@@ -247,8 +250,8 @@ def test_publications_are_for_the_owner_alone(db: Path) -> None:
     remedies = {check.remedy for check in examine(db).checks}
     assert any("rolebundle replica publish /srv/b --key FILE" in remedy for remedy in remedies)
     output = invoke("status", "--db", db).out
-    assert "published to /srv/a for ana: generation 3" in output
-    assert "may still be there" in output
+    assert "publications: target /srv/a, agent ana, generation 3, " in output
+    assert "! /srv/b may hold what was purged" in output
     with Engine(db) as engine:
         assert "/srv" not in engine.status("bot").model_dump_json()
 

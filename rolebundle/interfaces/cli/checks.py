@@ -350,11 +350,7 @@ def approve_command(call: Call, contract: Path | None, revoke: bool, inline_code
             answer = ApprovedContracts(
                 contracts=[ApprovedContract(**approval._asdict()) for approval in stored]
             )
-            lines = (
-                f"{one_line(file.location)}  {file.content_hash[:16]}  {file.approved_at}"
-                for file in answer.contracts
-            )
-            call.print(answer, lines, empty="no contract is approved")
+            call.print(answer, empty="no contract is approved")
         elif revoke:
             click.echo(f"{one_line(revoke_contract(admin.workspace, contract))}: not approved")
         else:

@@ -16,13 +16,11 @@ from rolebundle.admin.backups import create_backup, restore_backup, rotate_backu
 from rolebundle.admin.copies import copy_to
 from rolebundle.admin.purges import PurgeSelection, finish_pending, plan_of, purge_documents
 from rolebundle.admin.records import drop_document, move_root, release_document, remove_root
-from rolebundle.contracts.base import writable
 from rolebundle.contracts.ingest import (
     FormatList,
     QuarantinedDocument,
     QuarantineDetails,
     QuarantineList,
-    Root,
     RootList,
 )
 from rolebundle.contracts.upkeep import (
@@ -388,7 +386,6 @@ def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
     raise kind("purge_pending", f"{path}: {problem}", f"{step}, then run `rolebundle corpus purge`")
 
 
-_ROOTS_LINE_CHARS = 2_000
 _PATH = click.Path(path_type=Path)
 
 
@@ -413,24 +410,8 @@ def roots_list_command(call: Call) -> None:
     rolebundle corpus roots list --json
     """
     with call.admin() as admin:
-        known = load(admin.workspace.corpus)
-    lines = (one_line(writable(_roots_line(root)), _ROOTS_LINE_CHARS) for root in known)
-    empty = "no root: run `rolebundle ingest PATH`; a replica has none"
-    call.print(RootList(roots=known), lines, empty=empty)
-
-
-def _roots_line(root: Root) -> str:
-    options = root.options.model_dump(exclude_defaults=True)
-    parts = [
-        root.location,
-        f"source {root.source_id}",
-        counted(root.documents, "document"),
-        f"changed {root.synced_at}" if root.synced_at else "not complete",
-        *(f"{name}={value}" for name, value in options.items()),
-    ]
-    if not Path(root.location).exists():
-        parts.append("MISSING")
-    return "  ".join(parts)
+        known = RootList(roots=load(admin.workspace.corpus))
+    call.print(known, empty="no root: run `rolebundle ingest PATH`; a replica has none")
 
 
 @roots.command("move")

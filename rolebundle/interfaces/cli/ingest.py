@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
-from pathlib import Path, PurePath
+from pathlib import Path
 from threading import Event
 from typing import Literal
 
@@ -40,7 +40,7 @@ from rolebundle.interfaces.cli.output import (
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.finding import ScanSettings
-from rolebundle.text.words import counted
+from rolebundle.text.words import counted, first_of
 
 _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() if default == ()}
 
@@ -288,26 +288,17 @@ def _summary(report: IngestReport) -> str:
 
 
 def _lines(label: str, entries: Iterable[Skipped], verbose: bool) -> Iterator[str]:
-    """One line per entry, or per code and kind of entries with a few examples."""
+    """One line per entry, or per code and message with a few paths."""
     groups: dict[tuple[str, str], list[Skipped]] = defaultdict(list)
     for entry in entries:
-        kind = _without_path(entry) if label == "note" else _kind(entry)
-        groups[entry.code, kind].append(entry)
-    for (code, kind), group in groups.items():
-        head = label if code == label else f"{label} [{code}]"
-        if verbose or len(group) <= 1:
-            yield from (f"{head} {_with_path(entry)}" for entry in group)
-            continue
-        paths = ", ".join(entry.path for entry in group[:_EXAMPLES])
-        more = ", …" if len(group) > _EXAMPLES else ""
-        message = "" if kind == _without_path(group[0]) else f": {_without_path(group[0])}"
-        yield f"{head} {len(group)} × {kind}: {paths}{more}{message}"
-
-
-def _kind(entry: Skipped) -> str:
-    if entry.code in ("ignored", "root_missing", "unsupported"):
-        return _without_path(entry)
-    return PurePath(entry.path).suffix.lower() or "no suffix"
+        message = entry.message.removeprefix(f"{entry.path}:").strip()
+        groups[entry.code, message].append(entry)
+    for (code, message), group in groups.items():
+        if verbose or len(group) == 1:
+            yield from (f"{label} [{code}] {_with_path(entry)}" for entry in group)
+        else:
+            paths = first_of([entry.path for entry in group], _EXAMPLES)
+            yield f"{label} [{code}] {len(group)} × {message}: {paths}"
 
 
 def _with_path(entry: Skipped) -> str:
@@ -315,10 +306,6 @@ def _with_path(entry: Skipped) -> str:
     if entry.message.startswith(f"{entry.path}:"):
         return entry.message
     return f"{entry.path}: {entry.message}"
-
-
-def _without_path(entry: Skipped) -> str:
-    return entry.message.removeprefix(f"{entry.path}:").strip()
 
 
 _LEFT = "left to `rolebundle corpus watch`, `rolebundle serve` or `rolebundle corpus embed`"

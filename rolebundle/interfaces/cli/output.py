@@ -63,7 +63,9 @@ def field_lines(answer: Contract | Mapping[str, Any]) -> Iterator[str]:
         texts = [_inner(item) if isinstance(item, dict) else _plain(item) for item in items]
         if value is None or not any(texts):
             continue
-        label = f"{name.replace('_', ' ')}: "
+        # A list that is all of an answer needs no name.
+        is_all = len(values) == 1 and isinstance(value, list)
+        label = "" if is_all else f"{name.replace('_', ' ')}: "
         if isinstance(value, list) and isinstance(value[0], str):
             texts = [first_of(texts, _MAX_LISTED)]
         # Not cut, because a person may compare or copy it.
@@ -71,13 +73,16 @@ def field_lines(answer: Contract | Mapping[str, Any]) -> Iterator[str]:
 
 
 def _inner(value: Mapping[str, Any]) -> str:
-    kinds = (str, int, float)
-    plain = {key: inner for key, inner in value.items() if isinstance(inner, kinds)}
-    return ", ".join(f"{key} {_plain(inner)}" for key, inner in plain.items() if inner != "")
+    texts = {key: _plain(inner) for key, inner in value.items() if not isinstance(inner, dict)}
+    return ", ".join(f"{key} {text}" for key, text in texts.items() if text)
 
 
 def _plain(value: object) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    if isinstance(value, list):
+        return " ".join(item for item in value if isinstance(item, str))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
 
 
 def print_note(line: str) -> None:

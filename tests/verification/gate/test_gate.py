@@ -229,7 +229,7 @@ def test_approved_contracts_are_listed(contract: Path) -> None:
     approve(db, contract)
     listed = invoke("gate", "approve", "--json", "--db", db).json()
     assert [file["location"] for file in listed["contracts"]] == [str(contract)]
-    assert invoke("gate", "approve", "--db", db).out.startswith(f"{contract}  ")
+    assert invoke("gate", "approve", "--db", db).out.startswith(f"location {contract}, ")
     assert invoke("gate", "approve", "--undo", "--db", db).code == 2
 
 
