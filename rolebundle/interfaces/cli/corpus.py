@@ -45,6 +45,7 @@ from rolebundle.ingest.formats import formats as all_formats
 from rolebundle.interfaces.cli.ingest import watch
 from rolebundle.interfaces.cli.options import Call, GroupWithDefault, with_call, workspace_for
 from rolebundle.interfaces.cli.output import (
+    field_lines,
     print_first,
     print_note,
     progress_bar,
@@ -340,16 +341,8 @@ def _warn(returning: Sequence[str], backups: Sequence[str]) -> None:
 
 def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
     copies = list(dict.fromkeys(copy for published in lists for copy in published))
-    for copy in copies:
-        agent = f" for the agent {copy.agent}" if copy.agent else ""
-        problem = (
-            f"published to {copy.target}{agent}, generation {copy.generation} of "
-            f"{copy.published_at}"
-            if copy.published_at
-            else f"a publish to {copy.target}{agent} was not completed"
-        )
-        until = f"; a copy that was pulled answers at most until {copy.refuses_at}"
-        print_note(f"{problem}: `{copy.next_step}` replaces it{until if copy.refuses_at else ''}")
+    for line in field_lines({"copies": [copy.model_dump() for copy in copies]}):
+        print_note(f"published: {line}")
     if copies:
         print_note(
             "copies that were pulled cannot be reached from here: each stays as it is until its "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import webbrowser
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from threading import Thread
 
 import click
@@ -27,7 +27,6 @@ from rolebundle.interfaces.layout import (
     PLAIN,
     Kind,
     Style,
-    columns,
     cut,
     folded,
     terminal_width,
@@ -38,7 +37,7 @@ from rolebundle.interfaces.parse import names_in, request_from
 from rolebundle.interfaces.servers.loopback import listen
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.passage_text import flag_note, mark_note, one_line
-from rolebundle.text.words import counted
+from rolebundle.text.words import counted, first_of
 
 _WIDTH = 100
 _LABEL_WIDTH = 9
@@ -108,7 +107,9 @@ def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
     """The answer for a person: the verdict, each step, and the score to beat."""
     lines = [style("heading", cut(one_line(f"{why.role_id or NO_ROLE} · {why.task}"), width))]
     of = f"  (best ranked of {why.passages})" if why.passages > 1 else ""
-    lines += _passage("", why.locator, why.anchor, f"{why.chunk_id}{of}", width, style)
+    anchor = f" ({why.anchor})" if why.anchor else ""
+    place = style("locator", one_line(f"{why.locator}{anchor}", _COPY_CHARS))
+    lines.append(f"{place}  {one_line(why.chunk_id, _COPY_CHARS)}{of}")
     notes = [flag_note(why.flags), mark_note(why.mark.model_dump() if why.mark else None)]
     notes += [
         f"{name} claims to supersede its document, but may not" for name in why.ignored_claims or ()
@@ -125,44 +126,22 @@ def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
     refills = f", after {counted(pool.refills, 'refill')}" if pool.refills else ""
     for label, steps in (
         ("words", _words(why)),
-        ("lanes", [_lane(lane) for lane in why.lanes]),
+        ("lanes", map(_lane, why.lanes)),
         ("pool", [f"{counted(pool.candidates, 'candidate')}{refills}"]),
         ("filter", _filter(why)),
         ("score", _score(why.score)),
         ("place", [_place(why)]),
     ):
-        lines += _labelled(label, _folded(steps, width), style)
-    passages = [
-        line
+        parts = (part for step in steps for part in folded(step, width - _LABEL_WIDTH))
+        lines += _labelled(label, parts, style)
+    # A locator and an id are not broken, because a person copies them.
+    rivals = (
+        f"{rival.rank or '–':>3}  {rival.final:.3f}  {one_line(rival.locator, _COPY_CHARS)}  "
+        f"{one_line(rival.chunk_id, _COPY_CHARS)}"
         for rival in why.lost_to
-        for line in _passage(
-            f"{rival.rank or '–':>3}  {rival.final:.3f}  ",
-            rival.locator,
-            None,
-            rival.chunk_id,
-            width - _LABEL_WIDTH,
-            style,
-        )
-    ]
-    lines += _labelled("lost to", passages, style)
+    )
+    lines += _labelled("lost to", rivals, style)
     return "\n".join(lines)
-
-
-def _passage(
-    before: str, locator: str, anchor: str | None, name: str, width: int, style: Style
-) -> list[str]:
-    """A locator and an id, on a line each if they need it: a person copies them from here."""
-    place = one_line(f"{locator} ({anchor})" if anchor else locator, _COPY_CHARS)
-    name = one_line(name, _COPY_CHARS)
-    first = f"{before}{style('locator', place)}"
-    if columns(f"{before}{place}  {name}") <= width:
-        return [f"{first}  {name}"]
-    return [first, f"{' ' * columns(before)}{name}"]
-
-
-def _folded(lines: Iterable[str], width: int) -> Iterator[str]:
-    for line in lines:
-        yield from folded(line, width - _LABEL_WIDTH)
 
 
 def _verdict(why: Why) -> str:
@@ -179,7 +158,7 @@ def _verdict(why: Why) -> str:
 def _words(why: Why) -> list[str]:
     words = why.words
     return [
-        f"{name}: {_first_words(listed)}"
+        f"{name}: {one_line(first_of(listed, _MAX_WORDS), _NAME_CHARS)}"
         for name, listed in (
             ("has", words.task_found),
             ("lacks", words.task_missing),
@@ -187,11 +166,6 @@ def _words(why: Why) -> list[str]:
         )
         if listed
     ]
-
-
-def _first_words(words: Sequence[str]) -> str:
-    more = f" and {len(words) - _MAX_WORDS} more" if len(words) > _MAX_WORDS else ""
-    return one_line(", ".join(words[:_MAX_WORDS]), _NAME_CHARS) + more
 
 
 def _lane(lane: LaneTrace) -> str:

@@ -146,13 +146,14 @@ def ingest(
     rolebundle ingest                       everything that was ingested, again
     rolebundle ingest docs/ --json --db team.db
     """
+    has_scan = secrets is not None or patterns is not None
     options = IngestOptions(
         flags={**_flags(meta), **(UNTRUSTED if untrusted else {})},
         max_trust=max_trust,
         chunking={} if chunk_size is None else {"size": chunk_size, "maximum": chunk_size * 3 // 2},
         size_cap=max_size,
         ignore=ignore,
-        scan=_scan_settings(secrets, patterns),
+        scan=ScanSettings(secrets=secrets or "mask", patterns=patterns) if has_scan else None,
         workers=workers or os.cpu_count() or 1,
         reread=reread,
         **(call.fields if paths else {}),
@@ -176,14 +177,6 @@ def ingest(
             f"{counted(missing, 'root')} missing; what is there was read again",
             "see the messages above",
         )
-
-
-def _scan_settings(
-    secrets: Literal["mask", "quarantine", "off"] | None, patterns: Path | None
-) -> ScanSettings | None:
-    if secrets is None and patterns is None:
-        return None
-    return ScanSettings(secrets=secrets or "mask", patterns=patterns)
 
 
 def refuse_problems(report: IngestReport) -> None:

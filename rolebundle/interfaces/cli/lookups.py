@@ -114,11 +114,7 @@ def lookup_lines(lookup: Lookup, style: Style) -> Iterator[str]:
         anchor = f" ({passage.anchor})" if passage.anchor else ""
         place = one_line(f"{passage.locator}{anchor}", _LONG)
         name = one_line(passage.chunk_id, _LONG)
-        yield ""
-        if columns(f"── {place}  {name}") <= width:
-            yield f"── {style('locator', place)}  {name}"
-        else:
-            yield from (f"── {style('locator', place)}", f"   {name}")
+        yield from ("", f"── {style('locator', place)}  {name}")
         mark = mark_note(passage.mark.model_dump() if passage.mark else None)
         for label in filter(None, (flag_note(passage.flags), mark)):
             yield from (style("caution", line) for line in wrapped(label, width, "   "))

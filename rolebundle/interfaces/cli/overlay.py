@@ -28,7 +28,7 @@ from rolebundle.contracts.terms import RANKED_LOWER
 from rolebundle.contracts.upkeep import DraftFile, InitReport
 from rolebundle.embedding.static import MODEL
 from rolebundle.engine import Engine
-from rolebundle.errors import OverlayError, UsageError
+from rolebundle.errors import OverlayError
 from rolebundle.interfaces.cli.options import Call, non_empty_path, with_call
 from rolebundle.interfaces.cli.output import finding_line, print_json, print_note
 from rolebundle.interfaces.layout import copyable, cut, on_one_line, terminal_width, wrapped
@@ -48,9 +48,7 @@ from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.documents import document_kinds
 from rolebundle.storage.opening import open_reader
-from rolebundle.text.words import counted, first_of
-
-_MAX_NAMES = 20
+from rolebundle.text.words import counted
 
 
 @click.group()
@@ -80,7 +78,12 @@ def list_command(call: Call) -> None:
     rolebundle overlay list --overlay-dir my-overlays --json
     """
     entries = list_overlays(call.folders)
-    call.print(OverlayList(overlays=entries), _table(entries))
+    width = max((len(entry.role_id) for entry in entries), default=0)
+    lines = (
+        f"{on_one_line(entry.role_id):<{width}}  {on_one_line(_summary(entry))}"
+        for entry in entries
+    )
+    call.print(OverlayList(overlays=entries), lines)
     broken = [entry.role_id for entry in entries if entry.problem]
     if broken:
         raise OverlayError(
@@ -124,10 +127,6 @@ def lint_command(call: Call, names: tuple[str, ...]) -> None:
     rolebundle overlay lint
     rolebundle overlay lint security-reviewer ./release-manager.json --db team.db
     """
-    if not all(map(str.strip, names)):
-        raise UsageError(
-            "name_empty", "a name is empty", "name a role or a file, or nothing to check all"
-        )
     location, folders = call.path, call.folders
     # If --db names a missing file, opening it raises the error.
     against_corpus = call.db is not None or location.exists()
@@ -169,24 +168,11 @@ def _path(name: str, folders: Sequence[Path]) -> Path:
     return locate(name, folders) or load_role(name, folders).path
 
 
-def _table(entries: Sequence[OverlayFile]) -> list[str]:
-    if not entries:
-        return []
-    rows = [
-        (
-            on_one_line(entry.role_id),
-            on_one_line(entry.label),
-            f"extends {entry.extends}" if entry.extends else "",
-            on_one_line(f"MALFORMED: {entry.problem}" if entry.problem else entry.mission),
-        )
-        for entry in entries
-    ]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    return [
-        "".join(f"{cell:<{width}}  " for cell, width in zip(row, widths, strict=False) if width)
-        + row[3]
-        for row in rows
-    ]
+def _summary(entry: OverlayFile) -> str:
+    if entry.problem:
+        return f"MALFORMED: {entry.problem}"
+    extends = f" (extends {entry.extends})" if entry.extends else ""
+    return f"{entry.mission or entry.label}{extends}"
 
 
 def _about(resolved: ResolvedOverlay) -> dict[str, Any]:
@@ -204,12 +190,6 @@ def _about(resolved: ResolvedOverlay) -> dict[str, Any]:
 def _lint_lines(report: OverlayLint) -> Iterator[str]:
     for overlay in report.overlays:
         yield from (finding_line(overlay.path, finding) for finding in overlay.findings)
-    found = {finding.code for overlay in report.overlays for finding in overlay.findings}
-    if report.names and "never_matches" in found:
-        for key in ("sources", "document_types", "domains"):
-            title = key.removeprefix("document_")
-            names = first_of(report.names[key], _MAX_NAMES)
-            yield on_one_line(f"this corpus has the {title} {names}")
 
 
 def _summarize(report: OverlayLint, location: Path) -> None:

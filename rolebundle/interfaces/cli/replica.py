@@ -10,7 +10,6 @@ import click
 
 from rolebundle.admin.records import forget_target, publish_replica, pull_replica
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.upkeep import PullReport
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.options import Call, duration, with_call
 from rolebundle.interfaces.cli.output import print_note
@@ -175,18 +174,6 @@ def pull(call: Call, source: str, key_file: Path) -> None:
     transport, key = open_transport(source), load_public_key(key_file)
     report = call.owner(pull_replica, transport, key, call.folders)
     call.print(report)
-    if not call.as_json:
-        _warn(report)
-
-
-def _warn(report: PullReport) -> None:
-    if report.overlays_changed:
-        roles = ", ".join(report.overlays_changed[:5])
-        print_note(f"warning: these roles differ from the publisher's: {roles}")
-    if report.overlays_missing:
-        roles = ", ".join(report.overlays_missing[:5])
+    if report.overlays_missing and not call.as_json:
         folder = overlays_path(Path(report.location))
-        line = (
-            f"warning: these roles have no overlay here: {roles}; copy the publisher's to {folder}"
-        )
-        print_note(line)
+        print_note(f"warning: copy the overlays that are missing from the publisher's to {folder}")

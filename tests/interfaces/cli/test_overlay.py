@@ -87,10 +87,7 @@ def test_lint_lists_the_names_in_the_corpus(
     rules = {"preferred_sources": [{"pattern": "handbok"}]}
     write(folder, "wrong", mission="Read.", source_policy=rules)
     arguments = ("lint", "wrong", "--overlay-dir", str(folder), "--db", str(sample_db))
-    code, out, _ = run(capsys, *arguments)
-    assert code == 0
-    assert "this corpus has the sources " in out
-    code, out, _ = run(capsys, *arguments, "--json")
+    _, out, _ = run(capsys, *arguments, "--json")
     names = json.loads(out)["names"]
     assert names["sources"]
     assert all(folder.endswith("/**") for folder in names["folders"])

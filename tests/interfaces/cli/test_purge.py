@@ -208,8 +208,8 @@ class TestPublications:
         [receipt] = outcome.json()["receipts"]
         assert receipt["publications"] == [self.COPY]
         for text in (plan.err, outcome.err):
-            assert "published to /share/a team for the agent ana, generation 3" in text
-            assert "until 2026-12-01T00:00:00Z" in text
+            assert "published: target /share/a team, agent ana, generation 3, " in text
+            assert "refuses_at 2026-12-01T00:00:00Z" in text
             assert "cannot be reached from here" in text
 
     def test_a_remaining_replica_is_reported(

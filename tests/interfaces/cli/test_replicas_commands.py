@@ -147,7 +147,8 @@ def test_pull_names_roles_without_an_overlay(db: Path) -> None:
     overlay = {"version": "1.0", "role_id": "auditor"}
     write_overlay(overlays_path(db), overlay)
     publish(db, share, "--agent", "ada")
-    assert "no overlay here: auditor; copy" in pull(db, share, replica).err
+    pulled = pull(db, share, replica)
+    assert "overlays missing: auditor\n" in pulled.out and "copy the overlays" in pulled.err
     write_overlay(overlays_path(replica), overlay)
     assert pull(db, share, replica).err == ""
 
