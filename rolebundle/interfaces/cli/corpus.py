@@ -135,7 +135,6 @@ def _doctor_lines(report: DoctorReport) -> Iterator[str]:
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--rotate",
-    "--backups",
     "folder",
     metavar="DIR",
     type=click.Path(path_type=Path),
