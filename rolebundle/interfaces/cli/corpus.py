@@ -17,7 +17,6 @@ from rolebundle.admin.copies import copy_to
 from rolebundle.admin.purges import PurgeSelection, finish_pending, plan_of, purge_documents
 from rolebundle.admin.records import drop_document, move_root, release_document, remove_root
 from rolebundle.contracts.ingest import (
-    FormatList,
     QuarantinedDocument,
     QuarantineDetails,
     QuarantineList,
@@ -50,7 +49,6 @@ from rolebundle.interfaces.cli.output import (
     print_note,
     progress_bar,
 )
-from rolebundle.interfaces.layout import DEFAULT_WIDTH, wrapped
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.scan import flagged_document
 from rolebundle.storage.file import corpus_path, published_folder
@@ -572,9 +570,8 @@ def quarantine_list_command(call: Call, include_all: bool) -> None:
             admin.workspace.answering_corpus, "" if include_all else "quarantine"
         )
     summaries = [QuarantinedDocument(**_summary(document)) for document in documents]
-    lines = (f"{item.document_id}  {item.verdict}  {', '.join(item.kinds)}" for item in summaries)
     empty = "no document has findings" if include_all else "no document is quarantined"
-    call.print(QuarantineList(documents=summaries), lines, empty=empty)
+    call.print(QuarantineList(documents=summaries), empty=empty)
 
 
 @quarantine.command("show")
@@ -643,14 +640,4 @@ def formats(call: Call) -> None:
     rolebundle corpus formats
     rolebundle corpus formats --json
     """
-    listing = all_formats()
-    call.print(listing, _formats_lines(listing))
-
-
-def _formats_lines(listing: FormatList) -> Iterator[str]:
-    for item in listing.formats:
-        yield f"{item.name:<13} {item.content} ({item.anchor})"
-        yield from wrapped(" ".join(item.suffixes), DEFAULT_WIDTH, " " * 14)
-    yield from ("", "not read:")
-    for kind in listing.unsupported:
-        yield from wrapped(f"{kind.kind}: {' '.join(kind.suffixes)}", DEFAULT_WIDTH, "  ")
+    call.print(all_formats())

@@ -95,12 +95,9 @@ def list_command(call: Call) -> None:
 
 @overlay.command("show")
 @click.argument("name", metavar="ROLE|FILE")
-@click.option(
-    "--json", is_flag=True, expose_value=False, help="No effect: the output is always JSON."
-)
-@with_call("overlay_dirs")
+@with_call("overlay_dirs", "as_json")
 def show_command(call: Call, name: str) -> None:
-    """Show one overlay as JSON, with what it extends and with all defaults.
+    """Show one overlay with what it extends and with all defaults, always as JSON.
 
     \b
     rolebundle overlay show security-reviewer

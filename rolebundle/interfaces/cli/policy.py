@@ -200,7 +200,6 @@ def audit() -> None:
 
 @audit.command("list")
 @_agent_option
-@click.option("--by", metavar="ID", help="Only rows of this agent, with their numbers and hashes.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
@@ -209,18 +208,15 @@ def audit() -> None:
     help="Number of rows at most. The newest are listed.",
 )
 @with_call("as_json")
-def list_command(call: Call, agent: str | None, by: str | None, limit: int) -> None:
+def list_command(call: Call, agent: str | None, limit: int) -> None:
     """List the newest rows, the newest last.
 
     \b
     rolebundle policy audit list --limit 50
-    rolebundle policy audit list --by reviewer-bot --json
     rolebundle policy audit list --agent reviewer-bot
     """
-    if agent is not None and by is not None:
-        raise click.UsageError("--agent reads only its own rows; leave out --by")
     with AuditLog(call.path) as log:
-        rows = list(log.rows(agent, by=by, limit=limit, newest=True))[::-1]
+        rows = list(log.rows(agent, limit=limit, newest=True))[::-1]
     empty = "the audit has no matching rows"
     call.print(AuditRows(rows=rows), map(_audit_line, rows), empty=empty)
 

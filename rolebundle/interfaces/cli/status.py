@@ -112,11 +112,6 @@ def _indexes(status: CorpusStatus) -> Iterator[str]:
             f"  index {embedding.id}, {state}: {embedding.provider}:{embedding.model}, "
             f"{counted(embedding.vectors, 'vector')}, {embedding.waiting} waiting{since}"
         )
-        if embedding.noise_floor is not None:
-            yield (
-                f"    cosines: unrelated texts up to {embedding.noise_floor:.2f}, "
-                f"related ones up to {embedding.related_cosine:.2f}"
-            )
     for offer in status.better_models:
         yield (
             f"  available: {offer.provider}:{offer.model}, {offer.brings}; about "
@@ -128,12 +123,8 @@ def _sources(sources: Sequence[SourceStatus]) -> Iterator[str]:
     width = max((len(source.source_id) for source in sources), default=0)
     for source in sources:
         tiers = ", ".join(f"{count} {tier}" for tier, count in sorted(source.trust_tiers.items()))
-        documents = "document " if source.documents == 1 else "documents"
-        chunks = "chunk " if source.chunks == 1 else "chunks"
-        yield (
-            f"  {source.source_id:<{width}}  {source.documents:>5} {documents}"
-            f"{source.chunks:>8} {chunks}  {tiers}"
-        )
+        documents, chunks = counted(source.documents, "document"), counted(source.chunks, "chunk")
+        yield f"  {source.source_id:<{width}}  {documents:>15} {chunks:>14}  {tiers}"
     declared = {tier for source in sources for tier in source.trust_tiers}
     if declared and declared.isdisjoint(TRUSTED_TIERS):
         yield UNDECLARED_TRUST
