@@ -68,7 +68,9 @@ def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> No
     rolebundle verify answer.md --bundle bundle.json
     rolebundle verify answer.md --bundle bundle.json --publish --redact --json
     """
-    draft = _draft_text(draft_file.read(4 * MAX_DRAFT_CHARACTERS + 1))
+    # Bytes that are no text become unpaired surrogates, which the request refuses.
+    data = draft_file.read(4 * MAX_DRAFT_CHARACTERS + 1)
+    draft = data.decode("utf-8-sig", "surrogateescape")
     fields = {"draft": draft, **call.fields}
     if bundle_file is not None:
         try:
@@ -84,15 +86,6 @@ def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> No
     call.print(shaped, _verify_lines(answer, draft, redacted=request.redact))
     if answer.verdict != "nothing_wrong_found":
         raise Exit(1)
-
-
-def _draft_text(data: bytes) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(
-            "draft_not_text", f"the draft is not UTF-8: {error}", "save the draft as UTF-8"
-        ) from None
 
 
 def _verify_lines(answer: Verification, draft: str, *, redacted: bool) -> Iterator[str]:

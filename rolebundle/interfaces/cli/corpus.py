@@ -417,10 +417,8 @@ def move_command(call: Call, old: Path, new: Path) -> None:
     \b
     rolebundle corpus roots move notes /media/disk/notes
     """
-    change = call.owner(move_root, old, new)
-    moved = counted(change.documents, "document")
-    line = f"{change.location}: {moved} moved; run `rolebundle ingest`"
-    call.print(change, [line])
+    call.print(call.owner(move_root, old, new))
+    print_note("next: run `rolebundle ingest`")
 
 
 @roots.command("remove")

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from rolebundle.interfaces.cli import corpus as command
-from rolebundle.storage.file import published_folder, staged_replica
+from rolebundle.storage.file import published_folder
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.replicas import staging
 from support.commands import invoke, is_coded
@@ -222,13 +222,6 @@ class TestPublications:
         outcome = invoke("corpus", "purge", "hr/pay.md", "--yes", "--db", published)
         assert outcome.code == 6
         assert str(published_folder(published)) in outcome.err
-        monkeypatch.undo()
-        outcome = invoke("corpus", "purge", "--json", "--db", published)
-        [receipt] = outcome.json()["receipts"]
-        assert (outcome.code, receipt["publications"]) == (0, [self.COPY])
-        assert {path.name for path in published_folder(published).iterdir()} == {
-            staged_replica(published, "/share/other").parent.name
-        }
 
     def test_a_running_publish_is_reported(
         self, published: Path, monkeypatch: pytest.MonkeyPatch
