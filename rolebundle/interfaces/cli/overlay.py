@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from hashlib import sha256
 from pathlib import Path
@@ -30,7 +30,7 @@ from rolebundle.embedding.static import MODEL
 from rolebundle.engine import Engine
 from rolebundle.errors import OverlayError
 from rolebundle.interfaces.cli.options import Call, non_empty_path, with_call
-from rolebundle.interfaces.cli.output import finding_line, print_json, print_note
+from rolebundle.interfaces.cli.output import field_lines, finding_line, print_json, print_note
 from rolebundle.interfaces.layout import copyable, cut, on_one_line, terminal_width, wrapped
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.render import passage, query_terms
@@ -240,8 +240,6 @@ def new_command(call: Call, role: str, parent: str, output: Path | None, dry_run
     call.print(report, lines)
 
 
-_MAX_LISTED = 8
-_LABEL_WIDTH = 9
 _LINE_CHARS = 1_000
 
 
@@ -278,14 +276,7 @@ def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
 
 
 def _init_lines(report: InitReport) -> Iterator[str]:
-    left_out = sum(report.left_out.values())
-    yield (
-        f"{one_line(report.folder, _LINE_CHARS)}: {counted(report.files, 'file')}; "
-        f"{left_out} left out"
-    )
-    for label, counts in (("sources", report.sources), ("types", report.document_types)):
-        if counts:
-            yield f"{label:<{_LABEL_WIDTH}}{_listed(counts)}"
+    yield from field_lines(report.model_dump(exclude={"drafts", "remarks", "next"}))
     for draft in report.drafts:
         yield from draft_lines(draft)
     yield from closing_lines(report.remarks, report.next)
@@ -307,12 +298,6 @@ def closing_lines(remarks: list[str], commands: list[str]) -> Iterator[str]:
         yield f"note: {one_line(remark, _LINE_CHARS)}"
     for number, command in enumerate(commands):
         yield f"{'next:' if not number else '':<6}{copyable(command)}"
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    entries = [f"{one_line(name)} {count}" for name, count in counts.items()]
-    more = f", and {len(entries) - _MAX_LISTED} more" if entries[_MAX_LISTED:] else ""
-    return ", ".join(entries[:_MAX_LISTED]) + more
 
 
 TASK = "What should we worry about before release 3.0?"
