@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,7 +88,7 @@ def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> No
 
 
 def _verify_lines(answer: Verification, draft: str, *, redacted: bool) -> Iterator[str]:
-    """The answer for a person: the verdict, what fails, what to look at, and the counts.
+    """The answer for a person: the verdict, what fails, and what to look at.
 
     If the draft was ``redacted``, what is left of it is at the end.
     """
@@ -102,14 +101,7 @@ def _verify_lines(answer: Verification, draft: str, *, redacted: bool) -> Iterat
             yield f"\n{title}: {len(findings)}"
         for finding in findings:
             yield from _finding(finding, starts)
-    held = Counter(f.code for f in answer.findings if not f.fails and not f.remedy)
     yield ""
-    if held:
-        yield f"found: {', '.join(f'{count} {code}' for code, count in held.most_common())}"
-    if answer.uncited_sentences:
-        yield f"{counted(len(answer.uncited_sentences), 'sentence')} without a citation"
-    if answer.passages:
-        yield f"checked against {counted(len(answer.passages), 'passage')}"
     for opinion in answer.opinions:
         supported = {True: "yes", False: "no", None: "unclear"}[opinion.supported]
         sentence = draft[opinion.span.start : opinion.span.end]

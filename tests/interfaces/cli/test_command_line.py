@@ -62,7 +62,7 @@ def test_the_command_line_stays_small() -> None:
         if isinstance(parameter, click.Option)
     }
     assert len(cli.list_commands(program)) <= 26
-    assert len(options) <= 89, sorted(options)
+    assert len(options) <= 86, sorted(options)
 
 
 def test_python_m_is_the_command() -> None:
@@ -83,19 +83,13 @@ def test_python_m_is_the_command() -> None:
         ("retrieve", "x", "--foo"),
         ("retrieve", "x", "--format", "yaml"),
         ("retrieve", "x", "--limit", "0"),
-        ("retrieve", "x", "--limit", "1001"),
         ("retrieve", "x", "--limit", "many"),
-        ("retrieve", "x", "--token-budget", "0"),
         ("retrieve", "x", "--now", "soon"),
         ("retrieve", "x", "--role", "../x"),
         ("retrieve", "x", "--role", "a", "--overlay", "b.json"),
-        ("retrieve", ""),
-        ("retrieve", " \n\t"),
         ("get", "nothing-of-that-name"),
         ("get", "security/token-lifecycle-audit.md:999999-999999"),
         ("get", "security/token-lifecycle-audit.md:9-2"),
-        ("get", "security/token-lifecycle-audit.md:99999999999999999999-1"),
-        ("get", ""),
         ("ingest", "--untrusted"),
         ("ingest", "/there/is/no/such/path"),
         ("ingest", ""),
