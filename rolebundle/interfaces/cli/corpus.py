@@ -76,7 +76,6 @@ _yes_option = click.option(
     "--yes", is_flag=True, help="Do it. Without this, only show what would be done."
 )
 _LINE_CHARS = 300
-_MAX_LISTED = 20
 
 
 @corpus.command(short_help="Check and repair the file")
