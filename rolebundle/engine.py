@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     )
     from rolebundle.contracts.status import CorpusStatus
     from rolebundle.contracts.verification import Verification, VerifyRequest
-    from rolebundle.contracts.why import Comparison, Replay, Why, WhyAsAgent
+    from rolebundle.contracts.why import Comparison, Why, WhyAsAgent
     from rolebundle.retrieval import compare as compare_module
     from rolebundle.retrieval import listing as listing_module
     from rolebundle.retrieval import lookup as lookup_module
@@ -210,41 +209,6 @@ class Engine:
         details = {"as_agent": agent, "rule": why.hidden[0].rule if why.hidden else ""}
         self._record("why", None, role=request.role, query=request.task, details=details)
         return why
-
-    def replay(
-        self,
-        bundle: RetrievalBundle,
-        overlay: ResolvedOverlay | None = None,
-        agent: str | None = None,
-    ) -> Replay:
-        """Repeat the request of a bundle and list what is different today.
-
-        Args:
-            bundle: a bundle in full detail.
-            overlay: used instead of the overlay of the bundle's role.
-            agent: the agent that asks. Default: the one of the bundle.
-
-        Raises:
-            UsageError: the bundle does not contain its whole request.
-            AccessDenied: as for :meth:`retrieve`, or the bundle is of another agent.
-            OverlayError: its role has no valid overlay today.
-        """
-        request = compare_module.request_of(bundle)
-        if agent is not None and request.agent not in (None, agent):
-            with self.access.recording_refusals(agent, request.role):
-                raise access_denied()
-        # The engine's default model may have changed since.
-        request = request.model_copy(
-            update={"rerank": request.rerank or NO_RERANK, "agent": agent or request.agent}
-        )
-        with (
-            self.access.recording_refusals(request.agent, request.role),
-            self.access.open_view(request.agent) as (corpus, _),
-        ):
-            repeated = self.retrieve(request, overlay)
-            return compare_module.compare_bundles(
-                bundle, repeated, partial(lookup_module.whereabouts, corpus)
-            )
 
     def compare(self, request: RetrievalRequest, roles: Sequence[str]) -> Comparison:
         """Compare what each role gets for one task, at one time and from one snapshot.

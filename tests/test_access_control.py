@@ -14,7 +14,6 @@ from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
 from rolebundle.admin.records import drop_document, release_document, set_audit
 from rolebundle.contracts.audit import AuditRow
-from rolebundle.contracts.bundle import RequestEcho, RetrievalBundle
 from rolebundle.contracts.memory import MarkRequest
 from rolebundle.contracts.method_requests import GrepRequest, ListRequest
 from rolebundle.contracts.request import RetrievalRequest
@@ -26,7 +25,6 @@ from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlays import load_role
-from rolebundle.retrieval.compare import request_of
 from rolebundle.status import owner_status
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
@@ -156,7 +154,6 @@ def test_no_answer_contains_anything_of_a_hidden_document(engine: Engine) -> Non
         engine.get("plan", "ada"),
         engine.status("ada"),
         engine.compare(request, ["mossline-docs-writer", "mossline-security-reviewer"]),
-        engine.replay(bundle),
     ]
     for answer in answers:
         text = answer.model_dump_json()
@@ -413,11 +410,6 @@ OUTSIDE: dict[str, Callable[[Engine, RetrievalRequest], object]] = {
     "retrieve": lambda engine, request: engine.retrieve(request),
     "why": lambda engine, request: engine.why(request, "secret"),
     "compare": lambda engine, request: engine.compare(request, [ROLE, request.role or "x"]),
-    "replay": lambda engine, request: engine.replay(
-        engine.retrieve(request.model_copy(update={"agent": "dan"})).model_copy(
-            update={"request": RequestEcho(agent=request.agent, lexical_only=True)}
-        )
-    ),
 }
 
 
@@ -555,12 +547,6 @@ def test_each_refused_reference_of_several_leaves_one_record(bound: Engine) -> N
     assert [(row.agent, row.details) for row in rows] == [("ada", {"code": "role_denied"})] * 2
 
 
-def test_an_agent_replays_no_answer_of_another_one(bound: Engine) -> None:
-    answer = bound.retrieve(ask("dan", lexical_only=True))
-    refusal(bound, lambda: bound.replay(answer, agent="bob"), "access_denied")
-    assert bound.replay(answer, agent="dan").same
-
-
 def test_the_listing_has_the_roles_that_the_agent_may_use(bound: Engine) -> None:
     def listed(agent: str) -> list[str]:
         roles = Operations(bound).call("roles.list", {"agent": agent})["roles"]
@@ -592,17 +578,8 @@ def test_what_the_program_of_the_host_decides_is_recorded(
         assert [approval.approved_by for approval in bundle.approvals or ()] == (
             ["Ana"] if "approved_by" in row else []
         )
-        assert bundle.model_copy(update={"warnings": []}).without_timings() == (
-            repeated(db, bundle).model_copy(update={"warnings": []}).without_timings()
-        )
     recorded = next(iter(AuditLog(db).rows(kind="approval")))
     assert (recorded.agent, recorded.action, recorded.details) == ("ada", "execute", row)
-
-
-def repeated(db: Path, bundle: RetrievalBundle) -> RetrievalBundle:
-    """The answer to what a bundle says of its request, if the caller is trusted."""
-    with Engine(db) as engine:
-        return engine.retrieve(request_of(bundle))
 
 
 def test_an_approval_is_recorded_with_its_name(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from types import TracebackType
 from typing import Any, Self
 
 Progress = Callable[[str, int, int], None]
+Messages = SimpleQueue[dict[str, Any] | None]
+"""What the process has written, and at the end ``None``."""
 
 _PROGRAM = (sys.executable, "-c", "from rolebundle.interfaces.cli.main import main; main()")
 _SECONDS_TO_END = 3.0
@@ -54,7 +56,7 @@ class SidecarError(Exception):
 
 
 class Sidecar:
-    """One `rolebundle serve` process. Calls may come from several threads.
+    """One `rolebundle serve` process. Calls of several threads are made one after the other.
 
     Args:
         db: the corpus file. Default: `$ROLEBUNDLE_DB`, or a file in the user's data folder.
@@ -90,8 +92,8 @@ class Sidecar:
         self._stderr = stderr
         self._process: subprocess.Popen[bytes] | None = None
         self._ids = count(1)
-        self._starting, self._sending, self._routing = Lock(), Lock(), Lock()
-        self._waiting: dict[int, SimpleQueue[dict[str, Any] | None]] = {}
+        self._starting, self._calling = Lock(), Lock()
+        self._messages: Messages = SimpleQueue()
 
     def retrieve(self, task: str, role: str | None = None, **fields: Any) -> dict[str, Any]:
         """The bundle for a task. ``fields``: of the request, such as `limit` or `detail`."""
@@ -104,35 +106,6 @@ class Sidecar:
     def get(self, id: str, **fields: Any) -> dict[str, Any]:
         """The passage, document or lines that a reference names."""
         return self.call("get", id=id, **fields)
-
-    def multi_get(self, ids: Sequence[str], **fields: Any) -> dict[str, Any]:
-        """What several references or globs name."""
-        return self.call("multi_get", ids=[*ids], **fields)
-
-    def ls(self, prefix: str | None = None, **fields: Any) -> dict[str, Any]:
-        """The documents below a path or of a source."""
-        return self.call("ls", prefix=prefix, **fields)
-
-    def verify(
-        self,
-        draft: str,
-        *,
-        bundle: Mapping[str, Any] | None = None,
-        chunk_ids: Sequence[str] | None = None,
-        **fields: Any,
-    ) -> dict[str, Any]:
-        """Check a draft against the passages of a bundle, of ids, or of the whole corpus."""
-        ids = None if chunk_ids is None else [*chunk_ids]
-        return self.call("verify", draft=draft, bundle=bundle, chunk_ids=ids, **fields)
-
-    def roles(self) -> list[dict[str, Any]]:
-        """The roles that have an overlay."""
-        roles: list[dict[str, Any]] = self.call("roles.list")["roles"]
-        return roles
-
-    def status(self) -> dict[str, Any]:
-        """What the corpus holds."""
-        return self.call("status")
 
     def ingest(
         self,
@@ -179,7 +152,9 @@ class Sidecar:
                         f"{self._command[0]}: cannot be started ({error.strerror})",
                         "check that rolebundle is installed, or name its command",
                     ) from error
-                Thread(target=self._listen, args=(self._process,), daemon=True).start()
+                self._messages = SimpleQueue()
+                listened = self._process, self._messages
+                Thread(target=_listen, args=listened, daemon=True).start()
         return self
 
     def close(self) -> None:
@@ -217,76 +192,49 @@ class Sidecar:
         timeout: float,
         progress: Progress | None = None,
     ) -> dict[str, Any]:
-        self.start()
-        number = next(self._ids)
-        box: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
-        with self._routing:
-            self._waiting[number] = box
-        try:
+        with self._calling:
+            self.start()
+            number, messages = next(self._ids), self._messages
             self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-            return _result(self._wait(box, number, timeout, progress))
-        finally:
-            with self._routing:
-                self._waiting.pop(number, None)
-
-    def _wait(
-        self,
-        box: SimpleQueue[dict[str, Any] | None],
-        number: int,
-        timeout: float,
-        progress: Progress | None,
-    ) -> dict[str, Any]:
-        end = monotonic() + timeout
-        while True:
-            try:
-                message = box.get(timeout=max(0.0, end - monotonic()))
-            except Empty:
-                self._send({
-                    "jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": number}
-                })  # fmt: skip
-                raise SidecarError(
-                    "timeout",
-                    f"no answer within {timeout:g} s",
-                    "call again with a longer timeout, or with lexical_only",
-                    retryable=True,
-                ) from None
-            if message is None:
-                raise _sidecar_ended()
-            if "method" not in message:
-                return message
-            if progress is not None:
-                params = message["params"]
-                progress(params["what"], params["done"], params["total"])
+            end = monotonic() + timeout
+            while True:
+                try:
+                    message = messages.get(timeout=max(0.0, end - monotonic()))
+                except Empty:
+                    cancel = {"method": "$/cancelRequest", "params": {"id": number}}
+                    self._send({"jsonrpc": "2.0", **cancel})
+                    raise SidecarError(
+                        "timeout",
+                        f"no answer within {timeout:g} s",
+                        "call again with a longer timeout, or with lexical_only",
+                        retryable=True,
+                    ) from None
+                if message is None:
+                    raise _sidecar_ended()
+                # What is for another call is for one that has timed out.
+                if message.get("id") == number:
+                    return _result(message)
+                done = message.get("params", {})
+                if progress is not None and done.get("id") == number:
+                    progress(done["what"], done["done"], done["total"])
 
     def _send(self, message: Mapping[str, Any]) -> None:
-        line = json.dumps(message).encode("ascii") + b"\n"
-        with self._sending:
-            process = self._process
-            if process is None or process.stdin is None:
-                raise _sidecar_ended()
-            try:
-                process.stdin.write(line)
-                process.stdin.flush()
-            except (OSError, ValueError):
-                raise _sidecar_ended() from None
+        process = self._process
+        if process is None or process.stdin is None:
+            raise _sidecar_ended()
+        try:
+            process.stdin.write(json.dumps(message).encode("ascii") + b"\n")
+            process.stdin.flush()
+        except (OSError, ValueError):
+            raise _sidecar_ended() from None
 
-    def _listen(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None
-        with process.stdout as lines:
-            for line in lines:
-                self._deliver(line)
-        with self._routing:
-            for box in self._waiting.values():
-                box.put(None)
 
-    def _deliver(self, line: bytes) -> None:
-        message = json.loads(line)
-        number = message.get("id", message.get("params", {}).get("id"))
-        with self._routing:
-            box = self._waiting.get(number)
-        # A call that has timed out has no box any more.
-        if box is not None:
-            box.put(message)
+def _listen(process: subprocess.Popen[bytes], messages: Messages) -> None:
+    assert process.stdout is not None
+    with process.stdout as lines:
+        for line in lines:
+            messages.put(json.loads(line))
+    messages.put(None)
 
 
 def _result(message: dict[str, Any]) -> dict[str, Any]:

@@ -9,10 +9,8 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from rolebundle.contracts.base import Contract, Mistake, Place, dotted, keys_at, mistakes_in
-from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import ALIASES, RetrievalRequest
 from rolebundle.errors import UsageError
-from rolebundle.retrieval.passage_text import one_line
 
 R = TypeVar("R", bound=Contract)
 
@@ -60,49 +58,6 @@ def names_in(text: str) -> list[str]:
     """The names in a list with commas, each once."""
     names = (name.strip() for name in text.split(","))
     return list(dict.fromkeys(name for name in names if name))
-
-
-def bundle_from(values: object) -> RetrievalBundle:
-    """A whole bundle from plain values.
-
-    Raises:
-        UsageError: ``bundle_malformed``, or ``bundle_incomplete`` for one in less detail.
-    """
-    if not isinstance(values, Mapping):
-        raise malformed_bundle("not a JSON object")
-    if "detail" in values:
-        raise _incomplete_bundle(
-            f"the bundle has only the detail {one_line(str(values['detail']))}"
-        )
-    try:
-        return RetrievalBundle.model_validate(values)
-    except ValidationError as error:
-        mistakes = mistakes_in(error, RetrievalBundle)
-    missing = [mistake for mistake in mistakes if mistake.kind == "missing"]
-    if missing and "selected" in values:
-        raise _incomplete_bundle(f"{_shown(missing[0].place)}: is missing from the bundle")
-    raise malformed_bundle(f"{_shown(mistakes[0].place)}: {mistakes[0].message}")
-
-
-def malformed_bundle(problem: str) -> UsageError:
-    """The error for something that is no bundle."""
-    return UsageError(
-        "bundle_malformed",
-        f"this is no bundle: {problem}",
-        "give what `retrieve` answers in detail `full`: `rolebundle retrieve --format json`",
-    )
-
-
-def _incomplete_bundle(problem: str) -> UsageError:
-    return UsageError(
-        "bundle_incomplete",
-        problem,
-        "give a bundle in detail `full`: `rolebundle retrieve --format json`",
-    )
-
-
-def _shown(place: Place) -> str:
-    return one_line(dotted(place))
 
 
 def _with_canonical_names(

@@ -6,11 +6,11 @@ unintended. A note is what the overlay leaves to rolebundle.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rolebundle.contracts.base import did_you_mean
+from rolebundle.contracts.base import did_you_mean, dotted
 from rolebundle.contracts.overlay import (
     LintProblem,
     Overlay,
@@ -23,8 +23,9 @@ from rolebundle.contracts.status import RoleStatus
 from rolebundle.contracts.terms import level_rank
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.access import may_see, policy_problem
-from rolebundle.policy.explained import explained_values
 from rolebundle.policy.overlays import (
+    OWN_KEYS,
+    Layer,
     ResolvedOverlay,
     RuleSubject,
     found_by_name,
@@ -54,6 +55,7 @@ from rolebundle.text.languages import likely_languages
 from rolebundle.text.words import counted, first_of
 
 _LISTS = ("preferred_sources", "allowed_sources", "forbidden_sources")
+_MISSING = object()
 _MAX_SHOWN_DOCUMENTS = 3
 # More names take too long to compare.
 _MAX_COMPARED = 2_000
@@ -166,13 +168,36 @@ def unmatched_values(
     ]
     if is_shipped(resolved.path):
         return unmatched
+    values = resolved.overlay.model_dump(exclude={"notes"})
     places = tuple(
         start
-        for value in explained_values(resolved)
-        if value.path is not None and is_shipped(Path(value.path))
-        for start in (f"{value.place}.", f"{value.place}[")
+        for keys in _key_paths(values, ())
+        if (layer := _layer_of(keys, resolved.layers)) and is_shipped(layer.path)
+        for start in (f"{dotted(keys)}.", f"{dotted(keys)}[")
     )
     return [finding for finding in unmatched if not f"{finding.place}.".startswith(places)]
+
+
+def _key_paths(value: object, keys: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The keys of an object and of the objects in it that have no keys of their own."""
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _key_paths(inner, (*keys, key))
+    else:
+        yield keys
+
+
+def _layer_of(keys: Sequence[str], layers: Sequence[Layer]) -> Layer | None:
+    """The file that gives the value of a key, or ``None`` if it is the default."""
+    for layer in layers[:1] if keys[0] in OWN_KEYS else layers:
+        value: object = layer.values
+        for key in keys:
+            value = value.get(key, _MISSING) if isinstance(value, Mapping) else _MISSING
+            if value is None:
+                return None  # It removes what the files that it extends give.
+        if value is not _MISSING:
+            return layer
+    return None
 
 
 def corpus_facts(documents: Iterable[DocumentKind]) -> CorpusFacts:

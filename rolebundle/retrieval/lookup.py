@@ -9,7 +9,6 @@ from typing import NamedTuple
 from rolebundle.contracts.bundle import BundleWarning
 from rolebundle.contracts.documents import FoundDocument, Passage
 from rolebundle.contracts.lookup import FoundPassage, Heading, Lookup, LookupKind
-from rolebundle.contracts.why import Whereabouts
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.bundle import passage_mark, shared_fields
 from rolebundle.retrieval.request import ReferenceScope
@@ -287,16 +286,6 @@ def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[
         if len(found) == references.MAX_SUGGESTIONS:
             break
     return found
-
-
-def whereabouts(corpus: Corpus, chunk_id: str, document_id: str | None) -> Whereabouts:
-    """Where a passage of an earlier answer is today, or why the corpus no longer has it."""
-    if passage_by_id(corpus, chunk_id) is not None:
-        return "in_corpus"
-    if document_id is None:
-        return "not_in_corpus"
-    has_document = bool(passages_of_document(corpus, document_id))
-    return "document_changed" if has_document else "document_gone"
 
 
 def _document(passage: Passage) -> FoundDocument:

@@ -75,8 +75,8 @@ class TestManifest:
         outcome = init(tmp_path / "empty", "--role", "release-manager")
         assert outcome.code == 0
         lines = outcome.out.splitlines()
-        assert lines[0].endswith("0 files; 0 left out")
-        assert lines[1].startswith("wrote ")
+        assert lines[1] == "files: 0"
+        assert lines[2].startswith("wrote ")
         outcome = invoke("ingest", tmp_path / "empty", "--db", tmp_path / "c.db")
         assert "nothing to search yet" in outcome.out
         assert invoke("ls", "--db", tmp_path / "c.db").err == "no document\n"

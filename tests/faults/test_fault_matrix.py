@@ -113,7 +113,7 @@ FAULTS = """
   interfaces/cli/test_task_texts.py::test_a_task_is_text
   laws/test_law_4_no_text_is_syntax.py::test_no_vocabulary_or_pattern_is_syntax
 35 NUL, lone surrogate
-  interfaces/cli/test_task_texts.py::test_any_text_at_all
+  interfaces/cli/test_task_texts.py::test_a_task_is_text
   laws/test_law_4_no_text_is_syntax.py::test_any_task_gives_a_bundle_or_a_coded_error
 36 JSON: deep nesting, NaN, 1e999, 5,000-digit integers, duplicate keys, BOM
   interfaces/servers/test_serve_bad_input.py::test_json_faults

@@ -54,19 +54,17 @@ write corpus roots remove {tree} --yes DB
 read:2 corpus roots remove {tree} DB
 read retrieve note LEXICAL
 read retrieve note DB
-write corpus embed DB
-read corpus embed --model static --dry-run DB
+write corpus embed run DB
+read corpus embed run --model static --dry-run DB
 write corpus embed clear-cache DB
 write corpus embed drop other DB
 write corpus embed use other DB
 read compare note --roles mossline-docs-writer,mossline-code-reviewer LEXICAL
-read compare {}/bundle.json DB
-write inspect {}/bundle.json --html {}/page.html
+write retrieve note --html {}/page.html LEXICAL
 read why n1.md:1-3 note LEXICAL
 read corpus formats
 read get n1.md:1-3 DB
 read grep note DB
-read overlay explain mossline-docs-writer
 read overlay lint mossline-docs-writer
 read overlay list
 read overlay show mossline-docs-writer
@@ -84,7 +82,6 @@ write replica publish {}/new --level internal --key {}/team.key DB
 scratch replica pull {}/share --key {}/team.pub --db {}/new.db
 scratch replica pull {}/share --key {}/team.pub --db {}/r.db
 write policy audit set required DB
-read policy audit show 1 DB
 write corpus purge tree/n1.md --yes DB
 read corpus purge tree/n1.md --dry-run DB
 scratch corpus copy {}/c.db {}/copied.db
@@ -110,7 +107,6 @@ read check 'water the plants' DB
 read:1 verify - DB
 read connect cursor DB
 write overlay demo
-write overlay demo --db {}/demo.db --lexical-only
 """
 """Kind, command and arguments of each use.
 
@@ -157,7 +153,7 @@ def _options(line: str) -> str:
 
 def test_every_command_is_classified() -> None:
     used = {use.command for use in all_uses()}
-    assert set(commands(cli)) - {"corpus watch", "up", "down"} == used, (
+    assert set(commands(cli)) - {"corpus watch", "inspect", "up", "down"} == used, (
         "add it here as a read or a write"
     )
 

@@ -565,7 +565,7 @@ def test_limits_are_reported_and_listed(world: World) -> None:
             "flags": ["origin=untrusted", "scope=hr", "trust_tier=untrusted"],
         }
     ]
-    line = f"{world.downloads}: origin=untrusted scope=hr trust_tier=untrusted"
+    line = f"{world.downloads}, flags origin=untrusted scope=hr trust_tier=untrusted"
     assert line in invoke("status", "--db", world.db).out
     assert "is replaced" in invoke(*arguments, "--meta", "scope=").err
     assert "untrusted, as in an earlier ingest" in invoke(*arguments).err

@@ -338,19 +338,19 @@ class TestStatus:
     @pytest.mark.parametrize(
         ("changes", "expected", "warns"),
         [
-            ({}, "idle, heartbeat", False),
+            ({}, "watch: state idle, ", False),
             (
                 {
                     "pending_since": "2026-01-01T00:00:00Z",
                     "problem": "corpus_busy",
                     "state": "waiting",
                 },
-                "changes wait for",
+                "pending_since 2026",
                 True,
             ),
             ({"heartbeat_at": "2026-01-01T00:00:00Z"}, "silent for", True),
-            ({"state": "stopped"}, "ended", False),
-            ({"state": "stopped", "problem": "too_many_removed"}, "(too_many_removed)", True),
+            ({"state": "stopped"}, "watch: state stopped, ", False),
+            ({"state": "stopped", "problem": "too_many_removed"}, "problem too_many_removed", True),
         ],
     )
     def test_status_and_doctor_say_what_a_watch_does(

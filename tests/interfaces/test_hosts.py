@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.interfaces.hosts import HOSTS
+from rolebundle.interfaces.cli.serving import HOSTS
 from support.commands import invoke
 
 
@@ -27,7 +27,8 @@ def test_it_prints_a_whole_configuration_and_writes_nothing(host: str, home: Pat
     outcome = invoke("connect", host, "--db", "some folder/team.db", "--agent", "a'da")
     assert outcome.code == 0
     values = tomllib.loads(outcome.out) if host == "codex" else json.loads(outcome.out)
-    entry = values[HOSTS[host].container]["rolebundle"]
+    container, _, adder = HOSTS[host]
+    entry = values[container]["rolebundle"]
     assert Path(entry["command"]).is_absolute()
     assert entry["args"][-5:] == [
         "mcp",
@@ -39,7 +40,7 @@ def test_it_prints_a_whole_configuration_and_writes_nothing(host: str, home: Pat
     assert (entry.get("type") == "stdio") == (host == "vscode")
     assert "does not exist yet" in outcome.err
     assert [*home.iterdir()] == []
-    if HOSTS[host].adder:
+    if adder:
         line = next(line for line in outcome.err.splitlines() if line.startswith("or: "))
         assert shlex.split(line)[-5:] == entry["args"][-5:]
 

@@ -3,7 +3,7 @@
 A corpus with documents of several scopes, sensitivities and folders goes through random changes.
 Each request of an agent is repeated on a copy from which everything was deleted that the agent may
 not see; this test decides that by itself. The answers of `retrieve`, `get`, `multi_get`, `ls`,
-`grep`, `why`, `verify`, `compare`, `replay`, `status`, `gate check`, `check`, `mark`, `roles.list`, the listings of
+`grep`, `why`, `verify`, `compare`, `status`, `gate check`, `check`, `mark`, `roles.list`, the listings of
 documents and decisions, and the pages of documents and of the corpus are equal: passages, order, scores, counts, rejections, constraints,
 warnings and errors; so is what the host's program for approvals gets. The policy binds some agents
 to roles. Passages are marked, and decisions are made in several scopes. `eval` is a
@@ -504,7 +504,6 @@ class Machine(RuleBasedStateMachine):
                 outcome(lambda: _governed(engine, request)),
                 outcome(lambda: engine.compare(request, [*ROLES])),
                 outcome(lambda: operations.call("roles.list", {"agent": agent} if agent else {})),
-                outcome(lambda: engine.replay(forged)),
                 outcome(lambda: engine.check(check, NOW)),
                 outcome(lambda: [record.model_dump() for record in engine.decisions(agent)]),
                 outcome(lambda: engine.gate_check(self._gate(request), agent or "nobody")),

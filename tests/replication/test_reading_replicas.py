@@ -110,7 +110,6 @@ def test_it_knows_how_many_documents_are_in_quarantine(db: Path, has_policy: boo
 QUESTIONS: dict[str, Callable[[Engine, RetrievalBundle, str | None], object]] = {
     "retrieve": lambda e, _, a: e.retrieve(RetrievalRequest(task="token", agent=a)),
     "why": lambda e, _, a: e.why(RetrievalRequest(task="token", agent=a), NOTE),
-    "replay": lambda e, bundle, a: e.replay(bundle, agent=a),
     "compare": lambda e, _, a: e.compare(RetrievalRequest(task="token", agent=a), ["x"]),
     "retrieve_for_roles": lambda e, _, a: e.retrieve_for_roles(
         RetrievalRequest(task="token", agent=a), ["x"]
@@ -169,7 +168,10 @@ def test_status_and_doctor_tell_about_an_expired_replica(db: Path) -> None:
         replica = engine.status().replica
     assert replica is not None and replica.refusing and replica.expired
     outcome = invoke("status", "--db", db)
-    assert outcome.code == 0 and "gives no answers: run `rolebundle replica pull`" in outcome.out
+    assert (
+        outcome.code == 0
+        and "gives no answers any more: run `rolebundle replica pull`" in outcome.out
+    )
     checked = invoke("corpus", "doctor", "--db", db)
     assert checked.code == 7
     assert f"since {LONG_AGO} it gives no answers" in checked.out
@@ -196,8 +198,8 @@ def test_publications_are_for_the_owner_alone(db: Path) -> None:
     remedies = {check.remedy for check in examine(db).checks}
     assert any("rolebundle replica publish /srv/b --key FILE" in remedy for remedy in remedies)
     output = invoke("status", "--db", db).out
-    assert "published to /srv/a for ana: generation 3" in output
-    assert "may still be there" in output
+    assert "publications: target /srv/a, agent ana, generation 3, " in output
+    assert "! /srv/b may hold what was purged" in output
     with Engine(db) as engine:
         assert "/srv" not in engine.status("bot").model_dump_json()
 

@@ -409,20 +409,3 @@ def test_every_interface_takes_the_model(
         assert "rerank" not in invoke(*ask, "--rerank", NO_RERANK).json()
     monkeypatch.setenv("ROLEBUNDLE_RERANK", "onnx")
     assert invoke(*ask).code == 3
-
-
-def test_a_replay_reranks_only_a_reranked_bundle(db: Path, server: EmbeddingServer) -> None:
-    with known():
-        with Engine(Workspace(db, HashingProvider()), rerank=FAKE) as engine:
-            reranked = engine.retrieve(RetrievalRequest(task=TASK))
-            plain = engine.retrieve(RetrievalRequest(task=TASK, rerank=NO_RERANK))
-            assert (reranked.rerank is None, plain.rerank is None) == (False, True)
-            assert engine.replay(reranked).same
-            assert engine.replay(plain).same
-        with Engine(Workspace(db, HashingProvider())) as engine:
-            assert engine.replay(reranked).same
-            assert engine.retrieve(RetrievalRequest(task=TASK)).rerank is None
-    server.faults["/v1/rerank"] = lambda handler: handler.json({"error": "broken"}, 500)
-    with Engine(Workspace(db, HashingProvider()), rerank_url=server.url) as engine:
-        replay = engine.replay(reranked)
-    assert [(cause.kind, cause.after) for cause in replay.causes] == [("rerank", "degraded")]

@@ -259,10 +259,10 @@ def test_a_fact_is_forgotten(db: Path) -> None:
 def test_the_command_line(db: Path) -> None:
     outcome = invoke("remember", FACT, "--source", "limits#0", "--by", "Ana", "--json", "--db", db)
     name = outcome.json()["document_id"]
-    assert "filed 1 time" in invoke("remember", "list", "--db", db).out
+    assert "count 1, " in invoke("remember", "list", "--db", db).out
     assert invoke("remember", "list", "--json", "--db", db).json()["facts"][0]["count"] == 1
     promoted = invoke("remember", "promote", name, "--by", "Ben", "--db", db)
-    assert "promoted by Ben" in promoted.out
+    assert "promoted by: Ben\n" in promoted.out
     assert invoke("remember", "promote", name, "--db", db).code == 2
     forgotten = invoke("remember", "forget", name, "--by", "Ana", "--json", "--db", db).json()
     assert forgotten["document_id"] == name
@@ -352,6 +352,9 @@ def test_a_fact_is_purged_with_its_source(ingested: Path) -> None:
     preview = invoke("corpus", "purge", "limits.md", "--dry-run", "--json", "--db", ingested).json()
     assert preview["facts"] == [fact.document_id]
     assert preview["documents"] == 2
+    outcome = invoke("corpus", "purge", "limits.md", "--dry-run", "--db", ingested)
+    assert "1 remembered fact" in outcome.err
+    assert fact.document_id in outcome.out
     assert invoke("corpus", "purge", "limits.md", "--yes", "--json", "--db", ingested).json()["receipts"][0][
         "documents"
     ] == 2  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +24,6 @@ from rolebundle.contracts.verification import (
     VerifyRequest,
 )
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.interfaces.cli.explain import read_bundle
 from rolebundle.interfaces.cli.options import Call, request_file_option, with_call
 from rolebundle.interfaces.cli.output import print_json, print_note
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value
@@ -38,6 +36,8 @@ from rolebundle.storage.records import approvals
 from rolebundle.text.words import counted
 from rolebundle.verification.gate import DEFAULT_RETRIES, HookInput, answer_stop, load_contract
 
+_MAX_BUNDLE_BYTES = 64 << 20
+"""Well above a thousand passages of the largest chunk size."""
 _QUOTED_CHARS = 200
 _NOTE_CHARS = 400
 _LOCATOR_CHARS = 1_000
@@ -67,9 +67,18 @@ def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> No
     rolebundle verify answer.md --bundle bundle.json
     rolebundle verify answer.md --bundle bundle.json --publish --redact --json
     """
-    draft = _draft_text(draft_file.read(4 * MAX_DRAFT_CHARACTERS + 1))
-    bundle = {"bundle": read_bundle(bundle_file)} if bundle_file else {}
-    request = parsed(VerifyRequest, {"draft": draft, **bundle, **call.fields})
+    # Bytes that are no text become unpaired surrogates, which the request refuses.
+    data = draft_file.read(4 * MAX_DRAFT_CHARACTERS + 1)
+    draft = data.decode("utf-8-sig", "surrogateescape")
+    fields = {"draft": draft, **call.fields}
+    if bundle_file is not None:
+        try:
+            data = bundle_file.read(_MAX_BUNDLE_BYTES + 1)
+            fields["bundle"] = json_value(data, _MAX_BUNDLE_BYTES)
+        except UsageError as error:
+            problem = error.message.replace("the request", "the bundle")
+            raise UsageError("bundle_malformed", problem, "give what `retrieve` wrote") from None
+    request = parsed(VerifyRequest, fields)
     with call.engine(judging=True) as engine:
         answer = engine.verify(request, call.overlay)
     shaped = shaped_verification(answer, request.detail or "full")
@@ -78,17 +87,8 @@ def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> No
         raise Exit(1)
 
 
-def _draft_text(data: bytes) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(
-            "draft_not_text", f"the draft is not UTF-8: {error}", "save the draft as UTF-8"
-        ) from None
-
-
 def _verify_lines(answer: Verification, draft: str, *, redacted: bool) -> Iterator[str]:
-    """The answer for a person: the verdict, what fails, what to look at, and the counts.
+    """The answer for a person: the verdict, what fails, and what to look at.
 
     If the draft was ``redacted``, what is left of it is at the end.
     """
@@ -101,14 +101,7 @@ def _verify_lines(answer: Verification, draft: str, *, redacted: bool) -> Iterat
             yield f"\n{title}: {len(findings)}"
         for finding in findings:
             yield from _finding(finding, starts)
-    held = Counter(f.code for f in answer.findings if not f.fails and not f.remedy)
     yield ""
-    if held:
-        yield f"found: {', '.join(f'{count} {code}' for code, count in held.most_common())}"
-    if answer.uncited_sentences:
-        yield f"{counted(len(answer.uncited_sentences), 'sentence')} without a citation"
-    if answer.passages:
-        yield f"checked against {counted(len(answer.passages), 'passage')}"
     for opinion in answer.opinions:
         supported = {True: "yes", False: "no", None: "unclear"}[opinion.supported]
         sentence = draft[opinion.span.start : opinion.span.end]
@@ -278,13 +271,7 @@ def start_command(call: Call, contract: Path, restart: bool) -> None:
     rolebundle gate start report.gate.toml
     rolebundle gate start report.gate.toml --yes
     """
-    started = call.owner(start_gate, contract, restart=restart)
-    restarts = f", restart {started.restarts}" if started.restarts else ""
-    line = (
-        f"{one_line(contract.name)}: started at {started.started_at}{restarts}; "
-        f"{counted(started.files, 'named file')} and {counted(started.others, 'other')} recorded"
-    )
-    call.print(started, [line])
+    call.print(call.owner(start_gate, contract, restart=restart))
 
 
 @gate.command("check")
@@ -348,11 +335,7 @@ def approve_command(call: Call, contract: Path | None, revoke: bool, inline_code
             answer = ApprovedContracts(
                 contracts=[ApprovedContract(**approval._asdict()) for approval in stored]
             )
-            lines = (
-                f"{one_line(file.location)}  {file.content_hash[:16]}  {file.approved_at}"
-                for file in answer.contracts
-            )
-            call.print(answer, lines, empty="no contract is approved")
+            call.print(answer, empty="no contract is approved")
         elif revoke:
             click.echo(f"{one_line(revoke_contract(admin.workspace, contract))}: not approved")
         else:

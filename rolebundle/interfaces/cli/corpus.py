@@ -10,20 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from rolebundle.admin import Admin, indexes
 from rolebundle.admin.backups import create_backup, restore_backup, rotate_backups
 from rolebundle.admin.copies import copy_to
 from rolebundle.admin.purges import PurgeSelection, finish_pending, plan_of, purge_documents
 from rolebundle.admin.records import drop_document, move_root, release_document, remove_root
-from rolebundle.contracts.base import writable
 from rolebundle.contracts.ingest import (
-    FormatList,
     QuarantinedDocument,
     QuarantineDetails,
     QuarantineList,
-    Root,
     RootList,
 )
 from rolebundle.contracts.upkeep import (
@@ -33,8 +29,6 @@ from rolebundle.contracts.upkeep import (
     PurgePreview,
     PurgeResult,
     Receipt,
-    RepairReport,
-    RestoreReport,
 )
 from rolebundle.doctor import examine
 from rolebundle.embedding.registry import ProviderSpec
@@ -48,15 +42,13 @@ from rolebundle.errors import (
 )
 from rolebundle.ingest.formats import formats as all_formats
 from rolebundle.interfaces.cli.ingest import watch
-from rolebundle.interfaces.cli.options import Call, with_call, workspace_for
+from rolebundle.interfaces.cli.options import Call, GroupWithDefault, with_call, workspace_for
 from rolebundle.interfaces.cli.output import (
+    field_lines,
     print_first,
-    print_json,
     print_note,
     progress_bar,
-    time_text,
 )
-from rolebundle.interfaces.layout import DEFAULT_WIDTH, wrapped
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.scan import flagged_document
 from rolebundle.storage.file import corpus_path, published_folder
@@ -64,7 +56,7 @@ from rolebundle.storage.purge import backups as backups_of
 from rolebundle.storage.purge import delete_backups
 from rolebundle.storage.quarantine import Flagged, flagged_documents
 from rolebundle.storage.roots import load
-from rolebundle.text.words import counted
+from rolebundle.text.words import counted, first_of
 
 
 @click.group()
@@ -84,7 +76,6 @@ _yes_option = click.option(
     "--yes", is_flag=True, help="Do it. Without this, only show what would be done."
 )
 _LINE_CHARS = 300
-_MAX_LISTED = 20
 
 
 @corpus.command(short_help="Check and repair the file")
@@ -113,7 +104,11 @@ def doctor(call: Call, repair: bool) -> None:
     if repair:
         with call.admin() as admin:
             repaired = admin.repair()
-        call.print(repaired, _repair_lines(repaired))
+        call.print(repaired)
+        if repaired.repaired:
+            folders = " ".join(shlex.quote(root) for root in repaired.roots) or "PATH"
+            command = f"rolebundle ingest --reread {folders}"
+            print_note(f"next: run `{command}` with the options of the first time")
         return
     report = examine(call.path)
     call.print(report, _doctor_lines(report))
@@ -133,30 +128,10 @@ def _doctor_lines(report: DoctorReport) -> Iterator[str]:
         yield line + (f"  → {one_line(check.remedy, _LINE_CHARS)}" if check.remedy else "")
 
 
-def _repair_lines(report: RepairReport) -> Iterator[str]:
-    if not report.repaired:
-        yield f"{report.location}: nothing to repair"
-        return
-    yield (
-        f"{report.location}: {counted(report.documents, 'document')} and "
-        f"{counted(report.chunks, 'chunk')} saved"
-    )
-    yield f"the damaged file is kept: {report.kept}"
-    for lost in report.lost[:_MAX_LISTED]:
-        name, path = (one_line(lost[key]) for key in ("document_id", "path"))
-        yield f"lost: {name or 'documents of'} ({path or '?'})"
-    if report.lost[_MAX_LISTED:]:
-        yield f"lost: {len(report.lost) - _MAX_LISTED} more; see --json"
-    yield from (f"note: {note}" for note in report.notes)
-    folders = " ".join(shlex.quote(root) for root in report.roots) or "PATH"
-    yield f"next: rolebundle ingest --reread {folders}, with the options of the first time"
-
-
 @corpus.command(short_help="Copy it while others use it")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--rotate",
-    "--backups",
     "folder",
     metavar="DIR",
     type=click.Path(path_type=Path),
@@ -180,13 +155,7 @@ def backup(call: Call, file: Path | None, folder: Path | None) -> None:
         report = call.owner(rotate_backups, folder, call.folders)
     else:
         raise click.UsageError("name the backup's FILE, or give --rotate DIR")
-    manifest = report.manifest
-    lines = [
-        f"{report.location}: {counted(manifest.documents, 'document')}, "
-        f"{counted(manifest.chunks, 'chunk')}, generation {manifest.generation}; checked",
-        *(f"removed: {removed}" for removed in report.removed),
-    ]
-    call.print(report, lines)
+    call.print(report)
     for warning in report.warnings:
         print_note(f"warning: {warning}")
 
@@ -206,9 +175,7 @@ def copy_command(call: Call, source: str, target: str) -> None:
     """
     with Admin(workspace_for(corpus_path(source))) as admin:
         report = copy_to(admin.workspace, corpus_path(target))
-    audit = "with its audit" if report.audit else "there is no audit"
-    documents, chunks = counted(report.documents, "document"), counted(report.chunks, "chunk")
-    call.print(report, [f"{report.location}: {documents}, {chunks}, {audit}"])
+    call.print(report)
 
 
 def _require_yes(location: str, *, yes: bool) -> None:
@@ -217,13 +184,6 @@ def _require_yes(location: str, *, yes: bool) -> None:
         raise UsageError(
             "not_confirmed", f"{location}: nothing was changed", "run the same command with --yes"
         )
-
-
-_AUDIT = {
-    "kept": "the present audit is kept",
-    "restored": "the audit of the backup takes the place of the present one",
-    "none": "no audit",
-}
 
 
 @corpus.command(short_help="Replace it by a backup")
@@ -242,27 +202,13 @@ def restore(call: Call, file: Path, yes: bool) -> None:
     rolebundle corpus restore /media/disk/team.db --yes
     """
     report = call.owner(restore_backup, file, call.folders, confirmed=yes)
-    call.print(report, _restore_lines(report))
+    call.print(report)
     if report.purges_undone:
         print_note(
             f"warning: {counted(report.purges_undone, 'purge')} came after this backup; it has the "
             "purged documents, so purge them again"
         )
     _require_yes(report.location, yes=yes)
-
-
-def _restore_lines(report: RestoreReport) -> Iterator[str]:
-    verb = "restored" if report.done else "would restore"
-    created = f" of {report.created_at}" if report.created_at else " (it has no manifest)"
-    yield f"{verb}: {report.location} from {report.backup}{created}"
-    yield (
-        f"{counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')}; "
-        f"{_AUDIT[report.audit]}"
-    )
-    if report.replaced:
-        yield f"the former corpus is kept: {report.replaced}"
-    if report.overlays_changed:
-        yield f"overlays that changed since: {', '.join(report.overlays_changed)}"
 
 
 @corpus.command(short_help="Erase documents and every byte of them")
@@ -317,7 +263,9 @@ def purge(
         if dry_run:
             only_backups = PurgePreview(backups=[str(backup) for backup in backups_of(path)])
             plan = plan_of(admin.workspace, selection) if chosen else only_backups
-            _purge_show_plan(call, plan)
+            call.print(plan, exclude_none=True)
+            if not call.as_json:
+                _warn_of(plan)
             return
         also = f"delete {counted(len(backups_of(path)), 'backup')}" if backups else ""
         returning: Sequence[str] = ()
@@ -329,14 +277,11 @@ def purge(
             receipts = finish_pending(admin.workspace)
         deleted = delete_backups(path) if backups else 0
         left = [str(backup) for backup in backups_of(path)]
-    call.print(
-        PurgeResult(
-            receipts=receipts, returning=[*returning], backups=left, backups_deleted=deleted
-        ),
-        _receipt_lines(receipts, deleted)
-        if receipts or chosen or backups
-        else ["no purge was pending"],
+    result = PurgeResult(
+        receipts=receipts, returning=[*returning], backups=left, backups_deleted=deleted
     )
+    was_idle = not (receipts or chosen or backups)
+    call.print(result, ["no purge was pending"] if was_idle else None)
     _warn(returning, left)
     _print_publications(receipt.publications for receipt in receipts)
     _refuse_pending(receipts, path)
@@ -355,10 +300,11 @@ def _erase(
         print_note(f"{error.message}; an earlier purge was pending and was continued")
         return pending, ()
     if not yes:
-        _print_plan(plan, ())
-        extent = " and ".join(_extent(plan).rsplit(", ", 1))
+        names = [*(plan.document_ids or ()), *(plan.decision_ids or ())]
+        print_first([f"would erase: {name}" for name in names])
+        _warn_of(plan)
         also = f", and {also}" if also else ""
-        _confirm(f"Erase {extent} from {admin.workspace.path}{also}?")
+        _confirm(f"Erase {first_of(names, 3)} from {admin.workspace.path}{also}?")
     return [purge_documents(admin.workspace, selection)], plan.returning or ()
 
 
@@ -372,41 +318,12 @@ def _confirm(question: str) -> None:
     click.confirm(question, abort=True, err=True)
 
 
-def _purge_show_plan(call: Call, plan: PurgePreview) -> None:
-    if call.as_json:
-        print_json(plan, exclude_unset=True)
-        return
-    if plan.documents is not None:
-        click.echo(f"would erase {_extent(plan)}")
-        _print_plan(plan, plan.returning or ())
-    for backup in plan.backups:
-        click.echo(writable(f"backup: {backup}"))
-
-
-def _print_plan(plan: PurgePreview, returning: Sequence[str]) -> None:
-    names = (*(plan.document_ids or ()), *(plan.decision_ids or ()))
-    print_first([f"would erase: {name}" for name in names])
+def _warn_of(plan: PurgePreview) -> None:
     if plan.facts:
         count = counted(len(plan.facts), "remembered fact")
         print_note(f"among them are {count}, because a fact goes with the document that it cites")
-    _warn(returning, ())
+    _warn(plan.returning or (), ())
     _print_publications([plan.publications or ()])
-
-
-def _extent(size: Any) -> str:
-    """How many documents, chunks and vectors a plan or a receipt is about."""
-    return (
-        f"{counted(size.documents, 'document')}, {counted(size.chunks, 'chunk')}, "
-        f"{counted(size.vectors, 'vector')}"
-    )
-
-
-def _receipt_lines(receipts: Sequence[Receipt], deleted: int) -> Iterator[str]:
-    for receipt in receipts:
-        verb = "erased" if receipt.state == "done" else "pending"
-        yield f"{verb}: {_extent(receipt)}; receipt {receipt.id} of {receipt.purged_at}"
-    if deleted:
-        yield f"{counted(deleted, 'backup')} deleted"
 
 
 def _warn(returning: Sequence[str], backups: Sequence[str]) -> None:
@@ -420,16 +337,8 @@ def _warn(returning: Sequence[str], backups: Sequence[str]) -> None:
 
 def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
     copies = list(dict.fromkeys(copy for published in lists for copy in published))
-    for copy in copies:
-        agent = f" for the agent {copy.agent}" if copy.agent else ""
-        problem = (
-            f"published to {copy.target}{agent}, generation {copy.generation} of "
-            f"{copy.published_at}"
-            if copy.published_at
-            else f"a publish to {copy.target}{agent} was not completed"
-        )
-        until = f"; a copy that was pulled answers at most until {copy.refuses_at}"
-        print_note(f"{problem}: `{copy.next_step}` replaces it{until if copy.refuses_at else ''}")
+    for line in field_lines({"copies": [copy.model_dump() for copy in copies]}):
+        print_note(f"published: {line}")
     if copies:
         print_note(
             "copies that were pulled cannot be reached from here: each stays as it is until its "
@@ -466,7 +375,6 @@ def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
     raise kind("purge_pending", f"{path}: {problem}", f"{step}, then run `rolebundle corpus purge`")
 
 
-_ROOTS_LINE_CHARS = 2_000
 _PATH = click.Path(path_type=Path)
 
 
@@ -491,24 +399,8 @@ def roots_list_command(call: Call) -> None:
     rolebundle corpus roots list --json
     """
     with call.admin() as admin:
-        known = load(admin.workspace.corpus)
-    lines = (one_line(writable(_roots_line(root)), _ROOTS_LINE_CHARS) for root in known)
-    empty = "no root: run `rolebundle ingest PATH`; a replica has none"
-    call.print(RootList(roots=known), lines, empty=empty)
-
-
-def _roots_line(root: Root) -> str:
-    options = root.options.model_dump(exclude_defaults=True)
-    parts = [
-        root.location,
-        f"source {root.source_id}",
-        counted(root.documents, "document"),
-        f"changed {root.synced_at}" if root.synced_at else "not complete",
-        *(f"{name}={value}" for name, value in options.items()),
-    ]
-    if not Path(root.location).exists():
-        parts.append("MISSING")
-    return "  ".join(parts)
+        known = RootList(roots=load(admin.workspace.corpus))
+    call.print(known, empty="no root: run `rolebundle ingest PATH`; a replica has none")
 
 
 @roots.command("move")
@@ -524,10 +416,8 @@ def move_command(call: Call, old: Path, new: Path) -> None:
     \b
     rolebundle corpus roots move notes /media/disk/notes
     """
-    change = call.owner(move_root, old, new)
-    moved = counted(change.documents, "document")
-    line = f"{change.location}: {moved} moved; run `rolebundle ingest`"
-    call.print(change, [line])
+    call.print(call.owner(move_root, old, new))
+    print_note("next: run `rolebundle ingest`")
 
 
 @roots.command("remove")
@@ -544,15 +434,22 @@ def remove_command(call: Call, path: Path, yes: bool) -> None:
     rolebundle corpus roots remove old-project --yes
     """
     change = call.owner(remove_root, path, confirmed=yes)
-    verb = "removed" if yes else "would be removed"
-    line = f"{change.location}: {counted(change.documents, 'document')} {verb}"
-    call.print(change, [line])
+    call.print(change)
     _require_yes(change.location, yes=yes)
 
 
-@corpus.group(
-    invoke_without_command=True, short_help="Fill the vectors, or build another model's index"
-)
+@corpus.group(cls=GroupWithDefault, short_help="Fill the vectors, or build another model's index")
+def embed() -> None:
+    """Embed the chunks that have no vector, and choose among the indexes of several models.
+
+    \b
+    rolebundle corpus embed                              embed the chunks that wait
+    rolebundle corpus embed --model onnx                 needs: pip install '.[onnx]'
+    rolebundle corpus embed use 2                        an index that `status` lists
+    """
+
+
+@embed.command("run")
 @click.option(
     "--model",
     metavar="PROVIDER[:NAME]",
@@ -564,24 +461,18 @@ def remove_command(call: Call, path: Path, yes: bool) -> None:
     help="Only estimate the number of chunks, the time and the disk space.",
 )
 @with_call("as_json")
-def embed(call: Call, model: str | None, dry_run: bool) -> None:
+def embed_command(call: Call, model: str | None, dry_run: bool) -> None:
     """Embed the chunks that have no vector, or build another model's index and switch to it.
 
-    The old index is used until the new one is complete. If a run is killed, the next run continues
-    where it stopped. A server on another machine is refused unless
-    $ROLEBUNDLE_EMBED_ALLOW_HOST names it; $ROLEBUNDLE_EMBED_URL is its address.
+    `rolebundle corpus embed` does the same. The old index is used until the new one is complete. If
+    a run is killed, the next run continues where it stopped. A server on another machine is refused
+    unless $ROLEBUNDLE_EMBED_ALLOW_HOST names it; $ROLEBUNDLE_EMBED_URL is its address.
 
     \b
-    rolebundle corpus embed                              embed the chunks that wait
+    rolebundle corpus embed run
     rolebundle corpus embed --model ollama:nomic-embed-text --dry-run
     rolebundle corpus embed --model ollama:nomic-embed-text
-    rolebundle corpus embed --model onnx                 needs: pip install '.[onnx]'
-    rolebundle corpus embed use 2                        an index that `status` lists
     """
-    ctx = click.get_current_context()
-    if ctx.invoked_subcommand is not None:
-        _refuse_stray_options(ctx)
-        return
     admin = call.admin()
     spec = None
     if model is not None:
@@ -590,11 +481,7 @@ def embed(call: Call, model: str | None, dry_run: bool) -> None:
         spec = ProviderSpec(provider, name, workspace.embed_url, workspace.allow_host)
     if dry_run:
         plan = indexes.estimate(admin.workspace, spec)
-        line = (
-            f"{plan.waiting} of {counted(plan.chunks, 'chunk')} to embed, "
-            f"about {time_text(plan.seconds)}, about {plan.bytes / 1e6:,.1f} MB"
-        )
-        call.print(plan.model_copy(update={"seconds": round(plan.seconds, 1)}), [line])
+        call.print(plan.model_copy(update={"seconds": round(plan.seconds, 1)}))
         return
     with progress_bar() as progress:
         report = indexes.embed(admin.workspace, spec, progress=progress)
@@ -607,17 +494,6 @@ def embed(call: Call, model: str | None, dry_run: bool) -> None:
             "correct the problem and run the same command again; it continues where it stopped, "
             "and the active index answers until then",
         )
-
-
-def _refuse_stray_options(ctx: click.Context) -> None:
-    # If they were ignored, `embed --db team.db drop 2` would change another corpus, and
-    # `embed --dry-run drop 2` would drop the index.
-    for option in ctx.command.params:
-        if ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
-            raise click.UsageError(
-                f"{option.opts[0]} has no effect before {ctx.invoked_subcommand}; "
-                f"give the options of {ctx.invoked_subcommand} after it"
-            )
 
 
 @embed.command("use")
@@ -691,9 +567,8 @@ def quarantine_list_command(call: Call, include_all: bool) -> None:
             admin.workspace.answering_corpus, "" if include_all else "quarantine"
         )
     summaries = [QuarantinedDocument(**_summary(document)) for document in documents]
-    lines = (f"{item.document_id}  {item.verdict}  {', '.join(item.kinds)}" for item in summaries)
     empty = "no document has findings" if include_all else "no document is quarantined"
-    call.print(QuarantineList(documents=summaries), lines, empty=empty)
+    call.print(QuarantineList(documents=summaries), empty=empty)
 
 
 @quarantine.command("show")
@@ -711,14 +586,7 @@ def show_command(call: Call, document: str) -> None:
     with call.admin() as admin:
         flagged = flagged_document(admin.workspace.answering_corpus, document)
     findings = json.loads(flagged.scanned.findings)
-    lines = [f"{flagged.document_id}  {flagged.scanned.verdict}  {flagged.path}"]
-    lines += [
-        f"  {finding['start']}-{finding['end']}  {finding['kind']} "
-        f"({finding['severity']}): {finding['note']}"
-        for finding in findings
-    ]
-    details = QuarantineDetails.model_validate({**_summary(flagged), "findings": findings})
-    call.print(details, lines)
+    call.print(QuarantineDetails.model_validate({**_summary(flagged), "findings": findings}))
 
 
 @quarantine.command("release")
@@ -769,14 +637,4 @@ def formats(call: Call) -> None:
     rolebundle corpus formats
     rolebundle corpus formats --json
     """
-    listing = all_formats()
-    call.print(listing, _formats_lines(listing))
-
-
-def _formats_lines(listing: FormatList) -> Iterator[str]:
-    for item in listing.formats:
-        yield f"{item.name:<13} {item.content} ({item.anchor})"
-        yield from wrapped(" ".join(item.suffixes), DEFAULT_WIDTH, " " * 14)
-    yield from ("", "not read:")
-    for kind in listing.unsupported:
-        yield from wrapped(f"{kind['kind']}: {' '.join(kind['suffixes'])}", DEFAULT_WIDTH, "  ")
+    call.print(all_formats())

@@ -1,51 +1,43 @@
-"""`rolebundle why | compare | replay | inspect`: answers, explained."""
+"""`rolebundle why | compare | inspect`: answers, explained."""
 
 from __future__ import annotations
 
 import sys
 import webbrowser
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from threading import Thread
-from typing import IO, Any, BinaryIO
 
 import click
-from click.exceptions import Exit
 
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.why import (
     LaneTrace,
     Overlap,
-    PassageChange,
-    Replay,
     ScoreTrace,
     Why,
     WhyAsAgent,
 )
-from rolebundle.contracts.why import ReplayOutcome as Outcome
-from rolebundle.errors import UsageError
-from rolebundle.interfaces.cli.options import Call, document_names, with_call
+from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import write_page
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
-from rolebundle.interfaces.json_lines import json_value
 from rolebundle.interfaces.layout import (
     DEFAULT_WIDTH,
     NO_ROLE,
     PLAIN,
     Kind,
     Style,
-    columns,
     cut,
     folded,
     terminal_width,
 )
 from rolebundle.interfaces.model_text import comparison_lines
-from rolebundle.interfaces.pages.views import answer_page, compare_page, why_page
-from rolebundle.interfaces.parse import bundle_from, malformed_bundle, names_in, request_from
+from rolebundle.interfaces.pages.views import compare_page, why_page
+from rolebundle.interfaces.parse import names_in, request_from
 from rolebundle.interfaces.servers.loopback import listen
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.passage_text import flag_note, mark_note, one_line
-from rolebundle.text.words import counted
+from rolebundle.text.words import counted, first_of
 
 _WIDTH = 100
 _LABEL_WIDTH = 9
@@ -56,7 +48,7 @@ _FOUND_BY = {"task_words": "task's words", "role_words": "role's words", "meanin
 
 
 @click.command()
-@click.argument("reference", metavar="PASSAGE|DOCUMENT", shell_complete=document_names)
+@click.argument("reference", metavar="PASSAGE|DOCUMENT")
 @click.argument("task")
 @click.option(
     "--as-agent", metavar="NAME", help="Tell the owner what keeps the passage from this agent."
@@ -115,7 +107,9 @@ def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
     """The answer for a person: the verdict, each step, and the score to beat."""
     lines = [style("heading", cut(one_line(f"{why.role_id or NO_ROLE} · {why.task}"), width))]
     of = f"  (best ranked of {why.passages})" if why.passages > 1 else ""
-    lines += _passage("", why.locator, why.anchor, f"{why.chunk_id}{of}", width, style)
+    anchor = f" ({why.anchor})" if why.anchor else ""
+    place = style("locator", one_line(f"{why.locator}{anchor}", _COPY_CHARS))
+    lines.append(f"{place}  {one_line(why.chunk_id, _COPY_CHARS)}{of}")
     notes = [flag_note(why.flags), mark_note(why.mark.model_dump() if why.mark else None)]
     notes += [
         f"{name} claims to supersede its document, but may not" for name in why.ignored_claims or ()
@@ -132,44 +126,22 @@ def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
     refills = f", after {counted(pool['refills'], 'refill')}" if pool["refills"] else ""
     for label, steps in (
         ("words", _words(why)),
-        ("lanes", [_lane(lane) for lane in why.lanes]),
+        ("lanes", map(_lane, why.lanes)),
         ("pool", [f"{counted(pool['candidates'], 'candidate')}{refills}"]),
         ("filter", _filter(why)),
         ("score", _score(why.score)),
         ("place", [_place(why)]),
     ):
-        lines += _labelled(label, _folded(steps, width), style)
-    passages = [
-        line
+        parts = (part for step in steps for part in folded(step, width - _LABEL_WIDTH))
+        lines += _labelled(label, parts, style)
+    # A locator and an id are not broken, because a person copies them.
+    rivals = (
+        f"{rival.rank or '–':>3}  {rival.final:.3f}  {one_line(rival.locator, _COPY_CHARS)}  "
+        f"{one_line(rival.chunk_id, _COPY_CHARS)}"
         for rival in why.lost_to
-        for line in _passage(
-            f"{rival.rank or '–':>3}  {rival.final:.3f}  ",
-            rival.locator,
-            None,
-            rival.chunk_id,
-            width - _LABEL_WIDTH,
-            style,
-        )
-    ]
-    lines += _labelled("lost to", passages, style)
+    )
+    lines += _labelled("lost to", rivals, style)
     return "\n".join(lines)
-
-
-def _passage(
-    before: str, locator: str, anchor: str | None, name: str, width: int, style: Style
-) -> list[str]:
-    """A locator and an id, on a line each if they need it: a person copies them from here."""
-    place = one_line(f"{locator} ({anchor})" if anchor else locator, _COPY_CHARS)
-    name = one_line(name, _COPY_CHARS)
-    first = f"{before}{style('locator', place)}"
-    if columns(f"{before}{place}  {name}") <= width:
-        return [f"{first}  {name}"]
-    return [first, f"{' ' * columns(before)}{name}"]
-
-
-def _folded(lines: Iterable[str], width: int) -> Iterator[str]:
-    for line in lines:
-        yield from folded(line, width - _LABEL_WIDTH)
 
 
 def _verdict(why: Why) -> str:
@@ -186,7 +158,7 @@ def _verdict(why: Why) -> str:
 def _words(why: Why) -> list[str]:
     words = why.words
     return [
-        f"{name}: {_first_words(listed)}"
+        f"{name}: {one_line(first_of(listed, _MAX_WORDS), _NAME_CHARS)}"
         for name, listed in (
             ("has", words["task_found"]),
             ("lacks", words["task_missing"]),
@@ -194,11 +166,6 @@ def _words(why: Why) -> list[str]:
         )
         if listed
     ]
-
-
-def _first_words(words: Sequence[str]) -> str:
-    more = f" and {len(words) - _MAX_WORDS} more" if len(words) > _MAX_WORDS else ""
-    return one_line(", ".join(words[:_MAX_WORDS]), _NAME_CHARS) + more
 
 
 def _lane(lane: LaneTrace) -> str:
@@ -269,40 +236,30 @@ def _labelled(label: str, lines: Iterable[str], style: Style) -> list[str]:
 
 
 @click.command()
-@click.argument("task", metavar="TASK|BUNDLE.json|-")
+@click.argument("task")
 @click.option(
-    "--roles", metavar="ROLE[,…]", help="The roles, with commas. One is compared with no role."
+    "--roles",
+    metavar="ROLE[,…]",
+    required=True,
+    help="The roles, with commas. One is compared with no role.",
 )
 @with_call(
     "overlay_dirs",
-    "overlay_file",
     "html_file",
     "as_json",
     request=RetrievalRequest,
     without=["task", "also", "role", "token_budget", "evidence", "detail", "max_chars"],
 )
-def compare(call: Call, task: str, roles: str | None) -> None:
-    """Compare what several ROLES get for TASK, or a saved answer with the one of today.
+def compare(call: Call, task: str, roles: str) -> None:
+    """Compare what several ROLES get for TASK: what they share, what differs, and why.
 
-    With --roles: what the roles share, what differs, and why. One role is compared with the answer
-    without a role, which the page of --html always has.
-
-    Without --roles: repeat the request of a BUNDLE, and report what has changed since. Task, role,
-    limits and time are those of the bundle. -: standard input. The exit code is 1 if the answer is
-    different.
+    One role is compared with the answer without a role, which the page of --html always has.
 
     \b
     rolebundle compare "Plan release 3.0" --roles product-manager,security-reviewer
     rolebundle compare "Plan 3.0" --roles product-manager,technical-writer --html roles.html
     rolebundle compare "What should I look at first?" --roles release-manager
-    rolebundle retrieve "Plan release 3.0" --role technical-writer --format json > bundle.json
-    rolebundle compare bundle.json
     """
-    if roles is None:
-        _compare_with_today(call, task)
-        return
-    if call.overlay_file is not None:
-        raise click.UsageError("--overlay is for a saved answer; --roles names those of a task")
     role_ids = names_in(roles)
     is_one = len(role_ids) == 1
     request = request_from({"task": task, **call.fields})
@@ -324,27 +281,6 @@ def compare(call: Call, task: str, roles: str | None) -> None:
     call.print(comparison, parts, exclude_none=True)
 
 
-def _compare_with_today(call: Call, name: str) -> None:
-    if call.html_file is not None or call.fields.keys() - {"agent"}:
-        raise click.UsageError(
-            "a saved answer has its own task, time and limits; to compare what roles get for a "
-            "task, name them: --roles ROLE[,…]"
-        )
-    try:
-        with click.open_file(name, "rb") as file:
-            bundle = bundle_from(read_bundle(file))
-    except OSError as error:
-        raise click.UsageError(
-            f"{name}: no saved answer can be read there ({error.strerror}). For a task, name the "
-            "roles: --roles ROLE[,…]"
-        ) from None
-    with call.engine(**call.fields) as engine:
-        replayed = engine.replay(bundle, call.overlay)
-    call.print(replayed, _lines(replayed), exclude_none=True)
-    if not replayed.same:
-        raise Exit(1)
-
-
 def _overlap(overlap: Overlap) -> str:
     names = f"{overlap.first or NO_ROLE} and {overlap.second}"
     if overlap.chunks == 1 and not overlap.shared_chunks:
@@ -356,83 +292,7 @@ def _overlap(overlap: Overlap) -> str:
     )
 
 
-_MAX_BUNDLE_BYTES = 64 << 20
-"""Well above a thousand passages of the largest chunk size."""
-_NOTES_CHARS = 120
-_WHEREABOUTS = {
-    "in_corpus": "still in the corpus, but no lane proposes it",
-    "document_changed": "its document was edited and no longer has this text",
-    "document_gone": "its document is no longer in the corpus",
-    "not_in_corpus": "no longer in the corpus",
-}
-
-
-def read_bundle(file: IO[bytes]) -> Any:
-    """The plain values of a bundle's file.
-
-    Raises:
-        UsageError: ``bundle_malformed``: it is no JSON, or too long.
-    """
-    try:
-        return json_value(file.read(_MAX_BUNDLE_BYTES + 1), _MAX_BUNDLE_BYTES)
-    except UsageError as error:
-        raise malformed_bundle(error.message.removeprefix("the request is ")) from None
-
-
-def _lines(replay: Replay) -> Iterator[str]:
-    role = one_line(replay.role_id) or NO_ROLE
-    request = f"{role} · {one_line(replay.task_text)} · as of {replay.generated_at}"
-    if replay.same:
-        yield f"the answer is the same today: {request}"
-        return
-    yield f"the answer is different today: {request}"
-    for cause in replay.causes:
-        before, after = one_line(cause.before), one_line(cause.after)
-        yield f"  {cause.kind}: {before} → {after}" if before or after else f"  {cause.kind}"
-        yield f"    {one_line(cause.message, 300)}"
-    if replay.same_selection:
-        yield f"the same selection in the same order: {counted(replay.selected_after, 'passage')}"
-    else:
-        yield (
-            f"{replay.kept} of {counted(replay.selected_before, 'selected passage')} still "
-            f"selected today, and {counted(replay.selected_after - replay.kept, 'other')}"
-        )
-    selected_in_either = [change for change in replay.passages if _is_selected_in_either(change)]
-    for change in selected_in_either:
-        yield from _change(change)
-    hidden_count = len(replay.passages) - len(selected_in_either)
-    if hidden_count:
-        yield (
-            f"  not selected in either answer: {counted(hidden_count, 'candidate')}; "
-            "--json lists them"
-        )
-    yield f"differs: {', '.join(replay.differs)}"
-
-
-def _is_selected_in_either(change: PassageChange) -> bool:
-    outcomes = (change.before, change.after)
-    return any(outcome is not None and outcome.rank is not None for outcome in outcomes)
-
-
-def _change(change: PassageChange) -> Iterator[str]:
-    yield f"  {one_line(change.chunk_id, 1000)}"
-    before, after = _outcome_text(change.before), _outcome_text(change.after)
-    yield f"    {', '.join(change.kinds)}: {before} → {after}"
-    if change.whereabouts:
-        yield f"    {_WHEREABOUTS[change.whereabouts]}"
-
-
-def _outcome_text(outcome: Outcome | None) -> str:
-    if outcome is None:
-        return "not proposed"
-    if outcome.reason is None:
-        return f"rank {outcome.rank}, {outcome.score:.3f}"
-    notes = f" ({one_line(outcome.notes, _NOTES_CHARS)})" if outcome.notes else ""
-    return f"{outcome.reason}{notes}"
-
-
 @click.command()
-@click.argument("bundle_file", metavar="[BUNDLE.json]", required=False, type=click.File("rb"))
 @click.option("--agent", metavar="ID", help="Show only what this agent may see.")
 @click.option(
     "--port",
@@ -441,29 +301,18 @@ def _outcome_text(outcome: Outcome | None) -> str:
     show_default="any free one",
     help="The port of the application.",
 )
-@with_call("overlay_dirs", "html_file")
-def inspect(call: Call, bundle_file: BinaryIO | None, agent: str | None, port: int) -> None:
+@with_call("overlay_dirs")
+def inspect(call: Call, agent: str | None, port: int) -> None:
     """Show answers, roles, documents and the corpus in a browser.
 
     Starts an application for this machine only, prints its address and opens it. It changes
     nothing. It ends with Ctrl-C.
 
-    With a BUNDLE.json, which `retrieve --format json` prints, it writes a page of that answer into
-    the file of --html, without a corpus.
-
     \b
     rolebundle inspect
     rolebundle inspect --db team.db --agent review-bot
-    rolebundle inspect bundle.json --html answer.html
     """
-    if (bundle_file is None) != (call.html_file is None):
-        raise click.UsageError("a BUNDLE.json and --html FILE belong together; give both or none")
-    if bundle_file is not None and call.html_file is not None:
-        bundle = bundle_from(read_bundle(bundle_file))
-        write_page(call.html_file, answer_page(bundle))
-        return
-    engine = call.engine(agent=agent)
-    with engine, listen(port) as listener:
+    with call.engine(agent=agent) as engine, listen(port) as listener:
         token = new_token()
         address = address_of(listener, token)
         app = Inspector(engine, f"/{token}/")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
-from pathlib import Path, PurePath
+from pathlib import Path
 from threading import Event
 from typing import Literal
 
@@ -40,7 +40,7 @@ from rolebundle.interfaces.cli.output import (
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.finding import ScanSettings
-from rolebundle.text.words import counted
+from rolebundle.text.words import counted, first_of
 
 _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() if default == ()}
 
@@ -146,13 +146,14 @@ def ingest(
     rolebundle ingest                       everything that was ingested, again
     rolebundle ingest docs/ --json --db team.db
     """
+    has_scan = secrets is not None or patterns is not None
     options = IngestOptions(
         flags={**_flags(meta), **(UNTRUSTED if untrusted else {})},
         max_trust=max_trust,
         chunking={} if chunk_size is None else {"size": chunk_size, "maximum": chunk_size * 3 // 2},
         size_cap=max_size,
         ignore=ignore,
-        scan=_scan_settings(secrets, patterns),
+        scan=ScanSettings(secrets=secrets or "mask", patterns=patterns) if has_scan else None,
         workers=workers or os.cpu_count() or 1,
         reread=reread,
         **(call.fields if paths else {}),
@@ -160,11 +161,11 @@ def ingest(
     if not paths and (options.root_options() or options.flags or max_trust):
         raise click.UsageError("options about documents need a PATH")
     admin = call.admin()
-    with ended_by_sigterm(), progress_bar() as bars:
+    with ended_by_sigterm(), progress_bar() as progress:
         if paths:
-            report = admin.ingest(paths, options, progress=bars, on_reading=bars.reading)
+            report = admin.ingest(paths, options, progress=progress)
         else:
-            report = admin.update(options, progress=bars, on_reading=bars.reading, **call.fields)
+            report = admin.update(options, progress=progress, **call.fields)
     print_report(report, as_json=call.as_json, verbose=verbose)
     if not call.fields.get("lexical_only"):
         complete_index(admin)
@@ -176,14 +177,6 @@ def ingest(
             f"{counted(missing, 'root')} missing; what is there was read again",
             "see the messages above",
         )
-
-
-def _scan_settings(
-    secrets: Literal["mask", "quarantine", "off"] | None, patterns: Path | None
-) -> ScanSettings | None:
-    if secrets is None and patterns is None:
-        return None
-    return ScanSettings(secrets=secrets or "mask", patterns=patterns)
 
 
 def refuse_problems(report: IngestReport) -> None:
@@ -288,26 +281,17 @@ def _summary(report: IngestReport) -> str:
 
 
 def _lines(label: str, entries: Iterable[Skipped], verbose: bool) -> Iterator[str]:
-    """One line per entry, or per code and kind of entries with a few examples."""
+    """One line per entry, or per code and message with a few paths."""
     groups: dict[tuple[str, str], list[Skipped]] = defaultdict(list)
     for entry in entries:
-        kind = _without_path(entry) if label == "note" else _kind(entry)
-        groups[entry.code, kind].append(entry)
-    for (code, kind), group in groups.items():
-        head = label if code == label else f"{label} [{code}]"
-        if verbose or len(group) <= 1:
-            yield from (f"{head} {_with_path(entry)}" for entry in group)
-            continue
-        paths = ", ".join(entry.path for entry in group[:_EXAMPLES])
-        more = ", …" if len(group) > _EXAMPLES else ""
-        message = "" if kind == _without_path(group[0]) else f": {_without_path(group[0])}"
-        yield f"{head} {len(group)} × {kind}: {paths}{more}{message}"
-
-
-def _kind(entry: Skipped) -> str:
-    if entry.code in ("ignored", "root_missing", "unsupported"):
-        return _without_path(entry)
-    return PurePath(entry.path).suffix.lower() or "no suffix"
+        message = entry.message.removeprefix(f"{entry.path}:").strip()
+        groups[entry.code, message].append(entry)
+    for (code, message), group in groups.items():
+        if verbose or len(group) == 1:
+            yield from (f"{label} [{code}] {_with_path(entry)}" for entry in group)
+        else:
+            paths = first_of([entry.path for entry in group], _EXAMPLES)
+            yield f"{label} [{code}] {len(group)} × {message}: {paths}"
 
 
 def _with_path(entry: Skipped) -> str:
@@ -315,10 +299,6 @@ def _with_path(entry: Skipped) -> str:
     if entry.message.startswith(f"{entry.path}:"):
         return entry.message
     return f"{entry.path}: {entry.message}"
-
-
-def _without_path(entry: Skipped) -> str:
-    return entry.message.removeprefix(f"{entry.path}:").strip()
 
 
 _LEFT = "left to `rolebundle corpus watch`, `rolebundle serve` or `rolebundle corpus embed`"

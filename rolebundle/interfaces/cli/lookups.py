@@ -11,7 +11,7 @@ from rolebundle.contracts.lookup import FoundLine, ListedDocument, Lookup, Looku
 from rolebundle.contracts.method_requests import GrepRequest, ListRequest, MultiGetRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
-from rolebundle.interfaces.cli.options import Call, document_names, with_call
+from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import print_note
 from rolebundle.interfaces.layout import Style, columns, cut, harmless, terminal_width, wrapped
 from rolebundle.interfaces.model_text import readable_content
@@ -25,9 +25,7 @@ _LONG = 1_000
 
 
 @click.command()
-@click.argument(
-    "references", metavar="REFERENCE...", nargs=-1, required=True, shell_complete=document_names
-)
+@click.argument("references", metavar="REFERENCE...", nargs=-1, required=True)
 @with_call("as_json", request=MultiGetRequest, only=["outline", "section", "agent", "max_chars"])
 def get(call: Call, references: tuple[str, ...]) -> None:
     """Show passages, documents, or parts of them.
@@ -116,11 +114,7 @@ def lookup_lines(lookup: Lookup, style: Style) -> Iterator[str]:
         anchor = f" ({passage.anchor})" if passage.anchor else ""
         place = one_line(f"{passage.locator}{anchor}", _LONG)
         name = one_line(passage.chunk_id, _LONG)
-        yield ""
-        if columns(f"── {place}  {name}") <= width:
-            yield f"── {style('locator', place)}  {name}"
-        else:
-            yield from (f"── {style('locator', place)}", f"   {name}")
+        yield from ("", f"── {style('locator', place)}  {name}")
         mark = mark_note(passage.mark.model_dump() if passage.mark else None)
         for label in filter(None, (flag_note(passage.flags), mark)):
             yield from (style("caution", line) for line in wrapped(label, width, "   "))
@@ -135,7 +129,7 @@ _MIN_TITLE = 8
 
 
 @click.command()
-@click.argument("prefix", required=False, shell_complete=document_names)
+@click.argument("prefix", required=False)
 @with_call("as_json", request=ListRequest, without=["prefix"])
 def ls(call: Call, prefix: str | None) -> None:
     """List documents with date, number of passages and title, ordered by id.
@@ -181,7 +175,7 @@ _LOCATOR_CHARS = 1_000
 
 @click.command()
 @click.argument("pattern")
-@click.argument("prefix", required=False, shell_complete=document_names)
+@click.argument("prefix", required=False)
 @with_call("as_json", request=GrepRequest, without=["pattern", "prefix"])
 def grep(call: Call, pattern: str, prefix: str | None) -> None:
     """Find lines with a text, such as a name, a number or an error code.

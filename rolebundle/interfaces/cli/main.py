@@ -166,11 +166,22 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _version(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
-    if is_set and not ctx.resilient_parsing:
-        from rolebundle.interfaces.cli.version import version_text
+    if not is_set or ctx.resilient_parsing:
+        return
+    from importlib.metadata import version
+    from platform import python_version
 
-        click.echo(version_text())
-        ctx.exit()
+    from rolebundle.embedding.static import MODEL
+    from rolebundle.storage.opening import latest_version
+    from rolebundle.storage.sqlite import sqlite_version
+
+    click.echo(f"rolebundle {version('rolebundle')}")
+    click.echo(
+        f"Python {python_version()}, SQLite {sqlite_version()}, apsw {version('apsw')}, "
+        f"sqlite-vec {version('sqlite-vec')}"
+    )
+    click.echo(f"schema {latest_version()}, default model static:{MODEL}")
+    ctx.exit()
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import cast, get_args
 
@@ -26,12 +26,9 @@ from rolebundle.contracts.memory import (
     DecisionList,
     DecisionRecord,
     FactList,
-    FactRecord,
     MarkList,
-    MarkRecord,
     MarkRequest,
     NewDecision,
-    RememberedFact,
     RememberRequest,
 )
 from rolebundle.contracts.request import PersonName
@@ -39,7 +36,6 @@ from rolebundle.contracts.terms import MarkState
 from rolebundle.interfaces.cli.options import Call, Command, GroupWithDefault, with_call
 from rolebundle.interfaces.parse import names_in, parsed
 from rolebundle.retrieval.passage_text import one_line
-from rolebundle.text.words import counted
 from rolebundle.verification.decisions import find_decision
 
 _MAX_CHARS = 1_000
@@ -72,7 +68,7 @@ def decisions_add_command(call: Call, text: str) -> None:
     """
     about = names_in(",".join(call.fields.get("about", ())))
     new = parsed(NewDecision, {**call.fields, "text": text, "about": about})
-    show_decision(call, call.owner(record_decision, new))
+    call.print(call.owner(record_decision, new))
 
 
 @decisions.command("list")
@@ -118,7 +114,7 @@ def show_command(call: Call, decision_id: str) -> None:
         corpus = admin.workspace.corpus
         with corpus.reading():
             record = find_decision(corpus, decision_id, datetime.now(UTC))
-    show_decision(call, record)
+    call.print(record)
 
 
 @decisions.command("end")
@@ -133,36 +129,12 @@ def end_command(call: Call, decision_id: str, ended_by: str, reason: str) -> Non
     rolebundle decisions end marketing-12 --by Ana --reason "the new process is in place"
     """
     end = parsed(DecisionEnd, {"ended_by": ended_by, "reason": reason})
-    show_decision(call, call.owner(end_decision, decision_id, end.ended_by, end.reason))
-
-
-def show_decision(call: Call, record: DecisionRecord) -> None:
-    """Print a decision with all that is known of it."""
-    details = (f"    {one_line(line, _MAX_CHARS)}" for line in _details(record))
-    call.print(record, [_decisions_line(record), *details])
+    call.print(call.owner(end_decision, decision_id, end.ended_by, end.reason))
 
 
 def _decisions_line(record: DecisionRecord) -> str:
     text = one_line(record.text, _MAX_CHARS) or "(erased)"
     return f"{record.id}  {record.state}  {record.effect}  {text}"
-
-
-def _details(record: DecisionRecord) -> Iterator[str]:
-    if record.reason:
-        yield f"because: {record.reason}"
-    if record.about:
-        yield f"about: {', '.join(record.about)}"
-    if record.commands:
-        yield f"commands: {', '.join(record.commands)}"
-    if record.action:
-        yield f"action: {record.action}"
-    until = f" until {record.valid_until}" if record.valid_until else ""
-    yield f"valid from {record.valid_from}{until}"
-    yield f"decided by {record.decided_by or '(erased)'}, recorded {record.recorded_at}"
-    if record.supersedes:
-        yield f"supersedes {', '.join(record.supersedes)}"
-    if record.ended_at:
-        yield f"ended by {record.ended_by or '(erased)'} at {record.ended_at}: {record.end_reason}"
 
 
 def _person_name(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
@@ -218,7 +190,7 @@ def set_command(call: Call, target: str, state: str, by: str | None) -> None:
     else:
         with call.engine() as engine:
             record = engine.mark(request)
-    call.print(record, [_mark_line(record)])
+    call.print(record)
 
 
 @mark.command("list")
@@ -230,9 +202,7 @@ def mark_list_command(call: Call) -> None:
     rolebundle mark list
     rolebundle mark list --json
     """
-    marks = call.owner(all_marks)
-    answer = MarkList(marks=marks)
-    call.print(answer, map(_mark_line, marks), empty="nothing is marked")
+    call.print(MarkList(marks=call.owner(all_marks)), empty="nothing is marked")
 
 
 @mark.command("remove")
@@ -244,19 +214,7 @@ def remove_command(call: Call, target: str) -> None:
     \b
     rolebundle mark remove wiki/limits.md
     """
-    record = call.owner(remove_mark, target)
-    call.print(record, [_mark_line(record)])
-
-
-def _mark_line(record: MarkRecord) -> str:
-    ended = "  (ended: the text changed)" if record.ended else ""
-    return (
-        f"{one_line(record.target, 1000)}  {record.state}  {one_line(record.marked_by)} "
-        f"({record.authority}, {record.marked_at}): {one_line(record.reason, 1000)}{ended}"
-    )
-
-
-_FACT_CHARS = 200
+    call.print(call.owner(remove_mark, target))
 
 
 @click.group(cls=GroupWithDefault)
@@ -294,7 +252,7 @@ def remember_add_command(call: Call, fact: str, by: str | None) -> None:
     else:
         with call.engine() as engine:
             filed = engine.remember(request)
-    call.print(filed, [_remember_line(filed)])
+    call.print(filed)
 
 
 @remember.command("list")
@@ -306,9 +264,7 @@ def remember_list_command(call: Call) -> None:
     rolebundle remember list
     rolebundle remember list --json
     """
-    facts = call.owner(all_facts)
-    answer = FactList(facts=facts)
-    call.print(answer, map(_remember_line, facts), empty="nothing is remembered")
+    call.print(FactList(facts=call.owner(all_facts)), empty="nothing is remembered")
 
 
 @remember.command("promote")
@@ -323,8 +279,7 @@ def promote_command(call: Call, fact: str, by: str) -> None:
     \b
     rolebundle remember promote remembered/fact-0c1… --by Ana
     """
-    record = call.owner(promote_fact, fact, by)
-    call.print(record, [f"promoted: {_remember_line(record)}"])
+    call.print(call.owner(promote_fact, fact, by))
 
 
 @remember.command("forget")
@@ -337,21 +292,4 @@ def forget_command(call: Call, fact: str, by: str) -> None:
     \b
     rolebundle remember forget remembered/fact-0c1… --by Ana
     """
-    record = call.owner(forget_fact, fact, by)
-    call.print(record, [f"forgotten: {_remember_line(record)}"])
-
-
-def _remember_line(fact: RememberedFact) -> str:
-    notes = [fact.trust_tier, f"filed {counted(fact.count, 'time')}"]
-    if fact.state == "quarantined":
-        notes.append(f"in quarantine: {', '.join(fact.flags or ())}")
-    if isinstance(fact, FactRecord):
-        notes.append(f"by {one_line(fact.remembered_by)}")
-        if fact.promoted_by:
-            notes.append(f"promoted by {one_line(fact.promoted_by)}")
-        if fact.source_is_gone:
-            notes.append("its source is gone")
-    return (
-        f"{fact.document_id}  {one_line(fact.fact, _FACT_CHARS)}  [{one_line(fact.source)}]  "
-        f"({fact.scope}; {'; '.join(notes)})"
-    )
+    call.print(call.owner(forget_fact, fact, by))

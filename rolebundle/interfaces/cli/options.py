@@ -1,8 +1,4 @@
-"""What commands share: the options of a request, made from its contract; the corpus; completion.
-
-A completion never fails and shows nothing that the command itself would not show. A shell may not
-quote what it inserts, so only names without characters that mean something to it are offered.
-"""
+"""What commands share: the options of a request, made from its contract; the corpus."""
 
 from __future__ import annotations
 
@@ -22,8 +18,9 @@ from click.shell_completion import CompletionItem
 from pydantic.fields import FieldInfo
 
 from rolebundle.contracts.base import Contract, writable
+from rolebundle.contracts.overlay import ROLE_ID_PATTERN
 from rolebundle.engine import Engine
-from rolebundle.interfaces.cli.output import check_page_path, print_json, print_note
+from rolebundle.interfaces.cli.output import check_page_path, field_lines, print_json, print_note
 from rolebundle.interfaces.layout import Style, has_color
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import ResolvedOverlay, load_file, overlay_folders
@@ -68,54 +65,19 @@ _ONLY_IN_JSON = {"fusion", "deadline_ms", "seen", "packet"}
 _HINTS = {"rerank": "[env: ROLEBUNDLE_RERANK]"}
 
 
-_SAFE = re.compile(r"[\w./@+][\w./@+,-]*")
-_MOST = 200
-
-
 def role_names(
     context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """The roles that have an overlay in the folders that the command would use."""
-    names: list[str] = []
     with suppress(Exception):
         folders = overlay_folders(
             context.params.get("overlay_dirs") or (), corpus_path(context.params.get("db"))
         )
-        names = [file.stem for folder in folders for file in folder.glob("*.json")]
-    return _items(sorted(set(names)), incomplete)
-
-
-def document_names(
-    context: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Paths and ids of documents that the command's agent may see, or else files."""
-    from rolebundle.contracts.method_requests import ListRequest
-
-    names: list[str] = []
-    if not incomplete or _SAFE.fullmatch(incomplete):
-        with suppress(Exception), Engine(corpus_path(context.params.get("db"))) as engine:
-            agent = context.params.get("agent")
-            for glob in (f"{incomplete}*", f"{incomplete}*/**"):
-                with suppress(Exception):
-                    request = ListRequest(prefix=glob, agent=agent, limit=_MOST)
-                    names += [
-                        name
-                        for document in engine.ls(request).documents
-                        for name in (document.path, document.document_id)
-                    ]
-    return _items(dict.fromkeys(names), incomplete) or file_names(context, parameter, incomplete)
-
-
-def file_names(
-    _context: click.Context, _parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """The files of this machine, which the shell finds by itself."""
-    return [CompletionItem(incomplete, type="file")]
-
-
-def _items(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    fitting = [name for name in names if name.startswith(incomplete) and _SAFE.fullmatch(name)]
-    return [CompletionItem(name) for name in fitting[:_MOST]]
+        names = {file.stem for folder in folders for file in folder.glob(f"{incomplete}*.json")}
+        # A shell inserts a name as it is.
+        plain = [name for name in names if re.fullmatch(ROLE_ID_PATTERN, name)]
+        return [CompletionItem(name) for name in sorted(plain)]
+    return []
 
 
 # -- kinds of values ------------------------------------------------------------------------------
@@ -145,7 +107,7 @@ class GroupWithDefault(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the command before arguments and options that name none."""
-        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+        if args[:1] not in [[name] for name in (*self.commands, *ctx.help_option_names)]:
             args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
 
@@ -154,7 +116,7 @@ _SHARED: dict[str, Callable[[Command], Command]] = {
     "db": click.option(
         "--db",
         metavar="FILE",
-        shell_complete=file_names,
+        type=click.Path(),
         help="The corpus file. Default: $ROLEBUNDLE_DB, or else a file in your user data folder.",
     ),
     "overlay_dirs": click.option(
@@ -285,18 +247,18 @@ class Call:
     def print(
         self,
         answer: Contract | Mapping[str, Any],
-        lines: Iterable[str],
+        lines: Iterable[str] | None = None,
         *,
         empty: str = "",
         exclude_none: bool = False,
     ) -> None:
-        """Print an answer as JSON, or else as lines for a person.
+        """Print an answer as JSON, or else as lines for a person: by default its fields.
 
         If there are no lines, ``empty`` is printed on standard error.
         """
         if self.as_json:
             print_json(answer, exclude_none=exclude_none)
-        elif text := "\n".join(lines):
+        elif text := "\n".join(field_lines(answer) if lines is None else lines):
             click.echo(writable(text), color=self.style.color)
         elif empty:
             print_note(empty)

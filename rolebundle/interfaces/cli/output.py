@@ -6,9 +6,8 @@ A page is written whole or not at all, and replaces only an older page.
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,15 +17,14 @@ import click
 from rolebundle.contracts.base import Contract, writable
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.layout import on_one_line
-from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.file import partial_file, sync_file
-from rolebundle.text.words import counted
+from rolebundle.text.words import first_of
 
 if TYPE_CHECKING:
-    from rolebundle.contracts.overlay import LintProblem
-    from rolebundle.ingest.options import Reading
+    from rich.progress import TaskID
 
-_DETAIL_CHARS = 80
+    from rolebundle.contracts.overlay import LintProblem
+
 _MAX_LISTED = 20
 _UNITS = ((86_400, "days"), (3_600, "h"), (60, "min"))
 _PAGE_MARK = b'<meta name="generator" content="rolebundle">'
@@ -47,12 +45,44 @@ def print_json(
     *,
     indent: int | None = 2,
     exclude_none: bool = False,
-    exclude_unset: bool = False,
 ) -> None:
-    """Print an answer as JSON; a contract with nulls and defaults unless they are excluded."""
+    """Print an answer as JSON; a contract with nulls unless they are excluded."""
     if isinstance(value, Contract):
-        value = value.model_dump(exclude_none=exclude_none, exclude_unset=exclude_unset)
+        value = value.model_dump(exclude_none=exclude_none)
     click.echo(writable(json.dumps(value, ensure_ascii=False, indent=indent)))
+
+
+def field_lines(answer: Contract | Mapping[str, Any]) -> Iterator[str]:
+    """The fields of an answer, ``name: value``, without those that are empty.
+
+    Of an object in a field, and of each one in a list, the plain values stand on one line.
+    """
+    values = answer.model_dump() if isinstance(answer, Contract) else answer
+    for name, value in values.items():
+        items = value if isinstance(value, list) else [value]
+        texts = [_inner(item) if isinstance(item, dict) else _plain(item) for item in items]
+        if value is None or not any(texts):
+            continue
+        # A list that is all of an answer needs no name.
+        is_all = len(values) == 1 and isinstance(value, list)
+        label = "" if is_all else f"{name.replace('_', ' ')}: "
+        if isinstance(value, list) and isinstance(value[0], str):
+            texts = [first_of(texts, _MAX_LISTED)]
+        # Not cut, because a person may compare or copy it.
+        yield from (on_one_line(writable(f"{label}{text}")) for text in texts)
+
+
+def _inner(value: Mapping[str, Any]) -> str:
+    texts = {key: _plain(inner) for key, inner in value.items() if not isinstance(inner, dict)}
+    return ", ".join(f"{key} {text}" for key, text in texts.items() if text)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, list):
+        return " ".join(item for item in value if isinstance(item, str))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
 
 
 def print_note(line: str) -> None:
@@ -80,85 +110,59 @@ def finding_line(name: str, finding: LintProblem) -> str:
     return on_one_line(f"{name}: {finding.level}: {place}{finding.message} [{finding.code}]")
 
 
-class Bars:
-    """Bars on standard error, if that is a terminal. Called with step, what is done, and total."""
-
-    def __init__(self, bars: Any = None) -> None:
-        self._bars = bars
-        self._tasks: dict[str, Any] = {}
-
-    def reading(self, now: Reading) -> None:
-        """Show how far the reading of files is."""
-        megabytes = f"{now.bytes / 1e6:,.1f} of {now.of_bytes / 1e6:,.1f} MB"
-        parts = [megabytes, counted(now.chunks, "chunk"), *([now.slow] if now.slow else [])]
-        self("reading", now.files, now.of_files, ", ".join(parts))
-
-    def __call__(self, step: str, done: int, total: int, detail: str = "") -> None:
-        """Show how far a step is, in units of its own."""
-        if self._bars is None:
-            return
-        if step not in self._tasks:
-            self._tasks[step] = self._bars.add_task(step, detail="")
-        self._bars.update(
-            self._tasks[step],
-            completed=done,
-            total=total,
-            detail=one_line(writable(detail), _DETAIL_CHARS),
-        )
-
-
 @contextmanager
-def progress_bar() -> Iterator[Bars]:
-    """Draw bars on standard error until the end of the block, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.progress import Progress as RichProgress
+def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """Draw bars on standard error until the end of the block, if that is a terminal.
 
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield Bars()
-        return
-    columns = (
-        TextColumn("{task.description:<10}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[detail]}", markup=False),
-    )
-    with RichProgress(*columns, console=Console(stderr=True), transient=True) as bars:
-        yield Bars(bars)
+    What it yields is called with a step, what is done of it, and its total.
+    """
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
+
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    tasks: dict[str, TaskID] = {}
+
+    def show(step: str, done: int, total: int) -> None:
+        if step not in tasks:
+            tasks[step] = bars.add_task(step)
+        bars.update(tasks[step], completed=done, total=total)
+
+    is_hidden = sys.stderr is None or not sys.stderr.isatty()
+    with Progress(*columns, console=console, transient=True, disable=is_hidden) as bars:
+        yield show
 
 
 def check_page_path(path: Path) -> Path:
-    """The path. A file that :func:`write_page` cannot write is refused before any work is done.
+    """The path, if :func:`write_page` may write there. It is also called before any work is done.
 
     Raises:
         UsageError: there is no such folder, it is a folder itself, or something else than a page
             has this name, such as the corpus or the input of the command.
-        OSError: no file can be created there.
     """
-    target = _page_target(path)
-    if not target.parent.is_dir():
+    if not path.parent.is_dir():
         raise UsageError("no_folder", f"--html {path}: there is no such folder", "create it first")
-    with partial_file(target):
-        return path
+    if path.is_dir():
+        raise UsageError("is_folder", f"--html {path}: is a folder", "name a file in it")
+    # Nothing is read from a pipe or a device, because a pipe would wait for a writer.
+    if path.exists() and not (path.is_file() and _PAGE_MARK in _beginning(path)):
+        raise UsageError(
+            "not_a_page",
+            f"--html {path}: is there, and is no page of rolebundle",
+            "name a new file; only older pages are replaced",
+        )
+    return path
 
 
 def write_page(path: Path, page: str) -> None:
     """Write a page, whole or not at all, and say where it is. A link stays, and leads to the page.
 
     Raises:
-        UsageError: something else than a page has this name.
+        UsageError: see :func:`check_page_path`.
         OSError: it cannot be written.
     """
     # Again, because the command itself may have created a file with this name.
-    target = _page_target(path)
+    target = check_page_path(path).resolve()
     with partial_file(target) as partial:
         partial.write_text(page, encoding="utf-8")
         sync_file(partial)
@@ -166,28 +170,6 @@ def write_page(path: Path, page: str) -> None:
     print_note(f"page: {path}")
 
 
-def _page_target(path: Path) -> Path:
-    """The file behind links, which does not exist yet or is an older page.
-
-    Raises:
-        UsageError: it is a folder, or a file that is no page.
-    """
-    target = Path(os.path.realpath(path))
-    if path.is_dir():
-        raise UsageError("is_folder", f"--html {path}: is a folder", "name a file in it")
-    # What a link of /proc leads to, such as a pipe, exists, but not under the name in the link.
-    if (path.exists() or os.path.lexists(target)) and not _is_page(target):
-        raise UsageError(
-            "not_a_page",
-            f"--html {path}: is there, and is no page of rolebundle",
-            "name a new file; only older pages are replaced",
-        )
-    return target
-
-
-def _is_page(path: Path) -> bool:
-    # A pipe would wait for a writer, and a device is no place for a page.
-    if not path.is_file():
-        return False
+def _beginning(path: Path) -> bytes:
     with path.open("rb") as stream:
-        return _PAGE_MARK in stream.read(_PAGE_HEAD_BYTES)
+        return stream.read(_PAGE_HEAD_BYTES)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from hashlib import sha256
 from pathlib import Path
@@ -18,38 +16,24 @@ import click
 from platformdirs import user_cache_path
 
 from rolebundle.admin import Admin
-from rolebundle.admin.indexes import embed
 from rolebundle.authoring.drafting import Target, new_overlay
 from rolebundle.authoring.drafting import init as write_drafts
-from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import LintProblem, OverlayLint, OverlayProblems
-from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.roles import (
-    ExplainedValue,
     OverlayDetails,
-    OverlayExplanation,
     OverlayFile,
     OverlayList,
 )
 from rolebundle.contracts.terms import RANKED_LOWER
 from rolebundle.contracts.upkeep import DraftFile, InitReport
-from rolebundle.embedding.registry import ProviderSpec
+from rolebundle.embedding.static import MODEL
 from rolebundle.engine import Engine
-from rolebundle.errors import EmbedderError, OverlayError, UsageError
-from rolebundle.ingest.options import IngestOptions, IngestReport
-from rolebundle.interfaces.cli.options import Call, non_empty_path, role_names, with_call
-from rolebundle.interfaces.cli.output import finding_line, print_json, print_note
-from rolebundle.interfaces.layout import Style, copyable, cut, on_one_line, terminal_width, wrapped
+from rolebundle.errors import OverlayError
+from rolebundle.interfaces.cli.options import Call, non_empty_path, with_call
+from rolebundle.interfaces.cli.output import field_lines, finding_line, print_json, print_note
+from rolebundle.interfaces.layout import copyable, cut, on_one_line, terminal_width, wrapped
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.render import (
-    excerpt_lines,
-    place_line,
-    query_terms,
-    score_bar,
-    title_line,
-    with_place,
-)
-from rolebundle.policy.explained import explained_values
+from rolebundle.interfaces.render import passage, query_terms
 from rolebundle.policy.lint import corpus_facts, lint_error, lint_overlay
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
@@ -63,11 +47,8 @@ from rolebundle.policy.overlays import (
 from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.documents import document_kinds
-from rolebundle.storage.file import corpus_path
 from rolebundle.storage.opening import open_reader
-from rolebundle.text.words import counted, first_of
-
-_MAX_NAMES = 20
+from rolebundle.text.words import counted
 
 
 @click.group()
@@ -81,7 +62,6 @@ def overlay() -> None:
     \b
     rolebundle overlay list
     rolebundle overlay show security-reviewer
-    rolebundle overlay explain security-reviewer
     rolebundle overlay lint my-overlays/release-manager.json
     """
 
@@ -98,7 +78,12 @@ def list_command(call: Call) -> None:
     rolebundle overlay list --overlay-dir my-overlays --json
     """
     entries = list_overlays(call.folders)
-    call.print(OverlayList(overlays=entries), _table(entries))
+    width = max((len(entry.role_id) for entry in entries), default=0)
+    lines = (
+        f"{on_one_line(entry.role_id):<{width}}  {on_one_line(_summary(entry))}"
+        for entry in entries
+    )
+    call.print(OverlayList(overlays=entries), lines)
     broken = [entry.role_id for entry in entries if entry.problem]
     if broken:
         raise OverlayError(
@@ -110,12 +95,9 @@ def list_command(call: Call) -> None:
 
 @overlay.command("show")
 @click.argument("name", metavar="ROLE|FILE")
-@click.option(
-    "--json", is_flag=True, expose_value=False, help="No effect: the output is always JSON."
-)
-@with_call("overlay_dirs")
+@with_call("overlay_dirs", "as_json")
 def show_command(call: Call, name: str) -> None:
-    """Show one overlay as JSON, with what it extends and with all defaults.
+    """Show one overlay with what it extends and with all defaults, always as JSON.
 
     \b
     rolebundle overlay show security-reviewer
@@ -126,28 +108,6 @@ def show_command(call: Call, name: str) -> None:
         **_about(resolved), rescaled=[*resolved.rescaled], overlay=resolved.overlay
     )
     print_json(details)
-
-
-@overlay.command("explain")
-@click.argument("name", metavar="ROLE|FILE")
-@with_call("overlay_dirs", "as_json")
-def explain_command(call: Call, name: str) -> None:
-    """Show each value of one overlay with its origin: a file, or the default.
-
-    Weights that were computed because the file gives only some are marked as rescaled.
-
-    \b
-    rolebundle overlay explain security-reviewer
-    rolebundle overlay explain ./release-manager.json --json
-    """
-    resolved = _resolved(name, call.folders)
-    values = explained_values(resolved)
-    lines = [
-        on_one_line(f"{resolved.path} (digest {resolved.digest})"),
-        *(on_one_line(f"extends {ancestor}") for ancestor in resolved.ancestors),
-        *(line for value in values for line in _explained_lines(value)),
-    ]
-    call.print(OverlayExplanation(**_about(resolved), values=values), lines)
 
 
 @overlay.command("lint")
@@ -164,10 +124,6 @@ def lint_command(call: Call, names: tuple[str, ...]) -> None:
     rolebundle overlay lint
     rolebundle overlay lint security-reviewer ./release-manager.json --db team.db
     """
-    if not all(map(str.strip, names)):
-        raise UsageError(
-            "name_empty", "a name is empty", "name a role or a file, or nothing to check all"
-        )
     location, folders = call.path, call.folders
     # If --db names a missing file, opening it raises the error.
     against_corpus = call.db is not None or location.exists()
@@ -209,24 +165,11 @@ def _path(name: str, folders: Sequence[Path]) -> Path:
     return locate(name, folders) or load_role(name, folders).path
 
 
-def _table(entries: Sequence[OverlayFile]) -> list[str]:
-    if not entries:
-        return []
-    rows = [
-        (
-            on_one_line(entry.role_id),
-            on_one_line(entry.label),
-            f"extends {entry.extends}" if entry.extends else "",
-            on_one_line(f"MALFORMED: {entry.problem}" if entry.problem else entry.mission),
-        )
-        for entry in entries
-    ]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    return [
-        "".join(f"{cell:<{width}}  " for cell, width in zip(row, widths, strict=False) if width)
-        + row[3]
-        for row in rows
-    ]
+def _summary(entry: OverlayFile) -> str:
+    if entry.problem:
+        return f"MALFORMED: {entry.problem}"
+    extends = f" (extends {entry.extends})" if entry.extends else ""
+    return f"{entry.mission or entry.label}{extends}"
 
 
 def _about(resolved: ResolvedOverlay) -> dict[str, Any]:
@@ -241,25 +184,9 @@ def _about(resolved: ResolvedOverlay) -> dict[str, Any]:
     }
 
 
-def _explained_lines(value: ExplainedValue) -> Iterator[str]:
-    origin = Path(value.path).name if value.path else "default"
-    if value.origin == "rescaled":
-        origin = f"rescaled, because {origin} gives other weights"
-    text = json.dumps(value.value, ensure_ascii=False)
-    yield f"  {on_one_line(value.place)}: {on_one_line(text)} ({on_one_line(origin)})"
-    for place, note in value.notes.items():
-        yield f"    note on {on_one_line(place)}: {on_one_line(note)}"
-
-
 def _lint_lines(report: OverlayLint) -> Iterator[str]:
     for overlay in report.overlays:
         yield from (finding_line(overlay.path, finding) for finding in overlay.findings)
-    found = {finding.code for overlay in report.overlays for finding in overlay.findings}
-    if report.names and "never_matches" in found:
-        for key in ("sources", "document_types", "domains"):
-            title = key.removeprefix("document_")
-            names = first_of(report.names[key], _MAX_NAMES)
-            yield on_one_line(f"this corpus has the {title} {names}")
 
 
 def _summarize(report: OverlayLint, location: Path) -> None:
@@ -313,8 +240,6 @@ def new_command(call: Call, role: str, parent: str, output: Path | None, dry_run
     call.print(report, lines)
 
 
-_MAX_LISTED = 8
-_LABEL_WIDTH = 9
 _LINE_CHARS = 1_000
 
 
@@ -351,14 +276,7 @@ def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
 
 
 def _init_lines(report: InitReport) -> Iterator[str]:
-    left_out = sum(report.left_out.values())
-    yield (
-        f"{one_line(report.folder, _LINE_CHARS)}: {counted(report.files, 'file')}; "
-        f"{left_out} left out"
-    )
-    for label, counts in (("sources", report.sources), ("types", report.document_types)):
-        if counts:
-            yield f"{label:<{_LABEL_WIDTH}}{_listed(counts)}"
+    yield from field_lines(report.model_dump(exclude={"drafts", "remarks", "next"}))
     for draft in report.drafts:
         yield from draft_lines(draft)
     yield from closing_lines(report.remarks, report.next)
@@ -382,122 +300,51 @@ def closing_lines(remarks: list[str], commands: list[str]) -> Iterator[str]:
         yield f"{'next:' if not number else '':<6}{copyable(command)}"
 
 
-def _listed(counts: Mapping[str, int]) -> str:
-    entries = [f"{one_line(name)} {count}" for name, count in counts.items()]
-    more = f", and {len(entries) - _MAX_LISTED} more" if entries[_MAX_LISTED:] else ""
-    return ", ".join(entries[:_MAX_LISTED]) + more
-
-
 TASK = "What should we worry about before release 3.0?"
 ROLES = ("mossline-security-reviewer", "mossline-product-strategist", "mossline-incident-responder")
-NOW = "2026-11-15T00:00:00Z"
+NOW = "2026-11-15"
 _PASSAGES = 3
-_SENTENCE_CHARS = 160
 
 
 @overlay.command(short_help="Show what three roles get from a sample corpus")
 @click.argument("task", default=TASK)
-@click.option(
-    "--role",
-    "roles",
-    multiple=True,
-    metavar="ROLE",
-    shell_complete=role_names,
-    help="Compare these roles instead. May be repeated.",
-)
-@click.option("--db", metavar="FILE", help="The demo's corpus file.  [default: cache folder]")
-@with_call(corpus=False, request=RetrievalRequest, only=["lexical_only"])
-def demo(call: Call, task: str, roles: tuple[str, ...], db: str | None) -> None:
+@with_call(corpus=False)
+def demo(call: Call, task: str) -> None:
     """Ingest the sample corpus and show what three roles retrieve for one task.
 
     \b
     rolebundle overlay demo
     rolebundle overlay demo "What do we know about offline sync?"
     """
-    path = corpus_path(db) if db else _cached()
+    sample = data_folder("sample_corpus")
+    # Each installation has a corpus of its own, of its own copy of the documents.
+    installation = sha256(os.fsencode(sample)).hexdigest()[:8]
+    path = user_cache_path("rolebundle", appauthor=False) / f"demo-{MODEL}-{installation}.db"
     with Engine(path, overlay_folders((demo_overlays(),))) as engine:
-        report = _ingest(Admin(engine.workspace), call.fields, is_cached=not db)
+        report = Admin(engine.workspace).ingest([sample])
         print_note(
             f"{counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')} in {path} "
             f"({counted(report.added, 'file')} added, {report.unchanged} unchanged)"
         )
-        fields_of_all = {"task": task, "limit": _PASSAGES, "now": NOW, **call.fields}
-        names = dict.fromkeys(roles or ROLES)
-        bundles = [engine.retrieve(request_from({**fields_of_all, "role": name})) for name in names]
-    width = terminal_width()
-    lines = [call.style("heading", cut(one_line(task), width))]
+        fields = {"task": task, "limit": _PASSAGES, "now": NOW}
+        bundles = [engine.retrieve(request_from({**fields, "role": role})) for role in ROLES]
+    width, style = terminal_width(), call.style
+    lines = [style("heading", cut(one_line(task), width))]
     for bundle in bundles:
-        lines += ["", *_answer(bundle, width, call.style)]
-    click.echo("\n".join([*lines, "", _overlap(bundles)]), color=call.style.color)
-    print_note("\nnext:")
-    for command in _commands(bundles, path):
-        print_note(f"  {program()} {command}")
-
-
-def _answer(bundle: RetrievalBundle, width: int, style: Style) -> Iterator[str]:
-    """What a role gets: place, title and a sentence of each passage, and what is kept from it."""
-    yield style("heading", bundle.role_id)
-    terms = query_terms(bundle)
-    for chunk in bundle.selected:
-        score = f"{chunk.rank or 0:>3}  {chunk.scores.final:.2f} {score_bar(chunk.scores.final)}"
-        yield from with_place(score, place_line(chunk.citation, chunk.chunk_id), width, style)
-        yield title_line(chunk, width, style)
-        yield from excerpt_lines(chunk, terms, width, style, chars=_SENTENCE_CHARS)
-    rejected = [
-        f"{count} {code}"
-        for code, count in bundle.rejected_summary.items()
-        if code not in RANKED_LOWER
-    ]
-    about = f"trust {bundle.provenance.trust_posture} · rejected: {', '.join(rejected) or 'none'}"
-    yield from (style("minor", line) for line in wrapped(about, width, "     "))
-
-
-def _overlap(bundles: Sequence[RetrievalBundle]) -> str:
-    found = Counter(chunk.chunk_id for bundle in bundles for chunk in bundle.selected)
-    several = sum(count > 1 for count in found.values())
-    return f"{counted(len(found), 'passage')}, {several} of them for more than one role"
-
-
-def _commands(bundles: Sequence[RetrievalBundle], path: Path) -> list[str]:
-    """Commands that continue from here; they work as they stand in a shell."""
-    task = quote(bundles[0].query.task_text)
-    db = f"--db {quote(str(path))}"
-    as_role = f"--overlay-dir {quote(str(demo_overlays()))} --now {NOW[:10]}"
-    first, last = bundles[0], bundles[-1]
-    commands = [f"retrieve {task} --role {first.role_id} {db} {as_role}"]
-    if first.selected:
-        chunk = first.selected[0]
-        commands += [
-            f"why {quote(chunk.chunk_id)} {task} --role {last.role_id} {db} {as_role}",
-            f"get {quote(chunk.citation.locator or chunk.chunk_id)} {db}",
-        ]
-    return commands
-
-
-def program() -> str:
-    """How to call this program again; an environment need not be active."""
-    called = Path(sys.argv[0])
-    on_path = shutil.which("rolebundle")
-    if on_path and called.exists() and Path(on_path).samefile(called):
-        return "rolebundle"
-    if called.name == "rolebundle" and os.access(called, os.X_OK):
-        return quote(str(called))
-    return f"{quote(sys.executable)} -m rolebundle"
-
-
-def _ingest(admin: Admin, fields: dict[str, Any], *, is_cached: bool) -> IngestReport:
-    folders, options = [data_folder("sample_corpus")], IngestOptions(**fields)
-    try:
-        return admin.ingest(folders, options)
-    except EmbedderError as error:
-        if not is_cached or error.code != "model_mismatch":
-            raise
-    # The cached corpus is of an earlier version and has the vectors of another model.
-    embed(admin.workspace, ProviderSpec("static"))
-    return admin.ingest(folders, options)
-
-
-def _cached() -> Path:
-    # Each installation has a corpus of its own, of its own copy of the documents.
-    installation = sha256(os.fsencode(data_folder("sample_corpus"))).hexdigest()[:8]
-    return user_cache_path("rolebundle", appauthor=False) / f"demo-{installation}.db"
+        terms = query_terms(bundle)
+        lines += ["", style("heading", bundle.role_id)]
+        for chunk in bundle.selected:
+            lines += passage(chunk, terms, width, style)
+        counts = bundle.rejected_summary.items()
+        rejected = [f"{count} {code}" for code, count in counts if code not in RANKED_LOWER]
+        about = f"trust {bundle.provenance.trust_posture} · rejected: {', '.join(rejected) or '0'}"
+        lines += [style("minor", line) for line in wrapped(about, width, "     ")]
+    click.echo("\n".join(lines), color=style.color)
+    # They work as they stand in a shell; an environment need not be active.
+    called, python = quote(sys.argv[0]), quote(sys.executable)
+    program = called if Path(sys.argv[0]).name == "rolebundle" else f"{python} -m rolebundle"
+    options = f"--db {quote(str(path))} --overlay-dir {quote(str(demo_overlays()))} --now {NOW}"
+    print_note(f"\nnext:\n  {program} retrieve {quote(task)} --role {ROLES[0]} {options}")
+    for chunk in bundles[0].selected[:1]:
+        name = quote(chunk.chunk_id)
+        print_note(f"  {program} why {name} {quote(task)} --role {ROLES[-1]} {options}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.audit_check import verify_audit
 from rolebundle.policy.lint import lint_active_policy, lint_policy, report_policy
 from rolebundle.policy.overlays import list_overlays
-from rolebundle.policy.policy_file import decode_policy, parse_policy, read_policy_file
+from rolebundle.policy.policy_file import parse_policy, read_policy_file
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.file import corpus_path
 from rolebundle.storage.opening import open_reader
@@ -54,23 +53,19 @@ def policy() -> None:
 
 
 @policy.command("set")
-@click.argument("file", metavar="FILE|-")
-@click.option(
-    "--format", "kind", type=click.Choice(["toml", "json"]), help="Default: from the file's suffix."
-)
+@click.argument("file")
 @with_call("overlay_dirs", "as_json")
-def policy_set_command(call: Call, file: str, kind: str | None) -> None:
+def policy_set_command(call: Call, file: str) -> None:
     """Set a policy file as the policy of the corpus.
 
     The policy is copied into the corpus, and FILE must stay as it is. If it is missing, empty,
-    malformed or changed later, every agent is denied until `policy set` is run again. A policy from
-    standard input (-) exists only as the copy in the corpus. A malformed FILE is refused.
+    malformed or changed later, every agent is denied until `policy set` is run again. A malformed
+    FILE is refused. Its suffix says its format: .toml or .json.
 
     \b
     rolebundle policy set policy.toml
-    rolebundle policy set - --format json < policy.json
     """
-    content, kind, location = _read(file, kind)
+    content, kind, location = _read(file)
     parsed = parse_policy(content, kind, file)
     with call.admin() as admin:
         moved = set_policy(admin.workspace, content, kind, location)
@@ -78,12 +73,8 @@ def policy_set_command(call: Call, file: str, kind: str | None) -> None:
         findings = lint_policy(parsed, admin.workspace.corpus, roles)
     for finding in findings:
         print_note(finding_line(file, finding))
-    lines = [
-        f"{counted(len(parsed.agents), 'agent')} named; all other agents see nothing",
-        f"{counted(moved, 'document')} moved to another compartment",
-    ]
-    change = PolicyChange(agents=sorted(parsed.agents), moved=moved, location=location)
-    call.print(change, lines)
+    call.print(PolicyChange(agents=sorted(parsed.agents), moved=moved, location=location))
+    print_note("all other agents see nothing")
 
 
 @policy.command("show")
@@ -128,12 +119,9 @@ def _policy_lines(policy: PolicySummary, copied: str) -> Iterator[str]:
 
 
 @policy.command("lint")
-@click.argument("file", metavar="[FILE|-]", required=False)
-@click.option(
-    "--format", "kind", type=click.Choice(["toml", "json"]), help="Default: from the file's suffix."
-)
+@click.argument("file", required=False)
 @with_call("overlay_dirs", "as_json")
-def lint_command(call: Call, file: str | None, kind: str | None) -> None:
+def lint_command(call: Call, file: str | None) -> None:
     """Check a policy for errors, and for rules that allow more than they seem to.
 
     Without FILE the current policy is checked. Roles are checked against the overlays. If there is
@@ -150,7 +138,7 @@ def lint_command(call: Call, file: str | None, kind: str | None) -> None:
         with open_reader(path) as corpus:
             findings = lint_active_policy(corpus, roles)
     else:
-        content, kind, _ = _read(file, kind)
+        content, kind, _ = _read(file)
         parsed = parse_policy(content, kind, file)
         if call.db is None and not path.exists():
             findings = lint_policy(parsed, roles=roles)
@@ -175,16 +163,12 @@ def _summarize(name: str, findings: Sequence[LintProblem]) -> None:
         )
 
 
-def _read(file: str, kind: str | None) -> tuple[str, str, str]:
-    """The text, its format, and the file's absolute path, which is empty for standard input."""
-    if file == "-":
-        if kind is None:
-            raise click.UsageError("give --format toml or json for a policy from standard input")
-        return decode_policy(sys.stdin.buffer.read(), "standard input"), kind, ""
+def _read(file: str) -> tuple[str, str, str]:
+    """The text, its format, and the file's absolute path."""
     path = Path(file)
-    suffix = kind or path.suffix.removeprefix(".").lower()
+    suffix = path.suffix.removeprefix(".").lower()
     if suffix not in ("toml", "json"):
-        raise click.UsageError(f"{file}: unknown suffix; give --format toml or json")
+        raise click.UsageError(f"{file}: unknown suffix; name the file .toml or .json")
     return read_policy_file(path), suffix, str(path.absolute())
 
 
@@ -216,7 +200,6 @@ def audit() -> None:
 
 @audit.command("list")
 @_agent_option
-@click.option("--by", metavar="ID", help="Only rows of this agent, with their numbers and hashes.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
@@ -225,42 +208,17 @@ def audit() -> None:
     help="Number of rows at most. The newest are listed.",
 )
 @with_call("as_json")
-def list_command(call: Call, agent: str | None, by: str | None, limit: int) -> None:
+def list_command(call: Call, agent: str | None, limit: int) -> None:
     """List the newest rows, the newest last.
 
     \b
     rolebundle policy audit list --limit 50
-    rolebundle policy audit list --by reviewer-bot --json
     rolebundle policy audit list --agent reviewer-bot
     """
-    if agent is not None and by is not None:
-        raise click.UsageError("--agent reads only its own rows; leave out --by")
     with AuditLog(call.path) as log:
-        rows = list(log.rows(agent, by=by, limit=limit, newest=True))[::-1]
+        rows = list(log.rows(agent, limit=limit, newest=True))[::-1]
     empty = "the audit has no matching rows"
     call.print(AuditRows(rows=rows), map(_audit_line, rows), empty=empty)
-
-
-@audit.command("show")
-@click.argument("seq", type=click.IntRange(min=1))
-@_agent_option
-@with_call("as_json")
-def audit_show_command(call: Call, seq: int, agent: str | None) -> None:
-    """Show one row by its number in the list.
-
-    \b
-    rolebundle policy audit show 12
-    rolebundle policy audit show 1 --agent reviewer-bot --json
-    """
-    with AuditLog(call.path) as log:
-        row = log.row(seq, agent)
-    plain = {
-        name: json.dumps(value) if isinstance(value, dict) else str(value)
-        for name, value in row.model_dump().items()
-    }
-    # Not cut, because a person may compare it.
-    lines = (f"{name:<13}  {one_line(text, 10_000)}".rstrip() for name, text in plain.items())
-    call.print(row, lines, exclude_none=True)
 
 
 @audit.command("verify")
@@ -333,9 +291,7 @@ def audit_set_command(call: Call, mode: AuditMode | None, query: QueryMode | Non
     path = call.path
     # Without a corpus there is nothing to audit, and a later corpus would get this file.
     open_reader(path).close()
-    settings = call.owner(set_audit, mode, query)
-    line = f"mode {settings.mode}, query {settings.query}"
-    call.print(settings, [line], exclude_none=True)
+    call.print(call.owner(set_audit, mode, query), exclude_none=True)
 
 
 def _known_head(db: str | None) -> str:

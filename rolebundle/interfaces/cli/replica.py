@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -11,18 +10,14 @@ import click
 
 from rolebundle.admin.records import forget_target, publish_replica, pull_replica
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.upkeep import PublishReport, PullReport
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.options import Call, duration, with_call
 from rolebundle.interfaces.cli.output import print_note
-from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.parse import names_in
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.signatures import create_key, key_id, load_private_key, load_public_key
-from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.file import overlays_path
-from rolebundle.text.words import counted
 
 
 @click.group()
@@ -109,7 +104,7 @@ def publish(
     report = call.owner(
         publish_replica, folder, key, options, agent=agent, scopes=chosen, level=level
     )
-    call.print(report, map(harmless, _lines(report)))
+    call.print(report)
     if call.as_json:
         return
     if not report.manifest.documents:
@@ -117,23 +112,6 @@ def publish(
         print_note(f"{warning} (`rolebundle status`, `rolebundle policy show`)")
     if report.former_key_id not in ("", report.key_id):
         print_note("warning: it has another key, whose public key its readers need")
-
-
-def _lines(report: PublishReport) -> Iterator[str]:
-    manifest = report.manifest
-    reader = (
-        f"for the agent {one_line(manifest.agent)}" if manifest.agent else "for everyone who has it"
-    )
-    yield (
-        f"{report.target}: generation {manifest.generation} {reader}, "
-        f"{counted(manifest.documents, 'document')}, {counted(manifest.chunks, 'passage')}"
-    )
-    change = "changed" if report.changed else "the content did not change"
-    yield f"{change}; {report.moved_bytes:,} bytes moved"
-    yield (
-        f"accepted until {manifest.expires_at}, answers until {manifest.refuses_at}; "
-        f"signed by the key {report.key_id} of {manifest.publisher}"
-    )
 
 
 @replica.command()
@@ -193,33 +171,7 @@ def pull(call: Call, source: str, key_file: Path) -> None:
     """
     folder, key = PublishedFolder(source), load_public_key(key_file)
     report = call.owner(pull_replica, folder, key, call.folders)
-    call.print(report, [harmless(_pulled(report))])
-    if not call.as_json:
-        _warn(report)
-
-
-def _pulled(report: PullReport) -> str:
-    manifest = report.manifest
-    generation = f"generation {manifest.generation} of {manifest.publisher}"
-    if manifest.agent:
-        generation += f" for the agent {one_line(manifest.agent)}"
-    if report.state == "current":
-        return f"{report.location}: is {generation}, which is the published one"
-    return (
-        f"{report.location}: now {generation}, {counted(manifest.documents, 'document')}, "
-        f"published at {manifest.published_at}, "
-        f"{report.moved_bytes:,} bytes moved"
-    )
-
-
-def _warn(report: PullReport) -> None:
-    if report.overlays_changed:
-        roles = ", ".join(report.overlays_changed[:5])
-        print_note(f"warning: these roles differ from the publisher's: {roles}")
-    if report.overlays_missing:
-        roles = ", ".join(report.overlays_missing[:5])
-        folder = overlays_path(Path(report.location))
-        line = (
-            f"warning: these roles have no overlay here: {roles}; copy the publisher's to {folder}"
-        )
-        print_note(line)
+    call.print(report)
+    if report.overlays_missing and not call.as_json:
+        overlays = overlays_path(Path(report.location))
+        print_note(f"warning: copy the overlays that are missing from the publisher's to {overlays}")

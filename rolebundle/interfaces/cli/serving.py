@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
+import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import click
 from click.exceptions import Exit
 
-from rolebundle.errors import ConfigurationError, install_hint
+from rolebundle.errors import ConfigurationError, UsageError, install_hint
 from rolebundle.interfaces.cli.ingest import background_indexing
 from rolebundle.interfaces.cli.options import Call, approvals_option, with_call
 from rolebundle.interfaces.cli.output import print_note
 from rolebundle.interfaces.cli.preload import server_path, start, stop
-from rolebundle.interfaces.hosts import HOSTS, absolute_command, check_name
 from rolebundle.interfaces.servers.loopback import default_token_file, listen
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.interfaces.servers.serve import serve as serve_lines
@@ -38,11 +42,16 @@ def serve(call: Call, allow_write: bool, agent: str | None, approvals: str) -> N
     echo '{"jsonrpc":"2.0","id":1,"method":"retrieve","params":{"task":"Plan release 3.0"}}' \\
       | rolebundle serve
     """
+    operations = _operations(call, agent, approvals, allow_write)
+    raise Exit(serve_lines(operations, take_over()))
+
+
+def _operations(call: Call, agent: str | None, approvals: str, allow_write: bool) -> Operations:
+    """The operations of a server; what is not embedded yet is embedded beside it."""
     engine = call.engine(agent=agent, approvals=approvals, judging=True)
     indexing = background_indexing(engine.workspace.path)
-    operations = Operations(engine, allow_write=allow_write, indexing=indexing)
     indexing.start()
-    raise Exit(serve_lines(operations, take_over()))
+    return Operations(engine, allow_write=allow_write, indexing=indexing)
 
 
 @click.command()
@@ -118,10 +127,7 @@ def mcp(
     """
     if not http and (port is not None or token_file is not None):
         raise click.UsageError("--port and --token-file need --http")
-    engine = call.engine(agent=agent, approvals=approvals, judging=True)
-    indexing = background_indexing(engine.workspace.path)
-    operations = Operations(engine, allow_write=allow_write, indexing=indexing)
-    indexing.start()
+    operations = _operations(call, agent, approvals, allow_write)
     try:
         from rolebundle.interfaces.servers.mcp import serve, serve_http
     except ImportError as error:
@@ -134,9 +140,24 @@ def mcp(
     if not http:
         serve(operations)
         return
-    token_file = token_file or default_token_file(engine.workspace.path, agent)
+    token_file = token_file or default_token_file(call.path, agent)
     with listen(DEFAULT_PORT if port is None else port) as listener:
         serve_http(operations, listener, token_file)
+
+
+HOSTS = {
+    "claude-code": ("mcpServers", ".mcp.json of the project", "claude mcp add --scope project"),
+    "claude-desktop": (
+        "mcpServers",
+        "claude_desktop_config.json (Settings > Developer > Edit Config)",
+        "",
+    ),
+    "codex": ("mcp_servers", "~/.codex/config.toml", "codex mcp add"),
+    "cursor": ("mcpServers", "~/.cursor/mcp.json", ""),
+    "vscode": ("servers", ".vscode/mcp.json of the project", ""),
+}
+"""Host → the key under which its servers are; its file, for people; its command that adds one."""
+_SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @click.command()
@@ -159,18 +180,36 @@ def connect(call: Call, host: str, agent: str | None, name: str) -> None:
     rolebundle connect claude-code --db team.db
     rolebundle connect cursor --db team.db --agent reviewer
     """
-    check_name(name)
+    if not _SERVER_NAME.fullmatch(name):
+        raise UsageError(
+            "bad_server_name",
+            f"{name[:80]!r} cannot be the name of a server",
+            "use at most 64 letters, digits, _ and -",
+        )
     if agent is not None:
         check_agent(agent)
-    chosen = HOSTS[host]
+    container, file, adder = HOSTS[host]
     corpus = call.path.absolute()
-    agent_options = [] if agent is None else ["--agent", agent]
-    command = absolute_command(["mcp", "--db", str(corpus), *agent_options])
-    click.echo(chosen.snippet(name, chosen.entry(command)), nl=False)
+    script = Path(sys.executable).with_name("rolebundle")
+    command = [str(script)] if script.is_file() else [sys.executable, "-m", "rolebundle"]
+    command += ["mcp", "--db", str(corpus), *([] if agent is None else ["--agent", agent])]
+    click.echo(_configuration(container, name, command))
     if not corpus.exists():
         print_note(f"note: {corpus} does not exist yet; `rolebundle ingest` makes it")
     if find_spec("mcp_types") is None:
         print_note(f"note: the server needs the extra mcp; {install_hint('mcp')}")
-    print_note(f"for {chosen.file}; restart {host}, or let it read its servers again")
-    if added_by := chosen.command(name, command):
-        print_note(f"or: {added_by}")
+    print_note(f"for {file}; restart {host}, or let it read its servers again")
+    if adder:
+        print_note(f"or: {adder} {shlex.join([name, '--', *command])}")
+
+
+def _configuration(container: str, name: str, command: Sequence[str]) -> str:
+    """The configuration of one server, as a whole file would have it."""
+    entry: dict[str, object] = {"command": command[0], "args": command[1:]}
+    if container == "servers":
+        entry = {"type": "stdio", **entry}
+    if container != "mcp_servers":
+        return json.dumps({container: {name: entry}}, indent=2, ensure_ascii=False)
+    # A JSON text of a string or of a list of strings is TOML, too.
+    values = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items())
+    return "\n".join((f"[{container}.{name}]", *values))

@@ -8,21 +8,13 @@ from pathlib import Path
 
 import click
 
-from rolebundle.contracts.status import (
-    CorpusStatus,
-    PathFlags,
-    PublicationStatus,
-    ReplicaStatus,
-    SelfDeclaredDocument,
-    SourceStatus,
-    WatchStatus,
-)
+from rolebundle.contracts.status import CorpusStatus, SourceStatus
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.errors import CorpusCorrupt, OverlayError
 from rolebundle.ingest.heartbeat import is_alive, seconds_since
 from rolebundle.interfaces.cli.ingest import UNDECLARED_TRUST
 from rolebundle.interfaces.cli.options import Call, with_call
-from rolebundle.interfaces.cli.output import time_text
+from rolebundle.interfaces.cli.output import field_lines, time_text
 from rolebundle.interfaces.layout import Style, folded, harmless, terminal_width
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.status import advised_status, checked_status
@@ -30,6 +22,7 @@ from rolebundle.text.words import counted
 
 _LINE_CHARS = 300
 _UNLIMITED = 100_000
+_IN_FIELDS = {"replica", "publications", "path_flags", "watch"}
 
 
 @click.command()
@@ -74,12 +67,10 @@ def _text(status: CorpusStatus, style: Style) -> str:
         *_corpus(status),
         *_indexes(status),
         *_sources(status.sources),
-        *_self_declared(status.self_declared),
-        *_path_flags(status.path_flags),
         *_roles(status),
+        *field_lines(status.model_dump(include=_IN_FIELDS)),
+        *_warnings(status),
     ]
-    if status.watch is not None:
-        lines.append(f"watch: {_watch(status.watch)}")
     if status.checked:
         lines.append("check: no problems" if not status.problems else "check: problems")
         lines += [f"  {problem.code}: {problem.message}" for problem in status.problems]
@@ -100,9 +91,6 @@ def _corpus(status: CorpusStatus) -> Iterator[str]:
         f"generation {corpus.generation})"
     )
     yield f"{counted(corpus.documents, 'document')}, {counted(corpus.chunks, 'chunk')}"
-    if status.replica is not None:
-        yield _replica(status.replica)
-    yield from map(_publication, status.publications)
 
 
 def _indexes(status: CorpusStatus) -> Iterator[str]:
@@ -124,11 +112,6 @@ def _indexes(status: CorpusStatus) -> Iterator[str]:
             f"  index {embedding.id}, {state}: {embedding.provider}:{embedding.model}, "
             f"{counted(embedding.vectors, 'vector')}, {embedding.waiting} waiting{since}"
         )
-        if embedding.noise_floor is not None:
-            yield (
-                f"    cosines: unrelated texts up to {embedding.noise_floor:.2f}, "
-                f"related ones up to {embedding.related_cosine:.2f}"
-            )
     for offer in status.better_models:
         yield (
             f"  available: {offer.provider}:{offer.model}, {offer.brings}; about "
@@ -140,22 +123,11 @@ def _sources(sources: Sequence[SourceStatus]) -> Iterator[str]:
     width = max((len(source.source_id) for source in sources), default=0)
     for source in sources:
         tiers = ", ".join(f"{count} {tier}" for tier, count in sorted(source.trust_tiers.items()))
-        documents = "document " if source.documents == 1 else "documents"
-        chunks = "chunk " if source.chunks == 1 else "chunks"
-        yield (
-            f"  {source.source_id:<{width}}  {source.documents:>5} {documents}"
-            f"{source.chunks:>8} {chunks}  {tiers}"
-        )
+        documents, chunks = counted(source.documents, "document"), counted(source.chunks, "chunk")
+        yield f"  {source.source_id:<{width}}  {documents:>15} {chunks:>14}  {tiers}"
     declared = {tier for source in sources for tier in source.trust_tiers}
     if declared and declared.isdisjoint(TRUSTED_TIERS):
         yield UNDECLARED_TRUST
-
-
-def _path_flags(flags: Sequence[PathFlags]) -> Iterator[str]:
-    for limit in flags:
-        location = one_line(limit.location, _LINE_CHARS) or "every path"
-        flag_text = one_line(" ".join(limit.flags), _LINE_CHARS) or "none"
-        yield f"  flags of an earlier ingest: {location}: {flag_text}"
 
 
 def _roles(status: CorpusStatus) -> list[str]:
@@ -178,70 +150,26 @@ def _roles(status: CorpusStatus) -> list[str]:
     return lines
 
 
-def _replica(replica: ReplicaStatus) -> str:
-    state = f"published at {replica.published_at}"
-    if replica.refusing:
-        state += (
-            f"; ! since {replica.refuses_at} it gives no answers: run `rolebundle replica pull`"
-        )
-    elif replica.expired:
-        state += f"; ! to be renewed by {replica.expires_at}: run `rolebundle replica pull`"
-    else:
-        state += f", to be renewed by {replica.expires_at}"
-    agent = f" for {one_line(replica.agent, _LINE_CHARS)}" if replica.agent else ""
-    return (
-        f"replica of {one_line(replica.publisher, _LINE_CHARS)}{agent}, generation "
-        f"{replica.generation}, key {one_line(replica.key_id, _LINE_CHARS)}, {state}"
-    )
-
-
-def _publication(publication: PublicationStatus) -> str:
-    target = one_line(publication.target, _LINE_CHARS)
-    agent = f" for {one_line(publication.agent, _LINE_CHARS)}" if publication.agent else ""
-    if not publication.published_at:
-        return (
-            f"! a publish to {target}{agent} was not completed: run `rolebundle replica publish` "
-            "again"
-        )
-    pending = (
-        "; ! what was purged since may still be there: run `rolebundle replica publish`"
-        if publication.purge_pending
-        else ""
-    )
-    return (
-        f"published to {target}{agent}: generation {publication.generation}, "
-        f"{publication.published_at}{pending}"
-    )
-
-
-def _watch(watch: WatchStatus) -> str:
-    now = datetime.now(UTC)
-    age = time_text(seconds_since(watch.heartbeat_at, now))
-    if watch.state == "stopped":
-        reason = f" ({watch.problem})" if watch.problem else ""
-        return f"ended {age} ago{reason}"
-    if not is_alive(watch, now):
-        return f"! silent for {age}: it was killed, or hangs"
-    parts = [f"{watch.state}, heartbeat {age} ago, process {watch.process}"]
-    parts += ["polling"] if watch.polling else []
-    parts += [f"in step since {watch.synced_at}"] if watch.synced_at else []
-    if watch.pending_since:
-        parts.append(f"changes wait for {time_text(seconds_since(watch.pending_since, now))}")
-    parts += [f"! {watch.problem}"] if watch.problem else []
-    return "; ".join(parts)
-
-
-def _self_declared(documents: Sequence[SelfDeclaredDocument]) -> list[str]:
-    unknown = [document for document in documents if "unknown" in document.keys]
-    known = len(documents) - len(unknown)
-    lines = []
-    if known:
-        lines.append(
-            f"documents with authority by their own declaration: {known}; --json lists them"
-        )
+def _warnings(status: CorpusStatus) -> Iterator[str]:
+    """What is to be done, and how."""
+    replica, watch, now = status.replica, status.watch, datetime.now(UTC)
+    if replica is not None and (replica.expired or replica.refusing):
+        state = "gives no answers any more" if replica.refusing else "was not renewed in time"
+        yield f"! this replica {state}: run `rolebundle replica pull`"
+    for publication in status.publications:
+        target = one_line(publication.target, _LINE_CHARS)
+        if not publication.published_at:
+            yield f"! a publish to {target} was not completed: run `rolebundle replica publish`"
+        elif publication.purge_pending:
+            yield f"! {target} may hold what was purged: run `rolebundle replica publish`"
+    if watch is not None and watch.state != "stopped" and not is_alive(watch, now):
+        silence = time_text(seconds_since(watch.heartbeat_at, now))
+        yield f"! watch is silent for {silence}: it was killed, or hangs"
+    unknown = sum("unknown" in document.keys for document in status.self_declared)
     if unknown:
-        lines.append(
-            f"! authority of unknown origin: {counted(len(unknown), 'document')} that an earlier "
+        yield (
+            f"! authority of unknown origin: {counted(unknown, 'document')} that an earlier "
             "version stored; run `rolebundle ingest` again"
         )
-    return lines
+    if known := len(status.self_declared) - unknown:
+        yield f"documents with authority by their own declaration: {known}; --json lists them"

@@ -62,14 +62,7 @@ def test_the_command_line_stays_small() -> None:
         if isinstance(parameter, click.Option)
     }
     assert len(cli.list_commands(program)) <= 26
-    assert len(options) <= 89, sorted(options)
-
-
-def test_help_names_every_exit_code() -> None:
-    help_text = " ".join(invoke("--help").out.split())
-    for code in ("0 ok", "2 usage", "3 conf", "4 denied", "5 busy", "6 full", "7 corrupt"):
-        assert code in help_text
-    assert "8 wrong or newer file, 9 embedder, 10 bad document" in help_text
+    assert len(options) <= 86, sorted(options)
 
 
 def test_python_m_is_the_command() -> None:
@@ -90,19 +83,13 @@ def test_python_m_is_the_command() -> None:
         ("retrieve", "x", "--foo"),
         ("retrieve", "x", "--format", "yaml"),
         ("retrieve", "x", "--limit", "0"),
-        ("retrieve", "x", "--limit", "1001"),
         ("retrieve", "x", "--limit", "many"),
-        ("retrieve", "x", "--token-budget", "0"),
         ("retrieve", "x", "--now", "soon"),
         ("retrieve", "x", "--role", "../x"),
         ("retrieve", "x", "--role", "a", "--overlay", "b.json"),
-        ("retrieve", ""),
-        ("retrieve", " \n\t"),
         ("get", "nothing-of-that-name"),
         ("get", "security/token-lifecycle-audit.md:999999-999999"),
         ("get", "security/token-lifecycle-audit.md:9-2"),
-        ("get", "security/token-lifecycle-audit.md:99999999999999999999-1"),
-        ("get", ""),
         ("ingest", "--untrusted"),
         ("ingest", "/there/is/no/such/path"),
         ("ingest", ""),
@@ -144,16 +131,6 @@ def test_no_corpus(tmp_path: Path) -> None:
         assert "rolebundle ingest" in outcome.err
         assert invoke(*command, "--db", tmp_path).code == 2
     assert list(tmp_path.iterdir()) == []
-
-
-def test_another_file_is_not_called_damaged(tmp_path: Path) -> None:
-    """As after `--db notes.md` by mistake."""
-    notes = tmp_path / "notes.md"
-    notes.write_text("# Notes\n" * 100, encoding="utf-8")
-    outcome = invoke("retrieve", "x", "--lexical-only", "--db", notes)
-    assert outcome.code == 7
-    assert "is no corpus, or its beginning is damaged" in outcome.err
-    assert "check the path" in outcome.err
 
 
 def test_a_command_for_each_exit_code(sample_db: Path, tmp_path: Path) -> None:

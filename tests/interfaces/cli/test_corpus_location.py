@@ -22,11 +22,10 @@ def test_where_the_corpus_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert invoke("status", "--json", "--db", option).json()["location"] == str(option)
 
 
-@pytest.mark.parametrize("name", ["\udcff.db", "a\0b.db"])
-def test_a_corpus_name_that_is_no_text(tmp_path: Path, name: str) -> None:
+def test_a_corpus_name_that_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("A.\n", encoding="utf-8")
     for command in (("status",), ("ingest", str(tmp_path / "a.md"), "--lexical-only")):
-        outcome = invoke(*command, "--db", f"{tmp_path}/{name}")
+        outcome = invoke(*command, "--db", f"{tmp_path}/\udcff.db")
         assert outcome.code == 2
         assert "[bad_db_name]" in outcome.err
 

@@ -14,7 +14,7 @@ from rolebundle.storage import vector_index
 from rolebundle.storage.file import audit_path, published_folder
 from rolebundle.storage.writing import open_writer
 from support.commands import invoke, invoke_as_a_common_user
-from support.corpora import build, document, fill
+from support.corpora import build, document
 from support.fake_embedder import HashingProvider
 from support.templates import Template
 
@@ -118,18 +118,6 @@ def test_files_that_others_may_open(db: Path) -> None:
     message, remedy = finding(doctor_report(db), "permissions")
     assert message == "other users may open c.db, c.db.audit, c.db.published"
     assert remedy == f"chmod go= {db} {audit_path(db)} {published_folder(db)}"
-
-
-def test_all_files_are_created_for_the_owner_alone(db: Path, tree: Path) -> None:
-    former = os.umask(0o022)
-    try:
-        with open_writer(db) as corpus:
-            fill(corpus, [document("new", ["Something."])])
-            modes = {path.name: path.stat().st_mode & 0o777 for path in db.parent.iterdir()}
-            assert {"c.db", "c.db-wal", "c.db-shm", "c.db.audit"} <= modes.keys()
-            assert set(modes.values()) == {0o600}
-    finally:
-        os.umask(former)
 
 
 def test_leftovers(db: Path) -> None:

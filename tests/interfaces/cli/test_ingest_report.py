@@ -46,12 +46,11 @@ def test_what_is_skipped_is_grouped(tmp_path: Path) -> None:
     (notes / "line\nbreak.xyzw").write_bytes(bytes(range(256)))
     common = ("ingest", notes, "--lexical-only", "--db", tmp_path / "c.db")
     grouped = invoke(*common).err.splitlines()
-    assert [line.partition(": binary")[0] for line in grouped] == [
-        "skipped [ignored] 5 × hidden file: .0, .1, .2, …",
+    assert grouped == [
+        "skipped [ignored] 5 × hidden file: .0, .1, .2 and 2 more",
         "skipped [ignored] node_modules/: dependencies",
-        "skipped [unsupported] 5 × png: image: 0.png, 1.png, 2.png, …",
-        "skipped [binary] 5 × .xyz: 0.xyz, 1.xyz, 2.xyz, …",
-        "skipped [binary] line break.xyzw",
+        "skipped [unsupported] 5 × png: image: 0.png, 1.png, 2.png and 2 more",
+        "skipped [binary] 6 × binary data, not text; exclude the file: 0.xyz, 1.xyz, 2.xyz and 3 more",
     ]
     every = invoke(*common, "--verbose").err.splitlines()
     assert len(every) == 17

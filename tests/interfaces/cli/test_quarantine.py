@@ -151,8 +151,8 @@ def test_secrets_in_names_are_masked_and_the_document_is_still_found(tmp_path: P
 
 def test_list_and_show_tell_what_was_found_and_never_the_secret(db: Path) -> None:
     listed = quarantine(db, "list")
-    assert "wiki/poisoned.md  quarantine  tag_characters" in listed.out
-    assert "wiki/leaky.md  quarantine  secret_github_token" in listed.out
+    assert "path poisoned.md, verdict quarantine, kinds tag_characters" in listed.out
+    assert "path leaky.md, verdict quarantine, kinds secret_github_token" in listed.out
     outcome = quarantine(db, "show", "wiki/leaky.md", "--json")
     assert SECRET not in outcome.out and SECRET not in quarantine(db, "show", "wiki/leaky.md").out
     [finding] = outcome.json()["findings"]
@@ -181,7 +181,7 @@ def test_a_released_document_is_seen_without_what_was_hidden(db: Path) -> None:
     outcome = invoke("get", "wiki/poisoned.md", "--db", db)
     assert "the token refresh" in outcome.out and HIDDEN not in outcome.out
     all_documents = quarantine(db, "list", "--all")
-    assert "wiki/poisoned.md  released" in all_documents.out
+    assert "path poisoned.md, verdict released" in all_documents.out
     listed = quarantine(db, "list", "--all", "--json").json()["documents"]
     assert ("wiki/poisoned.md", "released") in {(d["document_id"], d["verdict"]) for d in listed}
     shown = quarantine(db, "show", "wiki/poisoned.md", "--json").json()
@@ -258,15 +258,14 @@ def test_patterns_of_ones_own_are_looked_for_as_well(db: Path, tree: Path, tmp_p
     )
     ingest(db, tree, "--patterns", patterns)
     listed = quarantine(db, "list", "--all").out
-    assert "wiki/clean.md  label  instruction_override" in listed
+    assert "path clean.md, verdict label, kinds instruction_override" in listed
     # A label and no wall.
     assert found(db) == ["clean.md"]
     output = quarantine(db, "show", "wiki/clean.md").out
     assert "ours" in output
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("content", [None, b"\xff", b"[[pattern]]\nid = 1", b"x = ["])
+@pytest.mark.parametrize("content", [None, b"x = ["])
 def test_wrong_patterns_stop_the_run_before_anything_is_written(
     db: Path, tree: Path, tmp_path: Path, content: bytes | None
 ) -> None:

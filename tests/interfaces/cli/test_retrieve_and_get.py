@@ -10,14 +10,8 @@ from support.commands import invoke
 
 
 def test_retrieve_in_its_three_forms(sample_db: Path) -> None:
-    common = (
-        "retrieve",
-        "token rotation",
-        "--role",
-        "mossline-security-reviewer",
-        "--lexical-only",
-    )
-    common = (*common, "--limit", "3", "--now", "2026-11-15", "--db", str(sample_db))
+    role = ("--role", "mossline-security-reviewer", "--limit", "3", "--now", "2026-11-15")
+    common = ("retrieve", "token rotation", *role, "--lexical-only", "--db", sample_db)
     outcomes = {form: invoke(*common, "--format", form) for form in ("text", "json", "prompt")}
     for outcome in outcomes.values():
         assert (outcome.code, outcome.err) == (0, "")
@@ -40,12 +34,8 @@ def test_retrieve_in_its_three_forms(sample_db: Path) -> None:
 
 
 def test_get_by_each_kind_of_reference(sample_db: Path) -> None:
-    bundle = RetrievalBundle.model_validate_json(
-        invoke(
-            "retrieve", "token rotation", "--lexical-only", "--format", "json", "--db", sample_db
-        ).out
-    )
-    chunk = bundle.selected[0]
+    ask = ("retrieve", "token rotation", "--lexical-only", "--json", "--db", sample_db)
+    chunk = RetrievalBundle.model_validate_json(invoke(*ask).out).selected[0]
     assert chunk.citation.locator is not None
     for reference, kind in (
         (chunk.chunk_id, "chunk"),
@@ -75,16 +65,9 @@ def test_an_overlay_file(sample_db: Path, tmp_path: Path) -> None:
     assert (bundle.role_id, len(bundle.selected)) == ("mine", 1)
     assert bundle.overlay is not None
     moved = RetrievalBundle.model_validate_json(
-        invoke(*common, "--role", "mine", "--overlay-dir", rename(path)).out
+        invoke(*common, "--role", "mine", "--overlay-dir", tmp_path).out
     )
     assert moved.overlay == bundle.overlay
-
-
-def rename(path: Path) -> Path:
-    folder = path.parent / "overlays"
-    folder.mkdir()
-    path.rename(folder / "mine.json")
-    return folder
 
 
 def test_where_is_the_objects_of_its_pairs(sample_db: Path) -> None:
@@ -125,3 +108,11 @@ def test_an_answer_as_of_a_time(sample_db: Path) -> None:
     assert bundle.query.generated_at == "2025-12-31T00:00:00Z"
     assert "product/strategy-2025.md:10-16" in {c.citation.locator for c in bundle.selected}
     assert set(bundle.rejected_summary) == {"not_yet_valid"}
+
+
+def test_a_small_budget_is_a_coded_error(sample_without_vectors: Path) -> None:
+    ask = ("retrieve", "token", "--format", "prompt", "--db", sample_without_vectors)
+    outcome = invoke(*ask, "--token-budget", "399")
+    assert outcome.code == 2
+    assert "token_budget must be at least 400 with packet" in outcome.err
+    assert "next: change one of these fields" in outcome.err

@@ -1,7 +1,5 @@
 """`rolebundle policy`: setting, showing and linting who may see what."""
 
-import io
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -60,15 +58,11 @@ def selected(db: Path, *options: str) -> list[str] | int:
     return sorted(passage["document_id"] for passage in outcome.json()["selected"])
 
 
-def from_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-
-
 def test_set_shows_its_result_and_warns_of_every_scope(db: Path, policy: Path) -> None:
     outcome = scopes(db, "set", policy)
     assert outcome.code == 0
-    assert "2 agents named; all other agents see nothing" in outcome.out
-    assert "1 document moved to another compartment" in outcome.out
+    assert "agents: ada, boss\nmoved: 1\n" in outcome.out
+    assert "all other agents see nothing" in outcome.err
     assert "EVERY scope" in outcome.err and "boss.scopes" in outcome.err
     assert selected(db, "--agent", "ada") == ["plan"]
     assert selected(db, "--agent", "boss") == ["attic/old", "pay", "plan"]
@@ -77,30 +71,13 @@ def test_set_shows_its_result_and_warns_of_every_scope(db: Path, policy: Path) -
     assert second_outcome.json() == {"agents": ["ada", "boss"], "moved": 0, "location": str(policy)}
 
 
-def test_a_policy_from_standard_input_has_no_file(
-    db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from_stdin(monkeypatch, POLICY.encode())
-    assert scopes(db, "set", "-").code == 2
-    from_stdin(monkeypatch, POLICY.encode())
-    outcome = scopes(db, "set", "-", "--format", "toml", "--json")
-    assert outcome.json()["location"] == ""
-    assert "standard input" in scopes(db, "show").out
-    assert selected(db, "--agent", "ada") == ["plan"]
-    from_stdin(monkeypatch, b"\xff\xfe")
-    assert scopes(db, "set", "-", "--format", "toml").code == 3
-
-
 @pytest.mark.parametrize(
     ("name", "content", "code"),
     [
         ("policy.toml", b"[ada", 3),
         ("policy.toml", b"[ada]\nscopes = []\naccess_level = 'secret'", 3),
-        ("policy.json", b"[]", 3),
         ("policy.json", b"\xff", 3),
-        ("policy.json", b" " * 1_000_001, 3),
         ("policy.yaml", b"ada: {}", 2),
-        ("policy", b"{}", 2),
     ],
 )
 def test_a_wrong_policy_is_refused_and_changes_nothing(
@@ -185,11 +162,11 @@ def test_lint_before_and_after(db: Path, policy: Path) -> None:
     assert text.out.startswith(f"{policy}: warning: boss.scopes: is empty")
 
 
-def test_lint_needs_no_corpus(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lint_needs_no_corpus(policy: Path) -> None:
     linted = invoke("policy", "lint", policy)
     assert linted.code == 0
     assert "[all_scopes]" in linted.out
-    from_stdin(monkeypatch, POLICY.replace('"internal"', '"secret"').encode())
-    refused = invoke("policy", "lint", "-", "--format", "toml")
+    policy.write_text(POLICY.replace('"internal"', '"secret"'), encoding="utf-8")
+    refused = invoke("policy", "lint", policy)
     assert refused.code == 3
     assert "ada.access_level: must be one of 'denied'" in refused.err

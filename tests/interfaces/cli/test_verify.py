@@ -36,7 +36,6 @@ def test_a_person_reads_the_verdict_then_what_fails_and_where(db: Path, draft: P
     column = len(f"{LIFETIME[:-1]} [1]. {FALSE[:-1]} ") + 1
     assert place.split()[:2] == [f"3:{column}", "unknown_citation"]
     assert "remedy: " in outcome.out
-    assert "checked against 1 passage" in outcome.out
 
 
 def test_only_a_draft_in_which_nothing_is_wrong_has_the_exit_code_0(

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from rolebundle.contracts.why import Why
 from support.commands import AUDIT, invoke
 
 TASK = "Review the token refresh flow"
@@ -14,13 +13,7 @@ def chunk_of(db: Path, *options: str, rejected: str = "") -> str:
     bundle = invoke("retrieve", TASK, *WORDS, *options, "--format", "json", "--db", db).json()
     if not rejected:
         return str(bundle["selected"][0]["chunk_id"])
-    return str(
-        next(
-            rejection["chunk_id"]
-            for rejection in bundle["rejected"]
-            if rejection["reason"] == rejected
-        )
-    )
+    return next(str(one["chunk_id"]) for one in bundle["rejected"] if one["reason"] == rejected)
 
 
 def test_a_selected_passage(sample_db: Path) -> None:
@@ -35,14 +28,6 @@ def test_a_selected_passage(sample_db: Path) -> None:
     assert [label for label in labels if label in stages] == stages
     assert "meaning       not searched: only words were asked for" in outcome.out
     assert "to beat" not in outcome.out
-
-
-def test_json_is_the_contract(sample_db: Path) -> None:
-    outcome = invoke("why", chunk_of(sample_db), TASK, *WORDS, "--json", "--db", sample_db)
-    found = Why.model_validate(outcome.json())
-    assert (found.outcome, found.rank, found.role_id, found.task) == ("selected", 1, "", TASK)
-    assert found.generated_at == "2026-11-15T00:00:00Z"
-    assert found.overlay is None
 
 
 def test_a_rejected_passage_says_what_it_lost_to_and_the_score_to_beat(sample_db: Path) -> None:

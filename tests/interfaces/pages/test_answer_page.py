@@ -13,7 +13,6 @@ from rolebundle.contracts.terms import FALLBACK_ACTIONS, REJECTION_CODES
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.page import Site, visible
 from rolebundle.interfaces.pages.views import answer_page, score_parts
-from rolebundle.interfaces.parse import bundle_from
 from support.commands import invoke
 from support.pages import HOSTILE, elements_of, is_closed, links_of, text_of, with_text
 
@@ -28,7 +27,7 @@ FREE = {
 @pytest.fixture(scope="module")
 def bundle() -> RetrievalBundle:
     values = json.loads((CHECKOUT / "docs" / "example-bundle.json").read_text(encoding="utf-8"))
-    return bundle_from(values)
+    return RetrievalBundle.model_validate(values)
 
 
 def test_everything_that_was_selected_and_rejected_is_on_the_page(bundle: RetrievalBundle) -> None:
@@ -87,28 +86,24 @@ def test_every_code_has_plain_words() -> None:
     assert set(words.ACTION) == set(FALLBACK_ACTIONS)
 
 
-def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    bundle = str(CHECKOUT / "docs" / "example-bundle.json")
-    missing = invoke("inspect", bundle, "--html", str(tmp_path / "no" / "answer.html"))
+def test_a_page_is_written_whole_or_not_at_all(sample_db: Path, tmp_path: Path) -> None:
+    ask = ("retrieve", "token", "--lexical-only", "--db", str(sample_db), "--html")
+    missing = invoke(*ask, str(tmp_path / "no" / "answer.html"))
     assert missing.code == 2 and "no_folder" in missing.err
     page = tmp_path / "answer.html"
-    assert invoke("inspect", bundle, "--html", str(page)).code == 0
+    assert invoke(*ask, str(page)).code == 0
     before = page.read_bytes()
-    broken = tmp_path / "broken.json"
-    broken.write_text("{}")
-    refused = invoke("inspect", str(broken), "--html", str(page))
-    assert refused.code == 2 and "bundle_malformed" in refused.err
+    assert invoke(*ask, str(page), "--role", "nobody").code == 3
     assert page.read_bytes() == before
-    assert sorted(tmp_path.iterdir()) == [page, broken]
+    assert sorted(tmp_path.glob("*.html*")) == [page]
 
 
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0", b"{}", b"<!DOCTYPE html>"])
-def test_a_page_replaces_only_a_page(tmp_path: Path, content: bytes) -> None:
-    bundle = str(CHECKOUT / "docs" / "example-bundle.json")
+def test_a_page_replaces_only_a_page(sample_db: Path, tmp_path: Path, content: bytes) -> None:
     foreign, link = tmp_path / "other", tmp_path / "link.html"
     foreign.write_bytes(content)
     link.symlink_to(foreign)
     for name in (foreign, link):
-        refused = invoke("inspect", bundle, "--html", str(name))
+        refused = invoke("retrieve", "token", "--db", str(sample_db), "--html", str(name))
         assert refused.code == 2 and "not_a_page" in refused.err
     assert foreign.read_bytes() == content and link.is_symlink()

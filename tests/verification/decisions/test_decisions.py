@@ -197,7 +197,7 @@ class TestCommands:
         assert invoke("decisions", "show", "1", "--json", "--db", db).json() == decision
         assert "shared-1  active  warn" in invoke("decisions", "list", "--db", db).out
         ended = invoke("decisions", "end", "1", "--by", "Bo", "--reason", "new", "--db", db)
-        assert "ended by Bo" in ended.out
+        assert "ended by: Bo\n" in ended.out
         assert invoke("decisions", "list", "--json", "--db", db).json() == {"decisions": []}
         listed = invoke("decisions", "list", "--all", "--json", "--db", db).json()
         assert [record["state"] for record in listed["decisions"]] == ["ended"]

@@ -200,6 +200,16 @@ def test_an_edited_baseline_is_no_success(db: Path, contract: Path, statement: s
     assert codes(report)[0] == "edited_baseline"
 
 
+def test_approved_contracts_are_listed(contract: Path) -> None:
+    db = contract.parent / "notes"
+    start(db, contract, criteria(exists("report.md")))
+    approve(db, contract)
+    listed = invoke("gate", "approve", "--json", "--db", db).json()
+    assert [file["location"] for file in listed["contracts"]] == [str(contract)]
+    assert invoke("gate", "approve", "--db", db).out.startswith(f"location {contract}, ")
+    assert invoke("gate", "approve", "--undo", "--db", db).code == 2
+
+
 def test_the_gate_and_the_corpus_are_no_work(contract: Path) -> None:
     folder = contract.parent
     db = folder / "notes"
