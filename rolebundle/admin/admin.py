@@ -19,7 +19,7 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.ingest.default_model import is_contextual
 from rolebundle.ingest.heartbeat import first_heartbeat
 from rolebundle.ingest.indexes import Progress, no_progress
-from rolebundle.ingest.options import IngestOptions, IngestReport, OnReading, no_reading
+from rolebundle.ingest.options import IngestOptions, IngestReport
 from rolebundle.ingest.sync import ingest, update
 from rolebundle.ingest.watch import Watcher, WatchOptions
 from rolebundle.repair import repair
@@ -48,7 +48,6 @@ class Admin:
         options: IngestOptions | None = None,
         *,
         progress: Progress | None = None,
-        on_reading: OnReading | None = None,
     ) -> IngestReport:
         """Update the corpus from files; see :func:`rolebundle.ingest.sync.ingest`.
 
@@ -66,7 +65,6 @@ class Admin:
                 provider,
                 options,
                 progress or no_progress,
-                on_reading or no_reading,
             )
             self._record_ingest(corpus, report)
             return report
@@ -77,7 +75,6 @@ class Admin:
         *,
         lexical_only: bool = False,
         progress: Progress | None = None,
-        on_reading: OnReading | None = None,
     ) -> IngestReport:
         """Update the corpus from all roots; see :func:`rolebundle.ingest.sync.update`.
 
@@ -89,9 +86,7 @@ class Admin:
             finish_in(self.workspace, corpus, INGEST_PURGE_PATIENCE_MS)
             all_lexical = all(root.options.lexical_only for root in roots.load(corpus))
             provider = self._provider(corpus, options, is_lexical=lexical_only or all_lexical)
-            report = update(
-                corpus, provider, options, progress or no_progress, on_reading or no_reading
-            )
+            report = update(corpus, provider, options, progress or no_progress)
             if report.added or report.updated or report.removed:
                 self._record_ingest(corpus, report)
             return report

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -35,14 +34,7 @@ from rolebundle.ingest.indexes import (
 )
 from rolebundle.ingest.manifests import is_valid_name
 from rolebundle.ingest.metadata import validated
-from rolebundle.ingest.options import (
-    ERROR_CODES,
-    IngestOptions,
-    IngestReport,
-    OnReading,
-    Reading,
-    no_reading,
-)
+from rolebundle.ingest.options import ERROR_CODES, IngestOptions, IngestReport
 from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, Outcome, Prepared, is_unchanged
 from rolebundle.ingest.roots import (
     Plan,
@@ -65,7 +57,7 @@ from rolebundle.storage.vector_index import EmbeddingIndex
 
 _CHUNKS_PER_BATCH = 8_000
 _FILES_PER_BATCH = 2_000
-_SECONDS_BETWEEN_REPORTS = 0.2
+_SECONDS_PER_BATCH = 2.0
 
 
 def ingest(
@@ -74,7 +66,6 @@ def ingest(
     provider: EmbeddingProvider | None,
     options: IngestOptions | None = None,
     progress: Progress = no_progress,
-    on_reading: OnReading = no_reading,
 ) -> IngestReport:
     """Synchronize the corpus with all files at and below ``paths``.
 
@@ -84,7 +75,6 @@ def ingest(
         provider: embeds new chunks; ``None`` leaves them without vectors.
         options: settings of the run.
         progress: called with the current step.
-        on_reading: called while files are read.
 
     Raises:
         UsageError: a path does not exist.
@@ -95,7 +85,7 @@ def ingest(
     """
     with rare_garbage_collection():
         options = options or IngestOptions()
-        return _Run(corpus, provider, options, progress, on_reading).ingest(paths)
+        return _Run(corpus, provider, options, progress).ingest(paths)
 
 
 def update(
@@ -103,7 +93,6 @@ def update(
     provider: EmbeddingProvider | None,
     options: IngestOptions | None = None,
     progress: Progress = no_progress,
-    on_reading: OnReading = no_reading,
 ) -> IngestReport:
     """Synchronize the corpus with all roots, each with the options that it was ingested with.
 
@@ -131,7 +120,7 @@ def update(
     ]
     missing = [root for root in outer if _is_missing(root)]
     paths = [Path(root.location) for root in outer if root not in missing]
-    report = ingest(corpus, paths, provider, options, progress, on_reading)
+    report = ingest(corpus, paths, provider, options, progress)
     report.skipped += [skipped_for(root.location, missing_root(root)) for root in missing]
     report.notes = [note for note in report.notes if note.code != "flags_remembered"]
     report.failed = []  # No path was named in this run.
@@ -157,15 +146,13 @@ class _Run:
         provider: EmbeddingProvider | None,
         options: IngestOptions,
         progress: Progress,
-        on_reading: OnReading,
     ) -> None:
         self.corpus, self.provider, self.options = corpus, provider, options
-        self.progress, self.on_reading = progress, on_reading
+        self.progress = progress
         self.report = IngestReport()
         # Before the walk: a file that another process adds meanwhile is not missing.
         self.known = store.known_files(corpus)
         self.granted = Counter[tuple[str, TrustTier]]()
-        self.reading = Reading()
         self.problem = ""
 
     def ingest(self, paths: Sequence[Path]) -> IngestReport:
@@ -253,32 +240,21 @@ class _Run:
             return None
 
     def _check_removals(self, visit: Visit) -> None:
-        """Check that a walk does not miss too many documents.
+        """Check that a walk does not miss too many files.
 
-        A file that was renamed is not missed. Neither is one in whose place another file came: it
-        may have been renamed and edited.
+        A file in whose place another one came is not missed: it may have been renamed or edited.
 
         Raises:
             UsageError: ``too_many_removed``.
         """
-        missing = visit.missing(self.known, {file.location for file in visit.files})
-        # A rename keeps size and time.
-        added = (file for file in visit.files if file.location not in self.known)
-        new = Counter((file.size, file.modified_ns) for file in added)
-        missing_locations = []
-        for location, identity in root_storage.sizes_and_times(self.corpus, missing).items():
-            if new[identity]:
-                new[identity] -= 1
-            else:
-                missing_locations.append(location)
-        count = partial(root_storage.count_documents_of, self.corpus)
-        removed = count(missing_locations) - new.total()
-        total = count(visit.missing(self.known, ()))
-        # A single document is always within what a person deletes.
+        present = {file.location for file in visit.files}
+        removed = len(visit.missing(self.known, present)) - len(present - self.known.keys())
+        total = len(visit.missing(self.known, ()))
+        # A single file is always within what a person deletes.
         if removed > max(1, self.options.max_removed * total):
             raise UsageError(
                 "too_many_removed",
-                f"{visit.start}: {removed} of its {total} documents disappeared at once; "
+                f"{visit.start}: {removed} of its {total} files disappeared at once; "
                 "nothing was changed",
                 "if that is meant, run `rolebundle ingest`; else bring the files back",
             )
@@ -316,15 +292,11 @@ class _Run:
         report.unchanged += done
         total = done + len(changed)
         self.progress("reading", done, total)
-        size = sum(file.size for file in unchanged)
-        self.reading = Reading(done, total, size, size + sum(task.file.size for task in changed))
         with ThreadPoolExecutor(1) as pool:
             # git reads its history while the files are read.
             commits = pool.submit(last_commits, [task.file.location for task in changed])
-            with closing(
-                prepare_parallel(changed, settings, self.options.workers, self._slow)
-            ) as read:
-                for batch in self._batches(zip(changed, read, strict=True)):
+            with closing(prepare_parallel(changed, settings, self.options.workers)) as read:
+                for batch in _batches(zip(changed, read, strict=True)):
                     for task, outcome in batch:
                         if verified is not None and isinstance(outcome, Skipped):
                             verified.add_skipped(task.file, settings, outcome)
@@ -333,33 +305,6 @@ class _Run:
                     self.progress("reading", done, total)
         # Files that were read and rejected: their former documents are removed.
         self._remove(visit.missing(self.known.keys() - set(removed), stored))
-
-    def _batches(
-        self, outcomes: Iterable[tuple[FileTask, Outcome]]
-    ) -> Iterator[list[tuple[FileTask, Outcome]]]:
-        """Batches that one transaction can store without a long wait. Reports how many are read."""
-        batch: list[tuple[FileTask, Outcome]] = []
-        chunks = 0
-        reported_at = monotonic()
-        for task, outcome in outcomes:
-            batch.append((task, outcome))
-            own = sum(len(document.chunks) for document in getattr(outcome, "documents", ()))
-            chunks += own
-            now = self.reading
-            self.reading = now._replace(
-                files=now.files + 1, bytes=now.bytes + task.file.size, chunks=now.chunks + own
-            )
-            if monotonic() - reported_at > _SECONDS_BETWEEN_REPORTS:
-                reported_at = monotonic()
-                self.on_reading(self.reading)
-            if chunks >= _CHUNKS_PER_BATCH or len(batch) >= _FILES_PER_BATCH:
-                yield batch
-                batch, chunks = [], 0
-        if batch:
-            yield batch
-
-    def _slow(self, path: str) -> None:
-        self.on_reading(self.reading._replace(slow=path))
 
     def _store(
         self, batch: Sequence[tuple[FileTask, Outcome]], commits: Mapping[str, int | None]
@@ -419,6 +364,23 @@ class _Run:
             store.drop_unused(self.corpus)
             increment_generation(self.corpus)
         self.report.removed += len(locations)
+
+
+def _batches(
+    outcomes: Iterable[tuple[FileTask, Outcome]],
+) -> Iterator[list[tuple[FileTask, Outcome]]]:
+    """Batches that one transaction can store without a long wait."""
+    batch: list[tuple[FileTask, Outcome]] = []
+    chunks, started = 0, monotonic()
+    for task, outcome in outcomes:
+        batch.append((task, outcome))
+        chunks += sum(len(document.chunks) for document in getattr(outcome, "documents", ()))
+        is_full = chunks >= _CHUNKS_PER_BATCH or len(batch) >= _FILES_PER_BATCH
+        if is_full or monotonic() - started > _SECONDS_PER_BATCH:
+            yield batch
+            batch, chunks, started = [], 0, monotonic()
+    if batch:
+        yield batch
 
 
 def _merge_lexical_indexes(corpus: Corpus) -> None:

@@ -29,7 +29,7 @@ from rolebundle.ingest.roots import is_below
 from rolebundle.storage.file import heartbeat_path
 
 MAX_REMOVED = 0.2
-"""If a larger share of a root's documents disappears at once, a watch stops."""
+"""If a larger share of a root's files disappears at once, a watch stops."""
 POLL_SECONDS = 2.0
 """The shortest time between two passes of a watch that receives no events."""
 _PASS_SECONDS = 300.0

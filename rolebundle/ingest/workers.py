@@ -15,9 +15,8 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from itertools import islice
 from queue import SimpleQueue
@@ -37,18 +36,13 @@ _BYTES_PER_GROUP = 1 << 21
 _GROUPS_PER_WORKER = 6  # enough to keep a worker busy while a batch is stored
 _MIN_FILES_FOR_WORKERS = 64
 _MAX_BYTES_HERE = 1 << 20
-_SLOW_BYTES = 1 << 20
-_SLOW_SECONDS = 2.0
 _PROGRAM = "import sys; sys.path[:] = {!r}; from rolebundle.ingest.workers import main; main()"
 _ENDED = (EOFError, OSError, pickle.UnpicklingError)
 """What reading and writing raise if the process at the other end of the pipes has ended."""
 
 
 def prepare_parallel(
-    tasks: Sequence[prepare.FileTask],
-    settings: prepare.RunSettings,
-    workers: int,
-    on_slow: Callable[[str], None] = lambda _path: None,
+    tasks: Sequence[prepare.FileTask], settings: prepare.RunSettings, workers: int
 ) -> Generator[prepare.Outcome, None, None]:
     """The outcome of each file, in order. Close the iterator to end before all files are read.
 
@@ -59,7 +53,6 @@ def prepare_parallel(
         tasks: the files.
         settings: settings of the run.
         workers: the number of processes.
-        on_slow: called with the path of a file that probably takes long.
 
     Raises:
         ConfigurationError: ``bad_read_seconds``, or the settings name an invalid file of patterns.
@@ -90,18 +83,16 @@ def prepare_parallel(
     threads = ThreadPoolExecutor(workers, "rolebundle-reader")
     # A window of groups, so that outcomes do not accumulate if the writer is slower.
     first = islice(groups, workers * _GROUPS_PER_WORKER)
-    window = deque((group, threads.submit(read, group)) for group in first)
+    window = deque(threads.submit(read, group) for group in first)
 
     def read_apart() -> Iterator[prepare.Outcome]:
         while window:
-            group, future = window.popleft()
-            if wait_for([future], _SLOW_SECONDS).not_done:
-                on_slow(_largest(group))
+            future = window.popleft()
             yield from future.result()
-            window.extend((group, threads.submit(read, group)) for group in islice(groups, 1))
+            window.extend(threads.submit(read, group) for group in islice(groups, 1))
 
     try:
-        outcomes = {True: _read_here(mine, settings, on_slow), False: read_apart()}
+        outcomes = {True: _read_here(mine, settings), False: read_apart()}
         for here in is_here:
             yield next(outcomes[here])
     finally:
@@ -132,16 +123,10 @@ def read_seconds() -> int:
 
 
 def _read_here(
-    tasks: Sequence[prepare.FileTask], settings: prepare.RunSettings, on_slow: Callable[[str], None]
+    tasks: Sequence[prepare.FileTask], settings: prepare.RunSettings
 ) -> Iterator[prepare.Outcome]:
     for group in _groups(tasks):
-        if sum(task.file.size for task in group) > _SLOW_BYTES:
-            on_slow(_largest(group))
         yield from prepare.prepare_files(group, settings)
-
-
-def _largest(group: Sequence[prepare.FileTask]) -> str:
-    return max(group, key=lambda task: task.file.size).file.path
 
 
 def _groups(tasks: Iterable[prepare.FileTask]) -> Iterator[list[prepare.FileTask]]:

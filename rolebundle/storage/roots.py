@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from rolebundle.contracts.ingest import Root
 from rolebundle.storage import digests
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.sqlite import AMONG, Binding
+from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.stored_values import damaged
 
 _COLUMNS = "location, prefix, source_id, options, documents, synced_at"
@@ -72,26 +72,8 @@ def files_below(corpus: Corpus, location: str) -> list[str]:
 
 def count_documents(corpus: Corpus, location: str) -> int:
     """How many documents come from files at and below a path."""
-    return _count_documents(corpus, _BELOW, _bounds(location))
-
-
-def count_documents_of(corpus: Corpus, locations: Sequence[str]) -> int:
-    """How many documents come from these files."""
-    return _count_documents(corpus, f"f.location {AMONG}", ([*locations],))
-
-
-def _count_documents(corpus: Corpus, condition: str, bindings: Sequence[Binding]) -> int:
     counted = "SELECT count(*) FROM file f JOIN document d ON d.file = f.id"
-    return int(corpus.value(f"{counted} WHERE {condition}", bindings))
-
-
-def sizes_and_times(corpus: Corpus, locations: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Location → size and time of the last change of these files, as they were ingested."""
-    rows = corpus.rows(
-        f"SELECT location, size, modified_ns FROM file WHERE location {AMONG}",
-        ([*locations],),
-    )
-    return {location: (size, modified_ns) for location, size, modified_ns in rows}
+    return int(corpus.value(f"{counted} WHERE {_BELOW}", _bounds(location)))
 
 
 def sources_below(corpus: Corpus, location: str) -> set[str]:

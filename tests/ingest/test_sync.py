@@ -15,7 +15,7 @@ import pytest
 
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest import prepare, sync, workers
-from rolebundle.ingest.options import IngestOptions, IngestReport, OnReading, Reading, no_reading
+from rolebundle.ingest.options import IngestOptions, IngestReport
 from rolebundle.ingest.readers.markdown import READERS
 from rolebundle.policy.overlays import load_file
 from rolebundle.storage.corpus import Corpus
@@ -39,17 +39,10 @@ class World:
     def write(self, name: str, text: str) -> Path:
         return write_files(self.tree, {name: text}) / name
 
-    def ingest(
-        self, *paths: Path, on_reading: OnReading = no_reading, **options: Any
-    ) -> IngestReport:
+    def ingest(self, *paths: Path, **options: Any) -> IngestReport:
+        settings = IngestOptions(**options)
         with open_writer(self.db) as corpus:
-            report = sync.ingest(
-                corpus,
-                paths or [self.tree],
-                self.provider,
-                IngestOptions(**options),
-                on_reading=on_reading,
-            )
+            report = sync.ingest(corpus, paths or [self.tree], self.provider, settings)
         assert_sound(self.db)
         return report
 
@@ -378,25 +371,12 @@ def test_workers_create_the_same_corpus(
     alone = world.ingest()
     expected = contents(world.db)
     world.db = tmp_path / "2.db"
-    monkeypatch.setattr(sync, "_SECONDS_BETWEEN_REPORTS", -1.0)
     # Real processes: those of other tests are forked from one that has imported everything.
     monkeypatch.setattr(workers, "_python", lambda: (sys.executable, "-c"))
-    seen: list[Reading] = []
-    together = world.ingest(workers=2, on_reading=seen.append)
-    ((chunks,),) = world.rows("SELECT count(*) FROM chunk")
-    assert_is_watched(seen, world.tree, 0, chunks)
+    together = world.ingest(workers=2)
     assert counted(together) == counted(alone)
     assert [skip.code for skip in together.skipped] == ["bad_metadata"]
     assert contents(world.db) == expected
-
-
-def assert_is_watched(seen: list[Reading], tree: Path, unchanged: int, chunks: int) -> None:
-    """Each file of a tree was reported when it was read, but for so many, and so were its chunks."""
-    sizes = [path.stat().st_size for path in tree.rglob("*.md")]
-    files = len(sizes)
-    assert [now.files for now in seen if not now.slow] == list(range(unchanged + 1, files + 1))
-    assert seen[-1] == Reading(files, files, sum(sizes), sum(sizes), chunks)
-    assert [now.bytes for now in seen] == sorted(now.bytes for now in seen)
 
 
 def test_an_interrupted_ingest_goes_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

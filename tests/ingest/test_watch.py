@@ -191,7 +191,7 @@ class TestTooMuchDisappears:
             running.wait_for_end()
         assert running.error is not None
         assert running.error.code == "too_many_removed"
-        assert "3 of its 10 documents" in running.error.message
+        assert "3 of its 10 files" in running.error.message
         assert len(names(db)) == 10
         assert (running.status.state, running.status.problem) == ("stopped", "too_many_removed")
         assert invoke("ingest", "--db", db).code == 0

@@ -162,9 +162,9 @@ def ingest(
     admin = call.admin()
     with ended_by_sigterm(), progress_bar() as bars:
         if paths:
-            report = admin.ingest(paths, options, progress=bars, on_reading=bars.reading)
+            report = admin.ingest(paths, options, progress=bars)
         else:
-            report = admin.update(options, progress=bars, on_reading=bars.reading, **call.fields)
+            report = admin.update(options, progress=bars, **call.fields)
     print_report(report, as_json=call.as_json, verbose=verbose)
     if not call.fields.get("lexical_only"):
         complete_index(admin)
@@ -390,8 +390,8 @@ def watch(call: Call, poll: bool) -> None:
     servers answer from them. `rolebundle status` shows what it does.
 
     If a folder vanishes, its documents stay until it is back. If more than a fifth of a folder's
-    documents disappear while the folder is there, it changes nothing and ends with exit code 2:
-    run `rolebundle ingest` if that is meant.
+    files disappear while the folder is there, it changes nothing and ends with exit code 2: run
+    `rolebundle ingest` if that is meant.
 
     \b
     rolebundle corpus watch

@@ -18,15 +18,11 @@ import click
 from rolebundle.contracts.base import Contract, writable
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.layout import on_one_line
-from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.file import partial_file, sync_file
-from rolebundle.text.words import counted
 
 if TYPE_CHECKING:
     from rolebundle.contracts.overlay import LintProblem
-    from rolebundle.ingest.options import Reading
 
-_DETAIL_CHARS = 80
 _MAX_LISTED = 20
 _UNITS = ((86_400, "days"), (3_600, "h"), (60, "min"))
 _PAGE_MARK = b'<meta name="generator" content="rolebundle">'
@@ -87,24 +83,13 @@ class Bars:
         self._bars = bars
         self._tasks: dict[str, Any] = {}
 
-    def reading(self, now: Reading) -> None:
-        """Show how far the reading of files is."""
-        megabytes = f"{now.bytes / 1e6:,.1f} of {now.of_bytes / 1e6:,.1f} MB"
-        parts = [megabytes, counted(now.chunks, "chunk"), *([now.slow] if now.slow else [])]
-        self("reading", now.files, now.of_files, ", ".join(parts))
-
-    def __call__(self, step: str, done: int, total: int, detail: str = "") -> None:
+    def __call__(self, step: str, done: int, total: int) -> None:
         """Show how far a step is, in units of its own."""
         if self._bars is None:
             return
         if step not in self._tasks:
-            self._tasks[step] = self._bars.add_task(step, detail="")
-        self._bars.update(
-            self._tasks[step],
-            completed=done,
-            total=total,
-            detail=one_line(writable(detail), _DETAIL_CHARS),
-        )
+            self._tasks[step] = self._bars.add_task(step)
+        self._bars.update(self._tasks[step], completed=done, total=total)
 
 
 @contextmanager
@@ -129,7 +114,6 @@ def progress_bar() -> Iterator[Bars]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[detail]}", markup=False),
     )
     with RichProgress(*columns, console=Console(stderr=True), transient=True) as bars:
         yield Bars(bars)
