@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -49,8 +48,6 @@ from rolebundle.storage.records import load_policy
 from rolebundle.text.words import counted
 
 _MANIFEST_CODES = frozenset({"manifest_ignored", "claim_refused", "glob_matches_nothing"})
-_LINKS = frozenset({"escapes_root", "broken_link"})
-_NEXT_STEP_OF_LINK = "; to have them again, ingest the folder that holds them now"
 
 Options = Mapping[str, Any]
 """Fields of ``RootOptions`` that an ingest was given."""
@@ -95,20 +92,6 @@ class Visit:
             and is_below(location, start)
             and not any(is_below(location, folder) for folder in elsewhere)
         ]
-
-    def left_out(self, removed: Sequence[str]) -> Iterator[walk.Skipped]:
-        """Notes on removed files that are left out now, or lie behind a link out of the folder."""
-        reasons = (entry for entry in self.skipped if entry.code in ("ignored", *_LINKS))
-        entries = {str(self.base / entry.path): entry for entry in reasons}
-        counts: Counter[str] = Counter()
-        for location in removed if entries else ():
-            above = map(str, (Path(location), *Path(location).parents))
-            counts.update([at for at in above if at in entries][:1])
-        for at, number in counts.items():
-            entry = entries[at]
-            step = _NEXT_STEP_OF_LINK if entry.code in _LINKS else ""
-            problem = f"{counted(number, 'file')} left the corpus: {entry.message}{step}"
-            yield walk.Skipped(entry.path, "left_corpus", f"{entry.path}: {problem}")
 
 
 class Plan(NamedTuple):
@@ -184,11 +167,7 @@ def existing_start(path: Path, roots: Sequence[Root]) -> Path:
     if root is not None:
         raise missing_root(root)
     check_no_link(start)
-    hint = "check the spelling"
-    if (holder := holder_of(roots, str(start))) is not None:
-        folder = quote(holder.location)
-        hint += f"; if it was deleted, `rolebundle ingest {folder}` removes its documents"
-    raise UsageError("path_missing", f"{path}: no such file or folder", hint)
+    raise UsageError("path_missing", f"{path}: no such file or folder", "check the spelling")
 
 
 def missing_root(root: Root) -> UsageError:
@@ -262,8 +241,7 @@ class _Planner:
             options = with_options(RootOptions(), self.new_options)
             self._put(location, base, self._source_of(base), options)
         else:
-            base = self._renew_source(holder)
-            holder = self.roots[holder.location]
+            base = folder_of(anchor_of(self.roots.values(), holder))
             options = with_options(holder.options, self.new_options)
             if holder.location == location:
                 self.roots[location] = holder.model_copy(update={"options": options})
@@ -286,24 +264,6 @@ class _Planner:
     def _put(self, location: str, base: Path, source_id: str, options: RootOptions) -> None:
         root = Root(location=location, source_id=source_id, options=options)
         self.roots[location] = root.model_copy(update={"prefix": _prefix(location, base)})
-
-    def _renew_source(self, root: Root) -> Path:
-        """The base of a root's paths.
-
-        In a corpus of an earlier version they may be relative to the folder of a manifest above.
-        Then all ids change, and the source is chosen again.
-        """
-        anchor = self.roots[str(anchor_of(self.roots.values(), root))]
-        base = folder_of(Path(anchor.location))
-        if _prefix(anchor.location, base) == anchor.prefix:
-            return base
-        sharing = _sharing(self.roots.values(), anchor)
-        for shared in sharing:
-            del self.roots[shared.location]
-        source_id = self._source_of(base)
-        for shared in sharing:
-            self._put(shared.location, base, source_id, shared.options)
-        return base
 
     def _add_nested(self, location: str) -> None:
         """Visit the roots below a path, or forget those that the root above covers."""
@@ -403,12 +363,10 @@ def root_at(corpus: Corpus, path: Path) -> Root:
     if root is not None:
         return root
     holder = holder_of(known, location)
-    named = [root for root in known if path.name in (root.source_id, Path(root.location).name)]
-    guess = f"did you mean {quote(named[0].location)}? " if len(named) == 1 else ""
     raise UsageError(
         "no_root",
         f"{path}: is {'a part of the root ' + holder.location if holder else 'no root'}",
-        f"{guess}`rolebundle corpus roots list` shows the roots",
+        "`rolebundle corpus roots list` shows the roots",
     )
 
 
@@ -688,7 +646,7 @@ class RunFlags:
         }
 
     def notes(self, start: str, location: str) -> Iterator[walk.Skipped]:
-        """What becomes of the flags that were remembered for a path and below it.
+        """The flags that were remembered for a path and below it, and that hold.
 
         Args:
             start: the path as it was given. Notes name it and not the real path.
@@ -701,14 +659,10 @@ class RunFlags:
         for path, (shown, flags) in remembered.items():
             own, now = limits_in(flags), self.flags_at(path)
             kept = {key: value for key, value in without(own, self.current).items() if key in now}
-            replaced = {key: value for key, value in own.items() if now.get(key) != value}
             if kept:
                 message = f"{shown}: {describe(kept)}, as in an earlier ingest; "
                 message += f"{lifting_options(kept)} lifts it"
                 yield walk.Skipped(shown, "flags_remembered", message)
-            if replaced:
-                message = f"{shown}: {describe(replaced)} of an earlier ingest is replaced"
-                yield walk.Skipped(shown, "flags_replaced", message)
 
     def defaults_at(self, location: str, root: Root) -> manifests.FileDefaults:
         """The defaults of the files of a root for which the flags of a path hold.

@@ -35,7 +35,14 @@ from rolebundle.ingest.indexes import (
 from rolebundle.ingest.manifests import is_valid_name
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import ERROR_CODES, IngestOptions, IngestReport
-from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, Outcome, Prepared, is_unchanged
+from rolebundle.ingest.prepare import (
+    ENDED_CODES,
+    TRANSIENT_CODES,
+    Outcome,
+    Prepared,
+    VerifiedFiles,
+    unread_outcome,
+)
 from rolebundle.ingest.roots import (
     Plan,
     Visit,
@@ -58,6 +65,7 @@ from rolebundle.storage.vector_index import EmbeddingIndex
 _CHUNKS_PER_BATCH = 8_000
 _FILES_PER_BATCH = 2_000
 _SECONDS_PER_BATCH = 2.0
+_UNREAD_CODES = TRANSIENT_CODES - ENDED_CODES
 
 
 def ingest(
@@ -261,45 +269,40 @@ class _Run:
 
     def _visit(self, visit: Visit) -> None:
         """Synchronize the corpus with the files of one path."""
-        report, settings, verified = self.report, visit.settings, self.options.verified
+        report, settings, done = self.report, visit.settings, 0
+        verified = self.options.verified or VerifiedFiles()
         report.skipped += visit.skipped
         report.notes += visit.notes
         present = {file.location for file in visit.files}
         # Removed before others are added: a file that was moved has the same document ids.
         removed = visit.missing(self.known, present)
         self._remove(removed)
-        report.notes += visit.left_out(removed)
-        if verified is not None:
-            verified.forget(visit.missing(verified.locations, present))
         # Locations whose documents stay in the corpus.
         stored: set[str] = set()
-        unchanged: list[FileEntry] = []
-        changed: list[FileTask] = []
+        changed: list[FileEntry] = []
         # In this thread: several would wait for each other, because most files are small.
         for file in visit.files:
-            task = FileTask(file, self.known.get(file.location))
-            skipped = verified.skipped(task, settings) if verified is not None else None
-            if skipped is not None:
-                report.skipped.append(skipped)
-                if skipped.code in TRANSIENT_CODES:
+            known = unread_outcome(file, self.known.get(file.location), settings, verified)
+            if isinstance(known, Skipped):
+                report.skipped.append(known)
+                if known.code in TRANSIENT_CODES:
                     stored.add(file.location)
-            elif is_unchanged(task, settings, verified):
-                unchanged.append(file)
+            elif known:
+                stored.add(file.location)
+                done += 1
             else:
-                changed.append(task)
-        stored.update(file.location for file in unchanged)
-        done = len(unchanged)
+                changed.append(file)
         report.unchanged += done
         total = done + len(changed)
         self.progress("reading", done, total)
         with ThreadPoolExecutor(1) as pool:
             # git reads its history while the files are read.
-            commits = pool.submit(last_commits, [task.file.location for task in changed])
+            commits = pool.submit(last_commits, [file.location for file in changed])
             with closing(prepare_parallel(changed, settings, self.options.workers)) as read:
                 for batch in _batches(zip(changed, read, strict=True)):
-                    for task, outcome in batch:
-                        if verified is not None and isinstance(outcome, Skipped):
-                            verified.add_skipped(task.file, settings, outcome)
+                    for file, outcome in batch:
+                        if isinstance(outcome, Skipped) and outcome.code not in _UNREAD_CODES:
+                            verified.add(file, settings, outcome)
                     stored |= self._store(batch, commits.result())
                     done += len(batch)
                     self.progress("reading", done, total)
@@ -307,52 +310,52 @@ class _Run:
         self._remove(visit.missing(self.known.keys() - set(removed), stored))
 
     def _store(
-        self, batch: Sequence[tuple[FileTask, Outcome]], commits: Mapping[str, int | None]
+        self, batch: Sequence[tuple[FileEntry, Outcome]], commits: Mapping[str, int | None]
     ) -> set[str]:
         """Store one batch; return the locations whose documents stay in the corpus."""
         corpus, report = self.corpus, self.report
         stored: set[str] = set()
-        prepared: list[tuple[FileTask, Prepared]] = []
-        for task, outcome in batch:
+        prepared: list[tuple[FileEntry, Prepared]] = []
+        for file, outcome in batch:
             if isinstance(outcome, Skipped):
                 report.skipped.append(outcome)
                 # A file that could not be read may be unchanged, so its documents stay. If a file
                 # was read and rejected, its former documents are removed.
                 if outcome.code in TRANSIENT_CODES:
-                    stored.add(task.file.location)
+                    stored.add(file.location)
             else:
-                prepared.append((task, _dated(outcome, inferred_at(task.file, commits))))
+                prepared.append((file, _dated(outcome, inferred_at(file, commits))))
         if not prepared:
             return stored
         displaced: list[tuple[str, DocumentError]] = []
         with corpus.writing():
-            files = [(file.file, file.documents) for _, file in prepared]
+            files = [(one.file, one.documents) for _, one in prepared]
             problems = store.put_files(corpus, files, deny_matcher(corpus), displaced)
             increment_generation(corpus)
         report.removed += len(displaced)
         report.skipped += [skipped_for(path, problem) for path, problem in displaced]
-        for (task, file), problem in zip(prepared, problems, strict=True):
+        for (file, one), problem in zip(prepared, problems, strict=True):
             # The file is stored even if some of its records were rejected, which are errors.
-            for note in file.notes:
+            for note in one.notes:
                 (report.skipped if note.code in ERROR_CODES else report.notes).append(note)
-            verdicts = [document.scanned.verdict for document in file.documents if document.scanned]
+            verdicts = [document.scanned.verdict for document in one.documents if document.scanned]
             report.flagged += len(verdicts)
             report.quarantined += verdicts.count("quarantine")
             if problem is not None:
-                report.skipped.append(skipped_for(task.file.path, problem))
+                report.skipped.append(skipped_for(file.path, problem))
                 continue
-            stored.add(task.file.location)
-            self._count_grants(task, file)
-            report.added += task.known is None
-            report.updated += task.known is not None
+            stored.add(file.location)
+            self._count_grants(file, one)
+            report.updated += file.location in self.known
+            report.added += file.location not in self.known
         return stored
 
-    def _count_grants(self, task: FileTask, file: Prepared) -> None:
+    def _count_grants(self, file: FileEntry, prepared: Prepared) -> None:
         """Count the documents that a manifest, or they themselves, raised to a trust tier."""
-        for document in file.documents:
+        for document in prepared.documents:
             tier = document.metadata.trust_tier
             is_own = "trust_tier" in document.metadata.self_declared
-            path = "" if is_own else task.file.defaults.authority.trust_from
+            path = "" if is_own else file.defaults.authority.trust_from
             if (path or is_own) and trust_rank(tier) > trust_rank("general"):
                 self.granted[path, tier] += 1
 
@@ -367,13 +370,13 @@ class _Run:
 
 
 def _batches(
-    outcomes: Iterable[tuple[FileTask, Outcome]],
-) -> Iterator[list[tuple[FileTask, Outcome]]]:
+    outcomes: Iterable[tuple[FileEntry, Outcome]],
+) -> Iterator[list[tuple[FileEntry, Outcome]]]:
     """Batches that one transaction can store without a long wait."""
-    batch: list[tuple[FileTask, Outcome]] = []
+    batch: list[tuple[FileEntry, Outcome]] = []
     chunks, started = 0, monotonic()
-    for task, outcome in outcomes:
-        batch.append((task, outcome))
+    for file, outcome in outcomes:
+        batch.append((file, outcome))
         chunks += sum(len(document.chunks) for document in getattr(outcome, "documents", ()))
         is_full = chunks >= _CHUNKS_PER_BATCH or len(batch) >= _FILES_PER_BATCH
         if is_full or monotonic() - started > _SECONDS_PER_BATCH:

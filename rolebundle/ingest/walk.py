@@ -487,7 +487,7 @@ def rules_of(
     rules = list(above)
     if ".git" in names:
         rules = [rules_above for rules_above in above if not rules_above.is_git]
-        files.insert(0, _exclude_file(location))
+        files.insert(0, ".git/info/exclude")
     for name in files:
         content = _content(Path(location, name)).decode("utf-8-sig", "replace")
         if content and (patterns := GitIgnore(content)):
@@ -524,18 +524,6 @@ def names_in(folder: Path) -> frozenset[str]:
         return frozenset(path.name for path in folder.iterdir())
     except OSError:
         return frozenset()
-
-
-def _exclude_file(location: str) -> str:
-    """The path, from the top of a checkout, of the ignore file that is not under version control.
-
-    In a linked work tree or a submodule `.git` is a file that names the folder.
-    """
-    top = Path(location)
-    linked = _content(top / ".git").decode("utf-8", "replace").partition("gitdir: ")[2].strip()
-    folder = top / linked if linked else top / ".git"
-    common = _content(folder / "commondir").decode("utf-8", "replace").strip()
-    return os.path.relpath(folder / common / "info" / "exclude", top)
 
 
 def _content(path: Path) -> bytes:

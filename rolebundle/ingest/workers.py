@@ -25,7 +25,7 @@ from typing import cast
 
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError, with_detail
 from rolebundle.ingest import prepare
-from rolebundle.ingest.walk import Skipped
+from rolebundle.ingest.walk import FileEntry, Skipped
 
 READ_SECONDS = 60
 """How much processor time a file may take, unless the environment variable sets another one."""
@@ -42,7 +42,7 @@ _ENDED = (EOFError, OSError, pickle.UnpicklingError)
 
 
 def prepare_parallel(
-    tasks: Sequence[prepare.FileTask], settings: prepare.RunSettings, workers: int
+    files: Sequence[FileEntry], settings: prepare.RunSettings, workers: int
 ) -> Generator[prepare.Outcome, None, None]:
     """The outcome of each file, in order. Close the iterator to end before all files are read.
 
@@ -50,7 +50,7 @@ def prepare_parallel(
     wanted, small files of plain formats are read in this one, while one for the others starts.
 
     Args:
-        tasks: the files.
+        files: the files.
         settings: settings of the run.
         workers: the number of processes.
 
@@ -59,21 +59,21 @@ def prepare_parallel(
         DocumentError: ``worker_died``: a process cannot be started.
     """
     seconds = read_seconds()
-    is_small = len(tasks) < _MIN_FILES_FOR_WORKERS
-    is_small &= sum(task.file.size for task in tasks) <= _MAX_BYTES_HERE
+    is_small = len(files) < _MIN_FILES_FOR_WORKERS
+    is_small &= sum(file.size for file in files) <= _MAX_BYTES_HERE
     workers = 1 if is_small else workers
     is_here = [
         workers == 1 and (not seconds or (prepare.is_plain(file) and file.size <= _MAX_BYTES_HERE))
-        for file, _ in tasks
+        for file in files
     ]
-    mine = [task for task, here in zip(tasks, is_here, strict=True) if here]
-    groups = _groups(task for task, here in zip(tasks, is_here, strict=True) if not here)
+    mine = [file for file, here in zip(files, is_here, strict=True) if here]
+    groups = _groups(file for file, here in zip(files, is_here, strict=True) if not here)
     readers = [_Reader(settings, seconds) for _ in range(workers)]
     idle: SimpleQueue[_Reader] = SimpleQueue()
     for reader in readers:
         idle.put(reader)
 
-    def read(group: list[prepare.FileTask]) -> list[prepare.Outcome]:
+    def read(group: list[FileEntry]) -> list[prepare.Outcome]:
         reader = idle.get()
         try:
             return reader.read(group)
@@ -123,24 +123,24 @@ def read_seconds() -> int:
 
 
 def _read_here(
-    tasks: Sequence[prepare.FileTask], settings: prepare.RunSettings
+    files: Sequence[FileEntry], settings: prepare.RunSettings
 ) -> Iterator[prepare.Outcome]:
-    for group in _groups(tasks):
+    for group in _groups(files):
         yield from prepare.prepare_files(group, settings)
 
 
-def _groups(tasks: Iterable[prepare.FileTask]) -> Iterator[list[prepare.FileTask]]:
+def _groups(files: Iterable[FileEntry]) -> Iterator[list[FileEntry]]:
     """Groups of limited size in bytes, which also limits the results that wait for the writer."""
-    group: list[prepare.FileTask] = []
+    group: list[FileEntry] = []
     size = 0
-    for task in tasks:
-        heavy = prepare.is_heavy(task.file)
+    for file in files:
+        heavy = prepare.is_heavy(file)
         if group and (heavy or len(group) >= _FILES_PER_GROUP or size >= _BYTES_PER_GROUP):
             yield group
             group, size = [], 0
-        group.append(task)
+        group.append(file)
         # Nothing is added to a group with a heavy file.
-        size += _BYTES_PER_GROUP if heavy else task.file.size
+        size += _BYTES_PER_GROUP if heavy else file.size
     if group:
         yield group
 
@@ -170,18 +170,18 @@ class _Reader:
         self._lock = Lock()
         self._is_closed = False
 
-    def read(self, tasks: Sequence[prepare.FileTask]) -> list[prepare.Outcome]:
+    def read(self, files: Sequence[FileEntry]) -> list[prepare.Outcome]:
         process = self._process or self._start()
         try:
-            _send(process, (tasks, self._settings, self._seconds))
+            _send(process, (files, self._settings, self._seconds))
             answer = _answer(process)
         except _ENDED:
             code = self.wait()
             if self._is_closed:
                 return []  # Nobody waits for it.
-            if len(tasks) > 1:
-                return [outcome for task in tasks for outcome in self.read([task])]
-            return [self._skipped(tasks[0].file.path, code)]
+            if len(files) > 1:
+                return [outcome for file in files for outcome in self.read([file])]
+            return [self._skipped(files[0].path, code)]
         if isinstance(answer, RolebundleError):
             raise answer
         return answer or []
@@ -270,7 +270,7 @@ OUT_OF_TIME = (signal.SIGPROF, signal.SIGALRM) if hasattr(signal, "setitimer") e
 """The signals that end a process whose time is over."""
 
 
-Request = tuple[Sequence[prepare.FileTask], prepare.RunSettings, float]
+Request = tuple[Sequence[FileEntry], prepare.RunSettings, float]
 """Files to read, and how many seconds of processor time that may take; 0 for any time."""
 Answer = list[prepare.Outcome] | RolebundleError | None
 
@@ -290,10 +290,10 @@ def main() -> None:
     while True:
         pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
         answers.flush()
-        tasks, settings, seconds = requests.get()
+        files, settings, seconds = requests.get()
         _limit_time(seconds)
         try:
-            answer = prepare.prepare_files(tasks, settings)
+            answer = prepare.prepare_files(files, settings)
         except RolebundleError as error:
             answer = error
         _limit_time(0)

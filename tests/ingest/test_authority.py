@@ -515,10 +515,7 @@ def test_a_limit_of_one_file_holds_when_its_folder_is_read(world: World) -> None
 
 def test_the_owner_lifts_limits(world: World) -> None:
     world.ingest(world.downloads, flags={**UNTRUSTED, "scope": "hr"})
-    assert world.ingest(world.downloads, max_trust="preferred") == [
-        "flags_remembered",
-        "flags_replaced",
-    ]
+    assert world.ingest(world.downloads, max_trust="preferred") == ["flags_remembered"]
     found = world.documents()["a.md"]
     assert (found.trust_tier, found.origin, found.scope) == ("preferred", "internal", "hr")
     # Of a folder above, and of one key.
@@ -567,7 +564,7 @@ def test_limits_are_reported_and_listed(world: World) -> None:
     ]
     line = f"{world.downloads}: origin=untrusted scope=hr trust_tier=untrusted"
     assert line in invoke("status", "--db", world.db).out
-    assert "is replaced" in invoke(*arguments, "--meta", "scope=").err
+    invoke(*arguments, "--meta", "scope=")
     assert "untrusted, as in an earlier ingest" in invoke(*arguments).err
 
 

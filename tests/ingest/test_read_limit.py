@@ -17,7 +17,7 @@ from rolebundle.ingest import workers
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.manifests import FileDefaults, read_manifest
-from rolebundle.ingest.prepare import FileTask, Prepared, RunSettings, VerifiedFiles
+from rolebundle.ingest.prepare import Prepared, RunSettings, VerifiedFiles
 from rolebundle.ingest.walk import FileEntry, walk
 from rolebundle.ingest.workers import prepare_parallel
 from support import stuck_reader
@@ -171,9 +171,9 @@ def test_the_processes_end_with_the_iterator(
     tree.write("b.html", page(BUSY))
     defaults = FileDefaults(Authority(default_source="w"))
     files = list(walk(tree.root, tree.root, defaults, read_manifest(tree.root)))
-    tasks = [FileTask(file, None) for file in files * 32 if isinstance(file, FileEntry)]
+    entries = [file for file in files * 32 if isinstance(file, FileEntry)]
     settings = RunSettings(ChunkSettings(), 1_000_000)
-    with closing(prepare_parallel(tasks, settings, workers=2)) as outcomes:
+    with closing(prepare_parallel(entries, settings, workers=2)) as outcomes:
         assert isinstance(next(outcomes), Prepared)
     assert len(processes) == 2
     assert all(process.poll() is not None for process in processes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import sys
@@ -256,28 +255,6 @@ def test_an_unreadable_file_stays(world: World, monkeypatch: pytest.MonkeyPatch)
     assert [(skip.path, skip.code) for skip in report.skipped] == [("n1.md", "unreadable")]
     monkeypatch.undo()
     assert world.db.read_bytes() == before
-
-
-def test_a_compressed_file_is_read_as_the_file_inside(world: World) -> None:
-    page = "# Valves\n\nValve 7 opens at 40 °C.\n"
-    (world.tree / "valves.md.gz").write_bytes(gzip.compress(page.encode()))
-    (world.tree / "long.txt.gz").write_bytes(gzip.compress(b"a line\n" * 2_000))
-    (world.tree / "torn.txt.gz").write_bytes(gzip.compress(b"a line\n" * 500)[:-9])
-    bad = "---\ntrust_tier: none\n---\n\nx\n"
-    (world.tree / "bad.md.gz").write_bytes(gzip.compress(bad.encode()))
-    (world.tree / "data.tar.gz").write_bytes(gzip.compress(b"\x00" * 512))
-    report = world.ingest(size_cap=10_000)
-    assert [(skip.path, skip.code) for skip in report.skipped] == [
-        ("bad.md.gz", "bad_metadata"),
-        ("data.tar.gz", "unsupported"),
-        ("long.txt.gz", "too_large"),
-        ("torn.txt.gz", "unreadable_gzip"),
-    ]
-    [row] = world.rows(
-        "SELECT chunk.title, start_line, end_line FROM chunk WHERE content LIKE '%Valve 7%'"
-    )
-    assert row == ("Valves", 1, 3)
-    assert counted(world.ingest(size_cap=10_000)) == (0, 0, 7, 0)
 
 
 @pytest.mark.parametrize("step", ["read", "chunk"])

@@ -762,8 +762,8 @@ def _summary(document: Flagged) -> dict[str, Any]:
 def formats(call: Call) -> None:
     """List the formats that ingest reads and the kinds of files that it skips.
 
-    Each format has its suffixes, what is read, and an example of the place that a citation names. A
-    file of any format may be compressed by gzip. Text with an unknown suffix is read as plain text.
+    Each format has its suffixes, what is read, and an example of the place that a citation names.
+    Text with an unknown suffix is read as plain text.
 
     \b
     rolebundle corpus formats
