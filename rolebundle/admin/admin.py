@@ -21,7 +21,7 @@ from rolebundle.ingest.heartbeat import first_heartbeat
 from rolebundle.ingest.indexes import Progress, no_progress
 from rolebundle.ingest.options import IngestOptions, IngestReport
 from rolebundle.ingest.sync import ingest, update
-from rolebundle.ingest.watch import Watcher, WatchOptions
+from rolebundle.ingest.watch import Watcher
 from rolebundle.repair import repair
 from rolebundle.storage import roots
 from rolebundle.storage.corpus import Corpus, true_generation
@@ -93,19 +93,19 @@ class Admin:
 
     def watcher(
         self,
-        options: WatchOptions,
         print_line: Callable[[str], None],
         stop: Event,
         *,
+        polls: bool = False,
         indexing: Indexing | None = None,
         lexical_only: bool = False,
     ) -> Watcher:
         """A watch that keeps the corpus in step with its roots; see :mod:`rolebundle.ingest.watch`.
 
         Args:
-            options: how it works.
             print_line: called with each line for a person.
             stop: ends the watch.
+            polls: look at all files again and again, for file systems that tell of no changes.
             indexing: embeds after each pass, for a contextual model.
             lexical_only: do not embed.
 
@@ -116,7 +116,7 @@ class Admin:
         path = self.workspace.path
         if path.exists():
             refuse_changes(self.workspace.corpus)
-        heartbeat = first_heartbeat(path, polling=options.poll)
+        heartbeat = first_heartbeat(path, polling=polls)
 
         def watched_paths() -> list[str]:
             self.workspace.refresh()
@@ -132,13 +132,13 @@ class Admin:
 
         return Watcher(
             path,
-            options,
             heartbeat,
             print_line,
             stop,
             update=update,
             paths=watched_paths,
             generation=lambda: true_generation(self.workspace.corpus),
+            polls=polls,
         )
 
     def _provider(

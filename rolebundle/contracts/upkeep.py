@@ -449,19 +449,3 @@ class EmbedResult(Contract):
 
     embedded: int
     waiting: int
-
-
-class EmbedPlan(Contract):
-    """`embed --dry-run`: an estimate of a run.
-
-    Attributes:
-        chunks: number of chunks in the corpus.
-        waiting: number of chunks to embed.
-        seconds: duration.
-        bytes: growth of the corpus file.
-    """
-
-    chunks: int
-    waiting: int
-    seconds: float
-    bytes: int

@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -47,20 +47,9 @@ _Place = tuple[str, bool, tuple[int, ...]]
 """Of a path where it really is, whether it is a folder, and which one; of a file its state, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class WatchOptions:
-    """How a watch works.
-
-    Attributes:
-        ingest: settings of each pass.
-        poll: look at all files again and again, for file systems that tell of no changes.
-        settle_seconds: if too much disappears, how long no other change may come before the watch
-            stops: a folder may be about to come back.
-    """
-
-    ingest: IngestOptions
-    poll: bool = False
-    settle_seconds: float = 5.0
+def _ingest_options() -> IngestOptions:
+    # A contextual model embeds later.
+    return IngestOptions(wait=False, verified=VerifiedFiles(), max_removed=MAX_REMOVED)
 
 
 @dataclass(slots=True)
@@ -69,23 +58,26 @@ class Watcher:
 
     Attributes:
         path: the corpus file.
-        options: how it works.
         heartbeat: the file that it writes its state to.
         print_line: called with each line for a person.
         stop: ends the watch.
         update: makes the corpus the same as the files.
         paths: the locations of its roots, and of the files of patterns that their scans use.
         generation: its number of writes.
+        polls: look at all files again and again, for file systems that tell of no changes.
+        settle_seconds: if too much disappears, how long no other change may come before the watch
+            stops: a folder may be about to come back.
     """
 
     path: Path
-    options: WatchOptions
     heartbeat: Heartbeat
     print_line: PrintLine
     stop: Event
     update: Callable[[IngestOptions], IngestReport]
     paths: Callable[[], Sequence[str]]
     generation: Callable[[], int]
+    polls: bool = False
+    settle_seconds: float = 5.0
     is_syncing: bool = False
     _places: dict[str, _Place] = field(default_factory=dict)
     _known_generation: int = -1
@@ -95,13 +87,11 @@ class Watcher:
     _missing: frozenset[str] = frozenset()
     _pending_at: float = 0.0
     _has_passed: bool = False
-    _ingest: IngestOptions = field(init=False)
+    _ingest: IngestOptions = field(default_factory=_ingest_options)
     _events: _Events = field(init=False)
 
     def __post_init__(self) -> None:
-        given = self.options.ingest
-        self._ingest = replace(given, verified=VerifiedFiles(), max_removed=MAX_REMOVED)
-        self._events = _Events(self.path, polls=self.options.poll)
+        self._events = _Events(self.path, polls=self.polls)
 
     def run(self) -> None:
         """Watch until ``stop`` is set.
@@ -150,7 +140,7 @@ class Watcher:
             self._pending_at = monotonic()
             self.heartbeat.update(pending_since=iso_utc(datetime.now(UTC)))
         if self._settling_until:
-            self._settling_until = monotonic() + self.options.settle_seconds
+            self._settling_until = monotonic() + self.settle_seconds
         # Not at once after a failure, which may last.
         wait = 1.0 if self._failures else 0.0
         self._next_pass = min(self._next_pass, monotonic() + wait)
@@ -199,7 +189,7 @@ class Watcher:
         now = monotonic()
         if error.code == "too_many_removed":
             if not self._settling_until:
-                self._settling_until = now + self.options.settle_seconds
+                self._settling_until = now + self.settle_seconds
             elif now >= self._settling_until:
                 raise error
             self._next_pass = self._settling_until

@@ -24,7 +24,6 @@ from rolebundle.errors import CorpusBusy, RolebundleError, UsageError
 from rolebundle.ingest import prepare, watch
 from rolebundle.ingest.heartbeat import is_alive, read_heartbeat
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.watch import WatchOptions
 from rolebundle.scan.finding import ScanSettings
 from rolebundle.storage import quarantine
 from rolebundle.storage.file import heartbeat_path
@@ -76,12 +75,13 @@ def until(holds: Callable[[], bool], seconds: float = PATIENCE) -> None:
 class Running:
     """A watch in a thread."""
 
-    def __init__(self, db: Path, options: WatchOptions) -> None:
+    def __init__(self, db: Path, *, poll: bool = False) -> None:
         self.db, self.said = db, list[str]()
         self.error: RolebundleError | None = None
         self.stop = threading.Event()
         self._admin = Admin(db)
-        self._watcher = self._admin.watcher(options, self.said.append, self.stop)
+        self._watcher = self._admin.watcher(self.said.append, self.stop, polls=poll)
+        self._watcher.settle_seconds = 0.4
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
@@ -110,8 +110,7 @@ class Running:
 
 @contextmanager
 def watching(db: Path, *, poll: bool = False) -> Iterator[Running]:
-    options = WatchOptions(IngestOptions(), poll, settle_seconds=0.4)
-    running = Running(db, options)
+    running = Running(db, poll=poll)
     try:
         running.until_idle()
         yield running
@@ -286,13 +285,13 @@ def test_a_corpus_within_its_root_is_left_alone(folder: Path) -> None:
 
 def test_only_one_watches(db: Path) -> None:
     with watching(db), pytest.raises(CorpusBusy) as error:
-        Running(db, WatchOptions(IngestOptions()))
+        Running(db)
     assert error.value.code == "watch_running"
 
 
 def test_without_roots_there_is_nothing_to_watch(tmp_path: Path) -> None:
     open_writer(tmp_path / "c.db").close()
-    running = Running(tmp_path / "c.db", WatchOptions(IngestOptions()))
+    running = Running(tmp_path / "c.db")
     running.wait_for_end()
     assert isinstance(running.error, UsageError)
     assert running.error.code == "no_roots"

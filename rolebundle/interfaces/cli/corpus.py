@@ -54,7 +54,6 @@ from rolebundle.interfaces.cli.output import (
     print_json,
     print_note,
     progress_bar,
-    time_text,
 )
 from rolebundle.interfaces.layout import DEFAULT_WIDTH, wrapped
 from rolebundle.retrieval.passage_text import one_line
@@ -558,13 +557,8 @@ def remove_command(call: Call, path: Path, yes: bool) -> None:
     metavar="PROVIDER[:NAME]",
     help="Build the index of this model: static, onnx[:NAME], ollama:NAME or openai[:NAME].",
 )
-@click.option(
-    "--dry-run",
-    is_flag=True,
-    help="Only estimate the number of chunks, the time and the disk space.",
-)
 @with_call("as_json")
-def embed(call: Call, model: str | None, dry_run: bool) -> None:
+def embed(call: Call, model: str | None) -> None:
     """Embed the chunks that have no vector, or build another model's index and switch to it.
 
     The old index is used until the new one is complete. If a run is killed, the next run continues
@@ -573,7 +567,6 @@ def embed(call: Call, model: str | None, dry_run: bool) -> None:
 
     \b
     rolebundle corpus embed                              embed the chunks that wait
-    rolebundle corpus embed --model ollama:nomic-embed-text --dry-run
     rolebundle corpus embed --model ollama:nomic-embed-text
     rolebundle corpus embed --model onnx                 needs: pip install '.[onnx]'
     rolebundle corpus embed use 2                        an index that `status` lists
@@ -588,14 +581,6 @@ def embed(call: Call, model: str | None, dry_run: bool) -> None:
         provider, _, name = model.partition(":")
         workspace = admin.workspace
         spec = ProviderSpec(provider, name, workspace.embed_url, workspace.allow_host)
-    if dry_run:
-        plan = indexes.estimate(admin.workspace, spec)
-        line = (
-            f"{plan.waiting} of {counted(plan.chunks, 'chunk')} to embed, "
-            f"about {time_text(plan.seconds)}, about {plan.bytes / 1e6:,.1f} MB"
-        )
-        call.print(plan.model_copy(update={"seconds": round(plan.seconds, 1)}), [line])
-        return
     with progress_bar() as progress:
         report = indexes.embed(admin.workspace, spec, progress=progress)
     lines = [f"{counted(report.embedded, 'chunk')} embedded, {report.waiting} waiting"]
@@ -611,7 +596,7 @@ def embed(call: Call, model: str | None, dry_run: bool) -> None:
 
 def _refuse_stray_options(ctx: click.Context) -> None:
     # If they were ignored, `embed --db team.db drop 2` would change another corpus, and
-    # `embed --dry-run drop 2` would drop the index.
+    # `embed --model onnx drop 2` would build none.
     for option in ctx.command.params:
         if ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
             raise click.UsageError(

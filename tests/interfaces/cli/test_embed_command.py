@@ -84,15 +84,6 @@ class TestEmbed:
         assert db.read_bytes() == before
 
 
-class TestDryRun:
-    def test_json(self, db: Path, server: EmbeddingServer) -> None:
-        plan = new(db, server, "--dry-run", "--json").json()
-        assert plan.pop("seconds") >= 0
-        assert plan == {"chunks": 6, "waiting": 6, "bytes": 6 * 8 * 4}
-        assert new(db, server).code == 0
-        assert new(db, server, "--dry-run", "--json").json()["waiting"] == 0
-
-
 class TestList:
     def test_status_says_which_one_answers(self, db: Path, server: EmbeddingServer) -> None:
         new(db, server)
@@ -136,9 +127,7 @@ class TestUseAndDrop:
         assert invoke("corpus", "embed", command, "--db", db).code == 2
 
     @pytest.mark.sample(2)
-    @pytest.mark.parametrize(
-        "stray", [("--db", "team.db"), ("--dry-run",), ("--model", "static"), ("--json",)]
-    )
+    @pytest.mark.parametrize("stray", [("--db", "team.db"), ("--model", "static"), ("--json",)])
     def test_options_before_the_command_are_refused(
         self, db: Path, server: EmbeddingServer, stray: tuple[str, ...]
     ) -> None:
