@@ -474,7 +474,7 @@ def _scanned_document(
 def _content_texts(parsed: ParsedDocument) -> list[str]:
     if parsed.ready:
         return [chunk.content for chunk in parsed.ready]
-    if parsed.line_exact and parsed.lines:
+    if parsed.line_exact:
         return ["\n".join(parsed.lines)]
     return [block.text for block in parsed.blocks]
 
@@ -524,7 +524,7 @@ def _with_content_texts(
         ]
         return replace(parsed, ready=tuple(chunks))
     clean_lines = parsed.lines
-    if parsed.line_exact and parsed.lines:
+    if parsed.line_exact:
         clean_lines = _next_text(lines, "\n".join(parsed.lines)).split("\n")
         texts = ["\n".join(clean_lines[b.start_line - 1 : b.end_line]) for b in parsed.blocks]
     else:

@@ -29,8 +29,8 @@ from rolebundle.ingest.authority import (
     Authority,
     Flags,
     FlagsByPath,
+    as_arguments,
     combined,
-    describe,
     flags_after,
     flags_at,
     lifting_options,
@@ -51,7 +51,7 @@ _MANIFEST_CODES = frozenset({"manifest_ignored", "claim_refused", "glob_matches_
 
 Options = Mapping[str, Any]
 """Fields of ``RootOptions`` that an ingest was given."""
-OtherSources = Callable[[Path], "set[str] | None"]
+OtherSources = Callable[[Path], set[str]]
 
 
 @dataclass(slots=True)
@@ -213,8 +213,7 @@ def plan(
         roots: the roots before.
         starts: existing paths, as :func:`existing_start` spells them.
         new_options: the options of the run. They hold for what is below the paths, too.
-        other_sources: the sources of documents that do not come from a folder; ``None`` if that
-            folder has documents whose source has its name already.
+        other_sources: the sources of documents that do not come from a folder.
     """
     planner = _Planner({root.location: root for root in roots}, new_options, other_sources)
     for start in starts:
@@ -301,10 +300,7 @@ class _Planner:
             if os.path.lexists(root.location) and folder_of(anchor_of(roots, root)) == base:
                 return root.source_id
         name = source_name(base)
-        other_sources = self.other_sources(base)
-        if other_sources is None:
-            return name
-        used = {source_id.casefold() for source_id in other_sources}
+        used = {source_id.casefold() for source_id in self.other_sources(base)}
         used |= {root.source_id.casefold() for root in roots}
         for parent in base.parents:
             if name.casefold() not in used:
@@ -508,12 +504,12 @@ def plan_run(
         manifests.check_path(Path(location))
     run_flags = RunFlags(flags, flags_after(flags, locations, command_flags), command_flags)
 
-    def other_sources(folder: Path) -> set[str] | None:
-        if source_name(folder) in root_storage.sources_below(corpus, str(folder)):
-            return None
-        return root_storage.sources_outside(corpus, str(folder))
-
-    planned = plan(roots, starts, options.root_options(), other_sources)
+    planned = plan(
+        roots,
+        starts,
+        options.root_options(),
+        lambda folder: root_storage.sources_outside(corpus, str(folder)),
+    )
     policy = load_policy(corpus)
     policy_file = real_location(Path(policy.location)) if policy and policy.location else ""
     for visit in planned.visits:
@@ -563,8 +559,8 @@ def _walk_visit(
         notes += run_flags.notes(str(start), location)
         notes += _manifests_above(base) if manifest == "" else ()
     nested_defaults = {
-        str(start).rstrip(os.sep) + relative: run_flags.defaults_at(path, root)
-        for path, relative in run_flags.nested(location).items()
+        moved_path(path, location, str(start)): run_flags.defaults_at(path, root)
+        for path in run_flags.nested(location)
     }
     defaults = run_flags.defaults_at(location, root)
     ignore = root.options.ignore
@@ -636,14 +632,10 @@ class RunFlags:
             return "manifests are turned off for it"
         return "its folder is untrusted" if flags.get("origin") == "untrusted" else ""
 
-    def nested(self, location: str) -> dict[str, str]:
-        """The remembered paths below a folder → what follows the folder in them."""
-        prefix = location.rstrip(os.sep) + os.sep
-        return {
-            path: path[len(prefix) - 1 :]
-            for path in sorted({*self.before, *self.after})
-            if path.startswith(prefix) and path != location
-        }
+    def nested(self, location: str) -> list[str]:
+        """The remembered paths below a folder."""
+        paths = sorted({*self.before, *self.after})
+        return [path for path in paths if is_below(path, location) and path != location]
 
     def notes(self, start: str, location: str) -> Iterator[walk.Skipped]:
         """The flags that were remembered for a path and below it, and that hold.
@@ -652,15 +644,14 @@ class RunFlags:
             start: the path as it was given. Notes name it and not the real path.
             location: its real path.
         """
-        remembered = {location: (start, flags_at(self.before, location))} | {
-            path: (start.rstrip(os.sep) + relative, self.before.get(path, {}))
-            for path, relative in self.nested(location).items()
-        }
-        for path, (shown, flags) in remembered.items():
-            own, now = limits_in(flags), self.flags_at(path)
-            kept = {key: value for key, value in without(own, self.current).items() if key in now}
+        remembered: dict[str, Flags] = {location: flags_at(self.before, location)}
+        remembered |= {path: self.before.get(path, {}) for path in self.nested(location)}
+        for path, flags in remembered.items():
+            own, now = without(limits_in(flags), self.current), self.flags_at(path)
+            kept = {key: value for key, value in own.items() if key in now}
             if kept:
-                message = f"{shown}: {describe(kept)}, as in an earlier ingest; "
+                shown = moved_path(path, location, start)
+                message = f"{shown}: {' '.join(as_arguments(kept))}, as in an earlier ingest; "
                 message += f"{lifting_options(kept)} lifts it"
                 yield walk.Skipped(shown, "flags_remembered", message)
 

@@ -47,7 +47,7 @@ def prepare_parallel(
     """The outcome of each file, in order. Close the iterator to end before all files are read.
 
     A process takes longer to start than to read a few files. So if there are few, or one process is
-    wanted, small files of plain formats are read in this one, while one for the others starts.
+    wanted, they are read in this one if all are small files of plain formats.
 
     Args:
         files: the files.
@@ -62,12 +62,12 @@ def prepare_parallel(
     is_small = len(files) < _MIN_FILES_FOR_WORKERS
     is_small &= sum(file.size for file in files) <= _MAX_BYTES_HERE
     workers = 1 if is_small else workers
-    is_here = [
-        workers == 1 and (not seconds or (prepare.is_plain(file) and file.size <= _MAX_BYTES_HERE))
-        for file in files
-    ]
-    mine = [file for file, here in zip(files, is_here, strict=True) if here]
-    groups = _groups(file for file, here in zip(files, is_here, strict=True) if not here)
+    groups = _groups(files)
+    is_plain = all(prepare.is_plain(file) and file.size <= _MAX_BYTES_HERE for file in files)
+    if workers == 1 and (is_plain or not seconds):
+        for group in groups:
+            yield from prepare.prepare_files(group, settings)
+        return
     readers = [_Reader(settings, seconds) for _ in range(workers)]
     idle: SimpleQueue[_Reader] = SimpleQueue()
     for reader in readers:
@@ -85,16 +85,10 @@ def prepare_parallel(
     first = islice(groups, workers * _GROUPS_PER_WORKER)
     window = deque(threads.submit(read, group) for group in first)
 
-    def read_apart() -> Iterator[prepare.Outcome]:
-        while window:
-            future = window.popleft()
-            yield from future.result()
-            window.extend(threads.submit(read, group) for group in islice(groups, 1))
-
     try:
-        outcomes = {True: _read_here(mine, settings), False: read_apart()}
-        for here in is_here:
-            yield next(outcomes[here])
+        while window:
+            yield from window.popleft().result()
+            window.extend(threads.submit(read, group) for group in islice(groups, 1))
     finally:
         # Also those that read.
         for reader in readers:
@@ -120,13 +114,6 @@ def read_seconds() -> int:
             f"set it to a whole number such as {READ_SECONDS}, or unset it",
         )
     return int(text)
-
-
-def _read_here(
-    files: Sequence[FileEntry], settings: prepare.RunSettings
-) -> Iterator[prepare.Outcome]:
-    for group in _groups(files):
-        yield from prepare.prepare_files(group, settings)
 
 
 def _groups(files: Iterable[FileEntry]) -> Iterator[list[FileEntry]]:

@@ -76,21 +76,12 @@ def count_documents(corpus: Corpus, location: str) -> int:
     return int(corpus.value(f"{counted} WHERE {_BELOW}", _bounds(location)))
 
 
-def sources_below(corpus: Corpus, location: str) -> set[str]:
-    """The sources of documents from files at and below a path, as their owner gave them."""
-    return _sources(corpus, _BELOW, location)
-
-
 def sources_outside(corpus: Corpus, location: str) -> set[str]:
     """The sources of documents that do not come from a path, as their owner gave them."""
-    return _sources(corpus, f"NOT {_BELOW}", location)
-
-
-def _sources(corpus: Corpus, condition: str, location: str) -> set[str]:
     return set(
         corpus.column(
             "SELECT DISTINCT s.source_id FROM file f JOIN document d ON d.file = f.id "
-            f"JOIN source s ON s.id = d.source WHERE {condition} AND {_GIVEN_SOURCE}",
+            f"JOIN source s ON s.id = d.source WHERE NOT {_BELOW} AND {_GIVEN_SOURCE}",
             _bounds(location),
         )
     )

@@ -565,7 +565,7 @@ def test_limits_are_reported_and_listed(world: World) -> None:
     line = f"{world.downloads}: origin=untrusted scope=hr trust_tier=untrusted"
     assert line in invoke("status", "--db", world.db).out
     invoke(*arguments, "--meta", "scope=")
-    assert "untrusted, as in an earlier ingest" in invoke(*arguments).err
+    assert "trust_tier=untrusted, as in an earlier ingest" in invoke(*arguments).err
 
 
 def test_a_backup_keeps_limits(world: World, tmp_path: Path) -> None:

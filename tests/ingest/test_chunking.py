@@ -144,12 +144,6 @@ def test_a_long_paragraph_of_white_space_is_no_chunk(blank):
     assert [chunk.content for chunk in chunks_of(f"a\n\n{white}\n\nb")] == ["a", "b"]
 
 
-def test_blocks_without_the_lines_of_the_file_get_blank_lines_between_them():
-    blocks = (Block("paragraph", "a\nb", 2, 3), Block("paragraph", "c", 6, 6))
-    (chunk,) = chunk_document("doc", ParsedDocument(blocks=blocks), SMALL)
-    assert chunk.content == "a\nb\n\n\nc"
-
-
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["", "cell 1"]), st.integers(0, 2))),
     st.booleans(),
@@ -189,15 +183,16 @@ BLOCKS = st.lists(
 
 
 def built(parts, line_exact):
-    blocks, line = [], 1
+    blocks, lines, line = [], [], 1
     for kind, text, level in parts:
         visible_text = text.strip("\n")
         end = line + visible_text.count("\n")
         blocks.append(
             Block(kind, visible_text, line, end, level, visible_text.strip() if level else "")
         )
+        lines += [*visible_text.split("\n"), ""]
         line = end + 2
-    return ParsedDocument(blocks=tuple(blocks), line_exact=line_exact)
+    return ParsedDocument(blocks=tuple(blocks), lines=lines, line_exact=line_exact)
 
 
 @given(BLOCKS, st.booleans(), st.integers(1, 80), st.integers(0, 80))
