@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, Sensitivity, trust_rank
 from rolebundle.engine import Engine
-from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import sync
 from rolebundle.ingest.authority import (
     UNTRUSTED,
@@ -95,12 +94,6 @@ def assert_lower(above: Authority, values: Any) -> None:
             assert not before or (after and set(after) <= set(before))
         else:
             assert after == before
-
-
-@given(claims=values_of)
-def test_what_nobody_has_set_holds_as_it_is_declared(claims: dict[str, Any]) -> None:
-    weighed = Authority(default_source="w").weigh(claims, may_not_govern=False)
-    assert weighed == (claims, ())
 
 
 # -- legitimate declarations ---------------------------------------------------------------------
@@ -218,19 +211,6 @@ def test_trust_documents_makes_settings_defaults(tree: Tree) -> None:
     tree.ingest()
     assert_holds(tree.at("a.md"), claims)
     assert len(tree.at("b.md").refused_claims) == 3
-
-
-def test_max_trust_lowers_no_default_of_the_owner(tree: Tree) -> None:
-    tree.write(
-        "rolebundle.toml",
-        "trust_documents = true\nmax_trust = 'general'\n"
-        "[[rule]]\nglob = 'a.md'\ntrust_tier = 'preferred'\n",
-    )
-    for name, tier in (("a.md", "preferred"), ("b.md", "preferred"), ("c.md", "untrusted")):
-        tree.write(name, front(trust_tier=tier) + "Text.\n")
-    tree.ingest()
-    tiers = [tree.at(name).trust_tier for name in ("a.md", "b.md", "c.md")]
-    assert tiers == ["preferred", "general", "untrusted"]
 
 
 # -- what is said --------------------------------------------------------------------------------
@@ -357,13 +337,6 @@ command_flags = st.fixed_dictionaries(
         "scope": st.sampled_from(["hr", None]),
     },
 )
-
-
-def test_flags_of_trust_are_replaced_together_and_others_alone() -> None:
-    remembered = {"/a": {"trust_tier": "untrusted", "origin": "untrusted", "scope": "hr"}}
-    after = flags_after(remembered, ["/a/b"], {"max_trust": "preferred"})
-    assert flags_at(after, "/a/b") == {"max_trust": "preferred", "scope": "hr"}
-    assert flags_at(after, "/a") == remembered["/a"]
 
 
 @given(
@@ -539,14 +512,6 @@ def test_a_limit_is_remembered_before_the_first_document(world: World) -> None:
     assert {document.trust_tier for document in world.documents().values()} == {"untrusted"}
 
 
-def test_a_run_that_is_refused_remembers_nothing(world: World) -> None:
-    (world.root / "rolebundle.toml").write_text("no TOML")
-    with pytest.raises(ConfigurationError):
-        world.ingest(max_trust="general")
-    with open_reader(world.db) as corpus:
-        assert records.load_path_flags(corpus) == {}
-
-
 def test_limits_are_reported_and_listed(world: World) -> None:
     arguments = ("ingest", world.downloads, "--lexical-only", "--db", world.db)
     invoke(*arguments, "--untrusted", "--meta", "scope=hr")
@@ -566,16 +531,6 @@ def test_limits_are_reported_and_listed(world: World) -> None:
     assert line in invoke("status", "--db", world.db).out
     invoke(*arguments, "--meta", "scope=")
     assert "trust_tier=untrusted, as in an earlier ingest" in invoke(*arguments).err
-
-
-def test_a_backup_keeps_limits(world: World, tmp_path: Path) -> None:
-    backup = tmp_path / "kept.backup"
-    world.ingest(world.downloads, flags=UNTRUSTED)
-    assert invoke("corpus", "backup", backup, "--db", world.db).code == 0
-    world.ingest(max_trust="authoritative")
-    assert invoke("corpus", "restore", backup, "--yes", "--db", world.db).code == 0
-    assert world.ingest() == ["flags_remembered"]
-    assert world.documents()["a.md"].trust_tier == "untrusted"
 
 
 # -- No document takes the id or the source of another, whichever is read first --------------------

@@ -12,7 +12,7 @@ from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
-from support.amounts import lengths, linear_time, rounds
+from support.amounts import rounds
 from support.reading import read_document
 
 SMALL = ChunkSettings(size=60, maximum=120)
@@ -284,26 +284,13 @@ def test_odd_shapes_take_linear_time(text):
 
 
 ROWS = "".join(f"| {name} | {number} |\n" for number, name in enumerate(["pear", "fig"] * 20))
-TABLES = {
-    "a.md": f"# Prices\n\n| Fruit | Price |\n|---|---|\n{ROWS}",
-    "a.html": "<h1>Prices</h1><table><tr><th>Fruit<th>Price</tr>\n"
-    + "".join(f"<tr><td>{'pear ' * 9}<td>{number}</tr>\n" for number in range(60))
-    + "</table>",
-    "a.rst": "Prices\n======\n\n===== =====\nFruit Price\n===== =====\n"
-    + "".join(f"pear  {number}\n" for number in range(40))
-    + "===== =====\n",
-}
 
 
-@pytest.mark.parametrize("path", TABLES)
-def test_a_passage_from_a_large_table_repeats_the_header_row(path):
-    (document,) = reader_for(path).read(TABLES[path].encode(), path, ReaderOptions())
-    chunks = chunk_document("d", document, SMALL)
+def test_a_passage_from_a_large_table_repeats_the_header_row():
+    chunks = chunks_of(f"# Prices\n\n| Fruit | Price |\n|---|---|\n{ROWS}")
     below = [chunk for chunk in chunks if "Fruit" not in chunk.content and "pear" in chunk.content]
     assert len(below) > 2
-    for chunk in below:
-        assert chunk.headings[0] == "Prices"
-        assert chunk.headings[-1].replace("|", " ").split() == ["Fruit", "Price"]
+    assert {chunk.headings for chunk in below} == {("Prices", "Fruit | Price")}
     assert {chunk.headings for chunk in chunks if chunk not in below} == {("Prices",)}
 
 
@@ -313,14 +300,6 @@ def test_a_long_header_row_is_cut_between_cells():
     *_, last = chunks_of(f"{header}\n|{'-|' * 200}\n{rows}", ChunkSettings(60, 400))
     assert len(last.headings[-1]) <= 600 and last.headings[-1].startswith("column 0 | column 1 |")
     assert header.strip("| ").startswith(last.headings[-1])
-
-
-@lengths
-def test_a_table_with_many_columns_takes_linear_time(length):
-    columns = length // 8
-    document = markdown("\n".join("|" + cell * columns for cell in ("a|", "-|", "b|", "c|")))
-    with linear_time(length):
-        chunk_document("doc", document, ChunkSettings())
 
 
 def test_a_small_table_has_no_header_row_above_it():

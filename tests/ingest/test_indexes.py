@@ -18,11 +18,8 @@ from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest import sync
 from rolebundle.ingest.indexes import INPUT_VERSION, EmbeddingReport
-from rolebundle.ingest.options import IngestOptions
 from rolebundle.storage import vector_index
-from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.commands import invoke
@@ -79,22 +76,6 @@ def test_the_old_index_stays_active_until_the_new_one_is_complete(db: Path) -> N
         old = ask(corpus, None, HashingProvider(), task="n3")
     [warning] = [warning for warning in old.warnings if warning.code == "SEMANTIC_LANE_DEGRADED"]
     assert "newer" in warning.message
-
-
-def test_activation_is_one_transaction(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def half(corpus: Corpus, _index: EmbeddingIndex) -> None:
-        corpus.run("UPDATE embedding_index SET active = 0")
-        raise RuntimeError("killed between the two")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(vector_index, "activate_index", half)
-        with pytest.raises(RuntimeError):
-            build(db, Watched(NEW))
-    assert active(db).identity.model == IDENTITY
-    second_run = Watched(NEW)
-    build(db, second_run)
-    assert second_run.batches == [], "nothing is embedded twice"
-    assert active(db).identity.model == NEW
 
 
 def test_the_noise_of_the_model_is_stored_once_something_is_embedded(db: Path, notes: Path) -> None:
@@ -173,12 +154,6 @@ def test_an_ambiguous_name(db: Path) -> None:
 
 
 # -- another model, and outdated vectors ---------------------------------------------------------
-
-
-def test_the_option_of_an_ingest_not_to_embed(notes: Path) -> None:
-    with Admin(notes.with_name("new.db")) as admin:
-        report = admin.ingest([notes], IngestOptions(lexical_only=True))
-        assert (report.added, report.embedded) == (20, 0)
 
 
 def test_outdated_vectors_of_an_older_index_are_replaced(notes: Path, db: Path) -> None:

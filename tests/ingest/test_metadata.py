@@ -13,7 +13,7 @@ from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import ConfigurationError, DocumentError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.front_matter import FrontMatter, front_matter
-from rolebundle.ingest.manifests import parse_manifest, read_manifest
+from rolebundle.ingest.manifests import parse_manifest
 from rolebundle.ingest.metadata import METADATA_KEYS, flattened, resolve, validated
 from rolebundle.storage.opening import open_reader
 from support.amounts import linear_time
@@ -203,27 +203,7 @@ def test_invalid_inferred_values_are_ignored() -> None:
     assert (metadata.title, metadata.trust_tier, metadata.language) == ("a", "general", "de")
 
 
-def test_only_a_declaration_raises_trust(tmp_path: Path) -> None:
-    text = "# authoritative\n\ntrust_tier: authoritative\n\n---\ntrust_tier: authoritative\n---\n"
-    [metadata] = ingested(tmp_path, {"a.md": text}).values()
-    assert metadata.trust_tier == "general"
-
-
 # -- what is wrong -------------------------------------------------------------------------------
-
-
-def test_the_error_for_an_unknown_key_names_file_key_and_allowed_keys(tmp_path: Path) -> None:
-    with pytest.raises(DocumentError) as caught:
-        resolve("deep/a.md", PLAIN, {"trust_teir": "x"}, {}, declared_at=2)
-    assert caught.value.message == "deep/a.md:2: unknown key 'trust_teir'; did you mean trust_tier?"
-    for key in METADATA_KEYS:
-        assert key in caught.value.hint
-    path = tmp_path / "rolebundle.toml"
-    path.write_text("[defaults]\ntrust_teir = 'x'", encoding="utf-8")
-    with pytest.raises(ConfigurationError) as raised:
-        read_manifest(tmp_path)
-    wanted = f"{path}: defaults.trust_teir: unknown key; did you mean trust_tier?"
-    assert raised.value.message == wanted
 
 
 @pytest.mark.parametrize(
@@ -366,15 +346,10 @@ def test_any_text_is_a_date_or_none(text: str) -> None:
     "values",
     [
         {"updated_at": "yesterday"},
-        {"updated_at": 20260101},
-        {"updated_at": "2026-13-01"},
         {"title": ""},
-        {"title": "x" * 1001},
-        {"tags": {"a": "b"}},
         {"tags": [True]},
         {"applicable_roles": ["Not A Role"]},
         {"document_id": "a\nb"},
-        {"retrieval_hints": {"a": "b"}},
         {3: "x"},
     ],
 )
@@ -399,12 +374,6 @@ def test_ignored_keys(tmp_path: Path) -> None:
     outcome = invoke("ingest", tmp_path / "notes", "--lexical-only", "--db", tmp_path / "c.db")
     assert outcome.code == 10
     assert "b.md:2: unknown key 'scopes'" in outcome.err
-
-
-def test_no_manifest(tmp_path: Path) -> None:
-    assert read_manifest(tmp_path) == ""
-    (tmp_path / "rolebundle.toml").mkdir()
-    assert read_manifest(tmp_path) == ""
 
 
 # -- front matter ----------------------------------------------------------------------------------
@@ -462,17 +431,18 @@ def test_toml_scalars_are_texts():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "text", "---\nno end\n\ntext", "----\na: b\n----", " ---\n---"]
+    "text",
+    [
+        "",
+        "text",
+        "---\nno end\n\ntext",
+        " ---\n---",
+        "---\n- a\n- b\n---",
+        "---\n# T\n\nWords.\n---",
+    ],
 )
 def test_text_without_fences_is_not_front_matter(text):
     assert read(text) == FrontMatter({}, 1, 0)
-
-
-def test_empty_front_matter_declares_nothing():
-    front = read("---\n---\ntext")
-    assert front is not None
-    assert front.declared == {}
-    assert front.body_index == 2
 
 
 def test_tags_build_nothing_and_aliases_are_followed():
@@ -486,6 +456,7 @@ def test_tags_build_nothing_and_aliases_are_followed():
 @pytest.mark.parametrize(
     ("text", "values", "note"),
     [
+        ("---\n---", {}, ""),
         ("---\na: 1\na: 2\n---", {"a": "2"}, "docs/a.md:3: front matter: duplicate key 'a'"),
         ("---\na: {b: 1, b: 2}\n---", {"a": {"b": "2"}}, ""),
         ("---\ntitle: A: b\nx: [1]\n---", {"title": "A: b", "x": ["1"]}, "docs/a.md:2: "),
@@ -527,13 +498,6 @@ def test_what_may_hide_a_governing_key_refuses_the_document(text, line):
     assert any(part in message for part in ("may declare", "duplicate key"))
 
 
-@pytest.mark.parametrize(
-    "text", ["---\njust words\n---", "---\n- a\n- b\n---", "---\n# Title\n\nWords.\n---\nmore"]
-)
-def test_two_thematic_breaks_are_not_front_matter(text):
-    assert read(text) == FrontMatter({}, 1, 0)
-
-
 def test_an_alias_bomb_does_not_expand():
     levels = "\n".join(f"k{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 30))
     values, [note] = declared(f"---\nk0: &a0 x\n{levels}\n---")
@@ -553,7 +517,10 @@ def test_unreadable_front_matter_takes_linear_time():
             read(f"---\nx: [\n{text}\n---\n")
 
 
-@given(st.text(), st.sampled_from(["---", "+++"]))
+@given(
+    st.text() | st.text(alphabet="ab:-[]{}&*!|>?'\"#%@,\n 0123456789.<~\\x"),
+    st.sampled_from(["---", "+++"]),
+)
 def test_any_text_is_read_or_raises(text, fence):
     try:
         front = read(f"{fence}\n{text}\n{fence}\nbody")
@@ -582,16 +549,6 @@ def test_a_typing_error_elsewhere_never_hides_a_governing_key(key, above, below)
     assert key in front.declared or is_inside_a_text
 
 
-@given(
-    st.text(alphabet="ab:-[]{}&*!|>?'\"#%@,\n 0123456789.<~\\x"), st.sampled_from(["---", "+++"])
-)
-def test_any_yaml_markup_is_read_or_raises(text, fence):
-    try:
-        read(f"{fence}\n{text}\n{fence}\nbody")
-    except DocumentError as error:
-        assert error.code == "bad_front_matter"
-
-
 # -- A manifest that is wrong: the error names the file, the section, the key and what is allowed
 
 
@@ -600,22 +557,13 @@ def test_any_yaml_markup_is_read_or_raises(text, fence):
     [
         ("x = ", "not readable as TOML"),
         ("rules = []", "m.toml: rules: unknown key; did you mean rule?"),
-        ("rule = 1", "m.toml: rule: must be a list (it is 1)"),
         ("rule = [1]", "m.toml: rule 1: must be an object"),
         ("[[rule]]\ndomain = 'x'", "m.toml: rule 1.glob: is missing"),
-        ("[[rule]]\nglob = ''", "m.toml: rule 1.glob: must not be blank"),
         ("[[rule]]\nglob = 'a'\n[[rule]]\nglob = 'b'\nreadr = 'x'", "rule 2.readr: unknown key"),
-        ("[[rule]]\nglob = 'a'\nreader = 3", "m.toml: rule 1.reader: must be a text (it is 3)"),
         ("[[rule]]\nglob = 'a'\nreader = 'x'", "m.toml rule 1: no reader is called 'x'"),
-        ("[[rule]]\nglob = 'a'\ntags = [true]", "m.toml: rule 1.tags: must be a text"),
         ("[[rule]]\nglob = 'a'\nmax_trust = 'most'", "m.toml: rule 1.max_trust: must be one of"),
         ("max_trust = 'general '", 'did you mean general? (it is "general ")'),
-        ("trust_documents = 'yes'", "m.toml: trust_documents: must be true or false"),
-        ("ignore = 'a'", "m.toml: ignore: must be a list"),
-        ("ignore_keys = [1]", "m.toml: ignore_keys[0]: must be a text"),
-        ("chunking = 3", "m.toml: chunking: must be an object"),
         ("[chunking]\nsice = 3", "m.toml: chunking.sice: unknown key; did you mean size?"),
-        ("[chunking]\nsize = 1.5", "m.toml: chunking.size: must be a whole number (it is 1.5)"),
         ("[defaults]\nsensitivity = 'x'\nscope = 3", " (and 1 more mistake)"),
     ],
 )

@@ -308,13 +308,6 @@ def test_a_missing_root_is_explained(world: World) -> None:
         world.ingest("a/x.md")
 
 
-def test_update_without_roots(world: World) -> None:
-    with open_writer(world.db):
-        pass
-    with pytest.raises(UsageError, match="no folder or file is remembered"):
-        world.update()
-
-
 # -- moving and removing ---------------------------------------------------------------------------
 
 
@@ -453,13 +446,6 @@ def test_reasons_are_plain_sentences(tmp_path: Path) -> None:
         assert has_step, entry
 
 
-@pytest.mark.parametrize("name", ["a.docx", "a.xlsx", "a.pptx", "a.odt", "a.epub", "a.pdf"])
-def test_a_document_without_its_parts_is_called_damaged(name: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_bytes(BROKEN["members"])
-    out = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path.with_suffix(".db"))
-    assert f"{name}: it is empty, damaged, or another kind of file" in out.err
-
-
 @pytest.mark.parametrize(
     ("names", "failed", "code"),
     [
@@ -557,13 +543,6 @@ def test_what_is_not_read_is_named() -> None:
     codes = {skip["path"]: skip["code"] for skip in report["skipped"]}
     assert {codes[name] for name in FILES} == {"unsupported", "binary"}
     assert codes["what"] == "binary"
-
-
-def test_a_cap_under_which_no_file_fits_is_refused() -> None:
-    """Else a second ingest would remove every document."""
-    with scratch_folder() as folder:
-        (folder / "a.md").write_text("# A\n")
-        assert invoke("ingest", folder, "--max-size", "0", "--db", folder / "c.db").code == 2
 
 
 def test_every_reader_is_listed() -> None:

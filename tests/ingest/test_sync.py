@@ -102,15 +102,6 @@ def test_a_second_run_writes_nothing(world: World) -> None:
     assert world.provider.embedded == embedded
 
 
-def test_a_new_modification_time_is_not_a_change(world: World) -> None:
-    world.ingest()
-    before = world.db.read_bytes()
-    for path in world.tree.iterdir():
-        os.utime(path, (1, 1))
-    assert counted(world.ingest()) == (0, 0, 6, 0)
-    assert world.db.read_bytes() == before
-
-
 def test_one_paragraph_changes_one_chunk(world: World) -> None:
     world.ingest()
     chunks, vectors = dict_of(world.rows(CHUNKS)), world.rows(VECTORS)
@@ -311,14 +302,6 @@ def test_a_file_without_text_is_noted_unless_it_is_empty(world: World) -> None:
 # -- settings and errors ---------------------------------------------------------------------------
 
 
-def test_files_are_read_again_with_new_settings(world: World) -> None:
-    world.ingest()
-    report = world.ingest(flags={"trust_tier": "preferred"})
-    assert counted(report) == (0, 6, 0, 0)
-    assert counted(world.ingest(flags={"trust_tier": "preferred"})) == (0, 0, 6, 0)
-    assert world.rows("SELECT DISTINCT trust_tier FROM document") == [("preferred",)]
-
-
 def test_errors_stop_the_run_before_the_first_write(world: World, tmp_path: Path) -> None:
     with open_writer(world.db) as corpus:
         assert corpus.value("SELECT count(*) FROM embedding_index") == 0
@@ -354,28 +337,6 @@ def test_workers_create_the_same_corpus(
     assert counted(together) == counted(alone)
     assert [skip.code for skip in together.skipped] == ["bad_metadata"]
     assert contents(world.db) == expected
-
-
-def test_an_interrupted_ingest_goes_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync, "_FILES_PER_BATCH", 2)
-
-    def interrupting(step: str, done: int, _total: int) -> None:
-        if (step, done) == ("reading", 4):
-            raise KeyboardInterrupt
-
-    with open_writer(world.db) as corpus, pytest.raises(KeyboardInterrupt):
-        sync.ingest(corpus, [world.tree], None, progress=interrupting)
-    with open_writer(world.db) as corpus:
-        assert counted(sync.update(corpus, None)) == (2, 0, 4, 0)
-
-
-def test_vectors_may_be_added_later(world: World) -> None:
-    with open_writer(world.db) as corpus:
-        report = sync.ingest(corpus, [world.tree], None)
-    assert (report.embedded, report.waiting) == (0, report.chunks)
-    report = world.ingest()
-    assert counted(report) == (0, 0, 6, 0)
-    assert (report.embedded, report.waiting) == (report.chunks, 0)
 
 
 def test_sources_without_documents_are_removed(world: World) -> None:

@@ -81,26 +81,7 @@ def test_only_the_manifest_of_the_root_counts(tmp_path: Path) -> None:
     assert entry.defaults.authority.values == {"title": "top"}
 
 
-def test_a_single_file(tmp_path: Path) -> None:
-    write(tmp_path, "a.md", "b.md", ".c.md")
-    assert walked(tmp_path, tmp_path / "a.md") == (["a.md"], {})
-    assert walked(tmp_path, tmp_path / ".c.md") == ([], {".c.md": "ignored"})
-
-
-def test_a_start_that_is_a_link(tmp_path: Path) -> None:
-    write(tmp_path, "root/a.md", "outside/b.md")
-    (tmp_path / "root" / "link").symlink_to("../outside")
-    assert walked(tmp_path / "root", tmp_path / "root" / "link") == ([], {"link": "escapes_root"})
-
-
 # -- reading ------------------------------------------------------------------------------------
-
-
-def test_read_bytes(tmp_path: Path) -> None:
-    write(tmp_path, "a.md")
-    assert read_bytes(str(tmp_path / "a.md"), "a.md", 4) == b"a.md"
-    (tmp_path / "empty").touch()
-    assert read_bytes(str(tmp_path / "empty"), "empty", 0) == b""
 
 
 def test_read_bytes_raises(tmp_path: Path) -> None:
@@ -428,17 +409,6 @@ class TestCheckouts:
         assert times == {
             "a/old.md": MAY, "a/docs/new é.md": JUNE, "a/b/old.md": MAY, "a/b/docs/new é.md": JUNE,
         }  # fmt: skip
-
-    @pytest.mark.parametrize(
-        ("attributes", "text"),
-        [("", "# A\r\n\r\nText.\r\n"), ("* filter=lfs", "The text, of which git has a pointer.\n")],
-    )
-    def test_a_text_that_git_stores_otherwise(
-        self, checkout_dates: Path, attributes: str, text: str
-    ) -> None:
-        write_dates(checkout_dates / ".gitattributes", attributes)
-        (checkout_dates / "old.md").write_bytes(text.encode())
-        assert times_of(checkout_dates)["old.md"] == MAY
 
     def test_a_broken_checkout(self, checkout_dates: Path) -> None:
         (checkout_dates / ".git" / "HEAD").write_text("nonsense")

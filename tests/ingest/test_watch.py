@@ -216,15 +216,6 @@ class TestTooMuchDisappears:
                 file.rename(folder / "sub" / file.name)
             until(lambda: names(db) == {f"sub/d{number}.md" for number in range(10)})
 
-    def test_one_of_few_may_go(self, tmp_path: Path) -> None:
-        folder = tmp_path / "two"
-        folder.mkdir()
-        for name in ("a", "b"):
-            (folder / f"{name}.md").write_text(f"# {name}\n", encoding="utf-8")
-        Admin(tmp_path / "two.db").ingest([folder], IngestOptions(lexical_only=True))
-        (folder / "a.md").unlink()
-        assert invoke("ingest", "--db", tmp_path / "two.db").code == 0
-
 
 def test_it_waits_for_another_writer(
     db: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
