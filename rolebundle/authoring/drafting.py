@@ -393,24 +393,18 @@ FOLDER_TYPES: Mapping[str, str] = {
 """The name of a folder → the type of its documents."""
 
 _HEAD = f"""\
-# {MANIFEST_NAME}: what the documents of this folder are. `rolebundle init` wrote it from the names
-# of folders. It is yours: correct it.
+# {MANIFEST_NAME}: what the documents of this folder are. It is yours: correct it.
 #
 # Each [[rule]] sets metadata of the files that match its glob. Later rules win over earlier ones,
 # key by key. A type that a document declares wins over rules, and a source does not. All keys:
 # docs/metadata.md.
 """
-_SOURCES = """
-# -- Sources -----------------------------------------------------------------------------------
-# A source is what roles prefer, limit or forbid, and what answers name.
-"""
+_IGNORED = "\n# Settings of the corpus are no documents.\nignore = [{}]\n"
+_SOURCES = "\n# -- Sources: what roles prefer, limit or forbid, and what answers name --\n"
 _ONE_SOURCE = "# Documents without a rule, and that declare no source, are of one source: {}.\n"
-_TYPES = """
-# -- Types -------------------------------------------------------------------------------------
-# Types are names of your choice. Roles can rank them (document_type_boosts).
-"""
+_TYPES = "\n# -- Types: names of your choice; roles can rank them (document_type_boosts) --\n"
 _TRUST = """
-# -- Trust -------------------------------------------------------------------------------------
+# -- Trust --
 # Without a declaration every document is `general`. If somebody keeps a folder correct, say so;
 # roles can prefer it, and answers that rest on it are called strong.
 #   authoritative: decides if documents disagree     preferred: maintained
@@ -444,13 +438,9 @@ def draft_manifest(
     sources = _folder_sources(paths, source) if with_sources else {}
     types = _folder_types(paths)
     with_source, with_type = _files_by_rule(paths, sources), _files_by_rule(paths, types)
-    text = _HEAD
-    if ignored:
-        text += f"\n# Settings of the corpus are no documents.\nignore = [{_toml(ignored)}]\n"
+    text = _HEAD + (_IGNORED.format(_toml(ignored)) if ignored else "")
     text += _SOURCES + (_rules("source_id", sources, with_source) or _ONE_SOURCE.format(source))
-    text += _TYPES
-    text += _rules("document_type", types, with_type) or "# No name of a folder tells a type.\n"
-    text += _TRUST
+    text += _TYPES + _rules("document_type", types, with_type) + _TRUST
     by_source = _by_value(with_source, {"": source, **sources}) if with_sources else {}
     return ManifestDraft(text, by_source, _by_value(with_type, types))
 

@@ -87,16 +87,11 @@ def _raise_any(
 ) -> None:
     """Raise one error that names all mistakes, if there are any."""
     distinct = list(dict.fromkeys(mistakes))
-    if not distinct:
-        return
-    message = distinct[0]
-    if distinct[1:]:
-        named = [f"({number}) {mistake}" for number, mistake in enumerate(distinct, start=1)]
-        message = f"{len(distinct)} mistakes: {' '.join(named[:_MAX_REFUSED])}"
-    hint = "correct it and run the same command again"
-    if any(mistake.startswith("unknown key") for mistake in distinct):
-        hint = f"allowed keys: {', '.join(METADATA_KEYS)}"
-    raise error_type(code, f"{place}: {message}", hint)
+    if distinct:
+        hint = "correct it and run the same command again"
+        if any(mistake.startswith("unknown key") for mistake in distinct):
+            hint = f"allowed keys: {', '.join(METADATA_KEYS)}"
+        raise error_type(code, f"{place}: {'; '.join(distinct[:_MAX_REFUSED])}", hint)
 
 
 def resolve(

@@ -330,18 +330,22 @@ def read_bytes(location: str, path: str, size_cap: int) -> bytes:
         raise _unreadable(path, error) from error
     try:
         status = os.fstat(descriptor)
+        size = status.st_size
         if not stat.S_ISREG(status.st_mode):
             raise DocumentError("not_a_file", f"{path}: not a regular file", "leave it out")
-        # One byte more than the cap, to detect a file that grows while it is read.
-        data = _read(descriptor, status.st_size, size_cap + 1)
+        if size <= size_cap:
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                # As large as it was. Of some file systems, files have no size.
+                data = file.read(max(size, _BLOCK_BYTES))
+            size = len(data)
     except OSError as error:
         raise _unreadable(path, error) from error
     finally:
         os.close(descriptor)
-    if status.st_size > size_cap or len(data) > size_cap:
+    if size > size_cap:
         raise DocumentError(
             "too_large",
-            f"{path}: {max(status.st_size, len(data)):,} bytes, over the cap of {size_cap:,}",
+            f"{path}: {size:,} bytes, over the cap of {size_cap:,}",
             "raise it with --max-size, or leave the file out",
         )
     return data
@@ -350,22 +354,6 @@ def read_bytes(location: str, path: str, size_cap: int) -> bytes:
 def _unreadable(path: str, error: OSError) -> DocumentError:
     step = with_detail("check its permissions and the disk", error.strerror)
     return DocumentError("unreadable", f"{path}: it cannot be opened or read", step)
-
-
-def _read(descriptor: int, expected: int, max_bytes: int) -> bytes:
-    # A buffered stream would allocate ``max_bytes`` for each file.
-    if expected >= max_bytes:
-        return b""
-    data = os.read(descriptor, expected + 1)
-    if len(data) == expected:
-        return data  # fewer bytes than requested: this is the end of the file
-    parts = [data]
-    size = len(data)
-    while data and size < max_bytes:
-        data = os.read(descriptor, min(_BLOCK_BYTES, max_bytes - size))
-        parts.append(data)
-        size += len(data)
-    return b"".join(parts)
 
 
 # -- ignore --
