@@ -34,9 +34,8 @@ from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.amounts import rounds
 from support.commands import invoke
-from support.corpora import all_documents
 from support.sound import assert_sound
-from support.source_tree import BODY, OWNER, Tree, codes, front, write_files
+from support.source_tree import BODY, OWNER, Tree, codes, front
 
 # -- The order of authority: flags > the owner's manifest > the document ---------------------------
 
@@ -358,30 +357,27 @@ def test_the_last_word_on_a_path_or_above_it_holds(
         assert limits_in(flags_at(remembered, place)) == limits_in(expected), place
 
 
-class World:
+class World(Tree):
     """A folder with documents of one's own and a downloaded folder, and a corpus beside it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.root, self.db = folder / "all", folder / "c.db"
-        self.downloads = self.root / "dl"
-        front = "".join(f"{key}: {json.dumps(value)}\n" for key, value in CLAIMS.items())
-        texts = {
-            name: f"---\n{front}---\nThe text of {name}.\n" for name in ("dl/a.md", "dl/deep/b.md")
-        }
-        texts["ours.md"] = "---\ntrust_tier: preferred\n---\nOur text.\n"
-        write_files(self.root, texts)
+    name = "all"
 
-    def ingest(self, *paths: Path, **options: Any) -> list[str]:
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.downloads = self.root / "dl"
+        for name in ("dl/a.md", "dl/deep/b.md"):
+            self.write(name, f"{front(**CLAIMS)}The text of {name}.\n")
+        self.write("ours.md", "---\ntrust_tier: preferred\n---\nOur text.\n")
+
+    def notes(self, *paths: Path, **options: Any) -> list[str]:
         """Ingest paths, and return the codes of the notes."""
-        with open_writer(self.db) as corpus:
-            report = sync.ingest(corpus, paths or [self.root], None, IngestOptions(**options))
+        report = self.ingest(*paths, **options)
         assert report.refused() == []
         return [note.code for note in report.notes if note.code != "claim_refused"]
 
     def documents(self) -> dict[str, DocumentMetadata]:
         """The document of each file, by the name of the file."""
-        with open_reader(self.db) as corpus:
-            return {Path(metadata.uri).name: metadata for _, metadata in all_documents(corpus)}
+        return {Path(found.uri).name: found for found in super().documents().values()}
 
     def governed(self) -> dict[str, list[Any]]:
         """What the documents of the download have of what they claim."""
@@ -481,14 +477,14 @@ def test_no_later_ingest_lifts_a_limit(
 
 def test_a_limit_of_one_file_holds_when_its_folder_is_read(world: World) -> None:
     world.ingest(world.downloads / "a.md", flags=UNTRUSTED)
-    assert world.ingest() == ["flags_remembered"]
+    assert world.notes() == ["flags_remembered"]
     tiers = {name: metadata.trust_tier for name, metadata in world.documents().items()}
     assert tiers == {"a.md": "untrusted", "b.md": "authoritative", "ours.md": "preferred"}
 
 
 def test_the_owner_lifts_limits(world: World) -> None:
     world.ingest(world.downloads, flags={**UNTRUSTED, "scope": "hr"})
-    assert world.ingest(world.downloads, max_trust="preferred") == ["flags_remembered"]
+    assert world.notes(world.downloads, max_trust="preferred") == ["flags_remembered"]
     found = world.documents()["a.md"]
     assert (found.trust_tier, found.origin, found.scope) == ("preferred", "internal", "hr")
     # Of a folder above, and of one key.
@@ -497,7 +493,7 @@ def test_the_owner_lifts_limits(world: World) -> None:
         "authoritative",
         "taken",
     )
-    assert world.ingest() == []
+    assert world.notes() == []
     with open_reader(world.db) as corpus:
         assert records.load_path_flags(corpus) == {}
 

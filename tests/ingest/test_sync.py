@@ -14,7 +14,7 @@ import pytest
 
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest import prepare, sync, workers
-from rolebundle.ingest.options import IngestOptions, IngestReport
+from rolebundle.ingest.options import IngestReport
 from rolebundle.ingest.readers.markdown import READERS
 from rolebundle.policy.overlays import load_file
 from rolebundle.storage.corpus import Corpus
@@ -24,33 +24,26 @@ from support.compartments import search_everywhere
 from support.corpora import NOW, ask
 from support.fake_embedder import CountingProvider, HashingProvider
 from support.sound import assert_sound, contents, paths_in
-from support.source_tree import write_files
+from support.source_tree import Tree
 
 
-class World:
-    """A folder, a corpus beside it, and runs that bring them in step."""
+class World(Tree):
+    """Notes, and a corpus beside them that is sound after each run."""
+
+    name = "notes"
 
     def __init__(self, folder: Path) -> None:
-        self.tree, self.db = folder / "notes", folder / "c.db"
-        self.tree.mkdir()
-        self.provider = CountingProvider()
-
-    def write(self, name: str, text: str) -> Path:
-        return write_files(self.tree, {name: text}) / name
+        super().__init__(folder)
+        self.provider: CountingProvider = CountingProvider()
 
     def ingest(self, *paths: Path, **options: Any) -> IngestReport:
-        settings = IngestOptions(**options)
-        with open_writer(self.db) as corpus:
-            report = sync.ingest(corpus, paths or [self.tree], self.provider, settings)
+        report = super().ingest(*paths, **options)
         assert_sound(self.db)
         return report
 
     def look(self, question: Callable[[Corpus], Any]) -> Any:
         with open_reader(self.db) as corpus:
             return question(corpus)
-
-    def rows(self, sql: str) -> Any:
-        return self.look(lambda corpus: corpus.rows(sql))
 
 
 @pytest.fixture
@@ -158,9 +151,9 @@ def test_a_deleted_folder_is_removed(world: World) -> None:
         world.write(name, "A note.\n")
     world.ingest()
     for name in ("deep/er/b.md", "deep/a.md"):
-        (world.tree / name).unlink()
-    (world.tree / "deep" / "er").rmdir()
-    (world.tree / "deep").rmdir()
+        (world.root / name).unlink()
+    (world.root / "deep" / "er").rmdir()
+    (world.root / "deep").rmdir()
     assert counted(world.ingest()) == (0, 0, 7, 2)
     assert "deep-not/c.md" in world.look(paths_in)
 
@@ -172,18 +165,18 @@ def test_documents_from_elsewhere_stay(world: World, tmp_path: Path) -> None:
     other_folder.mkdir()
     (other_folder / "x.md").write_text("Other.\n", encoding="utf-8")
     assert counted(world.ingest(other_folder)) == (1, 0, 0, 0)
-    (world.tree / "n0.md").unlink()
+    (world.root / "n0.md").unlink()
     assert counted(world.ingest(other_folder)) == (0, 0, 1, 0)
-    assert counted(world.ingest(world.tree / "n1.md")) == (0, 0, 1, 0)
+    assert counted(world.ingest(world.root / "n1.md")) == (0, 0, 1, 0)
     assert len(world.look(paths_in)) == 7
-    assert counted(world.ingest(world.tree, other_folder)) == (0, 0, 6, 1)
+    assert counted(world.ingest(world.root, other_folder)) == (0, 0, 6, 1)
 
 
 @pytest.mark.parametrize("to", ["a.md", "z.md"])
 def test_a_moved_file_with_a_declared_id(world: World, to: str) -> None:
     path = world.write("m.md", "---\ndocument_id: mine\n---\n\nText.\n")
     world.ingest()
-    path.rename(world.tree / to)
+    path.rename(world.root / to)
     report = world.ingest()
     assert counted(report) == (1, 0, 6, 1)
     assert report.skipped == []
@@ -213,7 +206,7 @@ def test_the_former_version_of_a_rejected_file_is_removed(world: World) -> None:
 @pytest.mark.parametrize("code", ["binary", "too_large"])
 def test_a_file_that_can_no_longer_be_read_as_text_is_removed(world: World, code: str) -> None:
     world.ingest()
-    (world.tree / "n1.md").write_bytes(bytes(range(256)) * 12)
+    (world.root / "n1.md").write_bytes(bytes(range(256)) * 12)
     report = world.ingest(size_cap=2500 if code == "too_large" else 10**6)
     assert "n1.md" not in world.look(paths_in)
     assert [skip.code for skip in report.skipped if skip.path == "n1.md"] == [code]
@@ -222,8 +215,8 @@ def test_a_file_that_can_no_longer_be_read_as_text_is_removed(world: World, code
 def test_a_page_in_its_own_encoding_is_not_binary(world: World) -> None:
     words = "同期の競合を解決する手順" * 20
     page = f'<html><head><meta charset="shift_jis"></head><body><p>{words}</p></body></html>'
-    (world.tree / "sync.html").write_bytes(page.encode("shift_jis"))
-    (world.tree / "old.txt").write_bytes(words.encode("shift_jis"))
+    (world.root / "sync.html").write_bytes(page.encode("shift_jis"))
+    (world.root / "old.txt").write_bytes(words.encode("shift_jis"))
     report = world.ingest()
     assert world.rows("SELECT content FROM chunk WHERE title = 'sync'") == [(words,)]
     assert [(skip.path, skip.code) for skip in report.skipped] == [("old.txt", "undecodable")]
@@ -284,9 +277,9 @@ def test_two_documents_with_the_same_id(world: World) -> None:
     assert counted(report) == (7, 0, 0, 0)
     [refused] = report.refused()
     assert (refused.path, refused.code) == ("b.md", "duplicate_document_id")
-    assert f"taken by {world.tree / 'a.md'};" in refused.message
+    assert f"taken by {world.root / 'a.md'};" in refused.message
     assert world.rows("SELECT 1 FROM chunk WHERE content LIKE '%second%'") == []
-    (world.tree / "a.md").unlink()
+    (world.root / "a.md").unlink()
     assert counted(world.ingest()) == (1, 0, 6, 1)
 
 
@@ -310,8 +303,8 @@ def test_errors_stop_the_run_before_the_first_write(world: World, tmp_path: Path
     bad.mkdir()
     (bad / "rolebundle.toml").write_text("[defualts]\n", encoding="utf-8")
     for paths, error in (
-        ([world.tree, tmp_path / "none"], UsageError),
-        ([world.tree, bad], ConfigurationError),
+        ([world.root, tmp_path / "none"], UsageError),
+        ([world.root, bad], ConfigurationError),
     ):
         with pytest.raises(error):
             world.ingest(*paths)
