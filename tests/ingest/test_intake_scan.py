@@ -16,15 +16,12 @@ from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import ACTIONS
 from rolebundle.engine import Engine
-from rolebundle.ingest import sync
-from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
 from rolebundle.ingest.prepare import scan_documents
 from rolebundle.scan.finding import ScanSettings
 from rolebundle.storage import quarantine
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import passages_by_rowid
-from rolebundle.storage.writing import open_writer
 from support.amounts import rounds
 from support.compartments import quarantined_documents, search_everywhere
 from support.corpora import ask
@@ -48,19 +45,15 @@ KEY = (
 )
 
 
-class World:
+class World(Tree):
     """A folder and the corpus that its files are ingested into."""
 
-    def __init__(self, folder: Path) -> None:
-        self.tree, self.db = folder / "wiki", folder / "c.db"
-        self.tree.mkdir()
+    name = "wiki"
 
-    def ingest(self, name: str, text: str, **scan: Any) -> quarantine.Flagged | None:
-        (self.tree / name).write_text(text, encoding="utf-8", newline="")
-        options = IngestOptions(scan=ScanSettings(**scan))
-        with open_writer(self.db) as corpus:
-            report = sync.ingest(corpus, [self.tree], None, options)
-        assert report.refused() == []
+    def flagged(self, name: str, text: str, **scan: Any) -> quarantine.Flagged | None:
+        """Write a file, ingest all files, and return what the scan found in it."""
+        self.write(name, text)
+        assert self.ingest(scan=ScanSettings(**scan)).refused() == []
         with open_reader(self.db) as corpus:
             return quarantine.flagged_document(corpus, f"wiki/{name}")
 
@@ -87,13 +80,13 @@ def findings(flagged: quarantine.Flagged | None) -> list[dict[str, Any]]:
 
 def test_a_clean_document_has_no_scan_record(world: World) -> None:
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467 می\u200cخواهم क्\u200dष שלום"
-    assert world.ingest("a.md", f"# Token\n\nthe token {family}\n") is None
+    assert world.flagged("a.md", f"# Token\n\nthe token {family}\n") is None
     assert family in world.passages("wiki/a.md")[0][1]
 
 
 def test_indexed_and_shown_text_is_normalized_and_the_original_is_stored(world: World) -> None:
     text = f"# The to{ZERO}ken\n\nrefresh the p{CYRILLIC_A}ssword{FEW_TAGS} now\n"
-    flagged = world.ingest("a.md", text)
+    flagged = world.flagged("a.md", text)
     assert flagged is not None and flagged.scanned.verdict == "quarantine"
     assert flagged.title == "The token"
     # Offsets are those of the title, an empty line, and the file's text.
@@ -110,7 +103,7 @@ def test_indexed_and_shown_text_is_normalized_and_the_original_is_stored(world: 
 
 def test_line_numbers_do_not_change(world: World) -> None:
     lines = [f"# One{ZERO}", "", f"first{ZERO} token", ZERO, f"{ZERO}{ZERO}", "", "## Two", "last"]
-    flagged = world.ingest("a.md", "\r\n".join(lines))
+    flagged = world.flagged("a.md", "\r\n".join(lines))
     assert flagged is not None and flagged.scanned.verdict == "label"
     visible_lines = [line.replace(ZERO, "") for line in lines]
     for locator, content in world.passages("wiki/a.md"):
@@ -120,7 +113,7 @@ def test_line_numbers_do_not_change(world: World) -> None:
 
 def test_a_heading_is_normalized_in_heading_paths(world: World) -> None:
     body = "words of the passage. " * 70
-    world.ingest("a.md", f"# Ou{ZERO}ter\n\n{body}\n\n## In{ZERO}ner\n\n{body}\n\n{body}\n")
+    world.flagged("a.md", f"# Ou{ZERO}ter\n\n{body}\n\n## In{ZERO}ner\n\n{body}\n\n{body}\n")
     with Engine(world.db) as engine:
         headings = {
             part for passage in engine.get("wiki/a.md").passages for part in passage.headings
@@ -130,7 +123,7 @@ def test_a_heading_is_normalized_in_heading_paths(world: World) -> None:
 
 def test_a_declared_title_is_normalized_and_masked(world: World) -> None:
     text = f'---\ntitle: "A to{ZERO}ken {SECRET}"\n---\nthe text\n'
-    flagged = world.ingest("a.md", text, secrets="mask")
+    flagged = world.flagged("a.md", text, secrets="mask")
     assert flagged is not None
     assert flagged.title == "A token [masked: github_token]"
     assert SECRET not in flagged.scanned.original and SECRET not in flagged.scanned.findings
@@ -140,7 +133,7 @@ def test_a_declared_title_is_normalized_and_masked(world: World) -> None:
 def test_masking_a_secret_does_not_change_lines(world: World, heading: bool) -> None:
     first = f"# Key {SECRET}" if heading else "# Key"
     after = "words about keys " * 60
-    world.ingest("a.md", f"{first}\n\nbefore\n{KEY}\nafter the key\n{after}\n", secrets="mask")
+    world.flagged("a.md", f"{first}\n\nbefore\n{KEY}\nafter the key\n{after}\n", secrets="mask")
     with Engine(world.db) as engine:
         [passage] = engine.get("wiki/a.md").passages
     lines = passage.content.split("\n")
@@ -155,7 +148,7 @@ def test_records_of_a_file_are_scanned_separately(world: World) -> None:
         {"_id": "good", "title": "Good", "text": "the token\n\nand more"},
         {"_id": "bad", "title": "Ba\u200bd", "text": f"the token {WORDS_IN_TAGS}\n\nand more"},
     ]
-    world.ingest("all.jsonl", "\n".join(json.dumps(record) for record in records))
+    world.flagged("all.jsonl", "\n".join(json.dumps(record) for record in records))
     with open_reader(world.db) as corpus:
         assert quarantined_documents(corpus) == {"bad"}
         flagged = quarantine.flagged_document(corpus, "bad")
@@ -197,7 +190,7 @@ def test_blocks_without_exact_lines_keep_separate_texts() -> None:
 
 
 def test_findings_are_json_and_limited_in_number(world: World) -> None:
-    flagged = world.ingest("a.md", "# T\n\n" + f"a{ZERO}b " * 5_000)
+    flagged = world.flagged("a.md", "# T\n\n" + f"a{ZERO}b " * 5_000)
     results = findings(flagged)
     assert len(results) == 200
     for finding in results:
@@ -208,9 +201,9 @@ def test_findings_are_json_and_limited_in_number(world: World) -> None:
 
 def test_names_and_tags_are_scanned(world: World) -> None:
     record = {"_id": "r", "title": "R", "text": "a token", "metadata": {"tags": [WORDS_IN_TAGS]}}
-    world.ingest("all.jsonl", json.dumps(record))
-    world.ingest(f"note{WORDS_IN_TAGS}.md", "# Note\n\nthe token\n")
-    world.ingest(
+    world.flagged("all.jsonl", json.dumps(record))
+    world.flagged(f"note{WORDS_IN_TAGS}.md", "# Note\n\nthe token\n")
+    world.flagged(
         "tag.jsonl", json.dumps(record | {"_id": "s", "metadata": {"tags": [f"a{ZERO}b"]}})
     )
     with open_reader(world.db) as corpus:

@@ -16,12 +16,10 @@ from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest import prepare, sync, workers
 from rolebundle.ingest.options import IngestReport
 from rolebundle.ingest.readers.markdown import READERS
-from rolebundle.policy.overlays import load_file
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.compartments import search_everywhere
-from support.corpora import NOW, ask
 from support.fake_embedder import CountingProvider, HashingProvider
 from support.sound import assert_sound, contents, paths_in
 from support.source_tree import Tree
@@ -343,8 +341,6 @@ def test_sources_without_documents_are_removed(world: World) -> None:
 
 # -- the reference's own data ---------------------------------------------------------------------
 
-TASK = "Review our access control, positioning and documentation strategy for the next release"
-
 
 def test_the_knowledge_core_corpus(shared: Path, tmp_path: Path) -> None:
     folder = shared / "compat" / "knowledge-core"
@@ -379,18 +375,3 @@ def test_the_knowledge_core_corpus(shared: Path, tmp_path: Path) -> None:
                 document["trust_tier"],
             )
         assert expected == {}
-        selections = {}
-        for path in sorted((folder / "roles").glob("*.json")):
-            overlay = load_file(path, [folder / "roles"]).overlay
-            bundle = ask(corpus, overlay, HashingProvider(), task=TASK, now=NOW.isoformat())
-            assert bundle.selected
-            forbidden = [
-                source.pattern.lower() for source in overlay.source_policy.forbidden_sources
-            ]
-            assert forbidden
-            for chunk in bundle.selected:
-                names = f"{chunk.source_id} {chunk.metadata.document_type} {chunk.metadata.domain}"
-                assert not any(pattern in names.lower() for pattern in forbidden), chunk.chunk_id
-            selections[overlay.role_id] = frozenset(passage.chunk_id for passage in bundle.selected)
-    assert len(selections) == 5
-    assert len(set(selections.values())) == 5, "five roles, five selections"
