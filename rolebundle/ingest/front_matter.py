@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -83,7 +84,9 @@ def front_matter(
             raise _Unreadable(f"longer than {_MAX_BYTES // 1024} KiB")
         if is_yaml:
             values, repeated = _yaml(text)
-            notes = tuple(_notes_on_repeated(repeated, path, first_line))
+            for key, line in repeated.items():
+                if governing_key(key):
+                    raise _malformed(path, first_line + line, f"duplicate key {_clean_text(key)!r}")
         else:
             values = _toml(text)
     except _Unreadable as problem:
@@ -136,8 +139,8 @@ def _toml(text: str) -> dict[str, object]:
         ) from error
 
 
-def _yaml(text: str) -> tuple[dict[str, object], Sequence[tuple[str, int]]]:
-    """The values by key, and the keys that occur more than once, with their lines from 0."""
+def _yaml(text: str) -> tuple[dict[str, object], dict[str, int]]:
+    """The values by key, and the line from 0 of each key that occurs more than once."""
     try:
         _check_depth(text)
         node = yaml.compose(text, Loader=_LOADER)
@@ -147,29 +150,15 @@ def _yaml(text: str) -> tuple[dict[str, object], Sequence[tuple[str, int]]]:
         detail = getattr(error, "problem", None) or str(error)
         raise _Unreadable("not valid YAML", mark.line if mark else 0, detail) from error
     if node is None or values is None:
-        return {}, ()
+        return {}, {}
     if not isinstance(values, dict):
         raise _Unreadable("not a mapping of keys to values")
     if "<<" in values:
         # Its value may have any key.
         raise _Unreadable("merge keys are not read")
-    lines: dict[str, int] = {}
-    repeated: list[tuple[str, int]] = []
-    for key, _ in node.value:
-        if key.value in lines:
-            repeated.append((key.value, key.start_mark.line))
-        lines[key.value] = key.start_mark.line
-    return values, repeated
-
-
-def _notes_on_repeated(
-    repeated: Sequence[tuple[str, int]], path: str, first_line: int
-) -> Iterator[str]:
-    for key, line in repeated:
-        problem = f"duplicate key {_clean_text(key)!r}"
-        if governing_key(key):
-            raise _malformed(path, first_line + line, problem)
-        yield f"{path}:{first_line + line}: front matter: {problem}, the last one counts"
+    keys = [key for key, _ in node.value]
+    names = Counter(key.value for key in keys)
+    return values, {key.value: key.start_mark.line for key in keys if names[key.value] > 1}
 
 
 def _governing_key_in(text: str) -> str:

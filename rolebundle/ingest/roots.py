@@ -232,22 +232,30 @@ class _Planner:
     notes: list[walk.Skipped] = field(default_factory=list)
 
     def add(self, start: Path) -> None:
-        """Add a path: as a new root, to the root that it is, or as a part of the root above it."""
-        location = str(start)
-        holder = holder_of(self.roots.values(), location)
-        if holder is None:
-            base = folder_of(start)
-            options = with_options(RootOptions(), self.new_options)
-            self._put(location, base, self._source_of(base), options)
-        else:
-            base = folder_of(anchor_of(self.roots.values(), holder))
-            options = with_options(holder.options, self.new_options)
-            if holder.location == location:
-                self.roots[location] = holder.model_copy(update={"options": options})
-            elif _differ(options, holder.options) or walk.leaves_out(holder, start):
-                self._put(location, base, holder.source_id, options)
+        """Add a path: as a new root, to the root that it is, or as a part of the root above it.
+
+        The roots below it are visited, too. What the root above covers is no root.
+        """
+        location, known = str(start), self.roots.values()
+        holder = holder_of(known, location)
+        if holder is None or holder.location != location:
+            base = folder_of(anchor_of(known, holder) if holder else start)
+            self.roots[location] = Root(
+                location=location,
+                prefix=_prefix(location, base),
+                source_id=holder.source_id if holder else self._source_of(base),
+                options=holder.options if holder else RootOptions(),
+            )
         self.visited[location] = start, False
-        self._add_nested(location)
+        for at in [at for at in self.roots if is_below(at, location)]:
+            options = with_options(self.roots[at].options, self.new_options)
+            root = self.roots[at] = self.roots[at].model_copy(update={"options": options})
+            if self._is_covered(root):
+                del self.roots[at]
+            elif is_there(at):
+                self.visited.setdefault(at, (Path(at), True))
+            else:
+                self.notes.append(walk.skipped_for(at, missing_root(root)))
 
     def plan(self) -> Plan:
         """What was added."""
@@ -259,26 +267,6 @@ class _Planner:
             visits.append(Visit(start, holder, below, is_nested))
         roots = sorted(self.roots.values(), key=lambda root: root.location)
         return Plan(visits, roots, self.notes)
-
-    def _put(self, location: str, base: Path, source_id: str, options: RootOptions) -> None:
-        root = Root(location=location, source_id=source_id, options=options)
-        self.roots[location] = root.model_copy(update={"prefix": _prefix(location, base)})
-
-    def _add_nested(self, location: str) -> None:
-        """Visit the roots below a path, or forget those that the root above covers."""
-        for nested in list(self.roots.values()):
-            if nested.location == location or not is_below(nested.location, location):
-                continue
-            options = with_options(nested.options, self.new_options)
-            root = nested.model_copy(update={"options": options})
-            path = Path(root.location)
-            self.roots[root.location] = root
-            if self._is_covered(root):
-                del self.roots[root.location]
-            elif is_there(path):
-                self.visited.setdefault(root.location, (path, True))
-            else:
-                self.notes.append(walk.skipped_for(root.location, missing_root(root)))
 
     def _is_covered(self, root: Root) -> bool:
         """Whether a walk of the root above reads the same files with the same options and ids."""

@@ -218,8 +218,6 @@ def _walk_folder(
             result.append(Skipped(prefix, "ignored", reason))
             return
         rules = rules_of(location, prefix, marks, rules)
-    left_out, endings = (FILE_NAMES, MINIFIED) if ignore else (_NO_KEYS, ())
-    is_plain = isinstance(context.manifest, str) and not rules
     for entry in entries:
         name = entry.name
         path = prefix + name
@@ -234,13 +232,6 @@ def _walk_folder(
             continue
         flags = nested_flags.get(entry.path, folder_flags) if nested_flags else folder_flags
         mode = status.st_mode
-        is_left_out = name[0] == "." or name in left_out or name.endswith(endings)
-        if is_plain and stat.S_ISREG(mode) and not is_left_out:
-            # The same as below at half the cost; true of nearly all files of most folders.
-            result.append(
-                FileEntry(entry.path, path, status.st_size, status.st_mtime_ns, flags, _NO_KEYS)
-            )
-            continue
         is_folder = stat.S_ISDIR(mode)
         reason = _reason(name, entry.path, names, rules, is_folder=is_folder, ignore=ignore)
         if reason and not stat.S_ISLNK(mode):
@@ -376,8 +367,6 @@ LOCK_FILES = frozenset(
     " Gemfile.lock composer.lock go.sum flake.lock mix.lock pubspec.lock Podfile.lock"
     " Package.resolved packages.lock.json gradle.lockfile".split()
 )
-FILE_NAMES = LOCK_FILES.union({PUBLISHED_MANIFEST})
-"""Names of files that may be left out by their name."""
 MINIFIED = (".min.js", ".min.css", ".js.map", ".css.map")
 """Endings of file names of code that a tool has compressed for browsers, and of its maps."""
 _GENERATED_FOLDERS = {
