@@ -102,15 +102,11 @@ def init(
     files, left_out = _files_of(folder)
     draft = ManifestDraft("", {}, {})
     if not is_kept:
-        own = overlays_path(target.corpus)
         draft = draft_manifest(
             [file.path for file in files],
             source_name(folder),
             # A document in the corpus would get another id, and a declared source would not count.
             with_sources=not has_roots and not any(_declares_source(file) for file in files),
-            ignored=f"{own.relative_to(folder).as_posix()}/**"
-            if own.is_relative_to(folder)
-            else "",
         )
     texts = {} if is_kept else {manifest: draft.text}
     if role_id and is_kept:
@@ -399,7 +395,6 @@ _HEAD = f"""\
 # key by key. A type that a document declares wins over rules, and a source does not. All keys:
 # docs/metadata.md.
 """
-_IGNORED = "\n# Settings of the corpus are no documents.\nignore = [{}]\n"
 _SOURCES = "\n# -- Sources: what roles prefer, limit or forbid, and what answers name --\n"
 _ONE_SOURCE = "# Documents without a rule, and that declare no source, are of one source: {}.\n"
 _TYPES = "\n# -- Types: names of your choice; roles can rank them (document_type_boosts) --\n"
@@ -425,7 +420,7 @@ class ManifestDraft(NamedTuple):
 
 
 def draft_manifest(
-    paths: Sequence[str], source: str, *, with_sources: bool = True, ignored: str = ""
+    paths: Sequence[str], source: str, *, with_sources: bool = True
 ) -> ManifestDraft:
     """A manifest for a folder.
 
@@ -433,13 +428,13 @@ def draft_manifest(
         paths: the files that an ingest reads, relative to the folder.
         source: the source that the documents have without a manifest.
         with_sources: whether folders get sources of their own.
-        ignored: a glob of files that are no documents, such as overlays; empty for none.
     """
     sources = _folder_sources(paths, source) if with_sources else {}
     types = _folder_types(paths)
     with_source, with_type = _files_by_rule(paths, sources), _files_by_rule(paths, types)
-    text = _HEAD + (_IGNORED.format(_toml(ignored)) if ignored else "")
-    text += _SOURCES + (_rules("source_id", sources, with_source) or _ONE_SOURCE.format(source))
+    text = (
+        _HEAD + _SOURCES + (_rules("source_id", sources, with_source) or _ONE_SOURCE.format(source))
+    )
     text += _TYPES + _rules("document_type", types, with_type) + _TRUST
     by_source = _by_value(with_source, {"": source, **sources}) if with_sources else {}
     return ManifestDraft(text, by_source, _by_value(with_type, types))

@@ -37,8 +37,9 @@ class FileDefaults:
     authority: Authority = field(default_factory=Authority)
     reader: str = ""
     separator: str = ""
+    ignore_keys: frozenset[str] = frozenset()
     fingerprint: str = field(init=False)
-    """All but the reader as one text, to compare it. Most files of a folder share it."""
+    """All but the reader and the ignored keys as one text, to compare it."""
 
     def __post_init__(self) -> None:
         authority = self.authority
@@ -61,13 +62,6 @@ class Manifest:
     file: ManifestFile
     sources: frozenset[str]
     """All source ids that it assigns, casefolded."""
-
-    def globs(self) -> list[tuple[str, str]]:
-        """Its globs, each with its place in the file: ``ignore`` or the number of a rule."""
-        rules = [
-            (f"rule {number}", rule.glob) for number, rule in enumerate(self.file.rule, start=1)
-        ]
-        return [*(("ignore", glob) for glob in self.file.ignore), *rules]
 
     def defaults(
         self, flags: FileDefaults, rules: Iterable[ManifestRule], name: str
@@ -99,7 +93,8 @@ class Manifest:
             trusts_documents=trust_documents,
             sources=self.sources,
         )
-        return FileDefaults(authority, reader, separator), refused
+        ignored = frozenset(self.file.ignore_keys)
+        return FileDefaults(authority, reader, separator, ignored), refused
 
 
 def read_manifest(folder: Path) -> Manifest | str:

@@ -145,8 +145,8 @@ class VerifiedFiles:
 
     def outcome(self, file: FileEntry, settings: RunSettings) -> str | Skipped | None:
         """The hash of a file, or why it was skipped; ``None`` if it has to be read."""
-        state, outcome = self._found.get(file.location, (None, None))
-        return outcome if state == _state(file, settings) else None
+        found = self._found.get(file.location)
+        return found[1] if found and found[0] == _state(file, settings) else None
 
     def add(self, file: FileEntry, settings: RunSettings, outcome: str | Skipped) -> None:
         """Remember the hash of a file, or why it was skipped."""
@@ -248,7 +248,7 @@ def _documents(
                 parsed.inferred,
                 record_name=parsed.key,
                 declared_at=parsed.declared_at,
-                ignore_keys=file.ignore_keys,
+                ignore_keys=file.defaults.ignore_keys,
             )
         except DocumentError as error:
             if not parsed.key:
@@ -317,7 +317,7 @@ def _recipe(file: FileEntry, settings: RunSettings) -> str:
     reader, defaults = _reader(file), file.defaults
     source = defaults.authority.default_source
     return _recipe_hash(
-        reader.name, reader.version, settings, defaults.fingerprint, source, file.ignore_keys
+        reader.name, reader.version, settings, defaults.fingerprint, source, defaults.ignore_keys
     )
 
 

@@ -23,7 +23,7 @@ from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, Manifest, is_valid_name
 from rolebundle.storage.file import OVERLAYS_SUFFIX, PUBLISHED_MANIFEST, PUBLISHED_SUFFIX
 from rolebundle.text.gitignore import GitIgnore
-from rolebundle.text.paths import matches, suggest_glob
+from rolebundle.text.paths import matches
 
 DEFAULT_SIZE_CAP = 20 * 1024 * 1024
 
@@ -51,7 +51,6 @@ class FileEntry(NamedTuple):
     size: int
     modified_ns: int
     defaults: FileDefaults
-    ignore_keys: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +184,10 @@ class _Walk:
         ]
         if self.start != self.manifest.folder or self.excluded:
             return notes
-        paths = [entry.path for entry in self.entries]
-        for place, glob in self.manifest.globs():
-            suggestion = "" if glob in self.matched else suggest_glob(glob, paths)
-            # What is ignored may well be absent.
-            if glob not in self.matched and (suggestion or place != "ignore"):
-                guess = f"; did you mean {suggestion!r}?" if suggestion else ""
-                message = f"{name}: {place}: {glob!r} matches no file{guess}"
+        file = self.manifest.file
+        for glob in dict.fromkeys([*file.ignore, *(rule.glob for rule in file.rule)]):
+            if glob not in self.matched:
+                message = f"{name}: {glob!r} matches no file; for a folder, write FOLDER/**"
                 notes.append(Skipped(name, "glob_matches_nothing", message))
         return notes
 
@@ -278,7 +274,7 @@ def _entry_for(
         return Skipped(path, "not_a_file", "not a regular file")
     if path.rpartition("/")[2].startswith("."):
         return Skipped(path, "ignored", HIDDEN_FILE)
-    manifest, ignore_keys = context.manifest, _NO_KEYS
+    manifest = context.manifest
     if isinstance(manifest, Manifest):
         inner_path = context.inner_path(location)
         for glob in manifest.file.ignore:
@@ -292,8 +288,7 @@ def _entry_for(
             context.defaults[key] = manifest.defaults(flags, rules, context.manifest_name)
         flags, refused = context.defaults[key]
         context.refused.update(refused)
-        ignore_keys = frozenset(manifest.file.ignore_keys)
-    return FileEntry(location, path, status.st_size, status.st_mtime_ns, flags, ignore_keys)
+    return FileEntry(location, path, status.st_size, status.st_mtime_ns, flags)
 
 
 def _link(root: Path, path: Path, relative: str) -> Skipped:
