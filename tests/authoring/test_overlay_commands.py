@@ -4,7 +4,6 @@ import json
 import shlex
 from pathlib import Path
 
-from rolebundle.contracts.why import Comparison
 from support.commands import Outcome, invoke
 from support.source_tree import write_files
 
@@ -15,13 +14,6 @@ def own_overlay(corpus: Path, role: str) -> Path:
 
 def new(corpus: Path, *arguments: str | Path) -> Outcome:
     return invoke("overlay", "new", *arguments, "--db", corpus)
-
-
-def write(corpus: Path, role: str, **values: object) -> Path:
-    path = own_overlay(corpus, role)
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({"version": "1.0", "role_id": role, "mission": "m", **values}))
-    return path
 
 
 class TestNew:
@@ -64,35 +56,3 @@ class TestNew:
         refused = new(tmp_path, "mine")
         assert refused.code == 2 and f"{tmp_path}: is a folder" in refused.err
         assert not own_overlay(tmp_path, "mine").exists()
-
-
-class TestCompared:
-    """What a role changes: one role is compared with no role."""
-
-    def test_ranks_with_and_without_and_what_moved_them(self, corpus: Path, tmp_path: Path) -> None:
-        write(
-            corpus, "boatman",
-            source_policy={
-                "preferred_sources": [{"path": "boats/**", "reason": "our boats"}],
-                "forbidden_sources": [{"path": "archive/**", "reason": "old"}],
-            },
-        )  # fmt: skip
-        arguments = ("compare", "jetty", "--roles", "boatman", "--lexical-only", "--db", corpus)
-        comparison = Comparison.model_validate_json(invoke(*arguments, "--json").out)
-        assert [view.role_id for view in comparison.roles] == ["", "boatman"]
-        [old] = [
-            passage
-            for passage in comparison.passages
-            if (passage.locator or "").startswith("archive/jetty-2019.md")
-        ]
-        without, with_role = old.standings
-        assert without.rank and with_role.reason == "forbidden_source"
-        page = tmp_path / "page.html"
-        text = invoke(*arguments, "--html", page).out
-        assert page.read_text("utf-8").count("Selected for boatman") == 1
-        assert "(no role): rank" in text and "forbidden_source" in text
-        assert "boost:preferred-source(path boats/**: our boats" in " ".join(text.split())
-
-    def test_an_agent_that_needs_a_role_names_two(self, corpus: Path) -> None:
-        refused = invoke("compare", "jetty", "--roles", ",", "--db", corpus)
-        assert refused.code == 2 and "at least two different roles" in refused.err

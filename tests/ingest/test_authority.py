@@ -129,23 +129,10 @@ def assert_holds(metadata: DocumentMetadata, claims: dict[str, Any]) -> None:
 
 @pytest.mark.sample(2)
 @rounds(2, 50)
-@pytest.mark.parametrize("level", ["flags", "manifest", "front matter", "jsonl"])
+@pytest.mark.parametrize("level", ["manifest", "front matter", "jsonl"])
 def test_legitimate_declarations_take_effect(tree: Tree, level: str, rounds: int) -> None:
     random = Random(level)
     declared = [legitimate(random) for _ in range(rounds)]
-    if level == "flags":
-        for number, claims in enumerate(declared):
-            path = tree.write(f"{number}/a.md", "Text.\n")
-            tree.ingest(path, flags=claims, max_trust=None)
-            [metadata] = [
-                metadata
-                for name, metadata in tree.documents().items()
-                if name.endswith(f"/{number}/a.md") or metadata.uri == "a.md"
-            ][-1:]
-            assert_holds(metadata, claims)
-            shutil.rmtree(path.parent)
-            tree.db.unlink()
-        return
     for number, claims in enumerate(declared):
         toml = "".join(f"{key} = {json.dumps(value)}\n" for key, value in claims.items())
         if level == "manifest":

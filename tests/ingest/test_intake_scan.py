@@ -381,41 +381,31 @@ def test_a_planted_document_gains_nothing(tmp_path: Path, limit: str, rounds: in
         )
 
 
+GOVERNED = (
+    "source_id", "trust_tier", "origin", "sensitivity", "scope", "domain", "document_type",
+    "applicable_roles", "contradicts",
+)  # fmt: skip
+
+
 def governed(tree: Tree) -> dict[str, Any]:
     """By path of the document: all of its metadata that decides about its use."""
     with open_reader(tree.db) as corpus:
         rowids = [row for (row,) in corpus.rows("SELECT id FROM chunk")]
         found = passages_by_rowid(corpus, rowids).values()
-        return {
-            f"{passage.document.uri} {passage.content[:70]}": (
-                # In JSON the id is the name of the record.
-                passage.document.document_id.split("#")[0],
-                passage.document.source_id,
-                passage.document.trust_tier,
-                passage.document.origin,
-                passage.document.sensitivity,
-                passage.document.scope,
-                passage.document.domain,
-                passage.document.document_type,
-                passage.document.applicable_roles,
-                passage.document.contradicts,
-                passage.applicable_roles,
-                passage.chunk_id.split("#")[0],
-                passage.superseded_by,
+    of_passages: dict[str, Any] = {}
+    for passage in found:
+        document, values = passage.document, passage.document._asdict()
+        own = [values[name] for name in GOVERNED] + [passage.applicable_roles]
+        if passage.path.endswith(".json"):
+            # The id of a document in JSON, and that of its chunk, are names of records.
+            own.append(passage.chunk_id.startswith(f"{document.document_id}#"))
+            of_passages[passage.path] = own
+        else:
+            ids = [document.document_id.split("#")[0], passage.chunk_id.split("#")[0]]
+            of_passages[f"{document.uri} {passage.content[:70]}"] = (
+                own + ids + [passage.superseded_by]
             )
-            for passage in found
-            if not passage.path.endswith(".json") or "community" not in passage.path
-        } | {
-            passage.path: (
-                passage.document.source_id,
-                passage.document.trust_tier,
-                passage.document.domain,
-                passage.applicable_roles,
-                passage.chunk_id.startswith(f"{passage.document.document_id}#"),
-            )
-            for passage in found
-            if passage.path.endswith(".json")
-        }
+    return of_passages
 
 
 def answers(tree: Tree) -> dict[str, list[tuple[str, Any, Any]]]:

@@ -14,7 +14,7 @@ from rolebundle.errors import ConfigurationError, DocumentError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.front_matter import FrontMatter, front_matter
 from rolebundle.ingest.manifests import parse_manifest
-from rolebundle.ingest.metadata import METADATA_KEYS, flattened, resolve, validated
+from rolebundle.ingest.metadata import METADATA_KEYS, flattened, resolve
 from rolebundle.storage.opening import open_reader
 from support.amounts import linear_time
 from support.commands import invoke
@@ -342,26 +342,6 @@ def test_any_text_is_a_date_or_none(text: str) -> None:
 # -- bad values ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"updated_at": "yesterday"},
-        {"title": ""},
-        {"tags": [True]},
-        {"applicable_roles": ["Not A Role"]},
-        {"document_id": "a\nb"},
-        {3: "x"},
-    ],
-)
-def test_bad_values(values: dict[str, object]) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        validated(values, "place", "bad_flag")
-    assert caught.value.code == "bad_flag"
-    assert "place" in caught.value.message
-    assert str(next(iter(values))) in caught.value.message
-    assert len(caught.value.message) < 600
-
-
 def test_ignored_keys(tmp_path: Path) -> None:
     files = {
         "rolebundle.toml": "ignore_keys = ['draft', 'weight']",
@@ -415,19 +395,6 @@ def test_yaml_scalars_are_texts_as_they_were_written():
         "quoted": "null",
     }
     assert (front.declared_at, front.body_index, front.notes) == (2, 12, ())
-
-
-def test_toml_scalars_are_texts():
-    values, _ = declared(
-        '+++\ntitle = "T"\ndate = 2026-03-01\nratio = 1.10\ndraft = true\n[extra]\nx = [1, 2]\n+++\n'
-    )
-    assert values == {
-        "title": "T",
-        "date": "2026-03-01",
-        "ratio": "1.10",
-        "draft": "true",
-        "extra": {"x": ["1", "2"]},
-    }
 
 
 @pytest.mark.parametrize(

@@ -208,15 +208,6 @@ def test_a_root_never_changes_its_source(
 # -- options ---------------------------------------------------------------------------------------
 
 
-def test_options_are_remembered_until_others_are_given(world: World) -> None:
-    world.write("n/a.md")
-    world.run("n", flags={"domain": "ops"})
-    assert counted(world.run("n")) == (0, 0, 1, 0)
-    assert counted(world.update()) == (0, 0, 1, 0)
-    world.run("n", flags={"domain": None})
-    assert world.roots()["n"].options.model_dump(exclude_defaults=True) == {}
-
-
 def test_every_option_of_a_root_is_remembered(world: World, tmp_path: Path) -> None:
     patterns = tmp_path / "p.toml"
     patterns.write_text("", encoding="utf-8")
@@ -236,6 +227,8 @@ def test_every_option_of_a_root_is_remembered(world: World, tmp_path: Path) -> N
     assert [root["options"] for root in listed] == [options]
     updated = invoke("ingest", "--json", "--db", world.db).json()
     assert (updated["unchanged"], updated["embedded"]) == (1, 0)
+    world.run("n", flags={"tags": None})
+    assert world.roots()["n"].options.meta == {}
 
 
 # -- update ----------------------------------------------------------------------------------------

@@ -339,7 +339,6 @@ class TestStatus:
                 True,
             ),
             ({"heartbeat_at": "2026-01-01T00:00:00Z"}, "silent for", True),
-            ({"state": "stopped"}, "ended", False),
             ({"state": "stopped", "problem": "too_many_removed"}, "(too_many_removed)", True),
         ],
     )
