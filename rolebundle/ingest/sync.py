@@ -9,6 +9,7 @@ the next run continues.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,7 @@ from time import monotonic
 from rolebundle.contracts.ingest import Root, TrustGrant
 from rolebundle.contracts.terms import TrustTier, trust_rank
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.errors import DocumentError, EmbedderError, UsageError
+from rolebundle.errors import ConfigurationError, DocumentError, EmbedderError, UsageError
 from rolebundle.ingest.authority import flags_after, given_flags
 from rolebundle.ingest.dates import inferred_at, last_commits
 from rolebundle.ingest.default_model import count_waiting
@@ -32,7 +33,6 @@ from rolebundle.ingest.indexes import (
     fill_index,
     no_progress,
 )
-from rolebundle.ingest.manifests import is_valid_name
 from rolebundle.ingest.metadata import validated
 from rolebundle.ingest.options import ERROR_CODES, IngestOptions, IngestReport
 from rolebundle.ingest.prepare import (
@@ -86,11 +86,19 @@ def ingest(
 
     Raises:
         UsageError: a path does not exist.
-        ConfigurationError: a manifest or flag is invalid. Nothing was stored.
+        ConfigurationError: a manifest or flag is invalid, or names of files are not read as UTF-8.
+            Nothing was stored.
         EmbedderError: the corpus has an index of another model. Nothing was stored.
         DocumentError: ``worker_died``. Batches that were stored before stay stored.
         StorageError, CorpusBusy, CorpusCorrupt: batches that were stored before stay stored.
     """
+    if sys.getfilesystemencoding() != "utf-8":
+        # Names would have other letters: a document would seem to be gone, and another one new.
+        raise ConfigurationError(
+            "names_not_utf8",
+            "this process does not read the names of files as UTF-8",
+            "set PYTHONUTF8=1, or leave it unset, and run the same command again",
+        )
     with rare_garbage_collection():
         options = options or IngestOptions()
         return _Run(corpus, provider, options, progress).ingest(paths)
@@ -118,8 +126,6 @@ def update(
             f"{corpus.path}: no folder or file is remembered",
             "run `rolebundle ingest PATH` once for each folder",
         )
-    for root in roots:
-        is_valid_name(root.location)  # An error, because it would seem to be missing.
     there = [root for root in roots if is_there(root.location)]
     outer = [
         root

@@ -29,12 +29,7 @@ DEFAULT_SIZE_CAP = 20 * 1024 * 1024
 
 _MAX_DEPTH = 200
 _BLOCK_BYTES = 1 << 16
-_OPEN_FLAGS = (
-    os.O_RDONLY
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_BINARY", 0)
-)
+_OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _NO_KEYS: frozenset[str] = frozenset()
 _NO_FLAGS: Mapping[str, FileDefaults] = MappingProxyType({})
 
@@ -96,9 +91,6 @@ def walk(
             ``flags``.
         excluded: paths below ``start`` that are left out, without a remark.
         ignore: whether ignore files, and what is left out by default, count.
-
-    Raises:
-        ConfigurationError: the encoding of names is not UTF-8.
     """
     # One list for all folders: nested generators would pass each file through every level.
     context = _Walk(root, start, manifest, nested_flags, excluded, ignore)
@@ -125,7 +117,7 @@ def leaves_out(root: Root, path: Path) -> bool:
         is_folder = folder.is_dir()
         if _reason(part, str(folder), names, rules, is_folder=is_folder, ignore=ignore):
             return True
-        if ignore and is_folder and reason_for_content(str(folder), names_in(folder)):
+        if ignore and is_folder and not _ENVIRONMENT_FILES.isdisjoint(names_in(folder)):
             return True
     return False
 
@@ -208,12 +200,12 @@ def _walk_folder(
         )
         return
     names = [entry.name for entry in entries]
-    if ignore and (marks := MARKS.intersection(names)):
-        is_start = location == str(context.start)
-        if not is_start and (reason := reason_for_content(location, marks)):
-            result.append(Skipped(prefix, "ignored", reason))
+    if ignore:
+        if location != str(context.start) and not _ENVIRONMENT_FILES.isdisjoint(names):
+            result.append(Skipped(prefix, "ignored", "virtual environment"))
             return
-        rules = rules_of(location, prefix, marks, rules)
+        if not _IGNORE_FILES.isdisjoint(names):
+            rules = rules_of(location, prefix, frozenset(names), rules)
     for entry in entries:
         name = entry.name
         path = prefix + name
@@ -354,8 +346,9 @@ def _unreadable(path: str, error: OSError) -> DocumentError:
 
 HIDDEN_FILE = "hidden file"
 HIDDEN_FOLDER = "hidden folder"
-MARKS = frozenset({".git", ".gitignore", ".ignore", "pyvenv.cfg", "conda-meta", "CACHEDIR.TAG"})
-"""Names in a folder that decide what of it is left out."""
+_IGNORE_FILES = frozenset({".git", ".gitignore", ".ignore"})
+_ENVIRONMENT_FILES = frozenset({"pyvenv.cfg", "conda-meta"})
+"""Files of which a virtual environment has one."""
 LOCK_FILES = frozenset(
     "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock deno.lock"
     " poetry.lock uv.lock pdm.lock pixi.lock Pipfile.lock conda-lock.yml Cargo.lock"
@@ -382,7 +375,6 @@ _BUILD_FOLDERS = {
 }
 """Folders of build output, each with the files beside it of which one must be there."""
 _BESIDE_A_CORPUS = {OVERLAYS_SUFFIX: "overlays", PUBLISHED_SUFFIX: "published replicas"}
-_CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
 _MAX_BYTES = 1 << 20
 
 
@@ -433,17 +425,6 @@ def reason_for_name(name: str, siblings: Iterable[str], *, is_folder: bool) -> s
     return "build output" if signs and not signs.isdisjoint(siblings) else ""
 
 
-def reason_for_content(location: str, names: AbstractSet[str]) -> str:
-    """Why a folder is left out by the names in it; empty if it is not."""
-    if "pyvenv.cfg" in names or "conda-meta" in names:
-        return "virtual environment"
-    if "CACHEDIR.TAG" in names and _content(Path(location, "CACHEDIR.TAG")).startswith(
-        _CACHE_SIGNATURE
-    ):
-        return "cache"
-    return ""
-
-
 def rules_of(
     location: str, path_prefix: str, names: AbstractSet[str], above: tuple[Rules, ...]
 ) -> tuple[Rules, ...]:
@@ -452,7 +433,7 @@ def rules_of(
     Args:
         location: the folder.
         path_prefix: how its path is shown, with a slash at its end.
-        names: the names in it, or those of them that are among ``MARKS``.
+        names: the names in it.
         above: the rules of the folder above.
     """
     files = [name for name in (".gitignore", ".ignore") if name in names]

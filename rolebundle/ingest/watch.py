@@ -86,7 +86,6 @@ class Watcher:
     _settling_until: float = 0.0
     _missing: frozenset[str] = frozenset()
     _pending_at: float = 0.0
-    _has_passed: bool = False
     _ingest: IngestOptions = field(default_factory=_ingest_options)
     _events: _Events = field(init=False)
 
@@ -97,7 +96,7 @@ class Watcher:
         """Watch until ``stop`` is set.
 
         Raises:
-            UsageError: ``no_roots`` at the start; ``too_many_removed``.
+            UsageError: ``no_roots``, ``too_many_removed``.
             CorpusCorrupt, WrongFile: the corpus cannot be written any more.
         """
         problem = ""
@@ -166,7 +165,6 @@ class Watcher:
         is_stable = not (any(report.changes) or report.embedded)
         if is_stable:
             self._known_generation = self.generation()
-        self._has_passed = True
         pause = max(POLL_SECONDS, _POLL_SHARE * seconds) if self._events.polls else _PASS_SECONDS
         self._next_pass = monotonic() + (pause if is_stable else 0.0)
         if is_stable:
@@ -195,7 +193,7 @@ class Watcher:
             self._next_pass = self._settling_until
             self.heartbeat.update(state="waiting", problem=error.code)
             return
-        if error.code == "no_roots" and not self._has_passed:
+        if error.code == "no_roots":
             raise error
         is_busy = isinstance(error, CorpusBusy)
         self._failures += 1

@@ -253,7 +253,7 @@ MAX_MEMORY = 2 << 30
 """Bytes that a process may take to read files. The readers' own limits are reached long before."""
 WAITING_FACTOR = 10
 """How much longer than the processor time the whole time may be: the machine may be busy."""
-OUT_OF_TIME = (signal.SIGPROF, signal.SIGALRM) if hasattr(signal, "setitimer") else ()
+OUT_OF_TIME = (signal.SIGPROF, signal.SIGALRM)
 """The signals that end a process whose time is over."""
 
 
@@ -267,7 +267,6 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # What a library prints must not get among the answers.
     gc.set_threshold(GC_THRESHOLD)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # On Windows, Ctrl-C reaches all processes.
     _limit_memory()
     for number in OUT_OF_TIME:
         signal.signal(number, signal.SIG_DFL)  # The parent may ignore it.
@@ -296,12 +295,10 @@ def _limit_memory() -> None:
 def _limit_time(seconds: float) -> None:
     """Let the system end this process after this time; 0 for no limit.
 
-    Python has no part in it, so it also ends a call of a library that never returns. Windows has no
-    such limit.
+    Python has no part in it, so it also ends a call of a library that never returns.
     """
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-        signal.setitimer(signal.ITIMER_REAL, seconds * WAITING_FACTOR)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds * WAITING_FACTOR)
 
 
 def _receive(requests: SimpleQueue[Request]) -> None:

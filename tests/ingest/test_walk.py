@@ -213,7 +213,6 @@ def test_generated_folders_and_lock_files(tmp_path: Path) -> None:
         "rs/target/doc/a.html", "rs/Cargo.lock", "py/env/pyvenv.cfg", "py/env/lib/a.py",
         "conda/conda-meta/history", "conda/a.py", "sphinx/conf.py", "sphinx/_build/a.html",
         "sphinx/index.rst", "js/jquery.min.js", "js/site.css.map",
-        **{"cache/CACHEDIR.TAG": "Signature: 8a477f597d28d172789f06886806bc55\n", "cache/a.md": ""},
     )  # fmt: skip
     paths, reasons = walked_ignored(tmp_path)
     assert paths == [
@@ -223,10 +222,10 @@ def test_generated_folders_and_lock_files(tmp_path: Path) -> None:
         "app/build/": "build output", "app/dist/": "build output", "rs/target/": "build output",
         "app/node_modules/": "dependencies", "app/package-lock.json": "lock file",
         "rs/Cargo.lock": "lock file", "py/env/": "virtual environment",
-        "conda/": "virtual environment", "sphinx/_build/": "build output", "cache/": "cache",
+        "conda/": "virtual environment", "sphinx/_build/": "build output",
         "js/jquery.min.js": "minified code", "js/site.css.map": "minified code",
     }  # fmt: skip
-    assert len(walked_ignored(tmp_path, ignore=False)[0]) == 20
+    assert len(walked_ignored(tmp_path, ignore=False)[0]) == 18
     assert walked_ignored(tmp_path / "js" / "jquery.min.js")[0] == ["jquery.min.js"], "it was named"
     assert walked_ignored(tmp_path / "py" / "env")[0] == ["lib/a.py", "pyvenv.cfg"], "it was named"
 
@@ -246,11 +245,11 @@ def test_folders_that_belong_to_a_corpus(tmp_path: Path) -> None:
 def test_documents_in_a_folder_called_build(tmp_path: Path) -> None:
     write(
         tmp_path, "docs/build/install.md", "docs/target/audience.md", "docs/dist/notes.md",
-        "docs/index.md", "cache/CACHEDIR.TAG", "cache/a.md",
+        "docs/index.md",
     )  # fmt: skip
     paths, reasons = walked_ignored(tmp_path)
     assert reasons == {}
-    assert len(paths) == 6
+    assert len(paths) == 4
 
 
 # -- the corpus ------------------------------------------------------------------------------------
