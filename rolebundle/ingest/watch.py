@@ -25,7 +25,6 @@ from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, WrongF
 from rolebundle.ingest.heartbeat import Heartbeat
 from rolebundle.ingest.options import IngestOptions, IngestReport
 from rolebundle.ingest.prepare import VerifiedFiles
-from rolebundle.ingest.roots import is_below
 from rolebundle.storage.file import heartbeat_path
 
 MAX_REMOVED = 0.2
@@ -151,8 +150,6 @@ class Watcher:
         self.is_syncing = True
         try:
             report = self.update(self._ingest)
-        except (CorpusCorrupt, WrongFile):
-            raise
         except RolebundleError as error:
             self._fail(error)
             return
@@ -193,7 +190,7 @@ class Watcher:
             self._next_pass = self._settling_until
             self.heartbeat.update(state="waiting", problem=error.code)
             return
-        if error.code == "no_roots":
+        if error.code == "no_roots" or isinstance(error, CorpusCorrupt | WrongFile):
             raise error
         is_busy = isinstance(error, CorpusBusy)
         self._failures += 1
@@ -250,10 +247,7 @@ class _Events:
     def watch(self, folders: Iterable[str]) -> None:
         """Watch these folders instead of the former ones. From now on, no change is missed."""
         self.close()
-        chosen: list[str] = []
-        for path in sorted(set(folders)):  # A folder comes before what is below it.
-            if not any(is_below(path, above) for above in chosen):
-                chosen.append(path)
+        chosen = sorted(set(folders))
         if self.polls or not chosen:
             return
         self._closing = Event()

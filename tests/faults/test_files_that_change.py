@@ -15,6 +15,7 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.commands import invoke
+from support.sound import paths_in
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX links, pipes and sockets")
 
@@ -88,6 +89,15 @@ def test_what_is_no_regular_file_below_the_root(tree: Path) -> None:
 def test_a_device_named_on_the_command_line(tmp_path: Path, path: str) -> None:
     outcome = invoke("ingest", path, "--lexical-only", "--json", "--db", tmp_path / "c.db")
     assert outcome.code == 10
+
+
+def test_dots_in_a_path(tree: Path) -> None:
+    """What the caller names is the caller's to name; the ids are the plain path's."""
+    around = tree / ".." / "notes" / "." / "a.md"
+    outcome = invoke("ingest", around, "--lexical-only", "--json", "--db", tree.parent / "c.db")
+    assert outcome.code == 0
+    with open_reader(tree.parent / "c.db") as corpus:
+        assert paths_in(corpus) == {"a.md"}
 
 
 def test_names_that_are_no_text(tree: Path) -> None:

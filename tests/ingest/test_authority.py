@@ -516,6 +516,16 @@ def test_limits_are_reported_and_listed(world: World) -> None:
     assert "trust_tier=untrusted, as in an earlier ingest" in invoke(*arguments).err
 
 
+def test_a_backup_keeps_limits(world: World, tmp_path: Path) -> None:
+    backup = tmp_path / "kept.backup"
+    world.ingest(world.downloads, flags=UNTRUSTED)
+    assert invoke("corpus", "backup", backup, "--db", world.db).code == 0
+    world.ingest(max_trust="authoritative")
+    assert invoke("corpus", "restore", backup, "--yes", "--db", world.db).code == 0
+    assert world.notes() == ["flags_remembered"]
+    assert world.documents()["a.md"].trust_tier == "untrusted"
+
+
 # -- No document takes the id or the source of another, whichever is read first --------------------
 
 

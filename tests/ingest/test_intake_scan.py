@@ -18,6 +18,7 @@ from rolebundle.contracts.terms import ACTIONS
 from rolebundle.engine import Engine
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
 from rolebundle.ingest.prepare import scan_documents
+from rolebundle.scan import instructions
 from rolebundle.scan.finding import ScanSettings
 from rolebundle.storage import quarantine
 from rolebundle.storage.opening import open_reader
@@ -197,6 +198,18 @@ def test_findings_are_json_and_limited_in_number(world: World) -> None:
         assert set(finding) >= {"kind", "start", "end", "note", "severity"}
         assert finding["note"].isascii()
     assert flagged is not None and flagged.scanned.original.isprintable() is False
+
+
+def test_patterns_of_a_newer_version_count_for_unchanged_files(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert world.flagged("a.md", "the token\n") is None
+    newer = tmp_path / "newer.toml"
+    pattern = '[[pattern]]\nid = "x"\ncategory = "override"\nbegins = "the"\ngoes_on = " token"\n'
+    newer.write_text(pattern, encoding="utf-8")
+    monkeypatch.setattr(instructions, "SHIPPED", newer)
+    [finding] = findings(world.flagged("a.md", "the token\n"))
+    assert finding["kind"] == "instruction_override"
 
 
 def test_names_and_tags_are_scanned(world: World) -> None:
