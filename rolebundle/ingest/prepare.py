@@ -241,15 +241,7 @@ def _documents(
             notes.append(skipped_for(file.path, parsed))
             continue
         try:
-            metadata = resolve(
-                file.path,
-                file.defaults.authority,
-                parsed.declared,
-                parsed.inferred,
-                record_name=parsed.key,
-                declared_at=parsed.declared_at,
-                ignore_keys=file.defaults.ignore_keys,
-            )
+            metadata = resolve(file.path, file.defaults, parsed)
         except DocumentError as error:
             if not parsed.key:
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from hypothesis import strategies as st
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import ConfigurationError, DocumentError
+from rolebundle.ingest import metadata as resolving
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.front_matter import FrontMatter, front_matter
-from rolebundle.ingest.manifests import parse_manifest
-from rolebundle.ingest.metadata import METADATA_KEYS, flattened, resolve
+from rolebundle.ingest.manifests import FileDefaults, parse_manifest
+from rolebundle.ingest.metadata import METADATA_KEYS, flattened
+from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.storage.opening import open_reader
 from support.amounts import linear_time
 from support.commands import invoke
@@ -23,7 +26,15 @@ from support.source_tree import write_files
 
 # -- Precedence of metadata: front matter, manifest, flags, inferred values ------------------------
 
-PLAIN = Authority(default_source="s")
+
+def resolve(
+    path: str, declared: Mapping[str, object], inferred: Mapping[str, object]
+) -> DocumentMetadata:
+    defaults = FileDefaults(Authority(default_source="s"))
+    parsed = ParsedDocument(declared=declared, inferred=inferred, declared_at=2)
+    return resolving.resolve(path, defaults, parsed)
+
+
 # One value per key, different from every default.
 VALUES = {
     "document_id": "d", "source_id": "s", "title": "t", "uri": "u", "document_type": "type",
@@ -198,7 +209,7 @@ def test_inferred_metadata_has_the_lowest_precedence(tmp_path: Path) -> None:
 
 def test_invalid_inferred_values_are_ignored() -> None:
     metadata = resolve(
-        "a.md", PLAIN, {}, {"title": "", "trust_tier": "divine", "nonsense": 1, "language": "de"},
+        "a.md", {}, {"title": "", "trust_tier": "divine", "nonsense": 1, "language": "de"},
     )  # fmt: skip
     assert (metadata.title, metadata.trust_tier, metadata.language) == ("a", "general", "de")
 
@@ -219,7 +230,7 @@ def test_invalid_inferred_values_are_ignored() -> None:
 )  # fmt: skip
 def test_a_misspelled_governance_key_refuses_the_document(key: str, meant: str) -> None:
     with pytest.raises(DocumentError, match=rf"unknown key '{key}'; did you mean {meant}\?"):
-        resolve("a.md", PLAIN, {key: "x"}, {})
+        resolve("a.md", {key: "x"}, {})
 
 
 @pytest.mark.parametrize(
@@ -228,7 +239,7 @@ def test_a_misspelled_governance_key_refuses_the_document(key: str, meant: str) 
     " original tier trust trust_level sensitive roles role valid doc_id status layout name".split(),
 )
 def test_other_words_are_attributes(key: str) -> None:
-    assert resolve("a.md", PLAIN, {key: "x"}, {}).attributes == ((key, ("x",)),)
+    assert resolve("a.md", {key: "x"}, {}).attributes == ((key, ("x",)),)
 
 
 def test_all_mistakes_are_in_one_message() -> None:
@@ -237,7 +248,7 @@ def test_all_mistakes_are_in_one_message() -> None:
         "valid_from": "2026-02-01", "valid_until": "2026-01-01", "title": {"en": "t"}, "layout": "p",
     }  # fmt: skip
     with pytest.raises(DocumentError) as caught:
-        resolve("a.md", PLAIN, declared, {}, declared_at=2)
+        resolve("a.md", declared, {})
     assert caught.value.message.startswith("a.md:2: ")
     for part in ("trust_teir", "sensitivity = 'secret'", "No Role", "is after valid_until"):
         assert part in caught.value.message
@@ -277,16 +288,16 @@ def test_front_matter_of_other_tools(tmp_path: Path, tool: str) -> None:
 
 def test_the_nearest_date_counts_and_what_is_none_is_an_attribute() -> None:
     declared = {"date": "2024-01-01", "lastmod": "someday", "updated": "2024-02-01"}
-    metadata = resolve("a.md", PLAIN, declared, {"updated_at": "2020-01-01"})
+    metadata = resolve("a.md", declared, {"updated_at": "2020-01-01"})
     assert metadata.updated_at == "2024-02-01T00:00:00Z"
     assert dict(metadata.attributes)["lastmod"] == ("someday",)
-    metadata = resolve("a.md", PLAIN, {**declared, "updated_at": "2025-01-01"}, {})
+    metadata = resolve("a.md", {**declared, "updated_at": "2025-01-01"}, {})
     assert metadata.updated_at == "2025-01-01T00:00:00Z"
 
 
 def test_single_values_are_lists_of_one() -> None:
     lists = {"tags": "x", "supersedes": "x", "contradicts": "x", "retrieval_hints": "x, y"}
-    metadata = resolve("a.md", PLAIN, {**lists, "applicable_roles": "r, s"}, {})
+    metadata = resolve("a.md", {**lists, "applicable_roles": "r, s"}, {})
     assert (metadata.tags, metadata.supersedes, metadata.contradicts) == (("x",),) * 3
     assert metadata.retrieval_hints == ("x, y",)
     assert metadata.applicable_roles == ("r", "s")
@@ -294,17 +305,17 @@ def test_single_values_are_lists_of_one() -> None:
 
 @pytest.mark.parametrize("value", ["", {"en": "t"}, ["a", "b"], "x" * 1001])
 def test_a_title_of_another_form_is_no_mistake(value: object) -> None:
-    assert resolve("a_b.md", PLAIN, {"title": value}, {}).title == "a b"
+    assert resolve("a_b.md", {"title": value}, {}).title == "a b"
 
 
 def test_properties_of_a_format_are_attributes() -> None:
-    metadata = resolve("a.eml", PLAIN, {"status": "x"}, {"title": "t", "from": ["k", "l"]})
+    metadata = resolve("a.eml", {"status": "x"}, {"title": "t", "from": ["k", "l"]})
     assert metadata.attributes == (("from", ("k", "l")), ("status", ("x",)))
 
 
 def test_attributes_are_limited() -> None:
     declared = {f"key{number:03}": "x" * 5000 for number in range(500)}
-    attributes = resolve("a.md", PLAIN, declared, {}).attributes
+    attributes = resolve("a.md", declared, {}).attributes
     assert len(attributes) == 100
     assert {len(text) for _, texts in attributes for text in texts} == {1000}
 

@@ -6,6 +6,7 @@ import pytest
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.authority import Authority
+from rolebundle.ingest.manifests import FileDefaults
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers.lines import plain_words as plain_words_rst
@@ -463,7 +464,7 @@ def test_settings_and_properties_are_metadata():
 def test_properties_do_not_govern():
     document = read_org(":PROPERTIES:\n:trust_tier: authoritative\n:END:\n#+SCOPE: secret\ntext\n")
     assert document.declared == {}
-    metadata = resolve("a.org", Authority(default_source="s"), document.declared, document.inferred)
+    metadata = resolve("a.org", FileDefaults(Authority(default_source="s")), document)
     assert (metadata.trust_tier, metadata.scope) == ("general", "shared")
     assert metadata.attributes == (("property.trust_tier", ("authoritative",)),)
 
