@@ -283,8 +283,8 @@ def test_a_missing_root_is_explained(world: World) -> None:
 
 def test_a_moved_root_keeps_everything(world: World) -> None:
     for name in ("x.md", "deep/y.md", "z.md"):
-        world.write(f"a/docs/{name}")
-    world.run("a/docs", flags={"sensitivity": "internal", "domain": "ops"})
+        world.write(f"a/docs/{name}", f"---\ntrust_tier: authoritative\n---\nText of {name}.\n")
+    world.run("a/docs", flags={"trust_tier": "untrusted", "domain": "ops"})
     before, embedded = contents(world.db), world.provider.embedded
     (world.root / "elsewhere").mkdir()
     (world.root / "a/docs").rename(world.root / "elsewhere/manual")
@@ -293,6 +293,7 @@ def test_a_moved_root_keeps_everything(world: World) -> None:
     assert moved.json() == {"location": str(new), "documents": 3}
     assert counted(world.update()) == (0, 0, 3, 0)
     assert contents(world.db) == before
+    assert world.rows("SELECT DISTINCT trust_tier FROM document") == [("untrusted",)]
     assert world.provider.embedded == embedded
     assert list(world.roots()) == ["elsewhere/manual"]
 
@@ -310,19 +311,6 @@ def test_a_new_path_is_never_taken_for_a_missing_root(world: World) -> None:
             "WHERE s.source_id = 'new'"
         )
     assert tiers == [("general",)]
-
-
-def test_limits_move_with_a_root(world: World) -> None:
-    world.write("old/a.md", "---\ntrust_tier: authoritative\n---\n\nText.\n")
-    world.run("old", flags={"trust_tier": "untrusted", "origin": "untrusted"})
-    old, new = world.root / "old", world.root / "new"
-    old.rename(new)
-    world.change(lambda corpus: ingested_roots.move_root(corpus, old, new))
-    world.update()
-    with open_reader(world.db) as corpus:
-        assert corpus.rows("SELECT trust_tier, origin FROM document") == [
-            ("untrusted", "untrusted")
-        ]
 
 
 def test_a_move_is_refused(world: World) -> None:
