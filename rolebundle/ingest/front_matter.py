@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -82,18 +81,17 @@ def front_matter(
     try:
         if len(text.encode(errors="replace")) > _MAX_BYTES:
             raise _Unreadable(f"longer than {_MAX_BYTES // 1024} KiB")
-        if is_yaml:
-            values, repeated = _yaml(text)
-            for key, line in repeated.items():
-                if governing_key(key):
-                    raise _malformed(path, first_line + line, f"duplicate key {_clean_text(key)!r}")
-        else:
-            values = _toml(text)
+        values = _yaml(text) if is_yaml else _toml(text)
     except _Unreadable as problem:
         line = first_line + problem.line
         if governing := _governing_key_in(text):
             reason = f"{problem}, and it may declare {governing}"
-            raise _malformed(path, line, reason, problem.detail) from problem
+            step = "write `key: value` lines between lines of ---, or TOML between lines of +++"
+            raise DocumentError(
+                "bad_front_matter",
+                f"{path}:{line}: front matter: {reason}",
+                with_detail(step, problem.detail),
+            ) from problem
         if not _begins_with_key(own):
             return without
         values = dict(_line_by_line(own)) if is_yaml and len(text) <= _MAX_BYTES else {}
@@ -102,13 +100,6 @@ def front_matter(
         notes = (with_detail(note, problem.detail),)
     declared = {_clean_text(key): _normalize(value) for key, value in values.items()}
     return FrontMatter(declared, first_line, end + 1, notes)
-
-
-def _malformed(path: str, line: int, reason: str, detail: str = "") -> DocumentError:
-    step = "write `key: value` lines between two lines of ---, or TOML between two lines of +++"
-    return DocumentError(
-        "bad_front_matter", f"{path}:{line}: front matter: {reason}", with_detail(step, detail)
-    )
 
 
 def _normalize(value: object) -> object:
@@ -139,8 +130,8 @@ def _toml(text: str) -> dict[str, object]:
         ) from error
 
 
-def _yaml(text: str) -> tuple[dict[str, object], dict[str, int]]:
-    """The values by key, and the line from 0 of each key that occurs more than once."""
+def _yaml(text: str) -> dict[str, object]:
+    """The values by key. Of keys that govern nothing, the last one counts."""
     try:
         _check_depth(text)
         node = yaml.compose(text, Loader=_LOADER)
@@ -150,15 +141,18 @@ def _yaml(text: str) -> tuple[dict[str, object], dict[str, int]]:
         detail = getattr(error, "problem", None) or str(error)
         raise _Unreadable("not valid YAML", mark.line if mark else 0, detail) from error
     if node is None or values is None:
-        return {}, {}
+        return {}
     if not isinstance(values, dict):
         raise _Unreadable("not a mapping of keys to values")
     if "<<" in values:
         # Its value may have any key.
         raise _Unreadable("merge keys are not read")
-    keys = [key for key, _ in node.value]
-    names = Counter(key.value for key in keys)
-    return values, {key.value: key.start_mark.line for key in keys if names[key.value] > 1}
+    known: set[str] = set()
+    for key, _ in node.value:
+        if key.value in known and governing_key(key.value):
+            raise _Unreadable(f"duplicate key {_clean_text(key.value)!r}", key.start_mark.line)
+        known.add(key.value)
+    return values
 
 
 def _governing_key_in(text: str) -> str:
@@ -186,7 +180,7 @@ def _line_by_line(lines: Sequence[str]) -> Iterator[tuple[str, object]]:
         if not _KEY.match(entry[0]):
             continue
         try:
-            values, _ = _yaml("\n".join(entry).expandtabs(2))
+            values = _yaml("\n".join(entry).expandtabs(2))
         except _Unreadable:
             key, _, value = "\n".join(entry).partition(":")
             values = {key.strip(" \t\"'"): " ".join(value.split()).strip("\"'")}

@@ -433,8 +433,8 @@ def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
         store.drop_unused(corpus)
         root_storage.save(corpus, remaining)
         increment_generation(corpus)
-        after = corpus_counts(corpus).documents
-    return RootChange(location=root.location, documents=before - after)
+        documents = before - corpus_counts(corpus).documents
+    return RootChange(location=root.location, documents=documents)
 
 
 def record_counts(corpus: Corpus, visits: Sequence[Visit], changed: Container[str]) -> None:
