@@ -140,9 +140,6 @@ def notes(maker: Maker) -> None:
     fact = maker.expect("notes/windows.md", title=TITLE)
     text = f"# {TITLE}\r\n\r\n{fact}\r\n"
     (maker.folder / "notes/windows.md").write_bytes(text.encode("utf-16"))
-    fact = maker.expect("notes/old.log.gz")
-    with gzip.open(maker.folder / "notes/old.log.gz", "wt") as file:
-        file.write(f"12:00 {fact}\n")
     maker.write(
         "notes/valve.1", f'.TH VALVE 1 "{DATE}"\n.SH NAME\nvalve \\- open it\n.PP\nFACT\n',
         title=r"valve\(1\) - open it", date=DATE,

@@ -413,7 +413,7 @@ def _watch(path: Path) -> Iterator[Finding]:
     if watch.state == "stopped" and not watch.problem:
         yield _ok(f"ended {silent}")
     elif watch.problem == "too_many_removed":
-        many = "more than a fifth of a folder's documents disappeared at once"
+        many = "more than a fifth of a folder's files disappeared at once"
         yield _warning(many, f"rolebundle ingest, if that is meant; then {restart_hint}")
     elif watch.state == "stopped":
         yield _warning(f"ended {silent}: {watch.problem}", restart_hint)

@@ -19,9 +19,9 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.ingest.default_model import is_contextual
 from rolebundle.ingest.heartbeat import first_heartbeat
 from rolebundle.ingest.indexes import Progress, no_progress
-from rolebundle.ingest.options import IngestOptions, IngestReport, OnReading, no_reading
+from rolebundle.ingest.options import IngestOptions, IngestReport
 from rolebundle.ingest.sync import ingest, update
-from rolebundle.ingest.watch import Watcher, WatchOptions
+from rolebundle.ingest.watch import Watcher
 from rolebundle.repair import repair
 from rolebundle.storage import roots
 from rolebundle.storage.corpus import Corpus, true_generation
@@ -48,7 +48,6 @@ class Admin:
         options: IngestOptions | None = None,
         *,
         progress: Progress | None = None,
-        on_reading: OnReading | None = None,
     ) -> IngestReport:
         """Update the corpus from files; see :func:`rolebundle.ingest.sync.ingest`.
 
@@ -66,7 +65,6 @@ class Admin:
                 provider,
                 options,
                 progress or no_progress,
-                on_reading or no_reading,
             )
             self._record_ingest(corpus, report)
             return report
@@ -77,7 +75,6 @@ class Admin:
         *,
         lexical_only: bool = False,
         progress: Progress | None = None,
-        on_reading: OnReading | None = None,
     ) -> IngestReport:
         """Update the corpus from all roots; see :func:`rolebundle.ingest.sync.update`.
 
@@ -89,28 +86,26 @@ class Admin:
             finish_in(self.workspace, corpus, INGEST_PURGE_PATIENCE_MS)
             all_lexical = all(root.options.lexical_only for root in roots.load(corpus))
             provider = self._provider(corpus, options, is_lexical=lexical_only or all_lexical)
-            report = update(
-                corpus, provider, options, progress or no_progress, on_reading or no_reading
-            )
+            report = update(corpus, provider, options, progress or no_progress)
             if report.added or report.updated or report.removed:
                 self._record_ingest(corpus, report)
             return report
 
     def watcher(
         self,
-        options: WatchOptions,
         print_line: Callable[[str], None],
         stop: Event,
         *,
+        polls: bool = False,
         indexing: Indexing | None = None,
         lexical_only: bool = False,
     ) -> Watcher:
         """A watch that keeps the corpus in step with its roots; see :mod:`rolebundle.ingest.watch`.
 
         Args:
-            options: how it works.
             print_line: called with each line for a person.
             stop: ends the watch.
+            polls: look at all files again and again, for file systems that tell of no changes.
             indexing: embeds after each pass, for a contextual model.
             lexical_only: do not embed.
 
@@ -121,7 +116,7 @@ class Admin:
         path = self.workspace.path
         if path.exists():
             refuse_changes(self.workspace.corpus)
-        heartbeat = first_heartbeat(path, polling=options.poll)
+        heartbeat = first_heartbeat(path, polling=polls)
 
         def watched_paths() -> list[str]:
             self.workspace.refresh()
@@ -137,13 +132,13 @@ class Admin:
 
         return Watcher(
             path,
-            options,
             heartbeat,
             print_line,
             stop,
             update=update,
             paths=watched_paths,
             generation=lambda: true_generation(self.workspace.corpus),
+            polls=polls,
         )
 
     def _provider(

@@ -10,7 +10,6 @@ from pathlib import Path
 from threading import Event, Thread
 
 from rolebundle.contracts.documents import iso_utc
-from rolebundle.contracts.upkeep import EmbedPlan
 from rolebundle.embedding.packaged import cores
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_json
@@ -115,16 +114,6 @@ def _default_model(workspace: Workspace) -> ProviderSpec | None:
     if workspace.has_own_model or stored_manifest(workspace.corpus):
         return None
     return contextual_model(workspace.corpus)[0]
-
-
-def estimate(workspace: Workspace, spec: ProviderSpec | None = None) -> EmbedPlan:
-    """Estimate the seconds and bytes that :func:`embed` would take. Embeds a few chunks.
-
-    Raises:
-        EmbedderError: the model is not available.
-    """
-    corpus = workspace.corpus
-    return indexes.estimate(corpus, _provider(workspace, corpus, spec))
 
 
 def _provider(workspace: Workspace, corpus: Corpus, spec: ProviderSpec | None) -> EmbeddingProvider:

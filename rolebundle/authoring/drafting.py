@@ -6,14 +6,14 @@ import errno
 import json
 import os
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
 from rolebundle.contracts.documents import DocumentMetadata
-from rolebundle.contracts.overlay import ROLE_ID_PATTERN, Vocabulary
+from rolebundle.contracts.overlay import ROLE_ID_PATTERN
 from rolebundle.contracts.upkeep import DraftFile, InitReport, OverlayDraftReport
 from rolebundle.errors import FULL_ERRNOS, ConfigurationError, StorageError, UsageError
 from rolebundle.ingest.authority import Authority
@@ -21,20 +21,13 @@ from rolebundle.ingest.formats import kind_of
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, read_manifest
 from rolebundle.ingest.manifests import check_path as check_manifests
 from rolebundle.ingest.readers import reader_name_for
-from rolebundle.ingest.roots import check_no_link, holder_of, source_name
+from rolebundle.ingest.roots import check_no_link, source_name
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, walk
-from rolebundle.policy.lint import word_counts
 from rolebundle.policy.overlays import is_shipped, load_role, locate
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.documents import document_kinds
-from rolebundle.storage.file import (
-    check_path,
-    overlays_path,
-    partial_file,
-    rename_if_free,
-    sync_file,
-)
-from rolebundle.storage.opening import corpus_format, open_reader
+from rolebundle.storage.file import overlays_path
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import refuse_changes, refuse_expired
 from rolebundle.text.paths import matches
 from rolebundle.text.words import counted
@@ -93,9 +86,11 @@ def init(
         ConfigurationError: ``file_exists``, or the folder has an invalid manifest.
         StorageError: the files cannot be written. Nothing was written.
     """
+    has_roots = False
     if target.corpus.exists():
         with open_reader(target.corpus) as corpus:
             refuse_changes(corpus)
+            has_roots = bool(root_storage.load(corpus))
     folder = Path(folder).absolute()
     manifest, overlay = folder / MANIFEST_NAME, target.overlay_path(role_id)
     is_kept = bool(role_id) and manifest.is_file()
@@ -105,14 +100,19 @@ def init(
         for new in ([overlay] if role_id else []) + ([] if is_kept else [manifest]):
             check_new(new)
     files, left_out = _files_of(folder)
-    draft = ManifestDraft("", {}, {}) if is_kept else _manifest_for(folder, files, target)
-    texts = {} if is_kept else {manifest: draft.text}
-    if role_id:
-        texts[overlay] = (
-            _neutral_for(role_id, target)
-            if is_kept
-            else neutral_overlay(role_id, {}, draft.sources, draft.document_types, "file")
+    draft = ManifestDraft("", {}, {})
+    if not is_kept:
+        draft = draft_manifest(
+            [file.path for file in files],
+            source_name(folder),
+            # A document in the corpus would get another id, and a declared source would not count.
+            with_sources=not has_roots and not any(_declares_source(file) for file in files),
         )
+    texts = {} if is_kept else {manifest: draft.text}
+    if role_id and is_kept:
+        texts[overlay] = _neutral_for(role_id, target)
+    elif role_id:
+        texts[overlay] = neutral_overlay(role_id, draft.sources, draft.document_types, "file")
     if not dry_run:
         for path in texts:
             if not path.is_relative_to(folder):
@@ -160,25 +160,6 @@ def _files_of(folder: Path) -> tuple[list[FileEntry], dict[str, int]]:
     return files, dict(+left_out)
 
 
-def _manifest_for(folder: Path, files: Sequence[FileEntry], target: Target) -> ManifestDraft:
-    """The manifest, given what the corpus has already."""
-    own = overlays_path(target.corpus)
-    kept_source, reserved = "", set[str]()
-    if target.corpus.is_file():
-        with open_reader(target.corpus) as corpus:
-            holder = holder_of(root_storage.load(corpus), str(folder))
-            kept_source = holder.source_id if holder else ""
-            reserved = root_storage.sources_outside(corpus, str(folder))
-    return draft_manifest(
-        [file.path for file in files],
-        source_name(folder),
-        declaring={file.path for file in files if _declares_source(file)},
-        reserved=reserved,
-        kept_source=kept_source,
-        ignored=[f"{own.relative_to(folder).as_posix()}/**"] if own.is_relative_to(folder) else [],
-    )
-
-
 def _declares_source(file: FileEntry) -> bool:
     """Whether a file seems to declare its source; a rule would be in its way."""
     if reader_name_for(file.path) == "source":
@@ -191,7 +172,7 @@ def _declares_source(file: FileEntry) -> bool:
 
 
 def new_overlay(
-    role_id: str, target: Target, *, parent: str, output: Path | None, dry_run: bool
+    role_id: str, target: Target, *, parent: str = "", dry_run: bool
 ) -> OverlayDraftReport:
     """Write a new overlay without effect, or one that extends another role.
 
@@ -199,29 +180,18 @@ def new_overlay(
         role_id: the role.
         target: the corpus; the overlay is written to its own folder.
         parent: the role that it extends; empty for none.
-        output: the file to write instead.
         dry_run: write nothing.
 
     Raises:
-        UsageError: the role id is none, the folder of ``output`` is missing, or the corpus is a
-            folder.
+        UsageError: the role id is none, or the corpus is a folder.
         OverlayError: the role that it extends has no valid overlay.
         ConfigurationError: ``file_exists``.
         StorageError: it cannot be written.
     """
     check_role_id(role_id)
-    path = output or target.overlay_path(role_id)
+    path = target.overlay_path(role_id)
     if not dry_run:
         check_new(path)
-    if output is not None and not output.parent.is_dir():
-        raise UsageError(
-            "folder_missing",
-            f"{output.parent}: there is no such folder",
-            "create it, or name another file with --file",
-        )
-    if target.corpus.is_dir():
-        # Its folder of overlays would be that of no corpus.
-        check_path(target.corpus, corpus_format())
     if parent == role_id:
         raise UsageError(
             "extends_itself",
@@ -230,7 +200,7 @@ def new_overlay(
         )
     if parent:
         load_role(parent, target.folders)
-        text = overlay_text(role_id, {"extends": parent, "notes": {"mission": _MISSION}})
+        text = _overlay_text(role_id, {"extends": parent, "notes": {"mission": _MISSION}})
         remarks = [
             f"all but the mission is inherited from {parent}; a list that you add replaces the "
             f"inherited one: `rolebundle overlay show {parent}`"
@@ -240,46 +210,29 @@ def new_overlay(
         remarks = _remarks(role_id, target)
     if not dry_run:
         write_new({path: text})
-    name, ask = role_id, ["compare", _QUESTION, "--roles", role_id]
-    if output is not None:
-        # A file elsewhere is no role yet.
-        name, ask = str(path), ["retrieve", _QUESTION, "--overlay", str(path)]
-        if path.name != f"{role_id}.json":
-            remarks.append(f"a role is found by the name of its file: {role_id}.json")
     return OverlayDraftReport(
         role_id=role_id,
         draft=_draft_file(path, text, dry_run=dry_run),
         remarks=remarks,
-        next=[target.command("overlay", "lint", name), target.command(*ask)],
+        next=[
+            target.command("overlay", "lint", role_id),
+            target.command("compare", _QUESTION, "--roles", role_id),
+        ],
     )
 
 
 def _neutral_for(role_id: str, target: Target) -> str:
     """The overlay, with what the corpus has for proposals."""
-    if not target.corpus.is_file():
-        return neutral_overlay(role_id, {}, {}, {}, "document")
-    named = Vocabulary(boost_phrases=words_of_role(role_id))
-    with open_reader(target.corpus) as corpus:
-        refuse_expired(corpus)
-        with corpus.reading():
-            words = dict(word_counts(named, corpus).values())
-            kinds = document_kinds(corpus)
-    named_alike: Counter[tuple[str, str, str]] = Counter()
+    sources: Counter[str] = Counter()
     types: Counter[str] = Counter()
-    for kind in kinds:
-        named_alike[kind.source_id, kind.document_type, kind.domain] += kind.documents
-        types[kind.document_type] += kind.documents
-    # A pattern is searched for in all three names.
-    sources = {
-        source: sum(
-            documents
-            for names, documents in named_alike.items()
-            if any(source.casefold() in name.casefold() for name in names)
-        )
-        for source, *_ in named_alike
-    }
+    if target.corpus.exists():
+        with open_reader(target.corpus) as corpus:
+            refuse_expired(corpus)
+            for kind in document_kinds(corpus):
+                sources[kind.source_id] += kind.documents
+                types[kind.document_type] += kind.documents
     del types[DocumentMetadata._field_defaults["document_type"]]  # It is of no type.
-    return neutral_overlay(role_id, words, sources, types, "document")
+    return neutral_overlay(role_id, sources, types, "document")
 
 
 def _remarks(role_id: str, target: Target) -> list[str]:
@@ -301,32 +254,25 @@ def _draft_file(path: Path, text: str, *, dry_run: bool) -> DraftFile:
 
 
 def neutral_overlay(
-    role_id: str,
-    words: Mapping[str, int],
-    sources: Mapping[str, int],
-    document_types: Mapping[str, int],
-    unit: str,
+    role_id: str, sources: Mapping[str, int], document_types: Mapping[str, int], unit: str
 ) -> str:
     """The text of an overlay that changes no answer.
 
     Args:
         role_id: the role.
-        words: phrase → number of passages that have it.
         sources: source id → number of its documents or files.
         document_types: document type → number of its documents or files.
-        unit: what is counted of sources and types: ``document`` or ``file``.
+        unit: what is counted: ``document`` or ``file``.
     """
-    # A pattern also matches the names that it is a part of.
+    # A pattern also matches the names that it is a part of. One source is no choice.
     patterns = {
         f"pattern {name}": count
         for name, count in sources.items()
-        if sum(name.casefold() in other.casefold() for other in sources) == 1
+        if len(sources) > 1 and sum(name.casefold() in other.casefold() for other in sources) == 1
     }
     notes = {
         "mission": _MISSION,
-        "vocabulary.boost_phrases": _proposals(words, "passage"),
-        # One source is no choice.
-        "source_policy.preferred_sources": _proposals(patterns if len(sources) > 1 else {}, unit),
+        "source_policy.preferred_sources": _proposals(patterns, unit),
         "source_policy.document_type_boosts": _proposals(document_types, unit),
     }
     values = {
@@ -338,21 +284,15 @@ def neutral_overlay(
         },
         "notes": {place: note for place, note in notes.items() if note},
     }
-    return overlay_text(role_id, values)
+    return _overlay_text(role_id, values)
 
 
-def overlay_text(role_id: str, values: Mapping[str, Any]) -> str:
+def _overlay_text(role_id: str, values: Mapping[str, Any]) -> str:
     """The text of the file of an overlay without a mission."""
     label = " ".join(part.capitalize() for part in re.split(r"[-._]+", role_id) if part)
     extends = {"extends": values["extends"]} if "extends" in values else {}
     head = {"version": "1.0", "role_id": role_id, **extends, "label": label, "mission": ""}
     return json.dumps({**head, **values}, ensure_ascii=False, indent=2) + "\n"
-
-
-def words_of_role(role_id: str) -> list[str]:
-    """The words of a role's name, and all of them as one phrase."""
-    words = [word for word in re.split(r"[-._]+", role_id) if word]
-    return list(dict.fromkeys([" ".join(words), *words]))
 
 
 def check_role_id(role_id: str) -> None:
@@ -372,7 +312,7 @@ def check_role_id(role_id: str) -> None:
 
 def _proposals(counts: Mapping[str, int], unit: str) -> str:
     """The proposals with the highest counts, on one line; empty if there are none."""
-    found = sorted((item for item in counts.items() if item[1]), key=lambda item: -item[1])
+    found = Counter(counts).most_common()
     listed = [f"{name} ({counted(count, unit)})" for name, count in found[:MAX_PROPOSALS]]
     more = f", and {len(found) - MAX_PROPOSALS} more" if found[MAX_PROPOSALS:] else ""
     return f"not in force; you could add: {', '.join(listed)}{more}" if listed else ""
@@ -398,8 +338,7 @@ def check_new(path: Path) -> None:
 def write_new(texts: Mapping[Path, str]) -> None:
     """Write new files: all of them or none, and never over another one.
 
-    A missing folder for one is made, such as that of a corpus's overlays. Each is written under
-    another name first, and gets its own name when it is complete.
+    A missing folder for one is made, such as that of a corpus's overlays.
 
     Args:
         texts: path → content.
@@ -412,19 +351,13 @@ def write_new(texts: Mapping[Path, str]) -> None:
     try:
         for path, text in texts.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            with partial_file(path) as partial:
-                # Not private, as a partial file is: whoever reads the folder may read its settings.
-                partial.unlink()
-                partial.write_text(text, encoding="utf-8", newline="\n")
-                sync_file(partial)
-                if not rename_if_free(partial, path):
-                    check_new(path)
-            written.append(path)
-    except BaseException as error:
-        for path in written:
-            path.unlink(missing_ok=True)
-        if not isinstance(error, OSError):
-            raise
+            with path.open("x", encoding="utf-8", newline="\n") as file:
+                written.append(path)
+                file.write(text)
+    except OSError as error:
+        for new in written:
+            new.unlink(missing_ok=True)
+        check_new(path)
         is_full = error.errno in FULL_ERRNOS
         is_denied = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
         raise StorageError(
@@ -434,59 +367,39 @@ def write_new(texts: Mapping[Path, str]) -> None:
         ) from error
 
 
-FORMAT_TYPES: Mapping[str, str] = {
-    "eml": "mail",
-    "ipynb": "notebook",
-    "mbox": "mail",
-    "pptx": "slides",
-    "source": "source-code",
-    "xlsx": "spreadsheet",
-}
-"""Reader → the type of every document of its formats. Other formats tell no type."""
+# -- the manifest ----------------------------------------------------------------------------------
+
+
 FOLDER_TYPES: Mapping[str, str] = {
     name: document_type
     for document_type, names in {
         "adr": "adr adrs architecture-decisions decision-records",
-        "api-reference": "api-docs api-reference apidocs",
+        "api-reference": "api-docs api-reference",
         "changelog": "changelogs release-notes",
         "design-doc": "design-docs rfcs",
-        "guide": "guides how-to how-tos howto howtos user-guide user-guides",
+        "guide": "guides how-to howto user-guide",
         "meeting-notes": "meeting-notes meetings minutes",
-        "postmortem": "incident-reports post-mortems postmortems",
+        "postmortem": "incident-reports postmortems",
         "runbook": "playbooks runbooks",
         "threat-model": "threat-models",
         "tutorial": "tutorial tutorials",
     }.items()
     for name in names.split()
 }
-"""The name of a folder, without a number before it → the type of its documents."""
+"""The name of a folder → the type of its documents."""
 
-# The reader of source code also reads these, which are settings or data.
-_NO_CODE = frozenset(".cfg .ini .properties .toml .xml .yaml .yml".split())
 _HEAD = f"""\
-# {MANIFEST_NAME}: what the documents of this folder are. `rolebundle init` wrote it from the names
-# of folders and the formats of files. It is yours: correct it.
+# {MANIFEST_NAME}: what the documents of this folder are. It is yours: correct it.
 #
 # Each [[rule]] sets metadata of the files that match its glob. Later rules win over earlier ones,
 # key by key. A type that a document declares wins over rules, and a source does not. All keys:
 # docs/metadata.md.
 """
-_SOURCES = """
-# -- Sources -----------------------------------------------------------------------------------
-# A source is what roles prefer, limit or forbid, and what answers name.
-"""
-_ONE_SOURCE = "# All documents are of the source {}.\n"
-_DECLARED = "# The documents declare their sources, or are of the source {}.\n"
-_KEPT_SOURCE = """\
-# The corpus has this folder as {}. With other sources its documents would get other ids, and marks
-# on them would be lost.
-"""
-_TYPES = """
-# -- Types -------------------------------------------------------------------------------------
-# Types are names of your choice. Roles can rank them (document_type_boosts).
-"""
+_SOURCES = "\n# -- Sources: what roles prefer, limit or forbid, and what answers name --\n"
+_ONE_SOURCE = "# Documents without a rule, and that declare no source, are of one source: {}.\n"
+_TYPES = "\n# -- Types: names of your choice; roles can rank them (document_type_boosts) --\n"
 _TRUST = """
-# -- Trust -------------------------------------------------------------------------------------
+# -- Trust --
 # Without a declaration every document is `general`. If somebody keeps a folder correct, say so;
 # roles can prefer it, and answers that rest on it are called strong.
 #   authoritative: decides if documents disagree     preferred: maintained
@@ -498,15 +411,6 @@ _TRUST = """
 """
 
 
-class DraftRule(NamedTuple):
-    """One ``[[rule]]``, which sets one key. ``evidence`` becomes its comment."""
-
-    glob: str
-    key: str
-    value: str
-    evidence: str
-
-
 class ManifestDraft(NamedTuple):
     """A manifest: its text, and the numbers of files by source and by type that it gives them."""
 
@@ -516,130 +420,71 @@ class ManifestDraft(NamedTuple):
 
 
 def draft_manifest(
-    paths: Sequence[str],
-    source: str,
-    *,
-    declaring: Collection[str] = (),
-    reserved: Collection[str] = (),
-    kept_source: str = "",
-    ignored: Sequence[str] = (),
+    paths: Sequence[str], source: str, *, with_sources: bool = True
 ) -> ManifestDraft:
     """A manifest for a folder.
 
     Args:
         paths: the files that an ingest reads, relative to the folder.
         source: the source that the documents have without a manifest.
-        declaring: those of the files that declare their source. No rule is for their folders.
-        reserved: the sources of documents of other folders.
-        kept_source: the source that the corpus has for the folder; empty if it has none. No rule
-            then sets another one.
-        ignored: globs of files that are no documents, such as overlays.
+        with_sources: whether folders get sources of their own.
     """
-    sources = [] if kept_source else _source_rules(paths, source, declaring, reserved)
-    types = [*_folder_type_rules(paths), *_format_rules(paths)]
-    if kept_source:
-        about_source = _KEPT_SOURCE.format(kept_source)
-    else:
-        about_source = (_DECLARED if declaring else _ONE_SOURCE).format(source)
-    text = _HEAD
-    if ignored:
-        text += "\n# Settings of the corpus are no documents.\n"
-        text += f"ignore = [{', '.join(map(_toml, ignored))}]\n"
-    text += _SOURCES
-    text += "".join(map(_rule_text, sources)) or about_source
-    text += _TYPES
-    text += "".join(map(_rule_text, types)) or "# No name of a folder and no format tells a type.\n"
-    text += _TRUST
-    own_source = [path for path in paths if path not in declaring]
-    return ManifestDraft(
-        text, _counts(own_source, sources, kept_source or source), _counts(paths, types, "")
+    sources = _folder_sources(paths, source) if with_sources else {}
+    types = _folder_types(paths)
+    with_source, with_type = _files_by_rule(paths, sources), _files_by_rule(paths, types)
+    text = (
+        _HEAD + _SOURCES + (_rules("source_id", sources, with_source) or _ONE_SOURCE.format(source))
     )
+    text += _TYPES + _rules("document_type", types, with_type) + _TRUST
+    by_source = _by_value(with_source, {"": source, **sources}) if with_sources else {}
+    return ManifestDraft(text, by_source, _by_value(with_type, types))
 
 
-def _counts(paths: Sequence[str], rules: Sequence[DraftRule], default: str) -> dict[str, int]:
-    """The numbers of files by what the last rule that matches sets, or else the default."""
-    counts = Counter(
-        next((rule.value for rule in reversed(rules) if matches(rule.glob, path)), default)
-        for path in paths
-    )
-    counts.pop("", None)
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _source_rules(
-    paths: Sequence[str], source: str, declaring: Collection[str], reserved: Collection[str]
-) -> list[DraftRule]:
-    """A source for each folder with several files of the first level that has several folders."""
-    level = ""
-    folders = _folders(paths, level)
-    while len(folders) == 1:
-        level = f"{next(iter(folders))}/"
-        folders = _folders(paths, level)
-    used = {name.casefold() for name in reserved}
-    rules = []
+def _folder_sources(paths: Sequence[str], source: str) -> dict[str, str]:
+    """Glob → source, for each folder at the top with several files."""
+    folders = Counter(path.partition("/")[0] for path in paths if "/" in path)
+    sources: dict[str, str] = {}
     for folder, count in sorted(folders.items()):
-        if count == 1 or any(path.startswith(f"{folder}/") for path in declaring):
-            continue
-        part = re.sub(r"[^\w.-]+", "-", folder.rpartition("/")[2]).strip("-") or "files"
-        name = f"{source}-{part}"
-        unique = next(
-            candidate
-            for candidate in (name, *(f"{name}-{number}" for number in range(2, len(paths) + 999)))
-            if candidate.casefold() not in used
-        )
-        used.add(unique.casefold())
-        rules.append(DraftRule(f"{_glob(folder)}/**", "source_id", unique, counted(count, "file")))
-    return rules
+        name = f"{source}-{source_name(Path(folder))}"
+        if count > 1 and name.casefold() not in map(str.casefold, sources.values()):
+            sources[f"{_glob(folder)}/**"] = name
+    return sources
 
 
-def _folders(paths: Sequence[str], level: str) -> Counter[str]:
-    """The folders inside a level, empty or ending with a slash, and their numbers of files."""
-    inner = (path.removeprefix(level).split("/") for path in paths if path.startswith(level))
-    return Counter(f"{level}{folder}" for folder, *rest in inner if rest)
+def _folder_types(paths: Sequence[str]) -> dict[str, str]:
+    """Glob → type, for each name of a folder that tells the type of what is in it."""
+    folders = {name for path in paths for name in path.split("/")[:-1]}
+    plain = {name: re.sub(r"[\W_]+", "-", name.lower()) for name in sorted(folders)}
+    return {
+        f"**/{_glob(name)}/**": FOLDER_TYPES[key]
+        for name, key in plain.items()
+        if key in FOLDER_TYPES
+    }
 
 
-def _folder_type_rules(paths: Sequence[str]) -> list[DraftRule]:
-    """A rule for each name of a folder that tells the type of what is in it."""
-    counts = Counter(name for path in paths for name in set(path.split("/")[:-1]))
-    return [
-        DraftRule(
-            f"**/{_glob(name)}/**",
-            "document_type",
-            FOLDER_TYPES[plain],
-            f"{counted(count, 'file')}, by the name of the folder",
-        )
-        for name, count in sorted(counts.items())
-        for plain in [re.sub(r"^\d+-(?=\D)|-$", "", re.sub(r"[\W_]+", "-", name.lower()))]
-        if plain in FOLDER_TYPES
-    ]
+def _files_by_rule(paths: Sequence[str], rules: Mapping[str, str]) -> Counter[str]:
+    """The numbers of files by the glob of the last rule that matches, or an empty text."""
+    return Counter(
+        next((glob for glob in reversed([*rules]) if matches(glob, path)), "") for path in paths
+    )
 
 
-def _format_rules(paths: Sequence[str]) -> list[DraftRule]:
-    """A rule for each suffix that tells the type."""
-    by_suffix: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for path in paths:
-        suffix = PurePosixPath(path).suffix
-        if suffix and suffix.lower() not in _NO_CODE:
-            by_suffix[suffix][FORMAT_TYPES.get(reader_name_for(path) or "", "")] += 1
-    return [
-        DraftRule(
-            f"**/*{_glob(suffix)}",
-            "document_type",
-            document_type,
-            f"{counted(count, 'file')}, by the format",
-        )
-        for suffix, types in sorted(by_suffix.items())
-        for document_type, count in types.items()
-        if document_type and len(types) == 1
-    ]
+def _by_value(files: Mapping[str, int], values: Mapping[str, str]) -> dict[str, int]:
+    """The numbers of files by the value of their rule, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for glob, count in files.items():
+        if glob in values:
+            counts[values[glob]] += count
+    return dict(counts.most_common())
 
 
-# -- text ----------------------------------------------------------------------------------------
-
-
-def _rule_text(rule: DraftRule) -> str:
-    lines = (f"# {rule.evidence}", "[[rule]]", f"glob = {_toml(rule.glob)}")
-    return "\n".join(("", *lines, f"{rule.key} = {_toml(rule.value)}", ""))
+def _rules(key: str, values: Mapping[str, str], files: Mapping[str, int]) -> str:
+    """The text of rules that set one key, each with the number of its files."""
+    text = ""
+    for glob, value in values.items():
+        number = counted(files.get(glob, 0), "file")
+        text += f"\n# {number}\n[[rule]]\nglob = {_toml(glob)}\n{key} = {_toml(value)}\n"
+    return text
 
 
 def _toml(value: str) -> str:

@@ -44,7 +44,6 @@ SCHEMAS: dict[str, type[Contract]] = {
     "decision": memory.DecisionRecord,
     "decision-list": memory.DecisionList,
     "doctor": upkeep.DoctorReport,
-    "embed-plan": upkeep.EmbedPlan,
     "embed-result": upkeep.EmbedResult,
     "evaluation": evaluation.EvalReport,
     "formats": ingest.FormatList,

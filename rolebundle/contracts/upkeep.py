@@ -28,8 +28,8 @@ class InitReport(Contract):
         files: number of files that an ingest would read.
         left_out: number of files and folders that an ingest leaves out by their name or size, by
             code.
-        sources: number of files by source id, as the proposed manifest declares them; without files
-            that declare their source. Empty if a manifest was kept.
+        sources: number of files by source id, as the proposed manifest declares them. Empty if it
+            proposes none, or if a manifest was kept.
         document_types: number of files by document type, as the proposed manifest declares them;
             without files of no type. Empty if a manifest was kept.
         drafts: the files that were written, or would be.
@@ -439,19 +439,3 @@ class EmbedResult(Contract):
 
     embedded: int
     waiting: int
-
-
-class EmbedPlan(Contract):
-    """`embed --dry-run`: an estimate of a run.
-
-    Attributes:
-        chunks: number of chunks in the corpus.
-        waiting: number of chunks to embed.
-        seconds: duration.
-        bytes: growth of the corpus file.
-    """
-
-    chunks: int
-    waiting: int
-    seconds: float
-    bytes: int

@@ -319,11 +319,6 @@ def as_arguments(flags: Flags) -> list[str]:
     return texts
 
 
-def describe(flags: Flags) -> str:
-    """Flags in a message."""
-    return "untrusted" if flags == UNTRUSTED else " ".join(as_arguments(flags))
-
-
 def lifting_options(flags: Flags) -> str:
     """The options that lift flags."""
     options = ["--max-trust authoritative"] if _TRUST_FLAGS & flags.keys() else []

@@ -180,19 +180,9 @@ def _text_of(parsed: ParsedDocument) -> tuple[str, list[int]]:
         parts = [block.text + joint for block, joint in zip(blocks, [*joints, ""], strict=True)]
         return "".join(parts), list(accumulate(map(len, parts[:-1]), initial=0))
     first, last = blocks[0].start_line - 1, blocks[-1].end_line
-    lines = parsed.lines[first:last] if parsed.lines else _lines_of(blocks)
+    lines = parsed.lines[first:last]
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
     return "\n".join(lines), [offsets[block.start_line - 1 - first] for block in blocks]
-
-
-def _lines_of(blocks: Sequence[Block]) -> list[str]:
-    """The lines of blocks, with blank lines between them, if the lines of the file are missing."""
-    lines: list[str] = []
-    first = blocks[0].start_line
-    for block in blocks:
-        lines.extend([""] * (block.start_line - first - len(lines)))
-        lines.extend(block.text.split("\n"))
-    return lines
 
 
 def _heading_paths(blocks: Sequence[Block]) -> list[tuple[str, ...]]:

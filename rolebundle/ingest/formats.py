@@ -31,7 +31,9 @@ KINDS = {
     ),
     "audio": "mp3 wav flac ogg oga m4a aac wma opus mid midi aiff amr",
     "video": "mp4 mkv mov avi webm wmv m4v mpg mpeg flv 3gp ogv",
-    _ARCHIVE: "zip tar tgz bz2 tbz xz txz zst 7z rar jar war whl deb rpm iso dmg cab lz4 lzma cpio",
+    _ARCHIVE: (
+        "zip tar gz tgz bz2 tbz xz txz zst 7z rar jar war whl deb rpm iso dmg cab lz4 lzma cpio"
+    ),
     "program": "exe dll so dylib o a lib class pyc pyd wasm msi apk app bin com elf ko",
     "font": "ttf otf woff woff2 eot pfb",
     "database": "db sqlite sqlite3 mdb accdb parquet arrow feather dbf realm",

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
-from itertools import takewhile
+from itertools import count
 from typing import Any
 
 import yaml
@@ -81,16 +81,17 @@ def front_matter(
     try:
         if len(text.encode(errors="replace")) > _MAX_BYTES:
             raise _Unreadable(f"longer than {_MAX_BYTES // 1024} KiB")
-        if is_yaml:
-            values, repeated = _yaml(text)
-            notes = tuple(_notes_on_repeated(repeated, path, first_line))
-        else:
-            values = _toml(text)
+        values = _yaml(text) if is_yaml else _toml(text)
     except _Unreadable as problem:
         line = first_line + problem.line
         if governing := _governing_key_in(text):
             reason = f"{problem}, and it may declare {governing}"
-            raise _malformed(path, line, reason, problem.detail) from problem
+            step = "write `key: value` lines between lines of ---, or TOML between lines of +++"
+            raise DocumentError(
+                "bad_front_matter",
+                f"{path}:{line}: front matter: {reason}",
+                with_detail(step, problem.detail),
+            ) from problem
         if not _begins_with_key(own):
             return without
         values = dict(_line_by_line(own)) if is_yaml and len(text) <= _MAX_BYTES else {}
@@ -99,13 +100,6 @@ def front_matter(
         notes = (with_detail(note, problem.detail),)
     declared = {_clean_text(key): _normalize(value) for key, value in values.items()}
     return FrontMatter(declared, first_line, end + 1, notes)
-
-
-def _malformed(path: str, line: int, reason: str, detail: str = "") -> DocumentError:
-    step = "write `key: value` lines between two lines of ---, or TOML between two lines of +++"
-    return DocumentError(
-        "bad_front_matter", f"{path}:{line}: front matter: {reason}", with_detail(step, detail)
-    )
 
 
 def _normalize(value: object) -> object:
@@ -136,36 +130,29 @@ def _toml(text: str) -> dict[str, object]:
         ) from error
 
 
-def _yaml(text: str) -> tuple[dict[str, object], Sequence[tuple[str, int]]]:
-    """The values by key, and the keys that occur more than once, with their lines from 0."""
+def _yaml(text: str) -> dict[str, object]:
+    """The values by key. Of keys that govern nothing, the last one counts."""
     try:
-        reader = _YamlReader(yaml.parse(text, Loader=_LOADER))
-        values = reader.document()
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise _not_yaml(error.problem or "not valid", mark.line if mark else 0) from error
+        _check_depth(text)
+        node = yaml.compose(text, Loader=_LOADER)
+        values = None if node is None else _value(node, count(), 0)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _not_yaml(str(error)) from error
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        detail = getattr(error, "problem", None) or str(error)
+        raise _Unreadable("not valid YAML", mark.line if mark else 0, detail) from error
+    if node is None or values is None:
+        return {}
     if not isinstance(values, dict):
         raise _Unreadable("not a mapping of keys to values")
     if "<<" in values:
         # Its value may have any key.
         raise _Unreadable("merge keys are not read")
-    return values, reader.repeated
-
-
-def _not_yaml(detail: str, line: int = 0) -> _Unreadable:
-    return _Unreadable("not valid YAML", line, detail)
-
-
-def _notes_on_repeated(
-    repeated: Sequence[tuple[str, int]], path: str, first_line: int
-) -> Iterator[str]:
-    for key, line in repeated:
-        problem = f"duplicate key {_clean_text(key)!r}"
-        if governing_key(key):
-            raise _malformed(path, first_line + line, problem)
-        yield f"{path}:{first_line + line}: front matter: {problem}, the last one counts"
+    known: set[str] = set()
+    for key, _ in node.value:
+        if key.value in known and governing_key(key.value):
+            raise _Unreadable(f"duplicate key {_clean_text(key.value)!r}", key.start_mark.line)
+        known.add(key.value)
+    return values
 
 
 def _governing_key_in(text: str) -> str:
@@ -193,7 +180,7 @@ def _line_by_line(lines: Sequence[str]) -> Iterator[tuple[str, object]]:
         if not _KEY.match(entry[0]):
             continue
         try:
-            values, _ = _yaml("\n".join(entry).expandtabs(2))
+            values = _yaml("\n".join(entry).expandtabs(2))
         except _Unreadable:
             key, _, value = "\n".join(entry).partition(":")
             values = {key.strip(" \t\"'"): " ".join(value.split()).strip("\"'")}
@@ -210,62 +197,33 @@ def _line_by_line(lines: Sequence[str]) -> Iterator[tuple[str, object]]:
 
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_NULL = "tag:yaml.org,2002:null"
 _MAX_DEPTH = 20
 _MAX_VALUES = 20_000
 
 
-class _YamlReader:
-    def __init__(self, events: Iterator[Any]) -> None:
-        self.events = events
-        self.count = 0
-        self.anchors: dict[str, tuple[object, int]] = {}
-        """The value of each anchor, and how many values it consists of."""
-        self.repeated: list[tuple[str, int]] = []
+def _check_depth(text: str) -> None:
+    """Check that values are not nested too deep. The C parser would take all of the stack."""
+    depth = 0
+    events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
+    for event in events:
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_DEPTH:
+            problem = f"nested more than {_MAX_DEPTH} levels deep"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
-    def document(self) -> object:
-        """The only value of the text; without a value an empty mapping."""
-        next(self.events)  # the start of the stream
-        if isinstance(next(self.events), yaml.StreamEndEvent):
-            return {}
-        value = self.value(next(self.events), 0)
-        next(self.events)  # the end of the document
-        if not isinstance(event := next(self.events), yaml.StreamEndEvent):
-            raise _not_yaml("several documents", event.start_mark.line)
-        return {} if value is None else value
 
-    def value(self, event: Any, depth: int) -> object:
-        self.count += 1
-        line, anchor, before = event.start_mark.line, event.anchor, self.count
-        if isinstance(event, yaml.AliasEvent):
-            # An anchor inside of its own value is not known yet.
-            if anchor not in self.anchors:
-                raise _not_yaml(f"unknown alias {anchor!r}", line)
-            value, size = self.anchors[anchor]
-            self.count += size
-        elif isinstance(event, yaml.ScalarEvent):
-            is_plain = event.tag is None and event.implicit[0]
-            value = None if is_plain and event.value in _NULLS else event.value
-        elif depth >= _MAX_DEPTH:
-            raise _not_yaml(f"nested more than {_MAX_DEPTH} levels deep", line)
-        elif isinstance(event, yaml.SequenceStartEvent):
-            items = takewhile(lambda e: not isinstance(e, yaml.SequenceEndEvent), self.events)
-            value = [self.value(item, depth + 1) for item in items]
-        else:
-            value = self.mapping_of(depth + 1)
-        if self.count > _MAX_VALUES:
-            raise _not_yaml(f"more than {_MAX_VALUES} values", line)
-        if anchor:
-            self.anchors[anchor] = value, self.count - before + 1
-        return value
-
-    def mapping_of(self, depth: int) -> dict[str, object]:
-        values: dict[str, object] = {}
-        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
-            line = event.start_mark.line
-            if not isinstance(event, yaml.ScalarEvent):
-                raise _not_yaml("a key must be a text", line)
-            if event.value in values and depth == 1:
-                self.repeated.append((event.value, line))
-            values[event.value] = self.value(next(self.events), depth)
-        return values
+def _value(node: yaml.Node, numbers: Iterator[int], depth: int) -> object:
+    """The value of a node. ``numbers`` counts all values; aliases may nest them deeper."""
+    if next(numbers) >= _MAX_VALUES or depth > _MAX_DEPTH:
+        problem = f"more than {_MAX_VALUES} values, or too deep ones"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(item, numbers, depth + 1) for item in node.value]
+    if isinstance(node, yaml.MappingNode):
+        if not all(isinstance(key, yaml.ScalarNode) for key, _ in node.value):
+            problem = "a key must be a text"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+        return {key.value: _value(item, numbers, depth + 1) for key, item in node.value}
+    return None if node.tag == _NULL else node.value

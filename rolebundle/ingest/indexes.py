@@ -16,7 +16,6 @@ from time import perf_counter
 from threadpoolctl import threadpool_limits
 
 from rolebundle.contracts.models import IndexIdentity
-from rolebundle.contracts.upkeep import EmbedPlan
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import (
     PROBE_TEXT,
@@ -31,8 +30,8 @@ from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.ingest.default_model import NO_CONNECTION, count_waiting
 from rolebundle.storage import vector_index
-from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
-from rolebundle.storage.passages import chunk_texts, sampled_texts
+from rolebundle.storage.corpus import Corpus, increment_generation
+from rolebundle.storage.passages import chunk_texts
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.text.words import counted
 
@@ -43,8 +42,6 @@ PATIENCE_SECONDS = 300.0
 INPUT_VERSION = f"{CHUNKER_VERSION}, tags"
 """The version of the embedded text: the chunker, and what is added to title and text. Stored in the
 column ``chunker`` of each index."""
-_TIMED_TEXTS = 32
-_BYTES_PER_DIMENSION = 4  # a float32
 
 Progress = Callable[[str, int, int], None]
 """Called with the current step, how many units of it are done, and how many there are."""
@@ -202,17 +199,16 @@ def fill_index(
         parallel: how many batches are embedded in parallel. Default: as the provider wants.
         max_seconds: if the first batches show that the rest would take longer, it is left.
     """
-    filler = _IndexFiller(corpus, index)
     total = count_waiting(corpus, index)
-    done, problem = filler.fill_from_cache(), ""
+    done, problem = _fill_from_cache(corpus, index), ""
     parallel = parallel or provider.parallel_batches
     progress("embedding", done, total)
     cached, started = done, perf_counter()
-    ahead = _embed_ahead(filler.batches(provider.batch_size), provider, parallel)
+    ahead = _embed_ahead(_batches(corpus, index, provider.batch_size), provider, parallel)
     try:
         for number, (batch, (vectors, failure)) in enumerate(ahead, 1):
             problem = problem or failure
-            done += filler.store(batch, vectors)
+            done += _store(corpus, index, batch, vectors)
             progress("embedding", done, total)
             if number == parallel and done > cached:
                 seconds = (perf_counter() - started) / (done - cached) * (total - done)
@@ -243,80 +239,63 @@ def embed_chunks(
     """
     if index.identity != IndexIdentity(provider.identity, INPUT_VERSION):
         return 0
-    filler = _IndexFiller(corpus, index)
-    batch = filler.batch(rowids)
-    vectors, _ = _embed(provider, list(batch[0].values()))
-    return filler.store(batch, vectors)
+    texts = _texts(corpus, rowids)
+    vectors, _ = _embed(provider, list(texts.values()))
+    return _store(corpus, index, texts, vectors)
 
 
-_Batch = tuple[dict[int, str], int]
-"""Texts by rowid, and the counter of changes by other processes before they were read."""
+_Batch = dict[int, str]
+"""Texts by rowid."""
 
 
-class _IndexFiller:
-    """Reads the waiting chunks of one index in batches, and stores their vectors."""
+def _batches(corpus: Corpus, index: EmbeddingIndex, size: int = BATCH) -> Iterator[_Batch]:
+    """The texts of the waiting chunks in batches; each chunk once."""
+    after, size = 0, min(size, BATCH)
+    while rowids := vector_index.chunks_without_vector(corpus, index, after, size):
+        after = rowids[-1]
+        yield _texts(corpus, rowids)
 
-    def __init__(self, corpus: Corpus, index: EmbeddingIndex) -> None:
-        self.corpus = corpus
-        self.index = index
-        self.own_changes = 0
 
-    def batches(self, size: int = BATCH) -> Iterator[_Batch]:
-        """The waiting chunks in batches; each chunk once."""
-        after, size = 0, min(size, BATCH)
-        while rowids := vector_index.chunks_without_vector(self.corpus, self.index, after, size):
-            after = rowids[-1]
-            yield self.batch(rowids)
+def _fill_from_cache(corpus: Corpus, index: EmbeddingIndex) -> int:
+    """Store cached vectors of texts that were embedded before; return their number."""
+    if vector_index.cache_size(corpus)[0] == 0:
+        return 0
+    done = 0
+    for texts in _batches(corpus, index):
+        hashes = [input_hash(text) for text in texts.values()]
+        cached = vector_index.cached_vectors(corpus, index.identity.model, hashes)
+        done += _store(corpus, index, texts, [cached.get(text_hash) for text_hash in hashes])
+    return done
 
-    def batch(self, rowids: Sequence[int]) -> _Batch:
-        """The texts of these chunks."""
-        # Read before the texts, so that a change in between is detected.
-        changes_by_others = self._changes_by_others()
-        return _texts(self.corpus, rowids), changes_by_others
 
-    def fill_from_cache(self) -> int:
-        """Store cached vectors of texts that were embedded before; return their number."""
-        if vector_index.cache_size(self.corpus)[0] == 0:
-            return 0
-        done = 0
-        for batch in self.batches():
-            hashes = [input_hash(text) for text in batch[0].values()]
-            cached = vector_index.cached_vectors(self.corpus, self.index.identity.model, hashes)
-            done += self.store(batch, [cached.get(text_hash) for text_hash in hashes])
-        return done
+def _store(
+    corpus: Corpus, index: EmbeddingIndex, texts: _Batch, vectors: Sequence[bytes | None]
+) -> int:
+    """Store the vectors of chunks that have not changed; return their number.
 
-    def store(self, batch: _Batch, vectors: Sequence[bytes | None]) -> int:
-        """Store the vectors of chunks that have not changed; return their number.
+    While the model was running, another process may have changed a chunk, or removed it and reused
+    its rowid. Such a chunk stays waiting.
 
-        While the model was running, another process may have changed a chunk, or removed it and
-        reused its rowid. Such a chunk stays waiting.
-
-        Args:
-            batch: the chunks.
-            vectors: one for each of its texts; ``None`` if there is none.
-        """
-        texts, changes_by_others = batch
-        embedded = {row: vector for row, vector in zip(texts, vectors, strict=True) if vector}
-        if not embedded:
-            return 0
-        with self.corpus.writing():
-            current = texts
-            if self._changes_by_others() != changes_by_others:
-                current = _texts(self.corpus, list(embedded))
-            rows = [
-                (row, input_hash(texts[row]), vector)
-                for row, vector in embedded.items()
-                if current.get(row) == texts[row]
-            ]
-            if rows:
-                vector_index.add(self.corpus, self.index, rows)
-                increment_generation(self.corpus)
-        self.own_changes += bool(rows)
-        return len(rows)
-
-    def _changes_by_others(self) -> int:
-        """A counter that grows if another process changes the corpus. It does not begin at 0."""
-        return corpus_counts(self.corpus).generation - self.own_changes
+    Args:
+        corpus: opened for writing.
+        index: the index.
+        texts: the texts of the chunks, as they were embedded.
+        vectors: one for each text; ``None`` if there is none.
+    """
+    embedded = {row: vector for row, vector in zip(texts, vectors, strict=True) if vector}
+    if not embedded:
+        return 0
+    with corpus.writing():
+        current = _texts(corpus, list(embedded))
+        rows = [
+            (row, input_hash(texts[row]), vector)
+            for row, vector in embedded.items()
+            if current.get(row) == texts[row]
+        ]
+        if rows:
+            vector_index.add(corpus, index, rows)
+            increment_generation(corpus)
+    return len(rows)
 
 
 def _texts(corpus: Corpus, rowids: Sequence[int]) -> dict[int, str]:
@@ -336,7 +315,7 @@ def _embed_ahead(
         running: deque[tuple[_Batch, Future[EmbedResult]]] = deque()
         try:
             for batch in batches:
-                texts = list(batch[0].values())
+                texts = list(batch.values())
                 running.append((batch, pool.submit(_embed, provider, texts)))
                 if len(running) > parallel:
                     first, result = running.popleft()
@@ -382,27 +361,6 @@ def _can_embed(provider: EmbeddingProvider) -> bool:
 
 
 # -- maintaining ------------------------------------------------------------------------------
-
-
-def estimate(corpus: Corpus, provider: EmbeddingProvider) -> EmbedPlan:
-    """Estimate the cost of building or completing this provider's index. Embeds a few chunks.
-
-    Raises:
-        EmbedderError: the model is not available.
-    """
-    model = provider.identity
-    index = vector_index.find_index(corpus, IndexIdentity(model, INPUT_VERSION))
-    chunks = corpus_counts(corpus).chunks
-    waiting = count_waiting(corpus, index) if index else chunks
-    texts = [embedding_text(*text[1:]) for text in sampled_texts(corpus, _TIMED_TEXTS)]
-    if not texts:
-        return EmbedPlan(chunks=chunks, waiting=waiting, seconds=0.0, bytes=0)
-    provider.embed_passages(texts[:1])  # the first call loads the model
-    started = perf_counter()
-    provider.embed_passages(texts)
-    seconds = (perf_counter() - started) / len(texts) * waiting
-    size = waiting * model.dimensions * _BYTES_PER_DIMENSION
-    return EmbedPlan(chunks=chunks, waiting=waiting, seconds=seconds, bytes=size)
 
 
 def _named_index(corpus: Corpus, name: str) -> EmbeddingIndex:

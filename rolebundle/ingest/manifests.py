@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -25,8 +24,7 @@ from rolebundle.policy.policy_file import problem_of
 from rolebundle.text.words import counted
 
 MANIFEST_NAME = "rolebundle.toml"
-_MAX_BYTES = 4 * 1024 * 1024
-_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _ROOT_USER = 0
 
 
@@ -37,8 +35,9 @@ class FileDefaults:
     authority: Authority = field(default_factory=Authority)
     reader: str = ""
     separator: str = ""
+    ignore_keys: frozenset[str] = frozenset()
     fingerprint: str = field(init=False)
-    """All but the reader as one text, to compare it. Most files of a folder share it."""
+    """All but the reader and the ignored keys as one text, to compare it."""
 
     def __post_init__(self) -> None:
         authority = self.authority
@@ -61,13 +60,6 @@ class Manifest:
     file: ManifestFile
     sources: frozenset[str]
     """All source ids that it assigns, casefolded."""
-
-    def globs(self) -> list[tuple[str, str]]:
-        """Its globs, each with its place in the file: ``ignore`` or the number of a rule."""
-        rules = [
-            (f"rule {number}", rule.glob) for number, rule in enumerate(self.file.rule, start=1)
-        ]
-        return [*(("ignore", glob) for glob in self.file.ignore), *rules]
 
     def defaults(
         self, flags: FileDefaults, rules: Iterable[ManifestRule], name: str
@@ -99,7 +91,8 @@ class Manifest:
             trusts_documents=trust_documents,
             sources=self.sources,
         )
-        return FileDefaults(authority, reader, separator), refused
+        ignored = frozenset(self.file.ignore_keys)
+        return FileDefaults(authority, reader, separator, ignored), refused
 
 
 def read_manifest(folder: Path) -> Manifest | str:
@@ -119,16 +112,14 @@ def read_manifest(folder: Path) -> Manifest | str:
         descriptor = os.open(path, _OPEN_FLAGS)
         with os.fdopen(descriptor, "rb") as file:
             # Asked of the open file, because another one may have taken its place.
-            user, content = os.fstat(descriptor).st_uid, file.read(_MAX_BYTES + 1)
+            user, content = os.fstat(descriptor).st_uid, file.read()
     except OSError as error:
         raise ConfigurationError(
             "bad_manifest", f"{path}: not readable ({error.strerror})", "check its permissions"
         ) from error
     # The root user may change everything anyway, and owns what a package manager installs.
-    if hasattr(os, "geteuid") and user not in (os.geteuid(), _ROOT_USER):
+    if user not in (os.geteuid(), _ROOT_USER):
         return f"it belongs to another user (uid {user})"
-    if len(content) > _MAX_BYTES:
-        raise ConfigurationError("bad_manifest", f"{path}: over {_MAX_BYTES} bytes", "shorten it")
     return parse_manifest(content, path)
 
 
@@ -178,7 +169,6 @@ def check_path(path: Path) -> None:
     """Check that a path can be stored.
 
     Raises:
-        ConfigurationError: see :func:`is_valid_name`.
         UsageError: it contains bytes that are not valid text.
     """
     if not is_valid_name(str(path)):
@@ -190,21 +180,5 @@ def check_path(path: Path) -> None:
 
 
 def is_valid_name(name: str) -> bool:
-    """Whether the name of a file is text, as this process reads it.
-
-    In a locale with another encoding than UTF-8, other names have other letters here. A document
-    would seem to be gone, and another one would seem to be new.
-
-    Raises:
-        ConfigurationError: the name is not ASCII, and the encoding of names is not UTF-8.
-    """
-    encoding = sys.getfilesystemencoding()
-    if not name.isascii() and encoding != "utf-8":
-        raise ConfigurationError(
-            "names_not_utf8",
-            f"{name}: the name has other letters than ASCII, and this process reads the names of "
-            f"files as {encoding}",
-            "set PYTHONUTF8=1, or leave it unset, and run the same command again",
-        )
-    # Python decodes invalid bytes of file names to unpaired surrogates.
+    """Whether the name of a file is text. Python decodes invalid bytes to unpaired surrogates."""
     return not any("\ud800" <= character <= "\udfff" for character in name)

@@ -33,6 +33,8 @@ from rolebundle.ingest.authority import (
     guarded_key,
     lower_tier,
 )
+from rolebundle.ingest.manifests import FileDefaults
+from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.storage.decisions import DECISION_TYPE
 
 C = TypeVar("C", bound=Contract)
@@ -87,45 +89,30 @@ def _raise_any(
 ) -> None:
     """Raise one error that names all mistakes, if there are any."""
     distinct = list(dict.fromkeys(mistakes))
-    if not distinct:
-        return
-    message = distinct[0]
-    if distinct[1:]:
-        named = [f"({number}) {mistake}" for number, mistake in enumerate(distinct, start=1)]
-        message = f"{len(distinct)} mistakes: {' '.join(named[:_MAX_REFUSED])}"
-    hint = "correct it and run the same command again"
-    if any(mistake.startswith("unknown key") for mistake in distinct):
-        hint = f"allowed keys: {', '.join(METADATA_KEYS)}"
-    raise error_type(code, f"{place}: {message}", hint)
+    if distinct:
+        hint = "correct it and run the same command again"
+        if any(mistake.startswith("unknown key") for mistake in distinct):
+            hint = f"allowed keys: {', '.join(METADATA_KEYS)}"
+        raise error_type(code, f"{place}: {'; '.join(distinct[:_MAX_REFUSED])}", hint)
 
 
-def resolve(
-    path: str,
-    authority: Authority,
-    declared: Mapping[str, object],
-    inferred: Mapping[str, object],
-    *,
-    record_name: str = "",
-    declared_at: int = 1,
-    ignore_keys: frozenset[str] = frozenset(),
-) -> DocumentMetadata:
+def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> DocumentMetadata:
     """The metadata of one document.
+
+    What it declares takes precedence, unless the levels above bind the key; keys of other tools
+    become attributes. Everything takes precedence over what its format tells.
 
     Args:
         path: the file, relative to the ingested folder.
-        authority: what flags and manifests say of the file.
-        declared: unvalidated metadata that the document declares. It takes precedence, unless the
-            levels above bind the key. Keys of other tools become attributes.
-        inferred: metadata and other properties from the format; everything else takes precedence.
-        record_name: the name of the document in a file of several documents, else empty.
-        declared_at: the line where the declaration of the document begins.
-        ignore_keys: declared keys that the manifest ignores.
+        defaults: what flags and manifests say of the file.
+        parsed: the document.
 
     Raises:
         DocumentError: the document has a misspelled governance key or an invalid value, or is never
             valid. The message names all mistakes.
     """
-    own = {name: value for name, value in declared.items() if name not in ignore_keys}
+    authority, inferred, ignored = defaults.authority, parsed.inferred, defaults.ignore_keys
+    own = {name: value for name, value in parsed.declared.items() if name not in ignored}
     own_type = own.get("document_type", authority.values.get("document_type"))
     decision, mistakes = (
         _pop_decision(own) if own_type == DECISION_TYPE else (DeclaredDecision(), [])
@@ -155,13 +142,13 @@ def resolve(
     valid_from, valid_until = merged.get("valid_from"), merged.get("valid_until")
     if valid_from and valid_until and valid_from > valid_until:
         mistakes.append(f"valid_from {valid_from} is after valid_until {valid_until}")
-    _raise_any(mistakes, f"{path}:{declared_at}", DocumentError, "bad_metadata")
+    _raise_any(mistakes, f"{path}:{parsed.declared_at}", DocumentError, "bad_metadata")
     _fold(merged, "tags", "keywords")
     _fold_decision(merged, decision)
     _fold(merged, "retrieval_hints", "authors", "author")
-    derived_id = _name_document(merged, path, record_name, authority)
+    derived_id = _name_document(merged, path, parsed.key, authority)
     # The id of a record is a part of its derived id, so that nothing of it is lost.
-    harmless = {f"document_id: {derived_id}", f"document_id: {record_name}"}
+    harmless = {f"document_id: {derived_id}", f"document_id: {parsed.key}"}
     self_declared = sorted(
         key
         for key, value in weighed.items()

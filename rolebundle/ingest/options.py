@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from rolebundle.contracts.ingest import ScanOptions, TrustGrant
 from rolebundle.contracts.terms import TrustTier
@@ -35,7 +35,7 @@ class IngestOptions:
         reread: read every file, also those that did not change.
         verified: what earlier runs of this process found out; files that were not touched since
             are not read. ``None``: every file is read.
-        max_removed: the largest share of the documents of one path that the run may remove.
+        max_removed: the largest share of the files of one path that the run may remove.
         wait: embed also if the active index is of a contextual model, which takes long. If not, new
             passages are found by their words until they are embedded later.
     """
@@ -140,27 +140,3 @@ class IngestReport:
     def refused(self) -> list[Skipped]:
         """Skipped documents whose code is in ``ERROR_CODES``."""
         return [skipped for skipped in self.skipped if skipped.code in ERROR_CODES]
-
-
-# -- reading progress --
-#
-# How far the reading of files is.
-
-
-class Reading(NamedTuple):
-    """How far the reading of files is. ``slow`` is the path of a file that takes long, or empty."""
-
-    files: int = 0
-    of_files: int = 0
-    bytes: int = 0
-    of_bytes: int = 0
-    chunks: int = 0
-    slow: str = ""
-
-
-OnReading = Callable[[Reading], None]
-"""Called a few times per second while files are read."""
-
-
-def no_reading(_reading: Reading) -> None:
-    """Report nothing."""

@@ -5,19 +5,16 @@ Runs in worker processes: no access to the corpus, and only plain values in and 
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import traceback
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from gzip import GzipFile
 from hashlib import blake2b, sha256
 from itertools import islice, repeat
 from time import time_ns
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, get_type_hints
 
 from rolebundle.contracts.documents import (
     METADATA_VERSION,
@@ -57,21 +54,14 @@ _MAX_NAMED_CLAIMS = 5
 _HEAVY_FORMATS = frozenset("docx epub opendocument pdf pptx xlsx".split())
 _MARKUP_FORMATS = frozenset("eml html ipynb mbox".split())
 # Codes with which a file that is no text may be skipped before it is recognized.
-_MAYBE_UNSUPPORTED = frozenset({"too_large", "undecodable", "unreadable_gzip"})
+_MAYBE_UNSUPPORTED = frozenset({"too_large", "undecodable"})
 
 # Codes of files whose reading was ended. A process reads them once, unless they change.
-_ENDED_CODES = frozenset({"too_slow", "too_much_memory", "reader_crashed"})
+ENDED_CODES = frozenset({"too_slow", "too_much_memory", "reader_crashed"})
 # Codes of files and folders that could not be read. Their documents stay in the corpus.
-TRANSIENT_CODES = frozenset({"unreadable", "unreadable_folder", *_ENDED_CODES})
+TRANSIENT_CODES = frozenset({"unreadable", "unreadable_folder", *ENDED_CODES})
 _TICK_NS = 2_000_000_000
 """The clocks of file systems tick every two seconds at the slowest."""
-
-
-class FileTask(NamedTuple):
-    """A file, and its identity in the corpus if the corpus has it."""
-
-    file: FileEntry
-    known: FileIdentity | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +96,10 @@ def is_heavy(file: FileEntry) -> bool:
 
 def is_plain(file: FileEntry) -> bool:
     """Whether a file is read line by line, in a time that its size limits."""
-    is_compressed = name_inside(file.path) != file.path
-    return not is_compressed and _reader_name(file) not in _HEAVY_FORMATS | _MARKUP_FORMATS
+    return _reader_name(file) not in _HEAVY_FORMATS | _MARKUP_FORMATS
 
 
-def prepare_files(tasks: Sequence[FileTask], settings: RunSettings) -> list[Outcome]:
+def prepare_files(files: Sequence[FileEntry], settings: RunSettings) -> list[Outcome]:
     """Read, parse, scan and chunk files, in order. A file with an error becomes ``Skipped``.
 
     Each step runs over all files of the group before the next one starts: the code and tables of a
@@ -119,29 +108,27 @@ def prepare_files(tasks: Sequence[FileTask], settings: RunSettings) -> list[Outc
     Raises:
         ConfigurationError: the settings name an invalid file of patterns.
     """
-    files = [_read(task.file, settings) for task in tasks]
-    readable = [file for file in files if isinstance(file, Prepared)]
+    read = [_read(file, settings) for file in files]
+    intake = [d for outcome in read if isinstance(outcome, Prepared) for d in outcome.documents]
     try:
-        documents = iter(
-            stored_documents([d for file in readable for d in file.documents], settings)
-        )
+        documents = iter(stored_documents(intake, settings))
     except RolebundleError:
         raise
     except Exception as error:
-        if len(tasks) == 1:
-            return [_failed(tasks[0].file, error)]
-        return [outcome for task in tasks for outcome in prepare_files([task], settings)]
+        if len(files) == 1:
+            return [_failed(files[0], error)]
+        return [outcome for file in files for outcome in prepare_files([file], settings)]
     outcomes: list[Outcome] = []
-    for task, read in zip(tasks, files, strict=True):
-        outcome = read
-        if isinstance(read, Prepared):
-            own = tuple(islice(documents, len(read.documents)))
-            notes = read.notes
-            if read.file.size and own and not any(document.chunks for document in own):
+    for file, outcome in zip(files, read, strict=True):
+        if isinstance(outcome, Prepared):
+            own = tuple(islice(documents, len(outcome.documents)))
+            notes = outcome.notes
+            if file.size and own and not any(document.chunks for document in own):
                 # The user should know why the file is in no answer.
-                notes += (Skipped(task.file.path, "note", "it has no text"),)
-            outcome = Prepared(read.file, own, notes)
-        outcomes.append(outcome)
+                notes += (Skipped(file.path, "note", "it has no text"),)
+            outcomes.append(Prepared(outcome.file, own, notes))
+        else:
+            outcomes.append(outcome)
     return outcomes
 
 
@@ -152,68 +139,52 @@ class VerifiedFiles:
     """
 
     def __init__(self) -> None:
-        self._found: dict[str, tuple[list[object], str | Skipped]] = {}
+        self._found: dict[str, tuple[object, str | Skipped]] = {}
 
-    @property
-    def locations(self) -> set[str]:
-        """The files of which something is remembered."""
-        return set(self._found)
+    def outcome(self, file: FileEntry, settings: RunSettings) -> str | Skipped | None:
+        """The hash of a file, or why it was skipped; ``None`` if it has to be read."""
+        found = self._found.get(file.location)
+        return found[1] if found and found[0] == _state(file, settings) else None
 
-    def forget(self, locations: Iterable[str]) -> None:
-        """Forget files that are gone, so that the memory of a long watch does not grow."""
-        for location in locations:
-            self._found.pop(location, None)
-
-    def has(self, file: FileEntry, file_hash: str) -> bool:
-        """Whether a file is as it was when it had this hash."""
-        return self._found.get(file.location) == ([file.size, file.modified_ns], file_hash)
-
-    def add(self, file: FileEntry, file_hash: str) -> None:
-        """Remember that a file has this hash."""
-        if _is_settled(file):
-            self._found[file.location] = [file.size, file.modified_ns], file_hash
-
-    def skipped(self, task: FileTask, settings: RunSettings) -> Skipped | None:
-        """Why a file was skipped; ``None`` if that is not known, or if it has to be read again."""
-        key, outcome = self._found.get(task.file.location, ([], ""))
-        if isinstance(outcome, str) or key != _skip_key(task.file, settings):
-            return None
-        return outcome if task.known is None or outcome.code in _ENDED_CODES else None
-
-    def add_skipped(self, file: FileEntry, settings: RunSettings, outcome: Skipped) -> None:
-        """Remember why a file was skipped."""
-        if _is_settled(file) and outcome.code not in TRANSIENT_CODES - _ENDED_CODES:
-            self._found[file.location] = _skip_key(file, settings), outcome
+    def add(self, file: FileEntry, settings: RunSettings, outcome: str | Skipped) -> None:
+        """Remember the hash of a file, or why it was skipped."""
+        # Only if a change from now on certainly gives it another time.
+        if file.modified_ns < time_ns() - _TICK_NS:
+            self._found[file.location] = _state(file, settings), outcome
 
 
-def _skip_key(file: FileEntry, settings: RunSettings) -> list[object]:
-    recipe = _recipe(file, _reader(file), settings)
-    return [file.size, file.modified_ns, recipe, settings.size_cap]
+def _state(file: FileEntry, settings: RunSettings) -> object:
+    return file.size, file.modified_ns, settings.size_cap, _recipe(file, settings)
 
 
-def _is_settled(file: FileEntry) -> bool:
-    """Whether a change from now on certainly gives a file another time."""
-    return file.modified_ns < time_ns() - _TICK_NS
+def unread_outcome(
+    file: FileEntry, known: FileIdentity | None, settings: RunSettings, verified: VerifiedFiles
+) -> Skipped | bool:
+    """Why a file is skipped again; or whether the corpus has its bytes and recipe.
 
+    Nothing is parsed, and no file is read that did not change since it was verified.
 
-def is_unchanged(task: FileTask, settings: RunSettings, verified: VerifiedFiles | None) -> bool:
-    """Whether the corpus has the same bytes and recipe of a file; nothing is parsed."""
-    file = task.file
-    if task.known is None:
+    Args:
+        file: the file.
+        known: what the corpus has of it.
+        settings: settings of the run.
+        verified: what earlier runs found out.
+    """
+    outcome = verified.outcome(file, settings)
+    if isinstance(outcome, Skipped):
+        return outcome
+    if known is None:
         return False
-    path, file_hash, recipe = task.known
-    if path != _stored_path(file, settings) or recipe != _recipe(file, _reader(file), settings):
+    path, file_hash, recipe = known
+    if path != _stored_path(file, settings) or recipe != _recipe(file, settings):
         return False
-    if verified is not None and verified.has(file, file_hash):
-        return True
-    try:
-        data = read_bytes(file.location, file.path, settings.size_cap)
-    except DocumentError:
-        return False
-    is_same = file_hash == hash_of_file(data)
-    if is_same and verified is not None:
-        verified.add(file, file_hash)
-    return is_same
+    if outcome != file_hash:
+        try:
+            outcome = hash_of_file(read_bytes(file.location, file.path, settings.size_cap))
+        except DocumentError:
+            return False
+        verified.add(file, settings, outcome)
+    return outcome == file_hash
 
 
 def _read(file: FileEntry, settings: RunSettings) -> Outcome:
@@ -227,15 +198,14 @@ def _read(file: FileEntry, settings: RunSettings) -> Outcome:
     try:
         data = read_bytes(file.location, file.path, settings.size_cap)
         reader = _reader(file)
-        path, recipe = _stored_path(file, settings), _recipe(file, reader, settings)
+        path, recipe = _stored_path(file, settings), _recipe(file, settings)
         file_hash = hash_of_file(data)
-        data = decompressed(data, file.path, settings.size_cap)
         if reader.name == "text" and not file.defaults.reader:
             # Not a part of the recipe: it depends on the bytes only.
             reader = mail_reader_for(file.path, data) or reader
         if reader.name not in _HEAVY_FORMATS:
             _check_is_text(data, file.path)
-        parsed = reader.read(data, name_inside(file.path), file.defaults.separator)
+        parsed = reader.read(data, file.path, file.defaults.separator)
         documents, notes, has_bad_metadata = _documents(file, parsed)
         if notes and not documents and not has_bad_metadata:
             return notes[0]  # None of its records can be read.
@@ -244,13 +214,10 @@ def _read(file: FileEntry, settings: RunSettings) -> Outcome:
         stored = StoredFile(file.location, path, file_hash, recipe, file.size, file.modified_ns)
         return Prepared(stored, tuple(documents), tuple(notes))
     except DocumentError as error:
-        inside = name_inside(file.path)
-        kind = kind_of(inside) if error.code in _MAYBE_UNSUPPORTED else ""
+        kind = kind_of(file.path) if error.code in _MAYBE_UNSUPPORTED else ""
         if kind:
             return Skipped(file.path, "unsupported", f"{file.path}: {kind}")
-        skipped = skipped_for(file.path, error)
-        message = skipped.message.replace(f"{inside}:", f"{file.path}:", 1)
-        return replace(skipped, message=message)
+        return skipped_for(file.path, error)
     except Exception as error:
         return _failed(file, error)
 
@@ -272,15 +239,7 @@ def _documents(
             notes.append(skipped_for(file.path, parsed))
             continue
         try:
-            metadata = resolve(
-                file.path,
-                file.defaults.authority,
-                parsed.declared,
-                parsed.inferred,
-                record_name=parsed.key,
-                declared_at=parsed.declared_at,
-                ignore_keys=file.ignore_keys,
-            )
+            metadata = resolve(file.path, file.defaults, parsed)
         except DocumentError as error:
             if not parsed.key:
                 raise
@@ -299,10 +258,8 @@ def _documents(
 
 def _check_is_text(data: bytes, path: str) -> None:
     """Raise an error with the kind of a file if it is not text for people."""
-    inside = name_inside(path)
-    is_binary = looks_binary(data)
-    if is_binary or is_markup_only(inside, data):
-        kind = kind_of(inside, data)
+    if looks_binary(data) or is_markup_only(path, data):
+        kind = kind_of(path, data)
         if kind:
             raise DocumentError("unsupported", f"{path}: {kind}")
         raise DocumentError("binary", f"{path}: binary data, not text", "exclude the file")
@@ -335,7 +292,7 @@ def hash_of_file(data: bytes) -> str:
 
 
 def _reader_name(file: FileEntry) -> str:
-    return file.defaults.reader or reader_name_for(name_inside(file.path)) or "text"
+    return file.defaults.reader or reader_name_for(file.path) or "text"
 
 
 def _reader(file: FileEntry) -> Reader:
@@ -345,12 +302,12 @@ def _reader(file: FileEntry) -> Reader:
     return reader
 
 
-def _recipe(file: FileEntry, reader: Reader, settings: RunSettings) -> str:
+def _recipe(file: FileEntry, settings: RunSettings) -> str:
     """A hash of everything that determines the stored documents, except path and bytes."""
-    defaults = file.defaults
+    reader, defaults = _reader(file), file.defaults
     source = defaults.authority.default_source
     return _recipe_hash(
-        reader.name, reader.version, settings, defaults.fingerprint, source, file.ignore_keys
+        reader.name, reader.version, settings, defaults.fingerprint, source, defaults.ignore_keys
     )
 
 
@@ -426,53 +383,6 @@ def _with_forms(
     if not any(forms):
         return chunks
     return tuple(chunk._replace(forms=own) for chunk, own in zip(chunks, forms, strict=True))
-
-
-# -- compressed --
-#
-# Files that gzip has compressed, such as manual pages and change logs of packages.
-#
-# Such a file is read as the file that it contains. Citations keep its path, and their lines are
-# those that ``zless`` shows.
-
-
-_SUFFIX = ".gz"
-
-
-def name_inside(path: str) -> str:
-    """The path of the file inside: without ``.gz``. The path itself if it is not compressed."""
-    return path[: -len(_SUFFIX)] if path.endswith(_SUFFIX) else path
-
-
-def decompressed(data: bytes, path: str, size_cap: int) -> bytes:
-    """The bytes inside of a compressed file; the bytes themselves if it is not compressed.
-
-    Args:
-        data: the bytes of the file at ``path``.
-        path: decides by its suffix, and is named in errors.
-        size_cap: the most bytes that may be inside; no more are kept in memory.
-
-    Raises:
-        DocumentError: ``unreadable_gzip``, ``too_large``.
-    """
-    if not path.endswith(_SUFFIX):
-        return data
-    try:
-        with GzipFile(fileobj=io.BytesIO(data)) as file:
-            inside = file.read(size_cap + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DocumentError(
-            "unreadable_gzip",
-            f"{path}: it is damaged, or not compressed by gzip",
-            with_detail("compress it again, or exclude it", error),
-        ) from error
-    if len(inside) > size_cap:
-        raise DocumentError(
-            "too_large",
-            f"{path}: more than {size_cap:,} bytes when decompressed, the cap",
-            "raise it with --max-size, or leave the file out",
-        )
-    return inside
 
 
 # -- intake scan --
@@ -554,7 +464,7 @@ def _scanned_document(
 def _content_texts(parsed: ParsedDocument) -> list[str]:
     if parsed.ready:
         return [chunk.content for chunk in parsed.ready]
-    if parsed.line_exact and parsed.lines:
+    if parsed.line_exact:
         return ["\n".join(parsed.lines)]
     return [block.text for block in parsed.blocks]
 
@@ -604,7 +514,7 @@ def _with_content_texts(
         ]
         return replace(parsed, ready=tuple(chunks))
     clean_lines = parsed.lines
-    if parsed.line_exact and parsed.lines:
+    if parsed.line_exact:
         clean_lines = _next_text(lines, "\n".join(parsed.lines)).split("\n")
         texts = ["\n".join(clean_lines[b.start_line - 1 : b.end_line]) for b in parsed.blocks]
     else:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,8 +29,8 @@ from rolebundle.ingest.authority import (
     Authority,
     Flags,
     FlagsByPath,
+    as_arguments,
     combined,
-    describe,
     flags_after,
     flags_at,
     lifting_options,
@@ -49,12 +48,10 @@ from rolebundle.storage.records import load_policy
 from rolebundle.text.words import counted
 
 _MANIFEST_CODES = frozenset({"manifest_ignored", "claim_refused", "glob_matches_nothing"})
-_LINKS = frozenset({"escapes_root", "broken_link"})
-_NEXT_STEP_OF_LINK = "; to have them again, ingest the folder that holds them now"
 
 Options = Mapping[str, Any]
 """Fields of ``RootOptions`` that an ingest was given."""
-OtherSources = Callable[[Path], "set[str] | None"]
+OtherSources = Callable[[Path], set[str]]
 
 
 @dataclass(slots=True)
@@ -95,20 +92,6 @@ class Visit:
             and is_below(location, start)
             and not any(is_below(location, folder) for folder in elsewhere)
         ]
-
-    def left_out(self, removed: Sequence[str]) -> Iterator[walk.Skipped]:
-        """Notes on removed files that are left out now, or lie behind a link out of the folder."""
-        reasons = (entry for entry in self.skipped if entry.code in ("ignored", *_LINKS))
-        entries = {str(self.base / entry.path): entry for entry in reasons}
-        counts: Counter[str] = Counter()
-        for location in removed if entries else ():
-            above = map(str, (Path(location), *Path(location).parents))
-            counts.update([at for at in above if at in entries][:1])
-        for at, number in counts.items():
-            entry = entries[at]
-            step = _NEXT_STEP_OF_LINK if entry.code in _LINKS else ""
-            problem = f"{counted(number, 'file')} left the corpus: {entry.message}{step}"
-            yield walk.Skipped(entry.path, "left_corpus", f"{entry.path}: {problem}")
 
 
 class Plan(NamedTuple):
@@ -184,11 +167,7 @@ def existing_start(path: Path, roots: Sequence[Root]) -> Path:
     if root is not None:
         raise missing_root(root)
     check_no_link(start)
-    hint = "check the spelling"
-    if (holder := holder_of(roots, str(start))) is not None:
-        folder = quote(holder.location)
-        hint += f"; if it was deleted, `rolebundle ingest {folder}` removes its documents"
-    raise UsageError("path_missing", f"{path}: no such file or folder", hint)
+    raise UsageError("path_missing", f"{path}: no such file or folder", "check the spelling")
 
 
 def missing_root(root: Root) -> UsageError:
@@ -234,8 +213,7 @@ def plan(
         roots: the roots before.
         starts: existing paths, as :func:`existing_start` spells them.
         new_options: the options of the run. They hold for what is below the paths, too.
-        other_sources: the sources of documents that do not come from a folder; ``None`` if that
-            folder has documents whose source has its name already.
+        other_sources: the sources of documents that do not come from a folder.
     """
     planner = _Planner({root.location: root for root in roots}, new_options, other_sources)
     for start in starts:
@@ -254,23 +232,30 @@ class _Planner:
     notes: list[walk.Skipped] = field(default_factory=list)
 
     def add(self, start: Path) -> None:
-        """Add a path: as a new root, to the root that it is, or as a part of the root above it."""
-        location = str(start)
-        holder = holder_of(self.roots.values(), location)
-        if holder is None:
-            base = folder_of(start)
-            options = with_options(RootOptions(), self.new_options)
-            self._put(location, base, self._source_of(base), options)
-        else:
-            base = self._renew_source(holder)
-            holder = self.roots[holder.location]
-            options = with_options(holder.options, self.new_options)
-            if holder.location == location:
-                self.roots[location] = holder.model_copy(update={"options": options})
-            elif _differ(options, holder.options) or walk.leaves_out(holder, start):
-                self._put(location, base, holder.source_id, options)
+        """Add a path: as a new root, to the root that it is, or as a part of the root above it.
+
+        The roots below it are visited, too. What the root above covers is no root.
+        """
+        location, known = str(start), self.roots.values()
+        holder = holder_of(known, location)
+        if holder is None or holder.location != location:
+            base = folder_of(anchor_of(known, holder) if holder else start)
+            self.roots[location] = Root(
+                location=location,
+                prefix=_prefix(location, base),
+                source_id=holder.source_id if holder else self._source_of(base),
+                options=holder.options if holder else RootOptions(),
+            )
         self.visited[location] = start, False
-        self._add_nested(location)
+        for at in [at for at in self.roots if is_below(at, location)]:
+            options = with_options(self.roots[at].options, self.new_options)
+            root = self.roots[at] = self.roots[at].model_copy(update={"options": options})
+            if self._is_covered(root):
+                del self.roots[at]
+            elif is_there(at):
+                self.visited.setdefault(at, (Path(at), True))
+            else:
+                self.notes.append(walk.skipped_for(at, missing_root(root)))
 
     def plan(self) -> Plan:
         """What was added."""
@@ -282,44 +267,6 @@ class _Planner:
             visits.append(Visit(start, holder, below, is_nested))
         roots = sorted(self.roots.values(), key=lambda root: root.location)
         return Plan(visits, roots, self.notes)
-
-    def _put(self, location: str, base: Path, source_id: str, options: RootOptions) -> None:
-        root = Root(location=location, source_id=source_id, options=options)
-        self.roots[location] = root.model_copy(update={"prefix": _prefix(location, base)})
-
-    def _renew_source(self, root: Root) -> Path:
-        """The base of a root's paths.
-
-        In a corpus of an earlier version they may be relative to the folder of a manifest above.
-        Then all ids change, and the source is chosen again.
-        """
-        anchor = self.roots[str(anchor_of(self.roots.values(), root))]
-        base = folder_of(Path(anchor.location))
-        if _prefix(anchor.location, base) == anchor.prefix:
-            return base
-        sharing = _sharing(self.roots.values(), anchor)
-        for shared in sharing:
-            del self.roots[shared.location]
-        source_id = self._source_of(base)
-        for shared in sharing:
-            self._put(shared.location, base, source_id, shared.options)
-        return base
-
-    def _add_nested(self, location: str) -> None:
-        """Visit the roots below a path, or forget those that the root above covers."""
-        for nested in list(self.roots.values()):
-            if nested.location == location or not is_below(nested.location, location):
-                continue
-            options = with_options(nested.options, self.new_options)
-            root = nested.model_copy(update={"options": options})
-            path = Path(root.location)
-            self.roots[root.location] = root
-            if self._is_covered(root):
-                del self.roots[root.location]
-            elif is_there(path):
-                self.visited.setdefault(root.location, (path, True))
-            else:
-                self.notes.append(walk.skipped_for(root.location, missing_root(root)))
 
     def _is_covered(self, root: Root) -> bool:
         """Whether a walk of the root above reads the same files with the same options and ids."""
@@ -341,10 +288,7 @@ class _Planner:
             if os.path.lexists(root.location) and folder_of(anchor_of(roots, root)) == base:
                 return root.source_id
         name = source_name(base)
-        other_sources = self.other_sources(base)
-        if other_sources is None:
-            return name
-        used = {source_id.casefold() for source_id in other_sources}
+        used = {source_id.casefold() for source_id in self.other_sources(base)}
         used |= {root.source_id.casefold() for root in roots}
         for parent in base.parents:
             if name.casefold() not in used:
@@ -403,12 +347,10 @@ def root_at(corpus: Corpus, path: Path) -> Root:
     if root is not None:
         return root
     holder = holder_of(known, location)
-    named = [root for root in known if path.name in (root.source_id, Path(root.location).name)]
-    guess = f"did you mean {quote(named[0].location)}? " if len(named) == 1 else ""
     raise UsageError(
         "no_root",
         f"{path}: is {'a part of the root ' + holder.location if holder else 'no root'}",
-        f"{guess}`rolebundle corpus roots list` shows the roots",
+        "`rolebundle corpus roots list` shows the roots",
     )
 
 
@@ -491,8 +433,8 @@ def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
         store.drop_unused(corpus)
         root_storage.save(corpus, remaining)
         increment_generation(corpus)
-        after = corpus_counts(corpus).documents
-    return RootChange(location=root.location, documents=before - after)
+        documents = before - corpus_counts(corpus).documents
+    return RootChange(location=root.location, documents=documents)
 
 
 def record_counts(corpus: Corpus, visits: Sequence[Visit], changed: Container[str]) -> None:
@@ -550,12 +492,12 @@ def plan_run(
         manifests.check_path(Path(location))
     run_flags = RunFlags(flags, flags_after(flags, locations, command_flags), command_flags)
 
-    def other_sources(folder: Path) -> set[str] | None:
-        if source_name(folder) in root_storage.sources_below(corpus, str(folder)):
-            return None
-        return root_storage.sources_outside(corpus, str(folder))
-
-    planned = plan(roots, starts, options.root_options(), other_sources)
+    planned = plan(
+        roots,
+        starts,
+        options.root_options(),
+        lambda folder: root_storage.sources_outside(corpus, str(folder)),
+    )
     policy = load_policy(corpus)
     policy_file = real_location(Path(policy.location)) if policy and policy.location else ""
     for visit in planned.visits:
@@ -605,8 +547,8 @@ def _walk_visit(
         notes += run_flags.notes(str(start), location)
         notes += _manifests_above(base) if manifest == "" else ()
     nested_defaults = {
-        str(start).rstrip(os.sep) + relative: run_flags.defaults_at(path, root)
-        for path, relative in run_flags.nested(location).items()
+        moved_path(path, location, str(start)): run_flags.defaults_at(path, root)
+        for path in run_flags.nested(location)
     }
     defaults = run_flags.defaults_at(location, root)
     ignore = root.options.ignore
@@ -671,37 +613,28 @@ class RunFlags:
             return "manifests are turned off for it"
         return "its folder is untrusted" if flags.get("origin") == "untrusted" else ""
 
-    def nested(self, location: str) -> dict[str, str]:
-        """The remembered paths below a folder → what follows the folder in them."""
-        prefix = location.rstrip(os.sep) + os.sep
-        return {
-            path: path[len(prefix) - 1 :]
-            for path in sorted({*self.before, *self.after})
-            if path.startswith(prefix) and path != location
-        }
+    def nested(self, location: str) -> list[str]:
+        """The remembered paths below a folder."""
+        paths = sorted({*self.before, *self.after})
+        return [path for path in paths if is_below(path, location) and path != location]
 
     def notes(self, start: str, location: str) -> Iterator[walk.Skipped]:
-        """What becomes of the flags that were remembered for a path and below it.
+        """The flags that were remembered for a path and below it, and that hold.
 
         Args:
             start: the path as it was given. Notes name it and not the real path.
             location: its real path.
         """
-        remembered = {location: (start, flags_at(self.before, location))} | {
-            path: (start.rstrip(os.sep) + relative, self.before.get(path, {}))
-            for path, relative in self.nested(location).items()
-        }
-        for path, (shown, flags) in remembered.items():
-            own, now = limits_in(flags), self.flags_at(path)
-            kept = {key: value for key, value in without(own, self.current).items() if key in now}
-            replaced = {key: value for key, value in own.items() if now.get(key) != value}
+        remembered: dict[str, Flags] = {location: flags_at(self.before, location)}
+        remembered |= {path: self.before.get(path, {}) for path in self.nested(location)}
+        for path, flags in remembered.items():
+            own, now = without(limits_in(flags), self.current), self.flags_at(path)
+            kept = {key: value for key, value in own.items() if key in now}
             if kept:
-                message = f"{shown}: {describe(kept)}, as in an earlier ingest; "
+                shown = moved_path(path, location, start)
+                message = f"{shown}: {' '.join(as_arguments(kept))}, as in an earlier ingest; "
                 message += f"{lifting_options(kept)} lifts it"
                 yield walk.Skipped(shown, "flags_remembered", message)
-            if replaced:
-                message = f"{shown}: {describe(replaced)} of an earlier ingest is replaced"
-                yield walk.Skipped(shown, "flags_replaced", message)
 
     def defaults_at(self, location: str, root: Root) -> manifests.FileDefaults:
         """The defaults of the files of a root for which the flags of a path hold.

@@ -9,12 +9,12 @@ the next run continues.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -22,7 +22,7 @@ from time import monotonic
 from rolebundle.contracts.ingest import Root, TrustGrant
 from rolebundle.contracts.terms import TrustTier, trust_rank
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.errors import DocumentError, EmbedderError, UsageError
+from rolebundle.errors import ConfigurationError, DocumentError, EmbedderError, UsageError
 from rolebundle.ingest.authority import flags_after, given_flags
 from rolebundle.ingest.dates import inferred_at, last_commits
 from rolebundle.ingest.default_model import count_waiting
@@ -33,17 +33,16 @@ from rolebundle.ingest.indexes import (
     fill_index,
     no_progress,
 )
-from rolebundle.ingest.manifests import is_valid_name
 from rolebundle.ingest.metadata import validated
-from rolebundle.ingest.options import (
-    ERROR_CODES,
-    IngestOptions,
-    IngestReport,
-    OnReading,
-    Reading,
-    no_reading,
+from rolebundle.ingest.options import ERROR_CODES, IngestOptions, IngestReport
+from rolebundle.ingest.prepare import (
+    ENDED_CODES,
+    TRANSIENT_CODES,
+    Outcome,
+    Prepared,
+    VerifiedFiles,
+    unread_outcome,
 )
-from rolebundle.ingest.prepare import TRANSIENT_CODES, FileTask, Outcome, Prepared, is_unchanged
 from rolebundle.ingest.roots import (
     Plan,
     Visit,
@@ -65,7 +64,8 @@ from rolebundle.storage.vector_index import EmbeddingIndex
 
 _CHUNKS_PER_BATCH = 8_000
 _FILES_PER_BATCH = 2_000
-_SECONDS_BETWEEN_REPORTS = 0.2
+_SECONDS_PER_BATCH = 2.0
+_UNREAD_CODES = TRANSIENT_CODES - ENDED_CODES
 
 
 def ingest(
@@ -74,7 +74,6 @@ def ingest(
     provider: EmbeddingProvider | None,
     options: IngestOptions | None = None,
     progress: Progress = no_progress,
-    on_reading: OnReading = no_reading,
 ) -> IngestReport:
     """Synchronize the corpus with all files at and below ``paths``.
 
@@ -84,18 +83,25 @@ def ingest(
         provider: embeds new chunks; ``None`` leaves them without vectors.
         options: settings of the run.
         progress: called with the current step.
-        on_reading: called while files are read.
 
     Raises:
         UsageError: a path does not exist.
-        ConfigurationError: a manifest or flag is invalid. Nothing was stored.
+        ConfigurationError: a manifest or flag is invalid, or names of files are not read as UTF-8.
+            Nothing was stored.
         EmbedderError: the corpus has an index of another model. Nothing was stored.
         DocumentError: ``worker_died``. Batches that were stored before stay stored.
         StorageError, CorpusBusy, CorpusCorrupt: batches that were stored before stay stored.
     """
+    if sys.getfilesystemencoding() != "utf-8":
+        # Names would have other letters: a document would seem to be gone, and another one new.
+        raise ConfigurationError(
+            "names_not_utf8",
+            "this process does not read the names of files as UTF-8",
+            "set PYTHONUTF8=1, or leave it unset, and run the same command again",
+        )
     with rare_garbage_collection():
         options = options or IngestOptions()
-        return _Run(corpus, provider, options, progress, on_reading).ingest(paths)
+        return _Run(corpus, provider, options, progress).ingest(paths)
 
 
 def update(
@@ -103,7 +109,6 @@ def update(
     provider: EmbeddingProvider | None,
     options: IngestOptions | None = None,
     progress: Progress = no_progress,
-    on_reading: OnReading = no_reading,
 ) -> IngestReport:
     """Synchronize the corpus with all roots, each with the options that it was ingested with.
 
@@ -121,8 +126,6 @@ def update(
             f"{corpus.path}: no folder or file is remembered",
             "run `rolebundle ingest PATH` once for each folder",
         )
-    for root in roots:
-        is_valid_name(root.location)  # An error, because it would seem to be missing.
     there = [root for root in roots if is_there(root.location)]
     outer = [
         root
@@ -131,7 +134,7 @@ def update(
     ]
     missing = [root for root in outer if _is_missing(root)]
     paths = [Path(root.location) for root in outer if root not in missing]
-    report = ingest(corpus, paths, provider, options, progress, on_reading)
+    report = ingest(corpus, paths, provider, options, progress)
     report.skipped += [skipped_for(root.location, missing_root(root)) for root in missing]
     report.notes = [note for note in report.notes if note.code != "flags_remembered"]
     report.failed = []  # No path was named in this run.
@@ -157,15 +160,13 @@ class _Run:
         provider: EmbeddingProvider | None,
         options: IngestOptions,
         progress: Progress,
-        on_reading: OnReading,
     ) -> None:
         self.corpus, self.provider, self.options = corpus, provider, options
-        self.progress, self.on_reading = progress, on_reading
+        self.progress = progress
         self.report = IngestReport()
         # Before the walk: a file that another process adds meanwhile is not missing.
         self.known = store.known_files(corpus)
         self.granted = Counter[tuple[str, TrustTier]]()
-        self.reading = Reading()
         self.problem = ""
 
     def ingest(self, paths: Sequence[Path]) -> IngestReport:
@@ -253,161 +254,114 @@ class _Run:
             return None
 
     def _check_removals(self, visit: Visit) -> None:
-        """Check that a walk does not miss too many documents.
+        """Check that a walk does not miss too many files.
 
-        A file that was renamed is not missed. Neither is one in whose place another file came: it
-        may have been renamed and edited.
+        A file in whose place another one came is not missed: it may have been renamed or edited.
 
         Raises:
             UsageError: ``too_many_removed``.
         """
-        missing = visit.missing(self.known, {file.location for file in visit.files})
-        # A rename keeps size and time.
-        added = (file for file in visit.files if file.location not in self.known)
-        new = Counter((file.size, file.modified_ns) for file in added)
-        missing_locations = []
-        for location, identity in root_storage.sizes_and_times(self.corpus, missing).items():
-            if new[identity]:
-                new[identity] -= 1
-            else:
-                missing_locations.append(location)
-        count = partial(root_storage.count_documents_of, self.corpus)
-        removed = count(missing_locations) - new.total()
-        total = count(visit.missing(self.known, ()))
-        # A single document is always within what a person deletes.
+        present = {file.location for file in visit.files}
+        removed = len(visit.missing(self.known, present)) - len(present - self.known.keys())
+        total = len(visit.missing(self.known, ()))
+        # A single file is always within what a person deletes.
         if removed > max(1, self.options.max_removed * total):
             raise UsageError(
                 "too_many_removed",
-                f"{visit.start}: {removed} of its {total} documents disappeared at once; "
+                f"{visit.start}: {removed} of its {total} files disappeared at once; "
                 "nothing was changed",
                 "if that is meant, run `rolebundle ingest`; else bring the files back",
             )
 
     def _visit(self, visit: Visit) -> None:
         """Synchronize the corpus with the files of one path."""
-        report, settings, verified = self.report, visit.settings, self.options.verified
+        report, settings, done = self.report, visit.settings, 0
+        verified = self.options.verified or VerifiedFiles()
         report.skipped += visit.skipped
         report.notes += visit.notes
         present = {file.location for file in visit.files}
         # Removed before others are added: a file that was moved has the same document ids.
         removed = visit.missing(self.known, present)
         self._remove(removed)
-        report.notes += visit.left_out(removed)
-        if verified is not None:
-            verified.forget(visit.missing(verified.locations, present))
         # Locations whose documents stay in the corpus.
         stored: set[str] = set()
-        unchanged: list[FileEntry] = []
-        changed: list[FileTask] = []
+        changed: list[FileEntry] = []
         # In this thread: several would wait for each other, because most files are small.
         for file in visit.files:
-            task = FileTask(file, self.known.get(file.location))
-            skipped = verified.skipped(task, settings) if verified is not None else None
-            if skipped is not None:
-                report.skipped.append(skipped)
-                if skipped.code in TRANSIENT_CODES:
+            known = unread_outcome(file, self.known.get(file.location), settings, verified)
+            if isinstance(known, Skipped):
+                report.skipped.append(known)
+                if known.code in TRANSIENT_CODES:
                     stored.add(file.location)
-            elif is_unchanged(task, settings, verified):
-                unchanged.append(file)
+            elif known:
+                stored.add(file.location)
+                done += 1
             else:
-                changed.append(task)
-        stored.update(file.location for file in unchanged)
-        done = len(unchanged)
+                changed.append(file)
         report.unchanged += done
         total = done + len(changed)
         self.progress("reading", done, total)
-        size = sum(file.size for file in unchanged)
-        self.reading = Reading(done, total, size, size + sum(task.file.size for task in changed))
         with ThreadPoolExecutor(1) as pool:
             # git reads its history while the files are read.
-            commits = pool.submit(last_commits, [task.file.location for task in changed])
-            with closing(
-                prepare_parallel(changed, settings, self.options.workers, self._slow)
-            ) as read:
-                for batch in self._batches(zip(changed, read, strict=True)):
-                    for task, outcome in batch:
-                        if verified is not None and isinstance(outcome, Skipped):
-                            verified.add_skipped(task.file, settings, outcome)
+            commits = pool.submit(last_commits, [file.location for file in changed])
+            with closing(prepare_parallel(changed, settings, self.options.workers)) as read:
+                for batch in _batches(zip(changed, read, strict=True)):
+                    for file, outcome in batch:
+                        if isinstance(outcome, Skipped) and outcome.code not in _UNREAD_CODES:
+                            verified.add(file, settings, outcome)
                     stored |= self._store(batch, commits.result())
                     done += len(batch)
                     self.progress("reading", done, total)
         # Files that were read and rejected: their former documents are removed.
         self._remove(visit.missing(self.known.keys() - set(removed), stored))
 
-    def _batches(
-        self, outcomes: Iterable[tuple[FileTask, Outcome]]
-    ) -> Iterator[list[tuple[FileTask, Outcome]]]:
-        """Batches that one transaction can store without a long wait. Reports how many are read."""
-        batch: list[tuple[FileTask, Outcome]] = []
-        chunks = 0
-        reported_at = monotonic()
-        for task, outcome in outcomes:
-            batch.append((task, outcome))
-            own = sum(len(document.chunks) for document in getattr(outcome, "documents", ()))
-            chunks += own
-            now = self.reading
-            self.reading = now._replace(
-                files=now.files + 1, bytes=now.bytes + task.file.size, chunks=now.chunks + own
-            )
-            if monotonic() - reported_at > _SECONDS_BETWEEN_REPORTS:
-                reported_at = monotonic()
-                self.on_reading(self.reading)
-            if chunks >= _CHUNKS_PER_BATCH or len(batch) >= _FILES_PER_BATCH:
-                yield batch
-                batch, chunks = [], 0
-        if batch:
-            yield batch
-
-    def _slow(self, path: str) -> None:
-        self.on_reading(self.reading._replace(slow=path))
-
     def _store(
-        self, batch: Sequence[tuple[FileTask, Outcome]], commits: Mapping[str, int | None]
+        self, batch: Sequence[tuple[FileEntry, Outcome]], commits: Mapping[str, int | None]
     ) -> set[str]:
         """Store one batch; return the locations whose documents stay in the corpus."""
         corpus, report = self.corpus, self.report
         stored: set[str] = set()
-        prepared: list[tuple[FileTask, Prepared]] = []
-        for task, outcome in batch:
+        prepared: list[tuple[FileEntry, Prepared]] = []
+        for file, outcome in batch:
             if isinstance(outcome, Skipped):
                 report.skipped.append(outcome)
                 # A file that could not be read may be unchanged, so its documents stay. If a file
                 # was read and rejected, its former documents are removed.
                 if outcome.code in TRANSIENT_CODES:
-                    stored.add(task.file.location)
+                    stored.add(file.location)
             else:
-                prepared.append((task, _dated(outcome, inferred_at(task.file, commits))))
+                prepared.append((file, _dated(outcome, inferred_at(file, commits))))
         if not prepared:
             return stored
         displaced: list[tuple[str, DocumentError]] = []
         with corpus.writing():
-            files = [(file.file, file.documents) for _, file in prepared]
+            files = [(one.file, one.documents) for _, one in prepared]
             problems = store.put_files(corpus, files, deny_matcher(corpus), displaced)
             increment_generation(corpus)
         report.removed += len(displaced)
         report.skipped += [skipped_for(path, problem) for path, problem in displaced]
-        for (task, file), problem in zip(prepared, problems, strict=True):
+        for (file, one), problem in zip(prepared, problems, strict=True):
             # The file is stored even if some of its records were rejected, which are errors.
-            for note in file.notes:
+            for note in one.notes:
                 (report.skipped if note.code in ERROR_CODES else report.notes).append(note)
-            verdicts = [document.scanned.verdict for document in file.documents if document.scanned]
+            verdicts = [document.scanned.verdict for document in one.documents if document.scanned]
             report.flagged += len(verdicts)
             report.quarantined += verdicts.count("quarantine")
             if problem is not None:
-                report.skipped.append(skipped_for(task.file.path, problem))
+                report.skipped.append(skipped_for(file.path, problem))
                 continue
-            stored.add(task.file.location)
-            self._count_grants(task, file)
-            report.added += task.known is None
-            report.updated += task.known is not None
+            stored.add(file.location)
+            self._count_grants(file, one)
+            report.updated += file.location in self.known
+            report.added += file.location not in self.known
         return stored
 
-    def _count_grants(self, task: FileTask, file: Prepared) -> None:
+    def _count_grants(self, file: FileEntry, prepared: Prepared) -> None:
         """Count the documents that a manifest, or they themselves, raised to a trust tier."""
-        for document in file.documents:
+        for document in prepared.documents:
             tier = document.metadata.trust_tier
             is_own = "trust_tier" in document.metadata.self_declared
-            path = "" if is_own else task.file.defaults.authority.trust_from
+            path = "" if is_own else file.defaults.authority.trust_from
             if (path or is_own) and trust_rank(tier) > trust_rank("general"):
                 self.granted[path, tier] += 1
 
@@ -419,6 +373,23 @@ class _Run:
             store.drop_unused(self.corpus)
             increment_generation(self.corpus)
         self.report.removed += len(locations)
+
+
+def _batches(
+    outcomes: Iterable[tuple[FileEntry, Outcome]],
+) -> Iterator[list[tuple[FileEntry, Outcome]]]:
+    """Batches that one transaction can store without a long wait."""
+    batch: list[tuple[FileEntry, Outcome]] = []
+    chunks, started = 0, monotonic()
+    for file, outcome in outcomes:
+        batch.append((file, outcome))
+        chunks += sum(len(document.chunks) for document in getattr(outcome, "documents", ()))
+        is_full = chunks >= _CHUNKS_PER_BATCH or len(batch) >= _FILES_PER_BATCH
+        if is_full or monotonic() - started > _SECONDS_PER_BATCH:
+            yield batch
+            batch, chunks, started = [], 0, monotonic()
+    if batch:
+        yield batch
 
 
 def _merge_lexical_indexes(corpus: Corpus) -> None:

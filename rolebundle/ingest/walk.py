@@ -23,18 +23,13 @@ from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, Manifest, is_valid_name
 from rolebundle.storage.file import OVERLAYS_SUFFIX, PUBLISHED_MANIFEST, PUBLISHED_SUFFIX
 from rolebundle.text.gitignore import GitIgnore
-from rolebundle.text.paths import matches, suggest_glob
+from rolebundle.text.paths import matches
 
 DEFAULT_SIZE_CAP = 20 * 1024 * 1024
 
 _MAX_DEPTH = 200
 _BLOCK_BYTES = 1 << 16
-_OPEN_FLAGS = (
-    os.O_RDONLY
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_BINARY", 0)
-)
+_OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _NO_KEYS: frozenset[str] = frozenset()
 _NO_FLAGS: Mapping[str, FileDefaults] = MappingProxyType({})
 
@@ -51,7 +46,6 @@ class FileEntry(NamedTuple):
     size: int
     modified_ns: int
     defaults: FileDefaults
-    ignore_keys: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +91,6 @@ def walk(
             ``flags``.
         excluded: paths below ``start`` that are left out, without a remark.
         ignore: whether ignore files, and what is left out by default, count.
-
-    Raises:
-        ConfigurationError: the encoding of names is not UTF-8.
     """
     # One list for all folders: nested generators would pass each file through every level.
     context = _Walk(root, start, manifest, nested_flags, excluded, ignore)
@@ -126,7 +117,7 @@ def leaves_out(root: Root, path: Path) -> bool:
         is_folder = folder.is_dir()
         if _reason(part, str(folder), names, rules, is_folder=is_folder, ignore=ignore):
             return True
-        if ignore and is_folder and reason_for_content(str(folder), names_in(folder)):
+        if ignore and is_folder and not _ENVIRONMENT_FILES.isdisjoint(names_in(folder)):
             return True
     return False
 
@@ -185,13 +176,10 @@ class _Walk:
         ]
         if self.start != self.manifest.folder or self.excluded:
             return notes
-        paths = [entry.path for entry in self.entries]
-        for place, glob in self.manifest.globs():
-            suggestion = "" if glob in self.matched else suggest_glob(glob, paths)
-            # What is ignored may well be absent.
-            if glob not in self.matched and (suggestion or place != "ignore"):
-                guess = f"; did you mean {suggestion!r}?" if suggestion else ""
-                message = f"{name}: {place}: {glob!r} matches no file{guess}"
+        file = self.manifest.file
+        for glob in dict.fromkeys([*file.ignore, *(rule.glob for rule in file.rule)]):
+            if glob not in self.matched:
+                message = f"{name}: {glob!r} matches no file; for a folder, write FOLDER/**"
                 notes.append(Skipped(name, "glob_matches_nothing", message))
         return notes
 
@@ -212,14 +200,12 @@ def _walk_folder(
         )
         return
     names = [entry.name for entry in entries]
-    if ignore and (marks := MARKS.intersection(names)):
-        is_start = location == str(context.start)
-        if not is_start and (reason := reason_for_content(location, marks)):
-            result.append(Skipped(prefix, "ignored", reason))
+    if ignore:
+        if location != str(context.start) and not _ENVIRONMENT_FILES.isdisjoint(names):
+            result.append(Skipped(prefix, "ignored", "virtual environment"))
             return
-        rules = rules_of(location, prefix, marks, rules)
-    left_out, endings = (FILE_NAMES, MINIFIED) if ignore else (_NO_KEYS, ())
-    is_plain = isinstance(context.manifest, str) and not rules
+        if not _IGNORE_FILES.isdisjoint(names):
+            rules = rules_of(location, prefix, frozenset(names), rules)
     for entry in entries:
         name = entry.name
         path = prefix + name
@@ -234,13 +220,6 @@ def _walk_folder(
             continue
         flags = nested_flags.get(entry.path, folder_flags) if nested_flags else folder_flags
         mode = status.st_mode
-        is_left_out = name[0] == "." or name in left_out or name.endswith(endings)
-        if is_plain and stat.S_ISREG(mode) and not is_left_out:
-            # The same as below at half the cost; true of nearly all files of most folders.
-            result.append(
-                FileEntry(entry.path, path, status.st_size, status.st_mtime_ns, flags, _NO_KEYS)
-            )
-            continue
         is_folder = stat.S_ISDIR(mode)
         reason = _reason(name, entry.path, names, rules, is_folder=is_folder, ignore=ignore)
         if reason and not stat.S_ISLNK(mode):
@@ -287,7 +266,7 @@ def _entry_for(
         return Skipped(path, "not_a_file", "not a regular file")
     if path.rpartition("/")[2].startswith("."):
         return Skipped(path, "ignored", HIDDEN_FILE)
-    manifest, ignore_keys = context.manifest, _NO_KEYS
+    manifest = context.manifest
     if isinstance(manifest, Manifest):
         inner_path = context.inner_path(location)
         for glob in manifest.file.ignore:
@@ -301,8 +280,7 @@ def _entry_for(
             context.defaults[key] = manifest.defaults(flags, rules, context.manifest_name)
         flags, refused = context.defaults[key]
         context.refused.update(refused)
-        ignore_keys = frozenset(manifest.file.ignore_keys)
-    return FileEntry(location, path, status.st_size, status.st_mtime_ns, flags, ignore_keys)
+    return FileEntry(location, path, status.st_size, status.st_mtime_ns, flags)
 
 
 def _link(root: Path, path: Path, relative: str) -> Skipped:
@@ -330,18 +308,22 @@ def read_bytes(location: str, path: str, size_cap: int) -> bytes:
         raise _unreadable(path, error) from error
     try:
         status = os.fstat(descriptor)
+        size = status.st_size
         if not stat.S_ISREG(status.st_mode):
             raise DocumentError("not_a_file", f"{path}: not a regular file", "leave it out")
-        # One byte more than the cap, to detect a file that grows while it is read.
-        data = _read(descriptor, status.st_size, size_cap + 1)
+        if size <= size_cap:
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                # As large as it was. Of some file systems, files have no size.
+                data = file.read(max(size, _BLOCK_BYTES))
+            size = len(data)
     except OSError as error:
         raise _unreadable(path, error) from error
     finally:
         os.close(descriptor)
-    if status.st_size > size_cap or len(data) > size_cap:
+    if size > size_cap:
         raise DocumentError(
             "too_large",
-            f"{path}: {max(status.st_size, len(data)):,} bytes, over the cap of {size_cap:,}",
+            f"{path}: {size:,} bytes, over the cap of {size_cap:,}",
             "raise it with --max-size, or leave the file out",
         )
     return data
@@ -350,22 +332,6 @@ def read_bytes(location: str, path: str, size_cap: int) -> bytes:
 def _unreadable(path: str, error: OSError) -> DocumentError:
     step = with_detail("check its permissions and the disk", error.strerror)
     return DocumentError("unreadable", f"{path}: it cannot be opened or read", step)
-
-
-def _read(descriptor: int, expected: int, max_bytes: int) -> bytes:
-    # A buffered stream would allocate ``max_bytes`` for each file.
-    if expected >= max_bytes:
-        return b""
-    data = os.read(descriptor, expected + 1)
-    if len(data) == expected:
-        return data  # fewer bytes than requested: this is the end of the file
-    parts = [data]
-    size = len(data)
-    while data and size < max_bytes:
-        data = os.read(descriptor, min(_BLOCK_BYTES, max_bytes - size))
-        parts.append(data)
-        size += len(data)
-    return b"".join(parts)
 
 
 # -- ignore --
@@ -380,16 +346,15 @@ def _read(descriptor: int, expected: int, max_bytes: int) -> bytes:
 
 HIDDEN_FILE = "hidden file"
 HIDDEN_FOLDER = "hidden folder"
-MARKS = frozenset({".git", ".gitignore", ".ignore", "pyvenv.cfg", "conda-meta", "CACHEDIR.TAG"})
-"""Names in a folder that decide what of it is left out."""
+_IGNORE_FILES = frozenset({".git", ".gitignore", ".ignore"})
+_ENVIRONMENT_FILES = frozenset({"pyvenv.cfg", "conda-meta"})
+"""Files of which a virtual environment has one."""
 LOCK_FILES = frozenset(
     "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock deno.lock"
     " poetry.lock uv.lock pdm.lock pixi.lock Pipfile.lock conda-lock.yml Cargo.lock"
     " Gemfile.lock composer.lock go.sum flake.lock mix.lock pubspec.lock Podfile.lock"
     " Package.resolved packages.lock.json gradle.lockfile".split()
 )
-FILE_NAMES = LOCK_FILES.union({PUBLISHED_MANIFEST})
-"""Names of files that may be left out by their name."""
 MINIFIED = (".min.js", ".min.css", ".js.map", ".css.map")
 """Endings of file names of code that a tool has compressed for browsers, and of its maps."""
 _GENERATED_FOLDERS = {
@@ -410,7 +375,6 @@ _BUILD_FOLDERS = {
 }
 """Folders of build output, each with the files beside it of which one must be there."""
 _BESIDE_A_CORPUS = {OVERLAYS_SUFFIX: "overlays", PUBLISHED_SUFFIX: "published replicas"}
-_CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
 _MAX_BYTES = 1 << 20
 
 
@@ -461,17 +425,6 @@ def reason_for_name(name: str, siblings: Iterable[str], *, is_folder: bool) -> s
     return "build output" if signs and not signs.isdisjoint(siblings) else ""
 
 
-def reason_for_content(location: str, names: AbstractSet[str]) -> str:
-    """Why a folder is left out by the names in it; empty if it is not."""
-    if "pyvenv.cfg" in names or "conda-meta" in names:
-        return "virtual environment"
-    if "CACHEDIR.TAG" in names and _content(Path(location, "CACHEDIR.TAG")).startswith(
-        _CACHE_SIGNATURE
-    ):
-        return "cache"
-    return ""
-
-
 def rules_of(
     location: str, path_prefix: str, names: AbstractSet[str], above: tuple[Rules, ...]
 ) -> tuple[Rules, ...]:
@@ -480,14 +433,14 @@ def rules_of(
     Args:
         location: the folder.
         path_prefix: how its path is shown, with a slash at its end.
-        names: the names in it, or those of them that are among ``MARKS``.
+        names: the names in it.
         above: the rules of the folder above.
     """
     files = [name for name in (".gitignore", ".ignore") if name in names]
     rules = list(above)
     if ".git" in names:
         rules = [rules_above for rules_above in above if not rules_above.is_git]
-        files.insert(0, _exclude_file(location))
+        files.insert(0, ".git/info/exclude")
     for name in files:
         content = _content(Path(location, name)).decode("utf-8-sig", "replace")
         if content and (patterns := GitIgnore(content)):
@@ -524,18 +477,6 @@ def names_in(folder: Path) -> frozenset[str]:
         return frozenset(path.name for path in folder.iterdir())
     except OSError:
         return frozenset()
-
-
-def _exclude_file(location: str) -> str:
-    """The path, from the top of a checkout, of the ignore file that is not under version control.
-
-    In a linked work tree or a submodule `.git` is a file that names the folder.
-    """
-    top = Path(location)
-    linked = _content(top / ".git").decode("utf-8", "replace").partition("gitdir: ")[2].strip()
-    folder = top / linked if linked else top / ".git"
-    common = _content(folder / "commondir").decode("utf-8", "replace").strip()
-    return os.path.relpath(folder / common / "info" / "exclude", top)
 
 
 def _content(path: Path) -> bytes:

@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -25,11 +25,10 @@ from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, WrongF
 from rolebundle.ingest.heartbeat import Heartbeat
 from rolebundle.ingest.options import IngestOptions, IngestReport
 from rolebundle.ingest.prepare import VerifiedFiles
-from rolebundle.ingest.roots import is_below
 from rolebundle.storage.file import heartbeat_path
 
 MAX_REMOVED = 0.2
-"""If a larger share of a root's documents disappears at once, a watch stops."""
+"""If a larger share of a root's files disappears at once, a watch stops."""
 POLL_SECONDS = 2.0
 """The shortest time between two passes of a watch that receives no events."""
 _PASS_SECONDS = 300.0
@@ -47,20 +46,9 @@ _Place = tuple[str, bool, tuple[int, ...]]
 """Of a path where it really is, whether it is a folder, and which one; of a file its state, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class WatchOptions:
-    """How a watch works.
-
-    Attributes:
-        ingest: settings of each pass.
-        poll: look at all files again and again, for file systems that tell of no changes.
-        settle_seconds: if too much disappears, how long no other change may come before the watch
-            stops: a folder may be about to come back.
-    """
-
-    ingest: IngestOptions
-    poll: bool = False
-    settle_seconds: float = 5.0
+def _ingest_options() -> IngestOptions:
+    # A contextual model embeds later.
+    return IngestOptions(wait=False, verified=VerifiedFiles(), max_removed=MAX_REMOVED)
 
 
 @dataclass(slots=True)
@@ -69,23 +57,26 @@ class Watcher:
 
     Attributes:
         path: the corpus file.
-        options: how it works.
         heartbeat: the file that it writes its state to.
         print_line: called with each line for a person.
         stop: ends the watch.
         update: makes the corpus the same as the files.
         paths: the locations of its roots, and of the files of patterns that their scans use.
         generation: its number of writes.
+        polls: look at all files again and again, for file systems that tell of no changes.
+        settle_seconds: if too much disappears, how long no other change may come before the watch
+            stops: a folder may be about to come back.
     """
 
     path: Path
-    options: WatchOptions
     heartbeat: Heartbeat
     print_line: PrintLine
     stop: Event
     update: Callable[[IngestOptions], IngestReport]
     paths: Callable[[], Sequence[str]]
     generation: Callable[[], int]
+    polls: bool = False
+    settle_seconds: float = 5.0
     is_syncing: bool = False
     _places: dict[str, _Place] = field(default_factory=dict)
     _known_generation: int = -1
@@ -94,20 +85,17 @@ class Watcher:
     _settling_until: float = 0.0
     _missing: frozenset[str] = frozenset()
     _pending_at: float = 0.0
-    _has_passed: bool = False
-    _ingest: IngestOptions = field(init=False)
+    _ingest: IngestOptions = field(default_factory=_ingest_options)
     _events: _Events = field(init=False)
 
     def __post_init__(self) -> None:
-        given = self.options.ingest
-        self._ingest = replace(given, verified=VerifiedFiles(), max_removed=MAX_REMOVED)
-        self._events = _Events(self.path, polls=self.options.poll)
+        self._events = _Events(self.path, polls=self.polls)
 
     def run(self) -> None:
         """Watch until ``stop`` is set.
 
         Raises:
-            UsageError: ``no_roots`` at the start; ``too_many_removed``.
+            UsageError: ``no_roots``, ``too_many_removed``.
             CorpusCorrupt, WrongFile: the corpus cannot be written any more.
         """
         problem = ""
@@ -150,7 +138,7 @@ class Watcher:
             self._pending_at = monotonic()
             self.heartbeat.update(pending_since=iso_utc(datetime.now(UTC)))
         if self._settling_until:
-            self._settling_until = monotonic() + self.options.settle_seconds
+            self._settling_until = monotonic() + self.settle_seconds
         # Not at once after a failure, which may last.
         wait = 1.0 if self._failures else 0.0
         self._next_pass = min(self._next_pass, monotonic() + wait)
@@ -162,8 +150,6 @@ class Watcher:
         self.is_syncing = True
         try:
             report = self.update(self._ingest)
-        except (CorpusCorrupt, WrongFile):
-            raise
         except RolebundleError as error:
             self._fail(error)
             return
@@ -176,7 +162,6 @@ class Watcher:
         is_stable = not (any(report.changes) or report.embedded)
         if is_stable:
             self._known_generation = self.generation()
-        self._has_passed = True
         pause = max(POLL_SECONDS, _POLL_SHARE * seconds) if self._events.polls else _PASS_SECONDS
         self._next_pass = monotonic() + (pause if is_stable else 0.0)
         if is_stable:
@@ -199,13 +184,13 @@ class Watcher:
         now = monotonic()
         if error.code == "too_many_removed":
             if not self._settling_until:
-                self._settling_until = now + self.options.settle_seconds
+                self._settling_until = now + self.settle_seconds
             elif now >= self._settling_until:
                 raise error
             self._next_pass = self._settling_until
             self.heartbeat.update(state="waiting", problem=error.code)
             return
-        if error.code == "no_roots" and not self._has_passed:
+        if error.code == "no_roots" or isinstance(error, CorpusCorrupt | WrongFile):
             raise error
         is_busy = isinstance(error, CorpusBusy)
         self._failures += 1
@@ -262,10 +247,7 @@ class _Events:
     def watch(self, folders: Iterable[str]) -> None:
         """Watch these folders instead of the former ones. From now on, no change is missed."""
         self.close()
-        chosen: list[str] = []
-        for path in sorted(set(folders)):  # A folder comes before what is below it.
-            if not any(is_below(path, above) for above in chosen):
-                chosen.append(path)
+        chosen = sorted(set(folders))
         if self.polls or not chosen:
             return
         self._closing = Event()

@@ -15,9 +15,8 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from itertools import islice
 from queue import SimpleQueue
@@ -26,7 +25,7 @@ from typing import cast
 
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError, with_detail
 from rolebundle.ingest import prepare
-from rolebundle.ingest.walk import Skipped
+from rolebundle.ingest.walk import FileEntry, Skipped
 
 READ_SECONDS = 60
 """How much processor time a file may take, unless the environment variable sets another one."""
@@ -37,50 +36,44 @@ _BYTES_PER_GROUP = 1 << 21
 _GROUPS_PER_WORKER = 6  # enough to keep a worker busy while a batch is stored
 _MIN_FILES_FOR_WORKERS = 64
 _MAX_BYTES_HERE = 1 << 20
-_SLOW_BYTES = 1 << 20
-_SLOW_SECONDS = 2.0
 _PROGRAM = "import sys; sys.path[:] = {!r}; from rolebundle.ingest.workers import main; main()"
 _ENDED = (EOFError, OSError, pickle.UnpicklingError)
 """What reading and writing raise if the process at the other end of the pipes has ended."""
 
 
 def prepare_parallel(
-    tasks: Sequence[prepare.FileTask],
-    settings: prepare.RunSettings,
-    workers: int,
-    on_slow: Callable[[str], None] = lambda _path: None,
+    files: Sequence[FileEntry], settings: prepare.RunSettings, workers: int
 ) -> Generator[prepare.Outcome, None, None]:
     """The outcome of each file, in order. Close the iterator to end before all files are read.
 
     A process takes longer to start than to read a few files. So if there are few, or one process is
-    wanted, small files of plain formats are read in this one, while one for the others starts.
+    wanted, they are read in this one if all are small files of plain formats.
 
     Args:
-        tasks: the files.
+        files: the files.
         settings: settings of the run.
         workers: the number of processes.
-        on_slow: called with the path of a file that probably takes long.
 
     Raises:
         ConfigurationError: ``bad_read_seconds``, or the settings name an invalid file of patterns.
         DocumentError: ``worker_died``: a process cannot be started.
     """
     seconds = read_seconds()
-    is_small = len(tasks) < _MIN_FILES_FOR_WORKERS
-    is_small &= sum(task.file.size for task in tasks) <= _MAX_BYTES_HERE
+    is_small = len(files) < _MIN_FILES_FOR_WORKERS
+    is_small &= sum(file.size for file in files) <= _MAX_BYTES_HERE
     workers = 1 if is_small else workers
-    is_here = [
-        workers == 1 and (not seconds or (prepare.is_plain(file) and file.size <= _MAX_BYTES_HERE))
-        for file, _ in tasks
-    ]
-    mine = [task for task, here in zip(tasks, is_here, strict=True) if here]
-    groups = _groups(task for task, here in zip(tasks, is_here, strict=True) if not here)
+    groups = _groups(files)
+    is_plain = all(prepare.is_plain(file) and file.size <= _MAX_BYTES_HERE for file in files)
+    if workers == 1 and (is_plain or not seconds):
+        for group in groups:
+            yield from prepare.prepare_files(group, settings)
+        return
     readers = [_Reader(settings, seconds) for _ in range(workers)]
     idle: SimpleQueue[_Reader] = SimpleQueue()
     for reader in readers:
         idle.put(reader)
 
-    def read(group: list[prepare.FileTask]) -> list[prepare.Outcome]:
+    def read(group: list[FileEntry]) -> list[prepare.Outcome]:
         reader = idle.get()
         try:
             return reader.read(group)
@@ -90,20 +83,12 @@ def prepare_parallel(
     threads = ThreadPoolExecutor(workers, "rolebundle-reader")
     # A window of groups, so that outcomes do not accumulate if the writer is slower.
     first = islice(groups, workers * _GROUPS_PER_WORKER)
-    window = deque((group, threads.submit(read, group)) for group in first)
-
-    def read_apart() -> Iterator[prepare.Outcome]:
-        while window:
-            group, future = window.popleft()
-            if wait_for([future], _SLOW_SECONDS).not_done:
-                on_slow(_largest(group))
-            yield from future.result()
-            window.extend((group, threads.submit(read, group)) for group in islice(groups, 1))
+    window = deque(threads.submit(read, group) for group in first)
 
     try:
-        outcomes = {True: _read_here(mine, settings, on_slow), False: read_apart()}
-        for here in is_here:
-            yield next(outcomes[here])
+        while window:
+            yield from window.popleft().result()
+            window.extend(threads.submit(read, group) for group in islice(groups, 1))
     finally:
         # Also those that read.
         for reader in readers:
@@ -131,31 +116,18 @@ def read_seconds() -> int:
     return int(text)
 
 
-def _read_here(
-    tasks: Sequence[prepare.FileTask], settings: prepare.RunSettings, on_slow: Callable[[str], None]
-) -> Iterator[prepare.Outcome]:
-    for group in _groups(tasks):
-        if sum(task.file.size for task in group) > _SLOW_BYTES:
-            on_slow(_largest(group))
-        yield from prepare.prepare_files(group, settings)
-
-
-def _largest(group: Sequence[prepare.FileTask]) -> str:
-    return max(group, key=lambda task: task.file.size).file.path
-
-
-def _groups(tasks: Iterable[prepare.FileTask]) -> Iterator[list[prepare.FileTask]]:
+def _groups(files: Iterable[FileEntry]) -> Iterator[list[FileEntry]]:
     """Groups of limited size in bytes, which also limits the results that wait for the writer."""
-    group: list[prepare.FileTask] = []
+    group: list[FileEntry] = []
     size = 0
-    for task in tasks:
-        heavy = prepare.is_heavy(task.file)
+    for file in files:
+        heavy = prepare.is_heavy(file)
         if group and (heavy or len(group) >= _FILES_PER_GROUP or size >= _BYTES_PER_GROUP):
             yield group
             group, size = [], 0
-        group.append(task)
+        group.append(file)
         # Nothing is added to a group with a heavy file.
-        size += _BYTES_PER_GROUP if heavy else task.file.size
+        size += _BYTES_PER_GROUP if heavy else file.size
     if group:
         yield group
 
@@ -185,18 +157,18 @@ class _Reader:
         self._lock = Lock()
         self._is_closed = False
 
-    def read(self, tasks: Sequence[prepare.FileTask]) -> list[prepare.Outcome]:
+    def read(self, files: Sequence[FileEntry]) -> list[prepare.Outcome]:
         process = self._process or self._start()
         try:
-            _send(process, (tasks, self._settings, self._seconds))
+            _send(process, (files, self._settings, self._seconds))
             answer = _answer(process)
         except _ENDED:
             code = self.wait()
             if self._is_closed:
                 return []  # Nobody waits for it.
-            if len(tasks) > 1:
-                return [outcome for task in tasks for outcome in self.read([task])]
-            return [self._skipped(tasks[0].file.path, code)]
+            if len(files) > 1:
+                return [outcome for file in files for outcome in self.read([file])]
+            return [self._skipped(files[0].path, code)]
         if isinstance(answer, RolebundleError):
             raise answer
         return answer or []
@@ -281,11 +253,11 @@ MAX_MEMORY = 2 << 30
 """Bytes that a process may take to read files. The readers' own limits are reached long before."""
 WAITING_FACTOR = 10
 """How much longer than the processor time the whole time may be: the machine may be busy."""
-OUT_OF_TIME = (signal.SIGPROF, signal.SIGALRM) if hasattr(signal, "setitimer") else ()
+OUT_OF_TIME = (signal.SIGPROF, signal.SIGALRM)
 """The signals that end a process whose time is over."""
 
 
-Request = tuple[Sequence[prepare.FileTask], prepare.RunSettings, float]
+Request = tuple[Sequence[FileEntry], prepare.RunSettings, float]
 """Files to read, and how many seconds of processor time that may take; 0 for any time."""
 Answer = list[prepare.Outcome] | RolebundleError | None
 
@@ -295,7 +267,6 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # What a library prints must not get among the answers.
     gc.set_threshold(GC_THRESHOLD)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # On Windows, Ctrl-C reaches all processes.
     _limit_memory()
     for number in OUT_OF_TIME:
         signal.signal(number, signal.SIG_DFL)  # The parent may ignore it.
@@ -305,10 +276,10 @@ def main() -> None:
     while True:
         pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
         answers.flush()
-        tasks, settings, seconds = requests.get()
+        files, settings, seconds = requests.get()
         _limit_time(seconds)
         try:
-            answer = prepare.prepare_files(tasks, settings)
+            answer = prepare.prepare_files(files, settings)
         except RolebundleError as error:
             answer = error
         _limit_time(0)
@@ -324,12 +295,10 @@ def _limit_memory() -> None:
 def _limit_time(seconds: float) -> None:
     """Let the system end this process after this time; 0 for no limit.
 
-    Python has no part in it, so it also ends a call of a library that never returns. Windows has no
-    such limit.
+    Python has no part in it, so it also ends a call of a library that never returns.
     """
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-        signal.setitimer(signal.ITIMER_REAL, seconds * WAITING_FACTOR)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds * WAITING_FACTOR)
 
 
 def _receive(requests: SimpleQueue[Request]) -> None:

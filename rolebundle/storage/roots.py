@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from rolebundle.contracts.ingest import Root
 from rolebundle.storage import digests
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.sqlite import AMONG, Binding
+from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.stored_values import damaged
 
 _COLUMNS = "location, prefix, source_id, options, documents, synced_at"
@@ -72,43 +72,16 @@ def files_below(corpus: Corpus, location: str) -> list[str]:
 
 def count_documents(corpus: Corpus, location: str) -> int:
     """How many documents come from files at and below a path."""
-    return _count_documents(corpus, _BELOW, _bounds(location))
-
-
-def count_documents_of(corpus: Corpus, locations: Sequence[str]) -> int:
-    """How many documents come from these files."""
-    return _count_documents(corpus, f"f.location {AMONG}", ([*locations],))
-
-
-def _count_documents(corpus: Corpus, condition: str, bindings: Sequence[Binding]) -> int:
     counted = "SELECT count(*) FROM file f JOIN document d ON d.file = f.id"
-    return int(corpus.value(f"{counted} WHERE {condition}", bindings))
-
-
-def sizes_and_times(corpus: Corpus, locations: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Location → size and time of the last change of these files, as they were ingested."""
-    rows = corpus.rows(
-        f"SELECT location, size, modified_ns FROM file WHERE location {AMONG}",
-        ([*locations],),
-    )
-    return {location: (size, modified_ns) for location, size, modified_ns in rows}
-
-
-def sources_below(corpus: Corpus, location: str) -> set[str]:
-    """The sources of documents from files at and below a path, as their owner gave them."""
-    return _sources(corpus, _BELOW, location)
+    return int(corpus.value(f"{counted} WHERE {_BELOW}", _bounds(location)))
 
 
 def sources_outside(corpus: Corpus, location: str) -> set[str]:
     """The sources of documents that do not come from a path, as their owner gave them."""
-    return _sources(corpus, f"NOT {_BELOW}", location)
-
-
-def _sources(corpus: Corpus, condition: str, location: str) -> set[str]:
     return set(
         corpus.column(
             "SELECT DISTINCT s.source_id FROM file f JOIN document d ON d.file = f.id "
-            f"JOIN source s ON s.id = d.source WHERE {condition} AND {_GIVEN_SOURCE}",
+            f"JOIN source s ON s.id = d.source WHERE NOT {_BELOW} AND {_GIVEN_SOURCE}",
             _bounds(location),
         )
     )

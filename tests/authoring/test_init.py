@@ -35,6 +35,17 @@ class TestManifest:
         assert rules[-1]["document_type"] == "meeting-notes"
         assert not any("trust_tier" in rule for rule in rules)
 
+    def test_no_source_where_it_would_change_a_document(self, notes: Path) -> None:
+        """One that is declared would not count, and one in the corpus would get another id."""
+        declaring = notes / "boats" / "own.md"
+        declaring.write_text("---\nsource_id: own\n---\nText.\n")
+        assert "source_id" not in init(notes, "--dry-run").out
+        declaring.unlink()
+        assert "source_id" in init(notes, "--dry-run").out
+        ingest = ("ingest", notes, "--lexical-only", "--db", notes.parent / "c.db")
+        assert invoke(*ingest).code == 0
+        assert "source_id" not in init(notes, "--dry-run").out
+
     def test_an_ingest_reads_it_and_gives_what_was_reported(self, notes: Path) -> None:
         report = InitReport.model_validate_json(init(notes, "--json").out)
         db = notes.parent / "c.db"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rolebundle.contracts.why import Comparison
 from support.commands import Outcome, invoke
+from support.source_tree import write_files
 
 
 def own_overlay(corpus: Path, role: str) -> Path:
@@ -16,11 +17,10 @@ def new(corpus: Path, *arguments: str | Path) -> Outcome:
     return invoke("overlay", "new", *arguments, "--db", corpus)
 
 
-def write(corpus: Path, role: str, **values: object) -> Path:
+def write(corpus: Path, role: str, **values: object) -> None:
     path = own_overlay(corpus, role)
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"version": "1.0", "role_id": role, "mission": "m", **values}))
-    return path
 
 
 class TestNew:
@@ -34,31 +34,30 @@ class TestNew:
         assert own["vocabulary"] == base["vocabulary"]
         assert own["mission"] == "" and base["mission"]
 
-    def test_the_next_commands_work_as_printed(self, corpus: Path, tmp_path: Path) -> None:
-        for more in ((), ("--file", tmp_path / "elsewhere.json")):
-            commands = new(corpus, "mine", *more, "--json").json()["next"]
-            for command in commands:
-                outcome = invoke(*shlex.split(command)[1:])
-                assert outcome.code == 0, (command, outcome.err)
+    def test_the_next_commands_work_as_printed(self, corpus: Path) -> None:
+        for command in new(corpus, "mine", "--json").json()["next"]:
+            outcome = invoke(*shlex.split(command)[1:])
+            assert outcome.code == 0, (command, outcome.err)
+
+    def test_it_proposes_what_the_corpus_has(self, corpus: Path) -> None:
+        write_files(corpus.parent / "more", {"log.md": "---\ndocument_type: log\n---\nText.\n"})
+        more = ("ingest", corpus.parent / "more", "--lexical-only", "--db", corpus)
+        assert invoke(*more).code == 0
+        planned = new(corpus, "mine", "--dry-run", "--json").json()["draft"]["content"]
+        proposed = json.loads(planned)["notes"]
+        assert "pattern more (1 document)" in proposed["source_policy.preferred_sources"]
+        assert "log (1 document)" in proposed["source_policy.document_type_boosts"]
 
     def test_a_role_never_extends_itself(self, corpus: Path) -> None:
         assert new(corpus, "code-reviewer", "--from", "code-reviewer").code == 2
 
-    def test_never_over_another_file(self, corpus: Path, tmp_path: Path) -> None:
-        output = tmp_path / "mine.json"
-        assert new(corpus, "mine", "--file", output).code == 0
-        before = output.read_bytes()
-        assert new(corpus, "mine", "--from", "code-reviewer", "--file", output).code == 3
-        planned = new(corpus, "mine", "--from", "code-reviewer", "--file", output, "--dry-run")
+    def test_never_over_another_file(self, corpus: Path) -> None:
+        assert new(corpus, "mine").code == 0
+        before = own_overlay(corpus, "mine").read_bytes()
+        assert new(corpus, "mine", "--from", "code-reviewer").code == 3
+        planned = new(corpus, "mine", "--from", "code-reviewer", "--dry-run")
         assert planned.code == 0 and "code-reviewer" in planned.out
-        assert output.read_bytes() == before
-
-    def test_a_folder_that_is_missing_is_not_made(self, corpus: Path, tmp_path: Path) -> None:
-        for more in ((), ("--dry-run",)):
-            output = tmp_path / "none" / "mine.json"
-            refused = new(corpus, "mine", "--file", output, *more)
-            assert refused.code == 2 and f"{output.parent}: there is no such folder" in refused.err
-            assert not output.parent.exists()
+        assert own_overlay(corpus, "mine").read_bytes() == before
 
     def test_a_corpus_that_is_a_folder(self, tmp_path: Path) -> None:
         refused = new(tmp_path, "mine")

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from rolebundle.text.paths import matches
-from support.commands import Outcome, invoke, is_coded
+from support.commands import invoke, is_coded
 from support.corpora import build, document
-from support.sound import assert_sound
 
 SOUND = '{"version": "1.0", "role_id": "r", "mission": "Review."'
 DEEP = "[" * 100_000
@@ -57,64 +56,6 @@ def test_a_malformed_overlay_never_retrieves(db: Path, tmp_path: Path, case: str
         assert "next:" in outcome.err
         is_coded(outcome)
         assert len(outcome.err) < 4000
-
-
-FRONT_MATTER: dict[str, tuple[str, str]] = {
-    "a duplicate governance key": ("scope: one\nscope: two", ":3"),
-    "a misspelled key": ("trust_teir: general", "trust_tier"),
-    "a trust that does not exist": ("trust_tier: divine", "authoritative"),
-    "roles that are none": ("applicable_roles: ['../..']", "applicable_roles"),
-    "a governance key behind a mistake": ("title: 'open\nsensitivity: confidential", "sensitivity"),
-    "a governance key in a merge": ("a: &a {scope: hr}\n<<: *a", "scope"),
-}
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("case", FRONT_MATTER)
-def test_malformed_front_matter_refuses_its_document_alone(tmp_path: Path, case: str) -> None:
-    text, named = FRONT_MATTER[case]
-    outcome, _ = ingested(tmp_path, f"---\n{text}\n---\n\nBody.\n")
-    assert outcome.code == 10, outcome
-    assert "bad.md" in outcome.err
-    assert named in outcome.err
-    report = outcome.json()
-    assert (report["added"], report["documents"], len(report["skipped"])) == (1, 1, 1)
-    assert_sound(tmp_path / "c.db")
-
-
-def ingested(folder: Path, text: str, manifest: str = "") -> tuple[Outcome, float]:
-    notes = folder / "notes"
-    notes.mkdir(exist_ok=True)
-    (notes / "good.md").write_text("Good.\n", encoding="utf-8")
-    (notes / "bad.md").write_bytes(text.encode("utf-8", "surrogatepass"))
-    if manifest:
-        (notes / "rolebundle.toml").write_text(manifest, encoding="utf-8")
-    started = time.process_time()
-    outcome = invoke("ingest", notes, "--lexical-only", "--json", "--db", folder / "c.db")
-    is_coded(outcome)
-    return outcome, time.process_time() - started
-
-
-MANIFESTS: dict[str, tuple[str, str]] = {
-    "no TOML": ("[[rule", "rolebundle.toml"),
-    "nested to death": ("ignore = " + "[" * 50_000, "rolebundle.toml"),
-    "an unknown key": ("[defaults]\ntrust_teir = 'general'", "did you mean trust_tier?"),
-    "a bad value": ("[defaults]\ntrust_tier = 'divine'", "'authoritative', 'preferred'"),
-    "a rule without glob": ("[[rule]]\ntitle = 'x'", "glob"),
-    "an unknown reader": ("[[rule]]\nglob = '*'\nreader = 'docy'", "reader"),
-}
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("case", MANIFESTS)
-def test_a_malformed_manifest_stops_the_run_before_a_write(tmp_path: Path, case: str) -> None:
-    text, named = MANIFESTS[case]
-    outcome, _ = ingested(tmp_path, "Body.\n", text)
-    assert (outcome.code, outcome.out) == (3, ""), outcome
-    assert "rolebundle.toml" in outcome.err
-    assert named in outcome.err
-    status = invoke("status", "--json", "--db", tmp_path / "c.db").json()
-    assert status["corpus"]["documents"] == 0
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,8 @@ FAULTS = """
   embedding/test_servers.py::test_a_redirect_is_not_followed
 27 overlay malformed: YAML tags, alias bomb, duplicate or unknown keys
   faults/test_abused_declarations.py::test_a_malformed_overlay_never_retrieves
-  faults/test_abused_declarations.py::test_malformed_front_matter_refuses_its_document_alone
+  ingest/test_metadata.py::test_an_alias_bomb_does_not_expand
+  ingest/test_metadata.py::test_what_may_hide_a_governing_key_refuses_the_document
 28 a pattern that would run away
   faults/test_abused_declarations.py::test_no_glob_runs_away
   policy/test_access.py::test_no_pattern_takes_exponential_time

@@ -55,7 +55,6 @@ read:2 corpus roots remove {tree} DB
 read retrieve note LEXICAL
 read retrieve note DB
 write corpus embed run DB
-read corpus embed run --model static --dry-run DB
 write corpus embed clear-cache DB
 write corpus embed drop other DB
 write corpus embed use other DB

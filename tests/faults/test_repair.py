@@ -299,7 +299,7 @@ class TestNothingIsWeakened:
         assert invoke(*arguments, "--untrusted").code == 0
         raw(db, "UPDATE chunk SET content = 'forged' WHERE id = 1")
         repair(db)
-        assert f"{tree}: untrusted, as in an earlier ingest" in invoke(*arguments).err
+        assert f"{tree}: origin=untrusted trust_tier=untrusted, as in" in invoke(*arguments).err
         raw(db, "DELETE FROM path_flags")
         assert any("earlier ingests are lost" in note for note in repair(db).notes)
         for path in (tree, tree / "n03.md", tree.parent):

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, Sensitivity, trust_rank
 from rolebundle.engine import Engine
-from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import sync
 from rolebundle.ingest.authority import (
     UNTRUSTED,
@@ -35,9 +34,8 @@ from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.amounts import rounds
 from support.commands import invoke
-from support.corpora import all_documents
 from support.sound import assert_sound
-from support.source_tree import BODY, OWNER, Tree, codes, front, write_files
+from support.source_tree import BODY, OWNER, Tree, codes, front
 
 # -- The order of authority: flags > the owner's manifest > the document ---------------------------
 
@@ -97,12 +95,6 @@ def assert_lower(above: Authority, values: Any) -> None:
             assert after == before
 
 
-@given(claims=values_of)
-def test_what_nobody_has_set_holds_as_it_is_declared(claims: dict[str, Any]) -> None:
-    weighed = Authority(default_source="w").weigh(claims, may_not_govern=False)
-    assert weighed == (claims, ())
-
-
 # -- legitimate declarations ---------------------------------------------------------------------
 
 
@@ -137,23 +129,10 @@ def assert_holds(metadata: DocumentMetadata, claims: dict[str, Any]) -> None:
 
 @pytest.mark.sample(2)
 @rounds(2, 50)
-@pytest.mark.parametrize("level", ["flags", "manifest", "front matter", "jsonl"])
+@pytest.mark.parametrize("level", ["manifest", "front matter", "jsonl"])
 def test_legitimate_declarations_take_effect(tree: Tree, level: str, rounds: int) -> None:
     random = Random(level)
     declared = [legitimate(random) for _ in range(rounds)]
-    if level == "flags":
-        for number, claims in enumerate(declared):
-            path = tree.write(f"{number}/a.md", "Text.\n")
-            tree.ingest(path, flags=claims, max_trust=None)
-            [metadata] = [
-                metadata
-                for name, metadata in tree.documents().items()
-                if name.endswith(f"/{number}/a.md") or metadata.uri == "a.md"
-            ][-1:]
-            assert_holds(metadata, claims)
-            shutil.rmtree(path.parent)
-            tree.db.unlink()
-        return
     for number, claims in enumerate(declared):
         toml = "".join(f"{key} = {json.dumps(value)}\n" for key, value in claims.items())
         if level == "manifest":
@@ -218,19 +197,6 @@ def test_trust_documents_makes_settings_defaults(tree: Tree) -> None:
     tree.ingest()
     assert_holds(tree.at("a.md"), claims)
     assert len(tree.at("b.md").refused_claims) == 3
-
-
-def test_max_trust_lowers_no_default_of_the_owner(tree: Tree) -> None:
-    tree.write(
-        "rolebundle.toml",
-        "trust_documents = true\nmax_trust = 'general'\n"
-        "[[rule]]\nglob = 'a.md'\ntrust_tier = 'preferred'\n",
-    )
-    for name, tier in (("a.md", "preferred"), ("b.md", "preferred"), ("c.md", "untrusted")):
-        tree.write(name, front(trust_tier=tier) + "Text.\n")
-    tree.ingest()
-    tiers = [tree.at(name).trust_tier for name in ("a.md", "b.md", "c.md")]
-    assert tiers == ["preferred", "general", "untrusted"]
 
 
 # -- what is said --------------------------------------------------------------------------------
@@ -359,13 +325,6 @@ command_flags = st.fixed_dictionaries(
 )
 
 
-def test_flags_of_trust_are_replaced_together_and_others_alone() -> None:
-    remembered = {"/a": {"trust_tier": "untrusted", "origin": "untrusted", "scope": "hr"}}
-    after = flags_after(remembered, ["/a/b"], {"max_trust": "preferred"})
-    assert flags_at(after, "/a/b") == {"max_trust": "preferred", "scope": "hr"}
-    assert flags_at(after, "/a") == remembered["/a"]
-
-
 @given(
     st.lists(st.tuples(st.lists(st.sampled_from(PLACES), min_size=1), command_flags), max_size=6)
 )
@@ -385,30 +344,27 @@ def test_the_last_word_on_a_path_or_above_it_holds(
         assert limits_in(flags_at(remembered, place)) == limits_in(expected), place
 
 
-class World:
+class World(Tree):
     """A folder with documents of one's own and a downloaded folder, and a corpus beside it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.root, self.db = folder / "all", folder / "c.db"
-        self.downloads = self.root / "dl"
-        front = "".join(f"{key}: {json.dumps(value)}\n" for key, value in CLAIMS.items())
-        texts = {
-            name: f"---\n{front}---\nThe text of {name}.\n" for name in ("dl/a.md", "dl/deep/b.md")
-        }
-        texts["ours.md"] = "---\ntrust_tier: preferred\n---\nOur text.\n"
-        write_files(self.root, texts)
+    name = "all"
 
-    def ingest(self, *paths: Path, **options: Any) -> list[str]:
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.downloads = self.root / "dl"
+        for name in ("dl/a.md", "dl/deep/b.md"):
+            self.write(name, f"{front(**CLAIMS)}The text of {name}.\n")
+        self.write("ours.md", "---\ntrust_tier: preferred\n---\nOur text.\n")
+
+    def notes(self, *paths: Path, **options: Any) -> list[str]:
         """Ingest paths, and return the codes of the notes."""
-        with open_writer(self.db) as corpus:
-            report = sync.ingest(corpus, paths or [self.root], None, IngestOptions(**options))
+        report = self.ingest(*paths, **options)
         assert report.refused() == []
         return [note.code for note in report.notes if note.code != "claim_refused"]
 
     def documents(self) -> dict[str, DocumentMetadata]:
         """The document of each file, by the name of the file."""
-        with open_reader(self.db) as corpus:
-            return {Path(metadata.uri).name: metadata for _, metadata in all_documents(corpus)}
+        return {Path(found.uri).name: found for found in super().documents().values()}
 
     def governed(self) -> dict[str, list[Any]]:
         """What the documents of the download have of what they claim."""
@@ -508,17 +464,14 @@ def test_no_later_ingest_lifts_a_limit(
 
 def test_a_limit_of_one_file_holds_when_its_folder_is_read(world: World) -> None:
     world.ingest(world.downloads / "a.md", flags=UNTRUSTED)
-    assert world.ingest() == ["flags_remembered"]
+    assert world.notes() == ["flags_remembered"]
     tiers = {name: metadata.trust_tier for name, metadata in world.documents().items()}
     assert tiers == {"a.md": "untrusted", "b.md": "authoritative", "ours.md": "preferred"}
 
 
 def test_the_owner_lifts_limits(world: World) -> None:
     world.ingest(world.downloads, flags={**UNTRUSTED, "scope": "hr"})
-    assert world.ingest(world.downloads, max_trust="preferred") == [
-        "flags_remembered",
-        "flags_replaced",
-    ]
+    assert world.notes(world.downloads, max_trust="preferred") == ["flags_remembered"]
     found = world.documents()["a.md"]
     assert (found.trust_tier, found.origin, found.scope) == ("preferred", "internal", "hr")
     # Of a folder above, and of one key.
@@ -527,7 +480,7 @@ def test_the_owner_lifts_limits(world: World) -> None:
         "authoritative",
         "taken",
     )
-    assert world.ingest() == []
+    assert world.notes() == []
     with open_reader(world.db) as corpus:
         assert records.load_path_flags(corpus) == {}
 
@@ -540,14 +493,6 @@ def test_a_limit_is_remembered_before_the_first_document(world: World) -> None:
         sync.ingest(corpus, [world.root], None, IngestOptions(flags=UNTRUSTED), killed)
     world.ingest()
     assert {document.trust_tier for document in world.documents().values()} == {"untrusted"}
-
-
-def test_a_run_that_is_refused_remembers_nothing(world: World) -> None:
-    (world.root / "rolebundle.toml").write_text("no TOML")
-    with pytest.raises(ConfigurationError):
-        world.ingest(max_trust="general")
-    with open_reader(world.db) as corpus:
-        assert records.load_path_flags(corpus) == {}
 
 
 def test_limits_are_reported_and_listed(world: World) -> None:
@@ -567,8 +512,8 @@ def test_limits_are_reported_and_listed(world: World) -> None:
     ]
     line = f"{world.downloads}, flags origin=untrusted scope=hr trust_tier=untrusted"
     assert line in invoke("status", "--db", world.db).out
-    assert "is replaced" in invoke(*arguments, "--meta", "scope=").err
-    assert "untrusted, as in an earlier ingest" in invoke(*arguments).err
+    invoke(*arguments, "--meta", "scope=")
+    assert "trust_tier=untrusted, as in an earlier ingest" in invoke(*arguments).err
 
 
 def test_a_backup_keeps_limits(world: World, tmp_path: Path) -> None:
@@ -577,7 +522,7 @@ def test_a_backup_keeps_limits(world: World, tmp_path: Path) -> None:
     assert invoke("corpus", "backup", backup, "--db", world.db).code == 0
     world.ingest(max_trust="authoritative")
     assert invoke("corpus", "restore", backup, "--yes", "--db", world.db).code == 0
-    assert world.ingest() == ["flags_remembered"]
+    assert world.notes() == ["flags_remembered"]
     assert world.documents()["a.md"].trust_tier == "untrusted"
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rolebundle.admin import Admin
-from rolebundle.admin.indexes import drop_index, use_index
+from rolebundle.admin.indexes import use_index
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_from_json, spec_to_json
@@ -18,17 +17,13 @@ from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest import sync
 from rolebundle.ingest.indexes import INPUT_VERSION, EmbeddingReport
-from rolebundle.ingest.options import IngestOptions
 from rolebundle.storage import vector_index
-from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 from support.commands import invoke
 from support.corpora import ask
 from support.embedding_server import (
-    DIGEST,
     MODEL,
     ROUTES,
     EmbeddingServer,
@@ -81,22 +76,6 @@ def test_the_old_index_stays_active_until_the_new_one_is_complete(db: Path) -> N
     assert "newer" in warning.message
 
 
-def test_activation_is_one_transaction(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def half(corpus: Corpus, _index: EmbeddingIndex) -> None:
-        corpus.run("UPDATE embedding_index SET active = 0")
-        raise RuntimeError("killed between the two")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(vector_index, "activate_index", half)
-        with pytest.raises(RuntimeError):
-            build(db, Watched(NEW))
-    assert active(db).identity.model == IDENTITY
-    second_run = Watched(NEW)
-    build(db, second_run)
-    assert second_run.batches == [], "nothing is embedded twice"
-    assert active(db).identity.model == NEW
-
-
 def test_the_noise_of_the_model_is_stored_once_something_is_embedded(db: Path, notes: Path) -> None:
     assert active(db).noise == noise_of(HashingProvider())
     with open_writer(db) as corpus, corpus.writing():
@@ -146,23 +125,6 @@ def test_a_failing_text_is_reported_and_the_others_are_embedded(db: Path) -> Non
 # -- use, drop, plan -----------------------------------------------------------------------------
 
 
-def test_use_and_drop(db: Path) -> None:
-    build(db, Watched(NEW))
-    admin = Admin(db)
-    with pytest.raises(UsageError, match=r"\[index_in_use\]"):
-        drop_index(admin.workspace, "fake:newer")
-    use_index(admin.workspace, "fake:hashed-words")
-    assert active(db).identity.model == IDENTITY
-    drop_index(admin.workspace, "2")
-    assert assert_never_mixed(db) == {"hashed-words": FILES}
-    with open_reader(db) as corpus:
-        assert corpus.rows("SELECT name FROM sqlite_schema WHERE name LIKE 'vectors_2%'") == []
-    with pytest.raises(UsageError) as unknown:
-        use_index(admin.workspace, "2")
-    assert unknown.value.code == "unknown_index"
-    assert "1 (fake:hashed-words)" in unknown.value.hint
-
-
 def test_an_ambiguous_name(db: Path) -> None:
     build(db, Watched(NEW._replace(digest="3333")))
     build(db, Watched(NEW))
@@ -173,12 +135,6 @@ def test_an_ambiguous_name(db: Path) -> None:
 
 
 # -- another model, and outdated vectors ---------------------------------------------------------
-
-
-def test_the_option_of_an_ingest_not_to_embed(notes: Path) -> None:
-    with Admin(notes.with_name("new.db")) as admin:
-        report = admin.ingest([notes], IngestOptions(lexical_only=True))
-        assert (report.added, report.embedded) == (20, 0)
 
 
 def test_outdated_vectors_of_an_older_index_are_replaced(notes: Path, db: Path) -> None:
@@ -305,22 +261,6 @@ def test_chunks_over_the_context_wait_until_they_are_smaller(
     assert active(db).identity.model.model == f"{MODEL}:latest"
 
 
-def test_the_model_behind_the_name_changed(db: Path, notes: Path, server: EmbeddingServer) -> None:
-    embed_with(server, db)
-    server.digest = DIGEST[::-1]
-    before = db.read_bytes()
-    write(notes, "more")
-    outcome = invoke("ingest", notes, "--workers", "1", "--db", db)
-    assert outcome.code == 9
-    assert "model_mismatch" in outcome.err
-    assert db.read_bytes() == before
-    # Built anew, and still reached at the server that the corpus knows.
-    assert invoke("corpus", "embed", "--db", db).code == 0
-    assert active(db).identity.model.digest == DIGEST[::-1]
-    assert json.loads(active(db).connection)["url"] == server.url
-    assert invoke("ingest", notes, "--workers", "1", "--db", db).code == 0
-
-
 # -- the engine asks the model of the index that answers -----------------------------------------
 
 
@@ -340,33 +280,12 @@ def test_queries_use_the_model_of_the_index(
     assert not any(text.startswith("search_document: ") for text in texts)
 
 
-def test_an_open_engine_uses_the_new_model_after_activation(
-    db: Path, server: EmbeddingServer
-) -> None:
-    embed_with(server, db, "ollama")
-    with Engine(db) as engine:
-        engine.retrieve(RetrievalRequest(task="n3"))
-        embed_with(server, db, "openai")
-        server.seen.clear()
-        bundle = engine.retrieve(RetrievalRequest(task="n3"))
-        assert "SEMANTIC_LANE_DEGRADED" not in codes(bundle)
-        assert server.bodies_for("/v1/embeddings")
-        assert not server.bodies_for("/api/embed")
-        use_index(engine.workspace, "ollama:" + MODEL + ":latest")
-        server.seen.clear()
-        engine.retrieve(RetrievalRequest(task="n3"))
-        assert server.bodies_for("/api/embed")
-
-
 def test_the_new_address_of_a_server_is_stored(db: Path) -> None:
     with embedding_server() as first:
         embed_with(first, db)
     with embedding_server() as second:
         embed_with(second, db)
         assert active(db).connection == spec_to_json(ProviderSpec("ollama", MODEL, second.url))
-        with Engine(db) as engine:
-            bundle = engine.retrieve(RetrievalRequest(task="n3"))
-        assert "SEMANTIC_LANE_DEGRADED" not in codes(bundle)
 
 
 def test_the_url_option_overrides_the_stored_address(db: Path) -> None:
@@ -377,8 +296,6 @@ def test_the_url_option_overrides_the_stored_address(db: Path) -> None:
 
 
 # -- How to reach the model of an index again: what is stored, and what a file cannot permit -------
-
-SECRET = "sk-extremely-secret-0001"
 
 
 class TestReach:
@@ -418,18 +335,6 @@ class TestReach:
     def test_the_users_server_takes_precedence(self) -> None:
         spec = spec_from_json(spec_to_json(self.SPEC), IDENTITY, url="http://127.0.0.1:9")
         assert spec.url == "http://127.0.0.1:9"
-
-
-def test_the_api_key_is_sent_and_not_stored(
-    db: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ROLEBUNDLE_OPENAI_KEY", SECRET)
-    embed_with(server, db, "openai")
-    sent = {seen.headers.get("Authorization") for seen in server.seen}
-    assert sent == {f"Bearer {SECRET}"}
-    for file in db.parent.glob("c.db*"):
-        assert SECRET.encode() not in file.read_bytes()
-    assert SECRET not in invoke("status", "--json", "--db", db).out
 
 
 def test_a_foreign_host_in_the_file_is_not_contacted(db: Path) -> None:

@@ -8,16 +8,14 @@ import sys
 from contextlib import closing
 from typing import Any
 
-import pypdf
 import pytest
-from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject, NullObject
 
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import workers
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.manifests import FileDefaults, read_manifest
-from rolebundle.ingest.prepare import FileTask, Prepared, RunSettings, VerifiedFiles
+from rolebundle.ingest.prepare import Prepared, RunSettings, VerifiedFiles
 from rolebundle.ingest.walk import FileEntry, walk
 from rolebundle.ingest.workers import prepare_parallel
 from support import stuck_reader
@@ -109,33 +107,6 @@ def test_the_former_version_stays_and_a_watch_tries_only_once(
     assert tree.ingest(verified=verified).updated == 1
 
 
-def test_a_small_pdf_that_draws_much(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "read_seconds", lambda: SECONDS)
-    drawing = DecodedStreamObject()
-    drawing.set_data(b"0 0 1 1 re f\n" * 500_000)
-    writer = pypdf.PdfWriter()
-    page = writer.add_blank_page(200, 200)
-    fonts = DictionaryObject({NameObject("/Font"): NullObject()})
-    page[NameObject("/Resources")] = fonts
-    page[NameObject("/Contents")] = writer._add_object(drawing.flate_encode())
-    writer.write(tree.root / "a.pdf")
-    assert (tree.root / "a.pdf").stat().st_size < 50_000
-    tree.write("b.md", "Text.")
-    report = tree.ingest()
-    assert [skip.code for skip in report.skipped] == ["too_slow"]
-    assert paths(tree) == ["b.md"]
-
-
-def test_a_named_file_that_takes_too_long_is_a_failure(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stuck_reader.use(monkeypatch, SECONDS)
-    path = tree.write("a.html", page(BUSY))
-    outcome = invoke("ingest", path, "--lexical-only", "--db", tree.db)
-    assert outcome.code == 10
-    assert "ROLEBUNDLE_READ_SECONDS" in outcome.err
-
-
 @pytest.mark.parametrize("value", ["-1", "1.5", "a minute", "٣", "10000000"])
 def test_a_limit_that_is_no_number(value: str, tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROLEBUNDLE_READ_SECONDS", value)
@@ -171,9 +142,9 @@ def test_the_processes_end_with_the_iterator(
     tree.write("b.html", page(BUSY))
     defaults = FileDefaults(Authority(default_source="w"))
     files = list(walk(tree.root, tree.root, defaults, read_manifest(tree.root)))
-    tasks = [FileTask(file, None) for file in files * 32 if isinstance(file, FileEntry)]
+    entries = [file for file in files * 32 if isinstance(file, FileEntry)]
     settings = RunSettings(ChunkSettings(), 1_000_000)
-    with closing(prepare_parallel(tasks, settings, workers=2)) as outcomes:
+    with closing(prepare_parallel(entries, settings, workers=2)) as outcomes:
         assert isinstance(next(outcomes), Prepared)
     assert len(processes) == 2
     assert all(process.poll() is not None for process in processes)

@@ -21,7 +21,7 @@ from rolebundle.contracts.ingest import Root
 from rolebundle.errors import UsageError
 from rolebundle.ingest import formats, sync
 from rolebundle.ingest import roots as ingested_roots
-from rolebundle.ingest.options import IngestOptions, IngestReport
+from rolebundle.ingest.options import IngestReport
 from rolebundle.ingest.readers import FORMATS, reader_for, reader_names
 from rolebundle.ingest.roots import plan
 from rolebundle.storage import roots
@@ -32,27 +32,23 @@ from support.commands import invoke
 from support.corpora import scratch_folder
 from support.fake_embedder import CountingProvider
 from support.sound import assert_sound, contents
-from support.source_tree import write_files
+from support.source_tree import Tree
 
 # -- Roots: what was ingested and how is remembered, and no name, move or order changes an id ------
 
 
-class World:
+class World(Tree):
     """Folders, a corpus beside them, and a model that counts."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.db, self.provider = folder / "w", folder / "c.db", CountingProvider()
-        self.folder.mkdir()
+        super().__init__(folder)
+        self.provider: CountingProvider = CountingProvider()
 
     def write(self, name: str, text: str = "") -> Path:
-        text = text or f"# {name}\n\nA note on {name}.\n"
-        return write_files(self.folder, {name: text}) / name
+        return super().write(name, text or f"# {name}\n\nA note on {name}.\n")
 
-    def ingest(self, *names: str, **options: Any) -> IngestReport:
-        paths = [self.folder / name for name in names]
-        return self.change(
-            lambda corpus: sync.ingest(corpus, paths, self.provider, IngestOptions(**options))
-        )
+    def run(self, *names: str, **options: Any) -> IngestReport:
+        return self.ingest(*(self.root / name for name in names), **options)
 
     def update(self) -> IngestReport:
         return self.change(lambda corpus: sync.update(corpus, self.provider))
@@ -64,11 +60,10 @@ class World:
     def roots(self) -> dict[str, Root]:
         with open_reader(self.db) as corpus:
             known = roots.load(corpus)
-        return {os.path.relpath(root.location, self.folder): root for root in known}
+        return {os.path.relpath(root.location, self.root): root for root in known}
 
     def ids(self) -> list[str]:
-        with open_reader(self.db) as corpus:
-            return [name for (name,) in corpus.rows("SELECT document_id FROM document ORDER BY 1")]
+        return [name for (name,) in self.rows("SELECT document_id FROM document ORDER BY 1")]
 
 
 @pytest.fixture
@@ -97,20 +92,12 @@ def test_a_source_is_numbered_if_no_parent_has_another_name() -> None:
     ]
 
 
-def test_a_source_that_the_owner_declares_is_not_changed(world: World) -> None:
-    world.write("a/docs/a.md")
-    world.write("b/docs/b.md")
-    world.ingest("a/docs", flags={"source_id": "handbook"})
-    world.ingest("b/docs", flags={"source_id": "handbook"})
-    assert world.ids() == ["handbook/a.md", "handbook/b.md"]
-
-
 def test_a_document_cannot_take_the_name_of_a_folder(world: World) -> None:
     """What a document declares does not decide how the source of another folder is called."""
     world.write("loot/a.md", "---\nsource_id: docs\n---\n\nMine.\n")
-    world.ingest("loot")
+    world.run("loot")
     world.write("docs/b.md")
-    world.ingest("docs")
+    world.run("docs")
     assert "docs/b.md" in world.ids()
 
 
@@ -120,10 +107,10 @@ def test_a_document_cannot_take_the_name_of_a_folder(world: World) -> None:
 def test_a_part_of_a_root_has_the_same_ids(world: World) -> None:
     world.write("docs/guide/a.md")
     world.write("docs/b.md")
-    world.ingest("docs")
+    world.run("docs")
     before = contents(world.db)
-    assert counted(world.ingest("docs/guide")) == (0, 0, 1, 0)
-    assert counted(world.ingest("docs/guide/a.md", "docs/b.md")) == (0, 0, 2, 0)
+    assert counted(world.run("docs/guide")) == (0, 0, 1, 0)
+    assert counted(world.run("docs/guide/a.md", "docs/b.md")) == (0, 0, 2, 0)
     assert contents(world.db) == before
     assert list(world.roots()) == ["docs"]
 
@@ -131,69 +118,59 @@ def test_a_part_of_a_root_has_the_same_ids(world: World) -> None:
 def test_a_file_first_and_its_folder_later(world: World) -> None:
     world.write("docs/a.md")
     world.write("docs/b.md")
-    world.ingest("docs/a.md")
+    world.run("docs/a.md")
     assert world.ids() == ["docs/a.md"]
-    assert counted(world.ingest("docs")) == (1, 0, 1, 0)
+    assert counted(world.run("docs")) == (1, 0, 1, 0)
     assert list(world.roots()) == ["docs"], "the folder covers the file"
 
 
 def test_a_folder_first_and_the_one_above_later(world: World) -> None:
     world.write("all/guide/a.md")
     world.write("all/b.md")
-    world.ingest("all/guide")
-    assert counted(world.ingest("all")) == (1, 0, 1, 0)
+    world.run("all/guide")
+    assert counted(world.run("all")) == (1, 0, 1, 0)
     assert world.ids() == ["all/b.md", "guide/a.md"], "a root keeps its ids"
-    (world.folder / "all/guide/a.md").unlink()
-    assert counted(world.ingest("all")) == (0, 0, 1, 1)
+    (world.root / "all/guide/a.md").unlink()
+    assert counted(world.run("all")) == (0, 0, 1, 1)
 
 
 def test_a_part_with_other_options_keeps_them(world: World) -> None:
     world.write("docs/log.txt", "== one\n\nFirst.\n\n== two\n\nSecond.\n")
     world.write("docs/b.md")
-    world.ingest("docs")
+    world.run("docs")
     assert world.ids() == ["docs/b.md", "docs/log.txt"]
-    world.ingest("docs/log.txt", flags={"domain": "ops"})
-    for report in (world.ingest("docs"), world.update()):
+    world.run("docs/log.txt", flags={"domain": "ops"})
+    for report in (world.run("docs"), world.update()):
         assert counted(report) == (0, 0, 2, 0)
     assert world.ids() == ["docs/b.md", "docs/log.txt"]
     assert world.roots()["docs/log.txt"].options.meta == {"domain": "ops"}
 
 
-def test_a_hidden_part_stays_if_it_was_asked_for(world: World) -> None:
-    world.write("docs/.notes/a.md")
-    world.write("docs/b.md")
-    world.ingest("docs")
-    assert world.ids() == ["docs/b.md"]
-    world.ingest("docs/.notes")
-    assert world.ids() == ["docs/.notes/a.md", "docs/b.md"]
-    assert counted(world.ingest("docs")) == (0, 0, 2, 0)
-
-
 def test_a_path_through_a_link_is_the_same_root(world: World) -> None:
     world.write("real/docs/a.md")
-    (world.folder / "link").symlink_to(world.folder / "real")
-    world.ingest("real/docs")
-    assert counted(world.ingest("link/docs")) == (0, 0, 1, 0)
-    assert counted(world.ingest("link/docs/a.md")) == (0, 0, 1, 0)
+    (world.root / "link").symlink_to(world.root / "real")
+    world.run("real/docs")
+    assert counted(world.run("link/docs")) == (0, 0, 1, 0)
+    assert counted(world.run("link/docs/a.md")) == (0, 0, 1, 0)
     assert list(world.roots()) == ["real/docs"]
 
 
 def test_a_named_link_is_refused_with_its_target(world: World) -> None:
     world.write("real/a.md")
-    link = world.folder / "link"
+    link = world.root / "link"
     link.symlink_to("real")
     for command in (("ingest", link), ("ingest", f"{link}/"), ("init", link, "--dry-run")):
         refused = invoke(*command, "--db", world.db)
         assert refused.code == 2, command
         assert "[path_is_link]" in refused.err
-        assert f"next: name what it leads to: {world.folder / 'real'}\n" in refused.err
+        assert f"next: name what it leads to: {world.root / 'real'}\n" in refused.err
     assert list(world.roots()) == []
 
 
 def test_a_root_that_became_a_link_keeps_its_documents(world: World) -> None:
     world.write("notes/a.md")
-    world.ingest("notes")
-    notes, synced = world.folder / "notes", world.folder / "synced"
+    world.run("notes")
+    notes, synced = world.root / "notes", world.root / "synced"
     notes.rename(synced)
     notes.symlink_to("synced")
     updated = invoke("ingest", "--lexical-only", "--db", world.db)
@@ -231,15 +208,6 @@ def test_a_root_never_changes_its_source(
 # -- options ---------------------------------------------------------------------------------------
 
 
-def test_options_are_remembered_until_others_are_given(world: World) -> None:
-    world.write("n/a.md")
-    world.ingest("n", flags={"domain": "ops"})
-    assert counted(world.ingest("n")) == (0, 0, 1, 0)
-    assert counted(world.update()) == (0, 0, 1, 0)
-    world.ingest("n", flags={"domain": None})
-    assert world.roots()["n"].options.model_dump(exclude_defaults=True) == {}
-
-
 def test_every_option_of_a_root_is_remembered(world: World, tmp_path: Path) -> None:
     patterns = tmp_path / "p.toml"
     patterns.write_text("", encoding="utf-8")
@@ -248,7 +216,7 @@ def test_every_option_of_a_root_is_remembered(world: World, tmp_path: Path) -> N
         "--chunk-size", "500", "--max-size", "9000",
         "--secrets", "off", "--patterns", str(patterns), "--meta", "tags=a,b", "--lexical-only",
     )  # fmt: skip
-    first = invoke("ingest", world.folder / "n", *arguments, "--db", world.db)
+    first = invoke("ingest", world.root / "n", *arguments, "--db", world.db)
     assert first.code == 0, first.err
     listed = invoke("corpus", "roots", "list", "--json", "--db", world.db).json()["roots"]
     options = {
@@ -259,6 +227,8 @@ def test_every_option_of_a_root_is_remembered(world: World, tmp_path: Path) -> N
     assert [root["options"] for root in listed] == [options]
     updated = invoke("ingest", "--json", "--db", world.db).json()
     assert (updated["unchanged"], updated["embedded"]) == (1, 0)
+    world.run("n", flags={"tags": None})
+    assert world.roots()["n"].options.meta == {}
 
 
 # -- update ----------------------------------------------------------------------------------------
@@ -267,10 +237,10 @@ def test_every_option_of_a_root_is_remembered(world: World, tmp_path: Path) -> N
 def test_update_synchronizes_all_roots(world: World) -> None:
     for name in ("a/docs/x.md", "b/docs/x.md", "c.md"):
         world.write(name)
-    world.ingest("a/docs", "b/docs", "c.md")
+    world.run("a/docs", "b/docs", "c.md")
     world.write("a/docs/new.md")
-    (world.folder / "b/docs/x.md").write_text("Changed.\n", encoding="utf-8")
-    (world.folder / "b/docs/y.md").write_text("Added.\n", encoding="utf-8")
+    (world.root / "b/docs/x.md").write_text("Changed.\n", encoding="utf-8")
+    (world.root / "b/docs/y.md").write_text("Added.\n", encoding="utf-8")
     assert counted(world.update()) == (2, 1, 2, 0)
     before = world.db.read_bytes()
     assert counted(world.update()) == (0, 0, 5, 0)
@@ -282,10 +252,10 @@ def test_update_keeps_what_is_missing(world: World, emptied: bool) -> None:
     """An empty folder may be the place of a disk that is not mounted."""
     world.write("a/x.md")
     world.write("b/y.md")
-    world.ingest("a", "b")
-    shutil.rmtree(world.folder / "a")
+    world.run("a", "b")
+    shutil.rmtree(world.root / "a")
     if emptied:
-        (world.folder / "a").mkdir()
+        (world.root / "a").mkdir()
     world.write("b/z.md")
     report = world.update()
     assert counted(report) == (1, 0, 1, 0)
@@ -297,22 +267,15 @@ def test_update_keeps_what_is_missing(world: World, emptied: bool) -> None:
 
 def test_a_missing_root_is_explained(world: World) -> None:
     world.write("a/x.md")
-    world.ingest("a")
-    shutil.rmtree(world.folder / "a")
+    world.run("a")
+    shutil.rmtree(world.root / "a")
     with pytest.raises(
         UsageError, match="this root is missing; the corpus keeps its 1 document"
     ) as caught:
-        world.ingest("a")
+        world.run("a")
     assert "rolebundle corpus roots move" in caught.value.hint
     with pytest.raises(UsageError, match="no such file"):
-        world.ingest("a/x.md")
-
-
-def test_update_without_roots(world: World) -> None:
-    with open_writer(world.db):
-        pass
-    with pytest.raises(UsageError, match="no folder or file is remembered"):
-        world.update()
+        world.run("a/x.md")
 
 
 # -- moving and removing ---------------------------------------------------------------------------
@@ -320,16 +283,17 @@ def test_update_without_roots(world: World) -> None:
 
 def test_a_moved_root_keeps_everything(world: World) -> None:
     for name in ("x.md", "deep/y.md", "z.md"):
-        world.write(f"a/docs/{name}")
-    world.ingest("a/docs", flags={"sensitivity": "internal", "domain": "ops"})
+        world.write(f"a/docs/{name}", f"---\ntrust_tier: authoritative\n---\nText of {name}.\n")
+    world.run("a/docs", flags={"trust_tier": "untrusted", "domain": "ops"})
     before, embedded = contents(world.db), world.provider.embedded
-    (world.folder / "elsewhere").mkdir()
-    (world.folder / "a/docs").rename(world.folder / "elsewhere/manual")
-    old, new = world.folder / "a/docs", world.folder / "elsewhere/manual"
+    (world.root / "elsewhere").mkdir()
+    (world.root / "a/docs").rename(world.root / "elsewhere/manual")
+    old, new = world.root / "a/docs", world.root / "elsewhere/manual"
     moved = invoke("corpus", "roots", "move", old, new, "--json", "--db", world.db)
     assert moved.json() == {"location": str(new), "documents": 3}
     assert counted(world.update()) == (0, 0, 3, 0)
     assert contents(world.db) == before
+    assert world.rows("SELECT DISTINCT trust_tier FROM document") == [("untrusted",)]
     assert world.provider.embedded == embedded
     assert list(world.roots()) == ["elsewhere/manual"]
 
@@ -337,9 +301,9 @@ def test_a_moved_root_keeps_everything(world: World) -> None:
 def test_a_new_path_is_never_taken_for_a_missing_root(world: World) -> None:
     """Flags may give the root authority, which other content must not get."""
     world.write("old/0.md")
-    world.ingest("old", flags={"trust_tier": "authoritative"})
-    (world.folder / "old").rename(world.folder / "new")
-    assert world.ingest("new").refused() == []
+    world.run("old", flags={"trust_tier": "authoritative"})
+    (world.root / "old").rename(world.root / "new")
+    assert world.run("new").refused() == []
     assert sorted(world.roots()) == ["new", "old"]
     with open_reader(world.db) as corpus:
         tiers = corpus.rows(
@@ -349,23 +313,10 @@ def test_a_new_path_is_never_taken_for_a_missing_root(world: World) -> None:
     assert tiers == [("general",)]
 
 
-def test_limits_move_with_a_root(world: World) -> None:
-    world.write("old/a.md", "---\ntrust_tier: authoritative\n---\n\nText.\n")
-    world.ingest("old", flags={"trust_tier": "untrusted", "origin": "untrusted"})
-    old, new = world.folder / "old", world.folder / "new"
-    old.rename(new)
-    world.change(lambda corpus: ingested_roots.move_root(corpus, old, new))
-    world.update()
-    with open_reader(world.db) as corpus:
-        assert corpus.rows("SELECT trust_tier, origin FROM document") == [
-            ("untrusted", "untrusted")
-        ]
-
-
 def test_a_move_is_refused(world: World) -> None:
     world.write("a/x.md")
     world.write("b/y.md")
-    world.ingest("a", "b")
+    world.run("a", "b")
     for old, new, message in (
         ("a", "b", "has documents from it already"),
         ("a", "none", "no such file or folder"),
@@ -375,7 +326,7 @@ def test_a_move_is_refused(world: World) -> None:
         with pytest.raises(UsageError, match=message):
             world.change(
                 lambda corpus, old=old, new=new: ingested_roots.move_root(
-                    corpus, world.folder / old, world.folder / new
+                    corpus, world.root / old, world.root / new
                 )
             )
     assert sorted(world.roots()) == ["a", "b"]
@@ -385,14 +336,14 @@ def test_removing_a_root(world: World) -> None:
     world.write("a/x.md")
     world.write("a/b/y.md")
     world.write("a/.hidden/z.md")
-    world.ingest("a/b")
-    world.ingest("a", "a/.hidden")
-    outcome = invoke("corpus", "roots", "remove", world.folder / "a", "--json", "--db", world.db)
+    world.run("a/b")
+    world.run("a", "a/.hidden")
+    outcome = invoke("corpus", "roots", "remove", world.root / "a", "--json", "--db", world.db)
     assert (outcome.code, outcome.json()["documents"]) == (2, 1)
     assert len(world.ids()) == 3
-    shutil.rmtree(world.folder / "a")
+    shutil.rmtree(world.root / "a")
     outcome = invoke(
-        "corpus", "roots", "remove", world.folder / "a", "--yes", "--json", "--db", world.db
+        "corpus", "roots", "remove", world.root / "a", "--yes", "--json", "--db", world.db
     )
     assert (outcome.code, outcome.json()["documents"]) == (0, 2), (
         "with the part that shares its source"
@@ -403,7 +354,7 @@ def test_removing_a_root(world: World) -> None:
 def test_a_purged_file_is_no_root(world: World) -> None:
     path = world.write("a/secret-name.md")
     world.write("b/y.md")
-    world.ingest("a/secret-name.md", "b")
+    world.run("a/secret-name.md", "b")
     purged = invoke("corpus", "purge", "secret-name.md", "--yes", "--db", world.db)
     assert purged.code == 0
     assert b"secret-name" not in world.db.read_bytes()
@@ -437,7 +388,7 @@ BROKEN = {
 
 def test_reasons_are_plain_sentences(tmp_path: Path) -> None:
     for form in FORMATS:
-        for suffix in (*form.suffixes[:1], ".txt.gz"):
+        for suffix in form.suffixes[:1]:
             for name, data in BROKEN.items():
                 (tmp_path / f"{name}{suffix}").write_bytes(data)
     db = tmp_path.with_suffix(".db")
@@ -451,13 +402,6 @@ def test_reasons_are_plain_sentences(tmp_path: Path) -> None:
         assert not re.search(r"\w(Error|File)\b|codec|pypdf|libxml", plain), entry
         has_step = "; " in plain or entry["code"] in ("unsupported", "note")
         assert has_step, entry
-
-
-@pytest.mark.parametrize("name", ["a.docx", "a.xlsx", "a.pptx", "a.odt", "a.epub", "a.pdf"])
-def test_a_document_without_its_parts_is_called_damaged(name: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_bytes(BROKEN["members"])
-    out = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path.with_suffix(".db"))
-    assert f"{name}: it is empty, damaged, or another kind of file" in out.err
 
 
 @pytest.mark.parametrize(
@@ -515,7 +459,7 @@ FILES = {
     "letter.doc": (OLE, "doc: old Word format; save it as docx"),
     "sheet.XLS": (OLE, "xls: old Excel format; save it as xlsx"),
     "song.mp3": (b"ID3\xff\xfb" * 99, "mp3: audio"),
-    "all.tar.gz": (b"\x1f\x8b\x08\x00\x00", "tar: archive; unpack it"),
+    "all.tar.gz": (b"\x1f\x8b\x08\x00\x00", "gz: archive; unpack it"),
     "a.rtf": (b"{\\rtf1\\ansi Hello}", "rtf: Rich Text; save it as docx"),
     "flat.fodt": (
         b"<?xml version='1.0'?>\n<office:document/>",
@@ -557,13 +501,6 @@ def test_what_is_not_read_is_named() -> None:
     codes = {skip["path"]: skip["code"] for skip in report["skipped"]}
     assert {codes[name] for name in FILES} == {"unsupported", "binary"}
     assert codes["what"] == "binary"
-
-
-def test_a_cap_under_which_no_file_fits_is_refused() -> None:
-    """Else a second ingest would remove every document."""
-    with scratch_folder() as folder:
-        (folder / "a.md").write_text("# A\n")
-        assert invoke("ingest", folder, "--max-size", "0", "--db", folder / "c.db").code == 2
 
 
 def test_every_reader_is_listed() -> None:

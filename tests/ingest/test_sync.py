@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import sys
@@ -15,50 +14,34 @@ import pytest
 
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest import prepare, sync, workers
-from rolebundle.ingest.options import IngestOptions, IngestReport, OnReading, Reading, no_reading
+from rolebundle.ingest.options import IngestReport
 from rolebundle.ingest.readers.markdown import READERS
-from rolebundle.policy.overlays import load_file
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.compartments import search_everywhere
-from support.corpora import NOW, ask
 from support.fake_embedder import CountingProvider, HashingProvider
 from support.sound import assert_sound, contents, paths_in
-from support.source_tree import write_files
+from support.source_tree import Tree
 
 
-class World:
-    """A folder, a corpus beside it, and runs that bring them in step."""
+class World(Tree):
+    """Notes, and a corpus beside them that is sound after each run."""
+
+    name = "notes"
 
     def __init__(self, folder: Path) -> None:
-        self.tree, self.db = folder / "notes", folder / "c.db"
-        self.tree.mkdir()
-        self.provider = CountingProvider()
+        super().__init__(folder)
+        self.provider: CountingProvider = CountingProvider()
 
-    def write(self, name: str, text: str) -> Path:
-        return write_files(self.tree, {name: text}) / name
-
-    def ingest(
-        self, *paths: Path, on_reading: OnReading = no_reading, **options: Any
-    ) -> IngestReport:
-        with open_writer(self.db) as corpus:
-            report = sync.ingest(
-                corpus,
-                paths or [self.tree],
-                self.provider,
-                IngestOptions(**options),
-                on_reading=on_reading,
-            )
+    def ingest(self, *paths: Path, **options: Any) -> IngestReport:
+        report = super().ingest(*paths, **options)
         assert_sound(self.db)
         return report
 
     def look(self, question: Callable[[Corpus], Any]) -> Any:
         with open_reader(self.db) as corpus:
             return question(corpus)
-
-    def rows(self, sql: str) -> Any:
-        return self.look(lambda corpus: corpus.rows(sql))
 
 
 @pytest.fixture
@@ -108,15 +91,6 @@ def test_a_second_run_writes_nothing(world: World) -> None:
         assert report.embedded == 0
     assert world.db.read_bytes() == before
     assert world.provider.embedded == embedded
-
-
-def test_a_new_modification_time_is_not_a_change(world: World) -> None:
-    world.ingest()
-    before = world.db.read_bytes()
-    for path in world.tree.iterdir():
-        os.utime(path, (1, 1))
-    assert counted(world.ingest()) == (0, 0, 6, 0)
-    assert world.db.read_bytes() == before
 
 
 def test_one_paragraph_changes_one_chunk(world: World) -> None:
@@ -175,9 +149,9 @@ def test_a_deleted_folder_is_removed(world: World) -> None:
         world.write(name, "A note.\n")
     world.ingest()
     for name in ("deep/er/b.md", "deep/a.md"):
-        (world.tree / name).unlink()
-    (world.tree / "deep" / "er").rmdir()
-    (world.tree / "deep").rmdir()
+        (world.root / name).unlink()
+    (world.root / "deep" / "er").rmdir()
+    (world.root / "deep").rmdir()
     assert counted(world.ingest()) == (0, 0, 7, 2)
     assert "deep-not/c.md" in world.look(paths_in)
 
@@ -189,18 +163,18 @@ def test_documents_from_elsewhere_stay(world: World, tmp_path: Path) -> None:
     other_folder.mkdir()
     (other_folder / "x.md").write_text("Other.\n", encoding="utf-8")
     assert counted(world.ingest(other_folder)) == (1, 0, 0, 0)
-    (world.tree / "n0.md").unlink()
+    (world.root / "n0.md").unlink()
     assert counted(world.ingest(other_folder)) == (0, 0, 1, 0)
-    assert counted(world.ingest(world.tree / "n1.md")) == (0, 0, 1, 0)
+    assert counted(world.ingest(world.root / "n1.md")) == (0, 0, 1, 0)
     assert len(world.look(paths_in)) == 7
-    assert counted(world.ingest(world.tree, other_folder)) == (0, 0, 6, 1)
+    assert counted(world.ingest(world.root, other_folder)) == (0, 0, 6, 1)
 
 
 @pytest.mark.parametrize("to", ["a.md", "z.md"])
 def test_a_moved_file_with_a_declared_id(world: World, to: str) -> None:
     path = world.write("m.md", "---\ndocument_id: mine\n---\n\nText.\n")
     world.ingest()
-    path.rename(world.tree / to)
+    path.rename(world.root / to)
     report = world.ingest()
     assert counted(report) == (1, 0, 6, 1)
     assert report.skipped == []
@@ -230,7 +204,7 @@ def test_the_former_version_of_a_rejected_file_is_removed(world: World) -> None:
 @pytest.mark.parametrize("code", ["binary", "too_large"])
 def test_a_file_that_can_no_longer_be_read_as_text_is_removed(world: World, code: str) -> None:
     world.ingest()
-    (world.tree / "n1.md").write_bytes(bytes(range(256)) * 12)
+    (world.root / "n1.md").write_bytes(bytes(range(256)) * 12)
     report = world.ingest(size_cap=2500 if code == "too_large" else 10**6)
     assert "n1.md" not in world.look(paths_in)
     assert [skip.code for skip in report.skipped if skip.path == "n1.md"] == [code]
@@ -239,8 +213,8 @@ def test_a_file_that_can_no_longer_be_read_as_text_is_removed(world: World, code
 def test_a_page_in_its_own_encoding_is_not_binary(world: World) -> None:
     words = "同期の競合を解決する手順" * 20
     page = f'<html><head><meta charset="shift_jis"></head><body><p>{words}</p></body></html>'
-    (world.tree / "sync.html").write_bytes(page.encode("shift_jis"))
-    (world.tree / "old.txt").write_bytes(words.encode("shift_jis"))
+    (world.root / "sync.html").write_bytes(page.encode("shift_jis"))
+    (world.root / "old.txt").write_bytes(words.encode("shift_jis"))
     report = world.ingest()
     assert world.rows("SELECT content FROM chunk WHERE title = 'sync'") == [(words,)]
     assert [(skip.path, skip.code) for skip in report.skipped] == [("old.txt", "undecodable")]
@@ -263,28 +237,6 @@ def test_an_unreadable_file_stays(world: World, monkeypatch: pytest.MonkeyPatch)
     assert [(skip.path, skip.code) for skip in report.skipped] == [("n1.md", "unreadable")]
     monkeypatch.undo()
     assert world.db.read_bytes() == before
-
-
-def test_a_compressed_file_is_read_as_the_file_inside(world: World) -> None:
-    page = "# Valves\n\nValve 7 opens at 40 °C.\n"
-    (world.tree / "valves.md.gz").write_bytes(gzip.compress(page.encode()))
-    (world.tree / "long.txt.gz").write_bytes(gzip.compress(b"a line\n" * 2_000))
-    (world.tree / "torn.txt.gz").write_bytes(gzip.compress(b"a line\n" * 500)[:-9])
-    bad = "---\ntrust_tier: none\n---\n\nx\n"
-    (world.tree / "bad.md.gz").write_bytes(gzip.compress(bad.encode()))
-    (world.tree / "data.tar.gz").write_bytes(gzip.compress(b"\x00" * 512))
-    report = world.ingest(size_cap=10_000)
-    assert [(skip.path, skip.code) for skip in report.skipped] == [
-        ("bad.md.gz", "bad_metadata"),
-        ("data.tar.gz", "unsupported"),
-        ("long.txt.gz", "too_large"),
-        ("torn.txt.gz", "unreadable_gzip"),
-    ]
-    [row] = world.rows(
-        "SELECT chunk.title, start_line, end_line FROM chunk WHERE content LIKE '%Valve 7%'"
-    )
-    assert row == ("Valves", 1, 3)
-    assert counted(world.ingest(size_cap=10_000)) == (0, 0, 7, 0)
 
 
 @pytest.mark.parametrize("step", ["read", "chunk"])
@@ -323,9 +275,9 @@ def test_two_documents_with_the_same_id(world: World) -> None:
     assert counted(report) == (7, 0, 0, 0)
     [refused] = report.refused()
     assert (refused.path, refused.code) == ("b.md", "duplicate_document_id")
-    assert f"taken by {world.tree / 'a.md'};" in refused.message
+    assert f"taken by {world.root / 'a.md'};" in refused.message
     assert world.rows("SELECT 1 FROM chunk WHERE content LIKE '%second%'") == []
-    (world.tree / "a.md").unlink()
+    (world.root / "a.md").unlink()
     assert counted(world.ingest()) == (1, 0, 6, 1)
 
 
@@ -341,14 +293,6 @@ def test_a_file_without_text_is_noted_unless_it_is_empty(world: World) -> None:
 # -- settings and errors ---------------------------------------------------------------------------
 
 
-def test_files_are_read_again_with_new_settings(world: World) -> None:
-    world.ingest()
-    report = world.ingest(flags={"trust_tier": "preferred"})
-    assert counted(report) == (0, 6, 0, 0)
-    assert counted(world.ingest(flags={"trust_tier": "preferred"})) == (0, 0, 6, 0)
-    assert world.rows("SELECT DISTINCT trust_tier FROM document") == [("preferred",)]
-
-
 def test_errors_stop_the_run_before_the_first_write(world: World, tmp_path: Path) -> None:
     with open_writer(world.db) as corpus:
         assert corpus.value("SELECT count(*) FROM embedding_index") == 0
@@ -357,8 +301,8 @@ def test_errors_stop_the_run_before_the_first_write(world: World, tmp_path: Path
     bad.mkdir()
     (bad / "rolebundle.toml").write_text("[defualts]\n", encoding="utf-8")
     for paths, error in (
-        ([world.tree, tmp_path / "none"], UsageError),
-        ([world.tree, bad], ConfigurationError),
+        ([world.root, tmp_path / "none"], UsageError),
+        ([world.root, bad], ConfigurationError),
     ):
         with pytest.raises(error):
             world.ingest(*paths)
@@ -378,47 +322,12 @@ def test_workers_create_the_same_corpus(
     alone = world.ingest()
     expected = contents(world.db)
     world.db = tmp_path / "2.db"
-    monkeypatch.setattr(sync, "_SECONDS_BETWEEN_REPORTS", -1.0)
     # Real processes: those of other tests are forked from one that has imported everything.
     monkeypatch.setattr(workers, "_python", lambda: (sys.executable, "-c"))
-    seen: list[Reading] = []
-    together = world.ingest(workers=2, on_reading=seen.append)
-    ((chunks,),) = world.rows("SELECT count(*) FROM chunk")
-    assert_is_watched(seen, world.tree, 0, chunks)
+    together = world.ingest(workers=2)
     assert counted(together) == counted(alone)
     assert [skip.code for skip in together.skipped] == ["bad_metadata"]
     assert contents(world.db) == expected
-
-
-def assert_is_watched(seen: list[Reading], tree: Path, unchanged: int, chunks: int) -> None:
-    """Each file of a tree was reported when it was read, but for so many, and so were its chunks."""
-    sizes = [path.stat().st_size for path in tree.rglob("*.md")]
-    files = len(sizes)
-    assert [now.files for now in seen if not now.slow] == list(range(unchanged + 1, files + 1))
-    assert seen[-1] == Reading(files, files, sum(sizes), sum(sizes), chunks)
-    assert [now.bytes for now in seen] == sorted(now.bytes for now in seen)
-
-
-def test_an_interrupted_ingest_goes_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync, "_FILES_PER_BATCH", 2)
-
-    def interrupting(step: str, done: int, _total: int) -> None:
-        if (step, done) == ("reading", 4):
-            raise KeyboardInterrupt
-
-    with open_writer(world.db) as corpus, pytest.raises(KeyboardInterrupt):
-        sync.ingest(corpus, [world.tree], None, progress=interrupting)
-    with open_writer(world.db) as corpus:
-        assert counted(sync.update(corpus, None)) == (2, 0, 4, 0)
-
-
-def test_vectors_may_be_added_later(world: World) -> None:
-    with open_writer(world.db) as corpus:
-        report = sync.ingest(corpus, [world.tree], None)
-    assert (report.embedded, report.waiting) == (0, report.chunks)
-    report = world.ingest()
-    assert counted(report) == (0, 0, 6, 0)
-    assert (report.embedded, report.waiting) == (report.chunks, 0)
 
 
 def test_sources_without_documents_are_removed(world: World) -> None:
@@ -431,8 +340,6 @@ def test_sources_without_documents_are_removed(world: World) -> None:
 
 
 # -- the reference's own data ---------------------------------------------------------------------
-
-TASK = "Review our access control, positioning and documentation strategy for the next release"
 
 
 def test_the_knowledge_core_corpus(shared: Path, tmp_path: Path) -> None:
@@ -468,18 +375,3 @@ def test_the_knowledge_core_corpus(shared: Path, tmp_path: Path) -> None:
                 document["trust_tier"],
             )
         assert expected == {}
-        selections = {}
-        for path in sorted((folder / "roles").glob("*.json")):
-            overlay = load_file(path, [folder / "roles"]).overlay
-            bundle = ask(corpus, overlay, HashingProvider(), task=TASK, now=NOW.isoformat())
-            assert bundle.selected
-            forbidden = [
-                source.pattern.lower() for source in overlay.source_policy.forbidden_sources
-            ]
-            assert forbidden
-            for chunk in bundle.selected:
-                names = f"{chunk.source_id} {chunk.metadata.document_type} {chunk.metadata.domain}"
-                assert not any(pattern in names.lower() for pattern in forbidden), chunk.chunk_id
-            selections[overlay.role_id] = frozenset(passage.chunk_id for passage in bundle.selected)
-    assert len(selections) == 5
-    assert len(set(selections.values())) == 5, "five roles, five selections"

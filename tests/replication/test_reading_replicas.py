@@ -27,8 +27,6 @@ from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.doctor import examine
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, StorageError, UsageError
-from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.watch import WatchOptions
 from rolebundle.interfaces.pages.views import answer_page
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle
@@ -260,7 +258,7 @@ def test_no_location_of_the_publisher_is_shown(db: Path, agent: str | None) -> N
 
 
 def _watch(admin: Admin, _: Path) -> object:
-    return admin.watcher(WatchOptions(IngestOptions()), print, Event())
+    return admin.watcher(print, Event())
 
 
 def _publish(admin: Admin, more: Path) -> object:
@@ -317,7 +315,7 @@ WRITES: dict[str, Callable[[Admin, Path], object]] = {
     ),
 }
 READS = {
-    *("close", "estimate", "passages_waiting", "plan_of"),
+    *("close", "passages_waiting", "plan_of"),
     *("all_marks", "all_decisions", "all_facts"),
 }
 OTHER_OPERATIONS = {"complete", "repair", "pull_replica", "finish_in"}

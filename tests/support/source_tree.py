@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.contracts.documents import DocumentMetadata
+from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions, IngestReport
 from rolebundle.storage.opening import open_reader
@@ -31,8 +32,11 @@ def write_files(folder: Path, files: Mapping[str, str | bytes]) -> Path:
 class Tree:
     """A folder, and a corpus beside it."""
 
+    name = "w"
+    provider: EmbeddingProvider | None = None
+
     def __init__(self, folder: Path) -> None:
-        self.root, self.db = folder / "w", folder / "c.db"
+        self.root, self.db = folder / self.name, folder / "c.db"
         self.root.mkdir(parents=True)
 
     def write(self, name: str, text: str) -> Path:
@@ -40,7 +44,12 @@ class Tree:
 
     def ingest(self, *paths: Path, **options: Any) -> IngestReport:
         with open_writer(self.db) as corpus:
-            return sync.ingest(corpus, paths or [self.root], None, IngestOptions(**options))
+            settings = IngestOptions(**options)
+            return sync.ingest(corpus, paths or [self.root], self.provider, settings)
+
+    def rows(self, sql: str) -> Any:
+        with open_reader(self.db) as corpus:
+            return corpus.rows(sql)
 
     def documents(self) -> dict[str, DocumentMetadata]:
         with open_reader(self.db) as corpus:

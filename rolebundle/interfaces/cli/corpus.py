@@ -455,13 +455,8 @@ def embed() -> None:
     metavar="PROVIDER[:NAME]",
     help="Build the index of this model: static, onnx[:NAME], ollama:NAME or openai[:NAME].",
 )
-@click.option(
-    "--dry-run",
-    is_flag=True,
-    help="Only estimate the number of chunks, the time and the disk space.",
-)
 @with_call("as_json")
-def embed_command(call: Call, model: str | None, dry_run: bool) -> None:
+def embed_command(call: Call, model: str | None) -> None:
     """Embed the chunks that have no vector, or build another model's index and switch to it.
 
     `rolebundle corpus embed` does the same. The old index is used until the new one is complete. If
@@ -470,7 +465,6 @@ def embed_command(call: Call, model: str | None, dry_run: bool) -> None:
 
     \b
     rolebundle corpus embed run
-    rolebundle corpus embed --model ollama:nomic-embed-text --dry-run
     rolebundle corpus embed --model ollama:nomic-embed-text
     """
     admin = call.admin()
@@ -479,10 +473,6 @@ def embed_command(call: Call, model: str | None, dry_run: bool) -> None:
         provider, _, name = model.partition(":")
         workspace = admin.workspace
         spec = ProviderSpec(provider, name, workspace.embed_url, workspace.allow_host)
-    if dry_run:
-        plan = indexes.estimate(admin.workspace, spec)
-        call.print(plan.model_copy(update={"seconds": round(plan.seconds, 1)}))
-        return
     with progress_bar() as progress:
         report = indexes.embed(admin.workspace, spec, progress=progress)
     lines = [f"{counted(report.embedded, 'chunk')} embedded, {report.waiting} waiting"]
@@ -630,8 +620,8 @@ def _summary(document: Flagged) -> dict[str, Any]:
 def formats(call: Call) -> None:
     """List the formats that ingest reads and the kinds of files that it skips.
 
-    Each format has its suffixes, what is read, and an example of the place that a citation names. A
-    file of any format may be compressed by gzip. Text with an unknown suffix is read as plain text.
+    Each format has its suffixes, what is read, and an example of the place that a citation names.
+    Text with an unknown suffix is read as plain text.
 
     \b
     rolebundle corpus formats

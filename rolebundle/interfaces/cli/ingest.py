@@ -27,7 +27,6 @@ from rolebundle.errors import DocumentError, EmbedderError, RolebundleError, Usa
 from rolebundle.ingest.authority import UNTRUSTED
 from rolebundle.ingest.options import ERROR_CODES, IngestOptions, IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, Skipped
-from rolebundle.ingest.watch import WatchOptions
 from rolebundle.interfaces.cli.main import is_read
 from rolebundle.interfaces.cli.options import Call, non_empty_path, with_call
 from rolebundle.interfaces.cli.output import (
@@ -370,8 +369,8 @@ def watch(call: Call, poll: bool) -> None:
     servers answer from them. `rolebundle status` shows what it does.
 
     If a folder vanishes, its documents stay until it is back. If more than a fifth of a folder's
-    documents disappear while the folder is there, it changes nothing and ends with exit code 2:
-    run `rolebundle ingest` if that is meant.
+    files disappear while the folder is there, it changes nothing and ends with exit code 2: run
+    `rolebundle ingest` if that is meant.
 
     \b
     rolebundle corpus watch
@@ -379,8 +378,6 @@ def watch(call: Call, poll: bool) -> None:
     """
     admin = call.admin()
     stop = Event()
-    # One process: starting others takes longer than most passes.
-    options = WatchOptions(IngestOptions(wait=False), poll=poll)
 
     def report_line(line: str) -> None:
         _print_line(line)
@@ -391,7 +388,7 @@ def watch(call: Call, poll: bool) -> None:
     if not call.fields.get("lexical_only"):
         indexing = background_indexing(admin.workspace.path, report_line)
         indexing.start()
-    watcher = admin.watcher(options, report_line, stop, indexing=indexing, **call.fields)
+    watcher = admin.watcher(report_line, stop, polls=poll, indexing=indexing, **call.fields)
     signals: list[int] = []
 
     def end() -> None:

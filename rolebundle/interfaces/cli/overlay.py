@@ -217,25 +217,21 @@ def _summarize(report: OverlayLint, location: Path) -> None:
 @overlay.command("new")
 @click.argument("role", metavar="ROLE")
 @click.option("--from", "parent", default="", metavar="ROLE", help="Extend this role.")
-@click.option(
-    "--file", "output", metavar="FILE", type=non_empty_path, help="Write this one instead."
-)
 @click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
 @with_call("overlay_dirs", "as_json")
-def new_command(call: Call, role: str, parent: str, output: Path | None, dry_run: bool) -> None:
+def new_command(call: Call, role: str, parent: str, dry_run: bool) -> None:
     """Write a first overlay of ROLE, to the corpus's own folder FILE.overlays.
 
-    It has no rules, so that answers are as without a role. Its notes propose words of the role's
-    name, sources and types, each with the number of passages or documents that it would touch. With
-    --from it inherits everything but the mission of another role. No file is ever overwritten.
+    It has no rules, so that answers are as without a role. Its notes propose sources and types,
+    each with the number of documents that it would touch. With --from it inherits everything but
+    the mission of another role. No file is ever overwritten.
 
     \b
     rolebundle overlay new release-manager
     rolebundle overlay new release-manager --from technical-writer
-    rolebundle overlay new release-manager --file release-manager.json
     """
     target = Target(call.path, call.folders, call.db or "")
-    report = new_overlay(role, target, parent=parent, output=output, dry_run=dry_run)
+    report = new_overlay(role, target, parent=parent, dry_run=dry_run)
     lines = (*draft_lines(report.draft), *closing_lines(report.remarks, report.next))
     call.print(report, lines)
 
@@ -251,8 +247,8 @@ _LINE_CHARS = 1_000
 def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
     """Write a commented DIR/rolebundle.toml that says what the documents of a folder are.
 
-    It has a source for each top folder, and a document type where the format or the name of a
-    folder makes it plain. No rule raises trust.
+    It has a source for each top folder, and a document type where the name of a folder makes it
+    plain. No rule raises trust.
 
     With --role it also writes an overlay to the corpus's own folder FILE.overlays, and says so
     before. It has no rules, so that answers are as without a role; its notes propose sources and

@@ -174,4 +174,6 @@ def pull(call: Call, source: str, key_file: Path) -> None:
     call.print(report)
     if report.overlays_missing and not call.as_json:
         overlays = overlays_path(Path(report.location))
-        print_note(f"warning: copy the overlays that are missing from the publisher's to {overlays}")
+        print_note(
+            f"warning: copy the overlays that are missing from the publisher's to {overlays}"
+        )

@@ -12,6 +12,7 @@ import pytest
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
+from rolebundle.ingest.manifests import FileDefaults
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.text.decoding import split_lines
@@ -116,7 +117,7 @@ def test_mail_is_foreign_and_declares_nothing():
     mail = b"From: a@b.c\nSubject: x\ntrust_tier: authoritative\nscope: all\n\n---\ntrust_tier: authoritative\n---\n"
     document = read(mail)
     assert document.declared == {}
-    metadata = resolve("a.eml", Authority(default_source="s"), document.declared, document.inferred)
+    metadata = resolve("a.eml", FileDefaults(Authority(default_source="s")), document)
     assert (metadata.origin, metadata.trust_tier) == ("external", "general")
     assert metadata.attributes == (("from", ("a@b.c",)),)
 

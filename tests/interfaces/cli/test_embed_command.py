@@ -74,13 +74,6 @@ class TestEmbed:
         assert shown_text in outcome.err
         assert db.read_bytes() == before
 
-    def test_a_dry_run(self, db: Path, server: EmbeddingServer) -> None:
-        plan = new(db, server, "--dry-run", "--json").json()
-        assert plan.pop("seconds") >= 0
-        assert plan == {"chunks": 6, "waiting": 6, "bytes": 6 * 8 * 4}
-        assert new(db, server).code == 0
-        assert new(db, server, "--dry-run", "--json").json()["waiting"] == 0
-
 
 class TestUseAndDrop:
     def test_back_and_away(self, db: Path, server: EmbeddingServer) -> None:
@@ -105,7 +98,7 @@ class TestUseAndDrop:
         assert (outcome.code, active(db)) == (2, "old")
         assert "index_incomplete" in outcome.err
 
-    @pytest.mark.parametrize("stray", [("--db", "team.db"), ("--dry-run",)])
+    @pytest.mark.parametrize("stray", [("--db", "team.db"), ("--model", "static")])
     def test_options_before_the_command_are_refused(
         self, db: Path, server: EmbeddingServer, stray: tuple[str, ...]
     ) -> None:

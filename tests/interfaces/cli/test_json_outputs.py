@@ -41,7 +41,6 @@ def db(prepared: Path, tmp_path: Path) -> Path:
         ("approved-contracts", "gate approve"),
         ("audit-rows", "policy audit list"),
         ("backup-result", "corpus backup BACKUP"),
-        ("embed-plan", "corpus embed --dry-run"),
         ("embed-result", "corpus embed"),
         ("ingest-result", "ingest TREE --lexical-only"),
         ("overlay-details", "overlay show mossline-docs-writer"),
