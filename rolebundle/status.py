@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rolebundle.contracts.status import (
-    BetterModel,
     CheckProblem,
     CorpusStatus,
     IndexStatus,
@@ -17,7 +16,6 @@ from rolebundle.contracts.status import (
     SourceStatus,
 )
 from rolebundle.contracts.upkeep import SignedManifest
-from rolebundle.embedding.registry import available_models
 from rolebundle.errors import OverlayError
 from rolebundle.ingest.authority import as_arguments
 from rolebundle.ingest.default_model import building_note, contextual_model
@@ -34,9 +32,6 @@ from rolebundle.storage.publications import load_manifest, publications, stored_
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
-
-_CONTEXTUAL_CHUNKS_PER_SECOND = 25.0
-"""The speed of all-MiniLM-L6-v2 on two cores, which is assumed for models of a server as well."""
 
 
 def corpus_status(corpus: Corpus, problems: Sequence[CheckProblem] | None = None) -> CorpusStatus:
@@ -131,9 +126,7 @@ def owner_status(corpus: Corpus) -> CorpusStatus:
 
 
 def advised_status(corpus: Corpus, overlay_folders: Sequence[Path]) -> CorpusStatus:
-    """What :func:`owner_status` says, overlays that match nothing, and better models.
-
-    For the models it connects to an Ollama on this machine.
+    """What :func:`owner_status` says, and overlays that match nothing.
 
     Args:
         corpus: an open corpus; it is only read.
@@ -148,17 +141,6 @@ def advised_status(corpus: Corpus, overlay_folders: Sequence[Path]) -> CorpusSta
     if index is not None:
         update["model_reason"] = contextual_model(corpus)[1]
         update["building"] = building_note(corpus)
-    if status.replica is None and (index is None or index.provider == "static"):
-        update["better_models"] = [
-            BetterModel(
-                provider="ollama",
-                model=model,
-                command=f"rolebundle corpus embed --model ollama:{model}",
-                seconds=status.corpus.chunks / _CONTEXTUAL_CHUNKS_PER_SECOND,
-                brings="a contextual model; neither its quality nor its speed was measured",
-            )
-            for model in available_models()
-        ]
     return status.model_copy(update=update)
 
 

@@ -48,22 +48,6 @@ class IndexStatus(Contract):
     related_cosine: float | None = None
 
 
-class BetterModel(Contract):
-    """A better model that is available on this machine.
-
-    Attributes:
-        command: the command that builds its index.
-        seconds: estimated duration of this command.
-        brings: what is better with this model, in words.
-    """
-
-    provider: str
-    model: str
-    command: str
-    seconds: float
-    brings: str
-
-
 class SelfDeclaredDocument(Contract):
     """A document whose authority is its own declaration.
 
@@ -204,7 +188,6 @@ class CorpusStatus(Contract):
     model_reason: str = ""
     building: str = ""
     cached_vectors: int = 0
-    better_models: list[BetterModel] = []
     self_declared: list[SelfDeclaredDocument] = []
     path_flags: list[PathFlags] = []
     roles: list[RoleStatus] = []

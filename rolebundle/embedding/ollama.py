@@ -1,28 +1,22 @@
-"""Models of a local Ollama server, through its official client.
+"""Models of a local Ollama server.
 
 https://github.com/ollama/ollama/blob/main/docs/api.md
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
-
-from httpx import Request
+from typing import Any
 
 from rolebundle.contracts.models import ModelIdentity
 from rolebundle.embedding.provider import PROBE_TEXT, ProviderSpec, prefixes_for
 from rolebundle.embedding.servers import (
+    ModelServer,
     ServerProvider,
-    client_settings,
-    error_detail,
     local_url,
-    permitted_url,
     server_error,
-    status_error,
     unreadable_error,
 )
 from rolebundle.errors import EmbedderError
@@ -30,19 +24,8 @@ from rolebundle.errors import EmbedderError
 HOST_ENVIRONMENT = "OLLAMA_HOST"
 """The environment variable with the server's address, as Ollama itself reads it."""
 
-# On import the package sets up a client of its own for this address, which is not used, and fails
-# if it does not understand the address, for example `::1`.
-_host = os.environ.pop(HOST_ENVIRONMENT, None)
-try:
-    from ollama import Client, ResponseError
-finally:
-    if _host is not None:
-        os.environ[HOST_ENVIRONMENT] = _host
-
 _PORT = 11434
 DEFAULT_URL = f"http://127.0.0.1:{_PORT}"
-
-T = TypeVar("T")
 
 
 def default_url() -> str:
@@ -80,16 +63,13 @@ class OllamaProvider(ServerProvider):
 
     def __init__(self, spec: ProviderSpec) -> None:
         self._model = spec.model
-        self.url = permitted_url(spec.url or default_url(), spec.allow_host)
         self._prefixes = prefixes_for(spec.model, spec.prefixes)
-        self._client = Client(
-            host=self.url,
-            event_hooks={"request": [_remove_key]},
-            **client_settings(self.url, spec.deadline_seconds),
+        # Without a key: OLLAMA_API_KEY is meant for ollama.com.
+        self.server = ModelServer(
+            spec.url or default_url(),
+            allow_host=spec.allow_host,
+            deadline_seconds=spec.deadline_seconds,
         )
-
-    def __repr__(self) -> str:
-        return f"OllamaProvider({self._model!r}, {self.url!r})"
 
     @cached_property
     def identity(self) -> ModelIdentity:
@@ -105,10 +85,8 @@ class OllamaProvider(ServerProvider):
 
     def _rows(self, texts: Sequence[str]) -> object:
         # By default Ollama cuts a text that is too long, without an error.
-        return self._call(
-            lambda client: client.embed(self._model, list(texts), truncate=False),
-            self.context_length,
-        ).embeddings
+        body = {"model": self._model, "input": list(texts), "truncate": False}
+        return self._ask("POST", "/api/embed", body, self.context_length).get("embeddings")
 
     def _check_unchanged(self) -> None:
         # `ollama pull` may replace the model of that name while this process runs.
@@ -116,23 +94,27 @@ class OllamaProvider(ServerProvider):
         if digest != self.identity.digest:
             raise EmbedderError(
                 "model_changed",
-                f"the model {self.identity.model} on {self.url} was replaced "
+                f"the model {self.identity.model} on {self.server.url} was replaced "
                 f"(digest {self.identity.digest}, now {digest})",
                 "run `rolebundle corpus embed` again to build an index for the new model",
             )
 
     def _listed(self) -> tuple[str, str]:
+        """The model's full name, and its digest."""
+        entries = self._ask("GET", "/api/tags").get("models")
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise unreadable_error(self.server.url, "it has no list of models")
         name = _full_name(self._model).casefold()
-        for entry in self._call(lambda client: client.list()).models:
-            if entry.model and entry.digest and entry.model.casefold() == name:
-                return entry.model, entry.digest
-        raise server_error(
-            "model_missing", self.url, f"has no model {self._model}", self._pull_hint
-        )
+        for entry in entries:
+            if str(entry.get("model")).casefold() == name and entry.get("digest"):
+                return str(entry["model"]), str(entry["digest"])
+        what = f"has no model {self._model}"
+        raise server_error("model_missing", self.server.url, what, self._pull_hint)
 
     @cached_property
     def _model_card(self) -> Mapping[str, Any]:
-        return self._call(lambda client: client.show(self._model)).modelinfo or {}
+        card = self._ask("POST", "/api/show", {"model": self._model}).get("model_info")
+        return card if isinstance(card, dict) else {}
 
     def _card_number(self, name: str) -> int | None:
         # The key of the model's own architecture: the card of a multimodal model has others too.
@@ -143,29 +125,13 @@ class OllamaProvider(ServerProvider):
     def _pull_hint(self) -> str:
         return f"run `ollama pull {self._model}`"
 
-    def _call(self, call: Callable[[Client], T], context: int | None = None) -> T:
-        try:
-            return call(self._client)
-        except ResponseError as error:
-            text = error.error if isinstance(error.error, str) else json.dumps(error.error)
-            raise status_error(
-                error.status_code,
-                error_detail(text),
-                server=self.url,
-                model=self._model,
-                missing_hint=self._pull_hint,
-                context=context,
-            ) from error
-        # The client raises these if the answer is not JSON or not of Ollama's form.
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            reason = f"{type(error).__name__} while its answer was read"
-            raise unreadable_error(self.url, reason) from error
+    def _ask(
+        self, method: str, path: str, body: object = None, context: int | None = None
+    ) -> Mapping[str, Any]:
+        return self.server.ask(
+            method, path, body, model=self._model, missing_hint=self._pull_hint, context=context
+        )
 
 
 def _full_name(model: str) -> str:
     return model if ":" in model.rpartition("/")[2] else f"{model}:latest"
-
-
-def _remove_key(request: Request) -> None:
-    # The client sends OLLAMA_API_KEY, which is meant for ollama.com, to any host.
-    request.headers.pop("authorization", None)

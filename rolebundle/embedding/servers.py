@@ -1,4 +1,4 @@
-"""Models of servers on this machine: embeddings and reranking by OpenAI's and Jina's API."""
+"""Models of servers: requests, and embeddings and reranking by OpenAI's and Jina's API."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 import httpcore
-import httpx
 
 from rolebundle.contracts.models import ModelIdentity
 from rolebundle.embedding.network import BoundedBackend, Limits, is_loopback
@@ -34,11 +33,8 @@ from rolebundle.text.words import counted
 MAX_RESPONSE_BYTES = 32 << 20
 """The largest answer that is read: 64 vectors of 8,192 dimensions are 13 MB as JSON."""
 
-# A refused connection is tried twice more, in case the server is restarting. A busy server is tried
-# more often. Each pause is three times as long as the one before.
-_FIRST_PAUSE = 0.1
-_MAX_RETRIES_DOWN = 2
-_MAX_RETRIES_BUSY = 4
+RETRY_PAUSES = (0.1, 0.3, 0.9, 2.7)
+"""Seconds after which a busy server is asked again."""
 _BUSY_STATUSES = frozenset({429, 502, 503, 504})
 
 _PORTS = {"http": 80, "https": 443}
@@ -133,134 +129,160 @@ def local_url(url: str) -> str:
     return url if replaced is None else f"{parts.scheme}://{replaced}:{port}{parts.path}"
 
 
-def bounded_client(url: str, deadline_seconds: float) -> httpx.Client:
-    """An httpx client for the server at a permitted URL."""
-    return httpx.Client(base_url=url, **client_settings(url, deadline_seconds))
+class ModelServer:
+    """A server of models. It is first contacted when it is asked.
 
-
-def client_settings(url: str, deadline_seconds: float) -> dict[str, Any]:
-    """The arguments that make an ``httpx.Client`` a bounded one."""
-    return {
-        "transport": BoundedTransport(url, deadline_seconds),
-        "follow_redirects": False,
-        "trust_env": False,
-        # Only the transport's deadline applies.
-        "timeout": None,
-    }
-
-
-class BoundedTransport(httpx.BaseTransport):
-    """Send a request and return its whole answer, or raise a coded error.
-
-    It holds no state between requests, so threads may share it.
+    The key is read from the environment for each request and not stored. Nothing else in the
+    environment, such as a proxy, applies. No state is held between requests, so threads may share
+    it.
 
     Args:
-        server: the server's URL, for messages.
+        url: the server, with or without ``/v1`` at its end.
+        allow_host: the only host besides this machine that may be the server.
+        key_variable: the environment variable that may hold the server's key; empty for none.
         deadline_seconds: for one request, including its retries.
+
+    Raises:
+        UsageError: ``bad_url``.
+        EmbedderError: ``host_not_local``.
     """
 
-    def __init__(self, server: str, deadline_seconds: float) -> None:
-        self._server = server
-        self._deadline_seconds = deadline_seconds
+    def __init__(
+        self, url: str, *, allow_host: str, key_variable: str = "", deadline_seconds: float
+    ) -> None:
+        self.url = permitted_url(url.rstrip("/").removesuffix("/v1"), allow_host)
+        self._key_variable = key_variable
+        self.deadline_seconds = deadline_seconds
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request and read its answer to the end.
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        model: str = "",
+        missing_hint: str = "load the model in the server, or name one of its /v1/models",
+        context: int | None = None,
+    ) -> Mapping[str, Any]:
+        """The JSON object that the server answers.
+
+        Args:
+            method: of HTTP.
+            path: from the server's root.
+            body: sent as JSON.
+            model: the model, for messages; empty for the server's only one.
+            missing_hint: how to put a missing model on this server.
+            context: the model's context in tokens, if known.
 
         Raises:
-            EmbedderError: ``embedder_down``, ``embedder_timeout``, ``server_busy``,
-                ``redirect_refused``, ``response_too_large``, ``bad_response``.
+            EmbedderError: the server failed, or did not answer with an object.
+            ConfigurationError: ``bad_key``.
         """
-        deadline = time.monotonic() + self._deadline_seconds
-        attempt = 0
-        while True:
-            try:
-                return self._send(request, deadline)
-            except _TransientError as failure:
-                pause = max(_FIRST_PAUSE * 3**attempt, failure.min_pause)
-                if attempt >= failure.max_retries or time.monotonic() + pause >= deadline:
-                    raise failure.error from failure.__cause__
-            time.sleep(pause)
-            attempt += 1
+        key = self._key()
+        response = self._response(method, path, body, key)
+        text = response.content.decode("utf-8", "replace")
+        # A server may repeat the key in its error.
+        text = text.replace(key, "[key]") if key else text
+        if not 200 <= response.status < 300:
+            raise status_error(
+                response.status,
+                error_detail(text),
+                server=self.url,
+                model=model or "its only model",
+                missing_hint=missing_hint,
+                context=context,
+            )
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            raise unreadable_error(self.url, "its answer is not JSON") from None
+        if not isinstance(content, dict):
+            raise unreadable_error(self.url, "its answer is JSON, but not an object")
+        return content
 
-    def _send(self, request: httpx.Request, deadline: float) -> httpx.Response:
+    def _response(self, method: str, path: str, body: object, key: str) -> httpcore.Response:
+        """The whole answer, also one with the status of an error. A busy server is asked again."""
+        deadline = time.monotonic() + self.deadline_seconds
+        headers: dict[bytes | str, bytes | str] = {
+            "Accept-Encoding": "identity",
+            "Connection": "close",
+        }
+        headers |= {"Authorization": f"Bearer {key}"} if key else {}
+        content = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            content = json.dumps(body).encode()
+        pauses = iter(RETRY_PAUSES)
+        while True:
+            response = self._send(method, path, headers, content, deadline)
+            if response.status not in _BUSY_STATUSES:
+                return self._accepted(response)
+            # The header may hold a date instead of seconds; then the growing pauses are enough.
+            retry_after = _header(response, b"retry-after")
+            pause = max(next(pauses, inf), float(retry_after) if retry_after.isdecimal() else 0.0)
+            if time.monotonic() + pause >= deadline:
+                what = f"is busy or not ready (status {response.status})"
+                raise server_error("server_busy", self.url, what, _BUSY_HINT)
+            time.sleep(pause)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[bytes | str, bytes | str],
+        content: bytes | None,
+        deadline: float,
+    ) -> httpcore.Response:
         late = server_error(
             "embedder_timeout",
-            self._server,
-            f"did not finish its answer in {self._deadline_seconds:g} seconds",
+            self.url,
+            f"did not finish its answer in {self.deadline_seconds:g} seconds",
             "try again when it is less busy, or use a faster model, or --lexical-only",
         )
         most = f"sent more than {MAX_RESPONSE_BYTES >> 20} MiB in one answer"
-        large = server_error("response_too_large", self._server, most)
+        large = server_error("response_too_large", self.url, most)
         limits = Limits(deadline, late, most_bytes=MAX_RESPONSE_BYTES, large=large)
         try:
             with httpcore.ConnectionPool(network_backend=BoundedBackend(limits)) as pool:
-                response = pool.request(
-                    request.method,
-                    str(request.url),
-                    headers=_plain_headers(request),
-                    content=request.read(),
-                )
+                return pool.request(method, self.url + path, headers=headers, content=content)
         except httpcore.TimeoutException as error:
             raise late from error
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
             if isinstance(error, httpcore.ProtocolError) and limits.received:
                 what = f"sent an answer that was cut off or is not HTTP ({error})"
                 look = f"{_URL_HINT}, and look at its log"
-                broken = server_error("bad_response", self._server, what, look)
-            else:
-                what = f"cannot be reached ({error})"
-                broken = server_error("embedder_down", self._server, what, _START_HINT)
-            raise _TransientError(broken, _MAX_RETRIES_DOWN) from error
-        return _checked_response(response, self._server)
+                raise server_error("bad_response", self.url, what, look) from error
+            what = f"cannot be reached ({error})"
+            raise server_error("embedder_down", self.url, what, _START_HINT) from error
+
+    def _accepted(self, response: httpcore.Response) -> httpcore.Response:
+        if 300 <= response.status < 400:
+            raise server_error(
+                "redirect_refused",
+                self.url,
+                f"answered with a redirect (status {response.status}), "
+                "and redirects are not followed: texts would be sent to another address",
+                "give the URL that the server itself listens on",
+            )
+        if _header(response, b"content-encoding") not in {"", "identity"}:
+            what = "sent a compressed answer, which was not asked for"
+            raise server_error("bad_response", self.url, what)
+        return response
+
+    def _key(self) -> str:
+        key = os.environ.get(self._key_variable, "").strip()
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise ConfigurationError(
+                "bad_key",
+                f"{self._key_variable} holds characters that an HTTP header cannot contain",
+                f"set {self._key_variable} to the key alone",
+            )
+        return key
 
 
-class _TransientError(Exception):
-    """A failure that may be over in a moment.
-
-    Args:
-        error: what to raise if it is not.
-        max_retries: how often the request is worth sending again.
-        min_pause: seconds to wait before the next attempt.
-    """
-
-    def __init__(self, error: EmbedderError, max_retries: int, min_pause: float = 0.0) -> None:
-        super().__init__(error.code)
-        self.error = error
-        self.max_retries = max_retries
-        self.min_pause = min_pause
-
-
-def _plain_headers(request: httpx.Request) -> list[tuple[bytes, bytes]]:
-    """The request's headers, asking for no compression and no kept connection."""
-    fixed = {b"accept-encoding": b"identity", b"connection": b"close"}
-    other_headers = [
-        (name, value) for name, value in request.headers.raw if name.lower() not in fixed
-    ]
-    return [*other_headers, *fixed.items()]
-
-
-def _checked_response(response: httpcore.Response, server: str) -> httpx.Response:
-    headers = httpx.Headers(response.headers)
-    if 300 <= response.status < 400:
-        raise server_error(
-            "redirect_refused",
-            server,
-            f"answered with a redirect (status {response.status}), "
-            "and redirects are not followed: texts would be sent to another address",
-            "give the URL that the server itself listens on",
-        )
-    if response.status in _BUSY_STATUSES:
-        what = f"is busy or not ready (status {response.status})"
-        busy = server_error("server_busy", server, what, _BUSY_HINT)
-        # The header may hold a date instead of seconds; then the growing pauses are enough.
-        retry_after = headers.get("retry-after", "")
-        min_pause = float(retry_after) if retry_after.isdecimal() else 0.0
-        raise _TransientError(busy, _MAX_RETRIES_BUSY, min_pause)
-    if headers.get("content-encoding", "identity").casefold() != "identity":
-        what = "sent a compressed answer, which was not asked for"
-        raise server_error("bad_response", server, what)
-    kind = {"content-type": headers["content-type"]} if "content-type" in headers else None
-    return httpx.Response(response.status, headers=kind, content=response.content)
+def _header(response: httpcore.Response, name: bytes) -> str:
+    values = (value for header, value in response.headers if header.lower() == name)
+    return next(values, b"").decode("latin-1").casefold()
 
 
 def error_detail(body: str) -> str:
@@ -339,11 +361,15 @@ def _vectors_matrix(rows: object, expected: int, dimensions: int | None, server:
     Raises:
         EmbedderError: the rows are not vectors of numbers, or their count or length is wrong.
     """
-    if not isinstance(rows, Sequence) or len(rows) != expected:
-        count = counted(len(rows) if isinstance(rows, Sequence) else 0, "vector")
-        what = f"returned {count} for {counted(expected, 'text')}"
+    no_vectors = unreadable_error(server, "its vectors are not lists of numbers")
+    if not isinstance(rows, list):
+        raise no_vectors
+    if len(rows) != expected:
+        what = f"returned {counted(len(rows), 'vector')} for {counted(expected, 'text')}"
         raise server_error("embedding_count", server, what, _VECTORS_HINT)
-    lengths = {len(row) if isinstance(row, Sequence) else 0 for row in rows}
+    if not all(isinstance(row, list) for row in rows):
+        raise no_vectors
+    lengths = {len(row) for row in rows}
     is_expected = lengths == {dimensions} if dimensions else len(lengths) == 1
     if not is_expected or 0 in lengths:
         what = f"returned vectors of {sorted(lengths)} dimensions"
@@ -354,9 +380,9 @@ def _vectors_matrix(rows: object, expected: int, dimensions: int | None, server:
         with np.errstate(over="ignore"):
             matrix = np.array(rows, dtype=np.float64).astype(np.float32)
     except (ValueError, TypeError, OverflowError) as error:
-        raise unreadable_error(server, "its vectors are not lists of numbers") from error
+        raise no_vectors from error
     if matrix.ndim != 2:
-        raise unreadable_error(server, "its vectors are not lists of numbers")
+        raise no_vectors
     return matrix
 
 
@@ -369,7 +395,7 @@ class ServerProvider:
     parallel_batches = 1
     batch_size = 512
     texts_per_request: int
-    url: str
+    server: ModelServer
 
     @property
     def identity(self) -> ModelIdentity:
@@ -402,88 +428,13 @@ class ServerProvider:
         return np.concatenate([np.zeros((0, dimensions), dtype=np.float32), *rows])
 
     def _request(self, texts: Sequence[str], dimensions: int | None = None) -> Matrix:
-        return _vectors_matrix(self._rows(texts), len(texts), dimensions, self.url)
+        return _vectors_matrix(self._rows(texts), len(texts), dimensions, self.server.url)
 
 
 def _one_line(text: str) -> str:
     printable = "".join(character if character.isprintable() else " " for character in text)
     line = " ".join(printable.split())
     return line if len(line) <= _MAX_DETAIL_CHARS else line[:_MAX_DETAIL_CHARS] + " …"
-
-
-class OpenAIServer:
-    """A server with OpenAI's API. It is first contacted when it is asked.
-
-    The key is read from the environment for each request and not stored.
-
-    Args:
-        url: the server, with or without ``/v1`` at its end.
-        allow_host: the only host besides this machine that may be the server.
-        key_variable: the environment variable that may hold the server's key; empty for none.
-        deadline_seconds: for one request, including its retries.
-
-    Raises:
-        UsageError: ``bad_url``.
-        EmbedderError: ``host_not_local``.
-    """
-
-    def __init__(
-        self, url: str, *, allow_host: str, key_variable: str, deadline_seconds: float
-    ) -> None:
-        self.url = permitted_url(url.rstrip("/").removesuffix("/v1"), allow_host)
-        self._key_variable = key_variable
-        self._client = bounded_client(self.url, deadline_seconds)
-
-    def ask(
-        self, method: str, path: str, body: object = None, *, model: str = ""
-    ) -> Mapping[str, Any]:
-        """The JSON object that the server answers.
-
-        Args:
-            method: of HTTP.
-            path: from the server's root.
-            body: sent as JSON.
-            model: the model, for messages; empty for the server's only one.
-
-        Raises:
-            EmbedderError: the server failed, or did not answer with an object.
-            ConfigurationError: ``bad_key``.
-        """
-        key = self._key()
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        response = self._client.request(method, path, json=body, headers=headers)
-        if not response.is_success:
-            raise status_error(
-                response.status_code,
-                self._without_key(error_detail(response.text)),
-                server=self.url,
-                model=model or "its only model",
-                missing_hint="load the model in the server, or name one of its /v1/models",
-                context=None,
-            )
-        try:
-            content = response.json()
-        except (ValueError, RecursionError):
-            kind = response.headers.get("content-type", "no content type")
-            raise unreadable_error(self.url, f"not JSON ({self._without_key(kind)})") from None
-        if not isinstance(content, dict):
-            raise unreadable_error(self.url, "JSON, but not an object")
-        return content
-
-    def _key(self) -> str:
-        key = os.environ.get(self._key_variable, "").strip()
-        if not key.isascii() or not key.isprintable() or " " in key:
-            raise ConfigurationError(
-                "bad_key",
-                f"{self._key_variable} holds characters that an HTTP header cannot contain",
-                f"set {self._key_variable} to the key alone",
-            )
-        return key
-
-    def _without_key(self, text: str) -> str:
-        # A server may repeat the key in its error.
-        key = self._key()
-        return text.replace(key, "[key]") if key else text
 
 
 class OpenAICompatibleProvider(ServerProvider):
@@ -499,11 +450,7 @@ class OpenAICompatibleProvider(ServerProvider):
 
     def __init__(self, spec: ProviderSpec) -> None:
         self._spec = spec
-        self._server = server_of(spec)
-        self.url = self._server.url
-
-    def __repr__(self) -> str:
-        return f"OpenAICompatibleProvider({self._spec.model!r}, {self.url!r})"
+        self.server = server_of(spec)
 
     @cached_property
     def identity(self) -> ModelIdentity:
@@ -522,13 +469,13 @@ class OpenAICompatibleProvider(ServerProvider):
     def _model(self) -> str:
         if self._spec.model:
             return self._spec.model
-        entries = self._server.ask("GET", "/v1/models").get("data")
+        entries = self.server.ask("GET", "/v1/models").get("data")
         ids = [entry.get("id") for entry in entries or [] if isinstance(entry, Mapping)]
         names = [name for name in ids if isinstance(name, str)]
         if len(names) != 1:
             raise ConfigurationError(
                 "model_not_named",
-                f"the server at {self.url} has {len(names)} models: "
+                f"the server at {self.server.url} has {len(names)} models: "
                 f"{', '.join(names) or 'it lists none'}",
                 "name the model, as in openai:MODEL",
             )
@@ -536,16 +483,16 @@ class OpenAICompatibleProvider(ServerProvider):
 
     def _rows(self, texts: Sequence[str]) -> object:
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-        answer = self._server.ask("POST", "/v1/embeddings", body, model=self._spec.model)
+        answer = self.server.ask("POST", "/v1/embeddings", body, model=self._spec.model)
         data = answer.get("data")
         if isinstance(data, list) and len(data) != len(texts):
             return data  # Whoever reads them reports the wrong count.
-        return in_order(data, "embedding", len(texts), self.url, "vectors")
+        return in_order(data, "embedding", len(texts), self.server.url, "vectors")
 
 
-def server_of(spec: ProviderSpec) -> OpenAIServer:
-    """The server of a spec. It is not contacted."""
-    return OpenAIServer(
+def server_of(spec: ProviderSpec) -> ModelServer:
+    """The server of a spec, with its key. It is not contacted."""
+    return ModelServer(
         spec.url,
         allow_host=spec.allow_host,
         key_variable=spec.key_variable,

@@ -129,11 +129,6 @@ def _indexes(status: CorpusStatus) -> Iterator[str]:
                 f"    cosines: unrelated texts up to {embedding.noise_floor:.2f}, "
                 f"related ones up to {embedding.related_cosine:.2f}"
             )
-    for offer in status.better_models:
-        yield (
-            f"  available: {offer.provider}:{offer.model}, {offer.brings}; about "
-            f"{time_text(offer.seconds)}: `{offer.command}`"
-        )
 
 
 def _sources(sources: Sequence[SourceStatus]) -> Iterator[str]:

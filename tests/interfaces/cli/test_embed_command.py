@@ -19,9 +19,8 @@ OLD = ModelIdentity("fake", "old", "0123456789abcdef", 8)
 
 
 @pytest.fixture
-def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def db(tmp_path: Path) -> Path:
     """Six chunks with vectors of the old model; nothing else is at hand."""
-    monkeypatch.setattr("rolebundle.status.available_models", list)
     documents = [document(f"d{n}", [f"token {n}", f"threat {n}"]) for n in range(3)]
     return build(tmp_path, documents, HashingProvider(OLD), name="c.db")
 
