@@ -295,12 +295,9 @@ class Overlay(Contract):
 
 
 class LintProblem(Contract):
-    """A problem in an overlay or a policy. ``place`` is the dotted path of the key.
+    """A problem in an overlay or a policy. ``place`` is the dotted path of the key."""
 
-    A note says what an overlay leaves to rolebundle. It is no problem.
-    """
-
-    level: Literal["error", "warning", "note"]
+    level: Literal["error", "warning"]
     place: str
     code: str
     message: str

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from pydantic import (
-    JsonValue,
-)
-
 from rolebundle.contracts.base import Contract, list_of
 from rolebundle.contracts.overlay import Overlay
 
@@ -53,49 +47,13 @@ class OverlayDetails(Contract):
     """`overlay show`: an overlay after inheritance, with all defaults.
 
     ``extends`` are role_id and path of the overlays that it extends, the nearest first.
-    ``rescaled`` are the weights that no file gives as they are: they share what the given ones
-    leave of 1.
     """
 
     role_id: str
     digest: str
     path: str
     extends: list[dict[str, str]]
-    rescaled: list[str] = []
     overlay: Overlay
-
-
-class ExplainedValue(Contract):
-    """One value of an overlay, and where it comes from.
-
-    Attributes:
-        place: the dotted path of the key. An entry of an open object, such as ``synonyms``, and a
-            rule in a list have places of their own.
-        value: the value in force.
-        origin: ``file`` if a file gives it, ``rescaled`` if it is a weight that shares what the
-            given ones leave of 1, or ``default``.
-        path: the file that gives it, or that gives the other weights; null for a default.
-        notes: what that file notes on the value, by place.
-    """
-
-    place: str
-    value: JsonValue
-    origin: Literal["file", "rescaled", "default"]
-    path: str | None
-    notes: dict[str, str] = {}
-
-
-class OverlayExplanation(Contract):
-    """`overlay explain`: each value of an overlay after inheritance, with its origin.
-
-    ``extends`` are role_id and path of the overlays that it extends, the nearest first.
-    """
-
-    role_id: str
-    digest: str
-    path: str
-    extends: list[dict[str, str]]
-    values: list[ExplainedValue]
 
 
 OverlayList = list_of(OverlayFile, "overlays", "OverlayList", "`overlay list`.")

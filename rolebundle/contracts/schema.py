@@ -64,7 +64,6 @@ SCHEMAS: dict[str, type[Contract]] = {
     "overlay": overlay.Overlay,
     "overlay-draft": upkeep.OverlayDraftReport,
     "overlay-details": roles.OverlayDetails,
-    "overlay-explanation": roles.OverlayExplanation,
     "overlay-lint": overlay.OverlayLint,
     "overlay-list": roles.OverlayList,
     "policy": policy.PolicyFile,

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from rolebundle.contracts.roles import OverlayFile
 
 ENVIRONMENT = "ROLEBUNDLE_OVERLAYS"
-MAX_PARENTS = 8
 
 _SUFFIX = ".json"
 OWN_KEYS = ("$schema", "role_id", "version", "extends", "notes")
@@ -53,42 +52,19 @@ _ROOT_USER = 0
 _T = TypeVar("_T")
 
 
-class Layer(NamedTuple):
-    """One file of an overlay: its values, and the weights that share what it leaves of 1."""
-
-    path: Path
-    values: Values
-    shared_weights: tuple[str, ...] = ()
-
-
 class ResolvedOverlay(NamedTuple):
     """An overlay after inheritance.
 
-    ``digest`` identifies its values. It does not depend on how the files are written. ``layers``
-    are its file and those that it extends, nearest first. ``values`` are those of the files
-    together, without defaults.
+    ``digest`` identifies its values. It does not depend on how the files are written. ``ancestors``
+    are the files that it extends, nearest first. ``values`` are those of the files together,
+    without defaults.
     """
 
     overlay: Overlay
     digest: str
     path: Path
-    layers: tuple[Layer, ...] = ()
+    ancestors: tuple[Path, ...] = ()
     values: Mapping[str, object] = MappingProxyType({})
-
-    @property
-    def ancestors(self) -> tuple[Path, ...]:
-        """The files that it extends, nearest first."""
-        return tuple(layer.path for layer in self.layers[1:])
-
-    @property
-    def rescaled(self) -> dict[str, Path]:
-        """The weights that no file gives as they are, and the file that made them so."""
-        rescaled: dict[str, Path] = {}
-        for layer in reversed(self.layers):
-            for name in given_weights(layer.values):
-                rescaled.pop(name, None)
-            rescaled |= dict.fromkeys(layer.shared_weights, layer.path)
-        return rescaled
 
 
 def overlay_folders(options: Sequence[Path] = (), corpus: Path | None = None) -> tuple[Path, ...]:
@@ -321,7 +297,7 @@ def _combined(
 ) -> ResolvedOverlay | list[Problem]:
     """Combine the values of a file with those that it extends. Return all problems if there are."""
     merged = merge(parent.values, own) if parent else own
-    values, shared_weights, problems = share_weights(merged, own)
+    values, problems = share_weights(merged, own)
     overlay = validate(values)
     if isinstance(overlay, list):
         # The contract looks at the sum of the weights only if nothing else is wrong.
@@ -329,8 +305,8 @@ def _combined(
         problems = [problem for problem in overlay if problem.place not in places] + problems
     if problems or isinstance(overlay, list):
         return problems
-    layers = (Layer(path, own, shared_weights), *(parent.layers if parent else ()))
-    return ResolvedOverlay(overlay, digest_of(overlay), path, layers, values)
+    ancestors = (parent.path, *parent.ancestors) if parent else ()
+    return ResolvedOverlay(overlay, digest_of(overlay), path, ancestors, values)
 
 
 def _resolve_parent(
@@ -356,13 +332,6 @@ def _resolve_parent(
             "overlay_cycle",
             f"{path}: extends: goes in a circle: {names}",
             "take `extends` out of one of them",
-        )
-    if len(chain) > MAX_PARENTS:
-        names = " → ".join(file.stem for file in (*chain, parent))
-        raise OverlayError(
-            "overlay_chain_too_long",
-            f"{path}: extends: more than {MAX_PARENTS} overlays deep: {names}",
-            "let it extend one of the first overlays of the chain",
         )
     return _resolve_role(role_id, parent, folders, chain)
 
@@ -463,15 +432,7 @@ def merge(parent: Mapping[str, object], child: Mapping[str, object]) -> Values:
     return _merged(inherited, child, ())
 
 
-def given_weights(values: Mapping[str, object]) -> list[str]:
-    """Return the names of the weights that the values of a file give."""
-    policy = values.get("retrieval_policy")
-    return [name for name in WEIGHTS if isinstance(policy, dict) and policy.get(name) is not None]
-
-
-def share_weights(
-    values: Values, own: Mapping[str, object]
-) -> tuple[Values, tuple[str, ...], list[Problem]]:
+def share_weights(values: Values, own: Mapping[str, object]) -> tuple[Values, list[Problem]]:
     """Let the weights that a file leaves out share what it leaves of 1.
 
     If it gives one to three weights, the others keep their proportions, which are those of the
@@ -482,34 +443,36 @@ def share_weights(
         own: the values of the file.
 
     Returns:
-        The values, the names of the weights that were changed, and what is wrong with the weights.
+        The values, and what is wrong with the weights.
     """
     policy = values.get("retrieval_policy")
     if not isinstance(policy, dict):
-        return values, (), []
+        return values, []
     fields = RetrievalPolicy.model_fields
     weights = {name: policy.get(name, fields[name].default) for name in WEIGHTS}
     if not all(_is_fraction(weight) for weight in weights.values()):
-        return values, (), []  # The contract reports it.
+        return values, []  # The contract reports it.
     total = sum(weights.values())
     if abs(total - 1) <= WEIGHT_TOLERANCE:
-        return values, (), []
-    own_weights = given_weights(own)
-    missing = [name for name in WEIGHTS if name not in own_weights]
-    remaining = 1 - sum(weights[name] for name in own_weights)
+        return values, []
+    own_policy = own.get("retrieval_policy")
+    own_values = own_policy if isinstance(own_policy, dict) else {}
+    given = [name for name in WEIGHTS if own_values.get(name) is not None]
+    missing = [name for name in WEIGHTS if name not in given]
+    remaining = 1 - sum(weights[name] for name in given)
     base = sum(weights[name] for name in missing)
-    given = f"{' + '.join(own_weights)} is {1 - remaining:.4g}"
-    if not own_weights or not missing:
+    given_text = f"{' + '.join(given)} is {1 - remaining:.4g}"
+    if not given or not missing:
         reason = f"{' + '.join(WEIGHTS)} {weights_reason(total)}"
     elif remaining < -1e-9:
-        reason = f"{given}, which is more than 1"
+        reason = f"{given_text}, which is more than 1"
     elif not base:
-        reason = f"{given}, and the others are 0, so that they cannot share the rest of 1"
+        reason = f"{given_text}, and the others are 0, so that they cannot share the rest of 1"
     else:
         # Rounded, so that the values can be read.
         shared = {name: round(max(0.0, remaining) * weights[name] / base, 6) for name in missing}
-        return {**values, "retrieval_policy": {**policy, **shared}}, tuple(missing), []
-    return values, (), [Problem(WEIGHTS_PLACE, "bad_value", reason, "correct the values")]
+        return {**values, "retrieval_policy": {**policy, **shared}}, []
+    return values, [Problem(WEIGHTS_PLACE, "bad_value", reason, "correct the values")]
 
 
 def _is_fraction(value: object) -> bool:

@@ -66,7 +66,6 @@ read why n1.md:1-3 note LEXICAL
 read corpus formats
 read get n1.md:1-3 DB
 read grep note DB
-read overlay explain mossline-docs-writer
 read overlay lint mossline-docs-writer
 read overlay list
 read overlay show mossline-docs-writer

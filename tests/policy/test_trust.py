@@ -17,7 +17,6 @@ from rolebundle.policy.trust import (
     Labels,
     Purpose,
     TrustTable,
-    loosened_values,
 )
 
 STRICTNESS: dict[Ruling, int] = {"allowed": 0, "requires_approval": 1, "taint_blocked": 2}
@@ -138,28 +137,6 @@ class TestConfiguration:
         assert error.value.message.startswith("policy.json: trust")
         assert message in error.value.message
         assert error.value.hint
-
-
-class TestLoosenedValues:
-    @pytest.mark.parametrize(
-        ("mapping", "sentence"),
-        [
-            (
-                {"origins": {"external": 3}},
-                "trust.origins.external is 3, more than the default 2",
-            ),
-            (
-                {"origins": {"untrusted": 2}},
-                "trust.origins.untrusted is 2, more than the default 1",
-            ),
-            (
-                {"actions": {"execute": 1}},
-                "trust.actions.execute is 1, less than the default 3",
-            ),
-        ],
-    )
-    def test_each_loosened_number(self, mapping: Any, sentence: str) -> None:
-        assert loosened_values(table_of(mapping)) == [sentence]
 
 
 class TestLabels:

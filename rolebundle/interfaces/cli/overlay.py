@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -25,9 +24,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import LintProblem, OverlayLint, OverlayProblems
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.roles import (
-    ExplainedValue,
     OverlayDetails,
-    OverlayExplanation,
     OverlayFile,
     OverlayList,
 )
@@ -49,7 +46,6 @@ from rolebundle.interfaces.render import (
     title_line,
     with_place,
 )
-from rolebundle.policy.explained import explained_values
 from rolebundle.policy.lint import corpus_facts, lint_error, lint_overlay
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
@@ -81,7 +77,6 @@ def overlay() -> None:
     \b
     rolebundle overlay list
     rolebundle overlay show security-reviewer
-    rolebundle overlay explain security-reviewer
     rolebundle overlay lint my-overlays/release-manager.json
     """
 
@@ -123,31 +118,13 @@ def show_command(call: Call, name: str) -> None:
     """
     resolved = _resolved(name, call.folders)
     details = OverlayDetails(
-        **_about(resolved), rescaled=[*resolved.rescaled], overlay=resolved.overlay
+        role_id=resolved.overlay.role_id,
+        digest=resolved.digest,
+        path=str(resolved.path),
+        extends=[{"role_id": path.stem, "path": str(path)} for path in resolved.ancestors],
+        overlay=resolved.overlay,
     )
     print_json(details)
-
-
-@overlay.command("explain")
-@click.argument("name", metavar="ROLE|FILE")
-@with_call("overlay_dirs", "as_json")
-def explain_command(call: Call, name: str) -> None:
-    """Show each value of one overlay with its origin: a file, or the default.
-
-    Weights that were computed because the file gives only some are marked as rescaled.
-
-    \b
-    rolebundle overlay explain security-reviewer
-    rolebundle overlay explain ./release-manager.json --json
-    """
-    resolved = _resolved(name, call.folders)
-    values = explained_values(resolved)
-    lines = [
-        on_one_line(f"{resolved.path} (digest {resolved.digest})"),
-        *(on_one_line(f"extends {ancestor}") for ancestor in resolved.ancestors),
-        *(line for value in values for line in _explained_lines(value)),
-    ]
-    call.print(OverlayExplanation(**_about(resolved), values=values), lines)
 
 
 @overlay.command("lint")
@@ -229,28 +206,6 @@ def _table(entries: Sequence[OverlayFile]) -> list[str]:
     ]
 
 
-def _about(resolved: ResolvedOverlay) -> dict[str, Any]:
-    """What is told of an overlay and its file."""
-    return {
-        "role_id": resolved.overlay.role_id,
-        "digest": resolved.digest,
-        "path": str(resolved.path),
-        "extends": [
-            {"role_id": ancestor.stem, "path": str(ancestor)} for ancestor in resolved.ancestors
-        ],
-    }
-
-
-def _explained_lines(value: ExplainedValue) -> Iterator[str]:
-    origin = Path(value.path).name if value.path else "default"
-    if value.origin == "rescaled":
-        origin = f"rescaled, because {origin} gives other weights"
-    text = json.dumps(value.value, ensure_ascii=False)
-    yield f"  {on_one_line(value.place)}: {on_one_line(text)} ({on_one_line(origin)})"
-    for place, note in value.notes.items():
-        yield f"    note on {on_one_line(place)}: {on_one_line(note)}"
-
-
 def _lint_lines(report: OverlayLint) -> Iterator[str]:
     for overlay in report.overlays:
         yield from (finding_line(overlay.path, finding) for finding in overlay.findings)
@@ -267,7 +222,6 @@ def _summarize(report: OverlayLint, location: Path) -> None:
     print_note(
         f"{counted(len(report.overlays), 'overlay')} checked: {counted(counts['error'], 'error')}, "
         f"{counted(counts['warning'], 'warning')}"
-        + (f", {counted(counts['note'], 'note')}" if counts["note"] else "")
     )
     if report.corpus is None:
         print_note(

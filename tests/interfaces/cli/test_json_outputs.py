@@ -45,7 +45,6 @@ def db(prepared: Path, tmp_path: Path) -> Path:
         ("embed-result", "corpus embed"),
         ("ingest-result", "ingest TREE --lexical-only"),
         ("overlay-details", "overlay show mossline-docs-writer"),
-        ("overlay-explanation", "overlay explain mossline-docs-writer"),
         ("overlay-lint", "overlay lint"),
         ("overlay-list", "overlay list"),
         ("policy-change", "policy set POLICY"),
@@ -65,7 +64,7 @@ def test_the_output_fits_the_contract(db: Path, schema: str, command: str) -> No
         "BACKUP": str(db.parent / "backup.db"),
     }
     arguments = [places.get(word, word) for word in command.split()]
-    if arguments[:2] not in (["overlay", "show"], ["overlay", "explain"], ["overlay", "list"]):
+    if arguments[:2] not in (["overlay", "show"], ["overlay", "list"]):
         arguments += ["--db", str(db)]
     outcome = invoke(*arguments, "--json")
     assert outcome.code == 0, outcome

@@ -94,18 +94,3 @@ def test_lint_lists_the_names_in_the_corpus(
     names = json.loads(out)["names"]
     assert names["sources"]
     assert all(folder.endswith("/**") for folder in names["folders"])
-
-
-def test_explain(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
-    policy = {"lexical_weight": 0.5}
-    write(folder, "mine", extends="base", retrieval_policy=policy, notes={"extends": "why"})
-    code, out, err = run(capsys, "explain", "mine", "--overlay-dir", str(folder))
-    assert (code, err) == (0, "")
-    assert '  mission: "Read." (base.json)\n' in out
-    assert '  extends: "base" (mine.json)\n    note on extends: why\n' in out
-    assert "  retrieval_policy.lexical_weight: 0.5 (mine.json)\n" in out
-    assert "semantic_weight: 0.1875 (rescaled, because mine.json gives other weights)\n" in out
-    assert "  retrieval_policy.min_score: 0.1 (default)\n" in out
-    assert "\x1b" not in out
-    code, out, _ = run(capsys, "show", "mine", "--overlay-dir", str(folder))
-    assert json.loads(out)["rescaled"] == ["semantic_weight", "metadata_weight", "rerank_weight"]
