@@ -1,6 +1,6 @@
 """The golden sets that `eval` reads, and its report.
 
-Metrics such as nDCG@10 are in [0, 1]. A p-value is that of a paired randomization test.
+Metrics such as nDCG@10 are in [0, 1].
 """
 
 from typing import Annotated, Literal
@@ -83,53 +83,11 @@ class GoldenSet(Contract):
     questions: list[GoldenQuestion]
 
 
-class Difference(Contract):
-    """A system compared with the lexical lane by one metric.
-
-    Attributes:
-        mean: mean of the system minus mean of the lexical lane.
-        relative: ``mean`` divided by the mean of the lexical lane; ``None`` if that is 0.
-        p_value: in [0, 1].
-        wins: number of questions for which the system is better.
-        losses: number of questions for which it is worse.
-        ties: number of questions for which both are equal.
-    """
-
-    metric: str
-    mean: float
-    relative: float | None = None
-    p_value: float
-    wins: int
-    losses: int
-    ties: int
-
-
 class SystemResult(Contract):
     """The means of a system's metrics over all judged questions."""
 
     system: System
     metrics: dict[str, float]
-    against_lexical: list[Difference] = []
-
-
-class ListedResult(Contract):
-    """A document of a question, or a passage that the golden set names: where the answer has it.
-
-    Attributes:
-        grade: its grade; missing if it is not judged.
-        rank: its place in the governed answer, from 1; missing if that does not have it.
-        score: the final score of its best passage; missing if it was not ranked.
-        lexical_rank: its place in the lexical lane, from 1; missing if that does not have it.
-        rejected: why it was not selected: the first code of its passages; missing if it was, or if
-            no lane proposed it.
-    """
-
-    id: str
-    grade: int | None = None
-    rank: int | None = None
-    score: float | None = None
-    lexical_rank: int | None = None
-    rejected: RejectionCode | None = None
 
 
 class QuestionResult(Contract):
@@ -137,8 +95,6 @@ class QuestionResult(Contract):
 
     Attributes:
         best: ids of the first ten documents of the governed answer.
-        documents: the same documents with their grades, then the five with the best grades that
-            are not among them.
         latency_ms: duration of the governed answer in milliseconds.
         passages: number of selected passages.
         answer_characters: characters of the selected passages' texts.
@@ -149,7 +105,6 @@ class QuestionResult(Contract):
     role: str | None = None
     scores: dict[System, dict[str, float]]
     best: list[str] = []
-    documents: list[ListedResult] = []
     latency_ms: float
     passages: int
     answer_characters: int
@@ -190,67 +145,6 @@ class Governance(Contract):
     rejection_accuracy: float | None = None
     posture_accuracy: float | None = None
     checks: list[Check] = []
-
-
-class RoleShare(Contract):
-    """How much of a role's answers is from its own domains.
-
-    Attributes:
-        domains: the domains that the role's overlay boosts.
-        own_share: fraction of an answer's passages that are from these domains, on average.
-        own_first: fraction of the answers whose first passage is from these domains.
-    """
-
-    role_id: str
-    domains: list[str]
-    own_share: float
-    own_first: float
-
-
-class RolePair(Contract):
-    """The mean Jaccard index, in [0, 1], of the documents selected for two roles."""
-
-    first: str
-    second: str
-    overlap: float
-
-
-class Distinctiveness(Contract):
-    """How much the answers of roles to the same questions differ.
-
-    Attributes:
-        questions: number of questions that were asked for every role.
-        mean_overlap: mean of the pairs' ``overlap``, in [0, 1].
-    """
-
-    questions: int
-    mean_overlap: float
-    roles: list[RoleShare]
-    pairs: list[RolePair]
-
-
-class Harm(Contract):
-    """The effect of an overlay on questions outside of its role's work.
-
-    Attributes:
-        digest: digest of the overlay.
-        without: mean nDCG@10 without an overlay.
-        with_overlay: mean nDCG@10 with the overlay.
-        relative: ``with_overlay / without - 1``. Negative if the overlay makes answers worse. 0 if
-            ``without`` is 0.
-        p_value: in [0, 1].
-        wins: number of questions that are better with the overlay.
-        losses: number of questions that are worse with it.
-    """
-
-    role_id: str
-    digest: str
-    without: float
-    with_overlay: float
-    relative: float
-    p_value: float
-    wins: int
-    losses: int
 
 
 class Spread(Contract):
@@ -306,8 +200,6 @@ class EvalReport(Contract):
         judged: number of questions with grades.
         unjudged: number of questions without grades.
         governance: ``None`` if no question has an expectation about governance.
-        distinctiveness: ``None`` if roles were not compared.
-        harm: effect of each overlay that was measured.
         latency_ms: durations of the governed answers, in milliseconds.
         answer_characters: characters of the governed answers.
         passages: passages of the governed answers.
@@ -327,8 +219,6 @@ class EvalReport(Contract):
     unjudged: int = 0
     questions: list[QuestionResult]
     governance: Governance | None = None
-    distinctiveness: Distinctiveness | None = None
-    harm: list[Harm] = []
     latency_ms: Spread
     answer_characters: Spread
     passages: Spread

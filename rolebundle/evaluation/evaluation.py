@@ -6,38 +6,30 @@ as for any agent. A document's rank is the rank of its best chunk.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import combinations
 from time import perf_counter
-from typing import Literal, TypeVar, get_args
+from typing import Literal, get_args
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.evaluation import (
     Check,
     CheckKind,
-    Distinctiveness,
     EvalReport,
     EvaluatedCorpus,
     GoldenSet,
     Governance,
-    Harm,
-    ListedResult,
     QuestionResult,
-    RolePair,
-    RoleShare,
     Seconds,
     Spread,
     System,
     SystemResult,
 )
-from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.terms import Fusion, RejectionCode
+from rolebundle.contracts.terms import Fusion
 from rolebundle.engine import Engine
-from rolebundle.evaluation.metrics import METRICS, difference, mean, measures, ndcg
+from rolebundle.evaluation.metrics import METRICS, mean, measures
 from rolebundle.evaluation.questions import (
     Collection,
     Question,
@@ -46,9 +38,7 @@ from rolebundle.evaluation.questions import (
     from_golden,
 )
 from rolebundle.lazy import numpy as np
-from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval.candidate import Retrieval
-from rolebundle.retrieval.compare import overlap
 from rolebundle.retrieval.corpus_state import corpus_state
 from rolebundle.retrieval.lanes import open_lanes
 from rolebundle.retrieval.pipeline import run
@@ -60,11 +50,8 @@ from rolebundle.text.words import first_of
 SYSTEMS: tuple[System, ...] = get_args(System)
 MAX_BEST = 10
 """How many ids of the governed ranking a report has for each question."""
-MAX_MISSED = 5
-"""How many relevant documents that are not among the first ten a report has for each question."""
 MAX_IDS_SHOWN = 5
 Progress = Callable[[str, int, int], None]
-_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +65,6 @@ class Plan:
         questions: the questions to ask.
         unjudged: the number of questions of the collection that are left out, without judgments.
         notes: remarks for the report.
-        compared_roles: roles whose answers to the questions are compared with each other.
-        harm_roles: roles whose overlays are measured: how nDCG@10 of the questions changes.
         lexical_only: leave out the semantic lane.
         ingest_seconds: how long the ingest took, for the report.
     """
@@ -90,8 +75,6 @@ class Plan:
     questions: list[Question]
     unjudged: int = 0
     notes: tuple[str, ...] = ()
-    compared_roles: tuple[ResolvedOverlay, ...] = ()
-    harm_roles: tuple[ResolvedOverlay, ...] = ()
     lexical_only: bool = False
     ingest_seconds: float = 0.0
 
@@ -143,28 +126,19 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
     results: list[QuestionResult] = []
     checks: list[Check] = []
     reasons = list[str]()
-    for question in _counted("questions", plan.questions, progress):
+    for number, question in enumerate(plan.questions, start=1):
         rankings, degraded_reason = runner.rankings(question)
-        answer = runner.governed(question, question.role)
+        answer = runner.governed(question)
         rankings["governed"] = answer.ranked
         reasons += [
             degraded_reason,
             *(w.message for w in answer.bundle.warnings if w.code == "RERANK_DEGRADED"),
         ]
         checks += checks_of(question, answer.bundle, references, runner)
-        results.append(_result(question, answer, rankings, runner))
-    judged = [question for question in plan.questions if question.judged]
-    distinct = None
-    if plan.compared_roles:
-        distinct = distinctiveness(runner, plan.questions, plan.compared_roles, progress)
+        results.append(_result(question, answer, rankings))
+        progress("questions", number, len(plan.questions))
+    judged = sum(question.judged for question in plan.questions)
     state = corpus_state(engine.workspace.corpus, datetime.now(UTC))
-    # The first answers are those without an overlay.
-    harm_roles = [None, *(role.overlay.role_id for role in plan.harm_roles)]
-    asked = [(role_id, question) for role_id in harm_roles for question in judged]
-    scores: dict[str | None, list[float]] = defaultdict(list)
-    for role_id, question in _counted("overlays", asked if plan.harm_roles else [], progress):
-        ranked = runner.governed(question, role_id).ranked
-        scores[role_id].append(ndcg(ranked, question.grades, 10))
     seconds = perf_counter() - started
     return EvalReport(
         kind=plan.kind,
@@ -173,12 +147,10 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
         corpus=EvaluatedCorpus(documents=state.documents, chunks=state.chunks, index=state.index),
         metrics=list(METRICS),
         systems=summarize_systems(results),
-        judged=len(judged),
-        unjudged=plan.unjudged + len(plan.questions) - len(judged),
+        judged=judged,
+        unjudged=plan.unjudged + len(plan.questions) - judged,
         questions=results,
         governance=summarize_checks(checks) if checks else None,
-        distinctiveness=distinct,
-        harm=[harm(role, scores[None], scores[role.overlay.role_id]) for role in plan.harm_roles],
         latency_ms=spread([result.latency_ms for result in results]),
         answer_characters=spread([result.answer_characters for result in results]),
         passages=spread([result.passages for result in results]),
@@ -191,16 +163,7 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
     )
 
 
-def _counted(step: str, items: Sequence[_Item], progress: Progress) -> Iterator[_Item]:
-    """The items, one by one; what is done with each is reported as progress."""
-    for number, item in enumerate(items, start=1):
-        yield item
-        progress(step, number, len(items))
-
-
-def _result(
-    question: Question, answer: GovernedAnswer, rankings: Rankings, runner: Runner
-) -> QuestionResult:
+def _result(question: Question, answer: GovernedAnswer, rankings: Rankings) -> QuestionResult:
     bundle = answer.bundle
     judged_rankings = rankings if question.judged else {}
     return QuestionResult(
@@ -211,70 +174,26 @@ def _result(
             system: measures(ranked, question.grades) for system, ranked in judged_rankings.items()
         },
         best=answer.ranked[:MAX_BEST],
-        documents=_documents(question, answer, rankings["lexical"], runner),
         latency_ms=round(answer.milliseconds, 3),
         passages=len(bundle.selected),
         answer_characters=sum(len(chunk.content) for chunk in bundle.selected),
     )
 
 
-def _documents(
-    question: Question, answer: GovernedAnswer, lexical: Sequence[str], runner: Runner
-) -> list[ListedResult]:
-    """The first documents of the governed answer, and the relevant ones that are not among them."""
-    ranks = {document: rank for rank, document in enumerate(answer.ranked, start=1)}
-    lexical_ranks = {document: rank for rank, document in enumerate(lexical, start=1)}
-    scores: dict[str, float] = {}
-    codes: dict[str, RejectionCode] = {}
-    selected = set()
-    for chunk in answer.bundle.selected:
-        document = question.judged_id(chunk.chunk_id, chunk.document_id)
-        scores.setdefault(document, chunk.scores.final)
-        selected.add(document)
-    for rejection in answer.bundle.rejected:
-        document = question.judged_id(rejection.chunk_id, runner.document_of(rejection.chunk_id))
-        if document not in selected:
-            codes.setdefault(document, rejection.reason)
-            if rejection.final is not None:
-                scores[document] = max(rejection.final, scores.get(document, rejection.final))
-    first = answer.ranked[:MAX_BEST]
-    relevant = sorted(
-        (document for document, grade in question.grades.items() if grade > 0),
-        key=lambda document: (-question.grades[document], document),
-    )
-    missed = [document for document in relevant if document not in first]
-    return [
-        ListedResult(
-            id=document,
-            grade=question.grades.get(document),
-            rank=ranks.get(document),
-            score=round(scores[document], 6) if document in scores else None,
-            lexical_rank=lexical_ranks.get(document),
-            rejected=codes.get(document),
-        )
-        for document in (*first, *missed[:MAX_MISSED])
-    ]
-
-
 def summarize_systems(results: Sequence[QuestionResult]) -> list[SystemResult]:
-    """Return each system's means over the judged questions, and its gain over the lexical lane.
+    """Return each system's means over the judged questions.
 
     A system without a ranking for one of the questions is left out: its mean is not comparable.
     """
-    judged = [result for result in results if result.scores]
-    summaries = []
-    lexical: dict[str, list[float]] = {}
-    for system in SYSTEMS:
-        if not judged or not all(system in result.scores for result in judged):
-            continue
-        values = {name: [result.scores[system][name] for result in judged] for name in METRICS}
-        if system == "lexical":
-            lexical, against = values, []
-        else:
-            against = [difference(name, lexical[name], values[name]) for name in METRICS]
-        means = {name: mean(values[name]) for name in METRICS}
-        summaries.append(SystemResult(system=system, metrics=means, against_lexical=against))
-    return summaries
+    judged = [result.scores for result in results if result.scores]
+    return [
+        SystemResult(
+            system=system,
+            metrics={name: mean([scores[system][name] for scores in judged]) for name in METRICS},
+        )
+        for system in SYSTEMS
+        if judged and all(system in scores for scores in judged)
+    ]
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -332,15 +251,15 @@ class Runner:
             rankings["rrf"] = self._ranked(question, self._run(question, "rrf"))
         return rankings, degraded_reason
 
-    def governed(self, question: Question, role: str | None) -> GovernedAnswer:
-        """Return the answer that an agent with this role gets.
+    def governed(self, question: Question) -> GovernedAnswer:
+        """Return the answer that an agent with the question's role gets.
 
         Its ranking is the selected passages, then those that the limit or the token budget cut, in
         rank order.
         """
         request = RetrievalRequest(
             task=question.task,
-            role=role,
+            role=question.role,
             limit=question.limit,
             lexical_only=self._lexical_only,
             now=question.now,
@@ -484,76 +403,3 @@ def summarize_checks(checks: Sequence[Check]) -> Governance:
 def _rate(held: Sequence[bool]) -> float | None:
     """The fraction of checks that passed; None if there are none."""
     return sum(held) / len(held) if held else None
-
-
-def distinctiveness(
-    runner: Runner,
-    questions: Sequence[Question],
-    roles: Sequence[ResolvedOverlay],
-    progress: Progress,
-) -> Distinctiveness:
-    """Compare what the roles select for the same questions.
-
-    A role's own domains are those that its overlay boosts.
-    """
-    asked = [(role.overlay.role_id, question) for role in roles for question in questions]
-    answers: dict[str, list[RetrievalBundle]] = defaultdict(list)
-    for role_id, question in _counted("roles", asked, progress):
-        answers[role_id].append(runner.governed(question, role_id).bundle)
-    pairs = [
-        RolePair(
-            first=first,
-            second=second,
-            overlap=mean(
-                [both.documents for both in map(overlap, answers[first], answers[second])]
-            ),
-        )
-        for first, second in combinations(answers, 2)
-    ]
-    return Distinctiveness(
-        questions=len(questions),
-        mean_overlap=mean([pair.overlap for pair in pairs]),
-        roles=[_share(role.overlay, answers[role.overlay.role_id]) for role in roles],
-        pairs=pairs,
-    )
-
-
-def _share(overlay: Overlay, answers: Sequence[RetrievalBundle]) -> RoleShare:
-    """How much of the answers that have passages is from the domains that the overlay boosts."""
-    boosts = overlay.source_policy.domain_boosts
-    domains = sorted(domain for domain, boost in boosts.items() if boost > 1)
-    own = [
-        [float(chunk.metadata.domain in domains) for chunk in answer.selected]
-        for answer in answers
-        if answer.selected
-    ]
-    return RoleShare(
-        role_id=overlay.role_id,
-        domains=domains,
-        own_share=mean([mean(values) for values in own]),
-        own_first=mean([values[0] for values in own]),
-    )
-
-
-def harm(role: ResolvedOverlay, without: Sequence[float], with_overlay: Sequence[float]) -> Harm:
-    """How an overlay changes nDCG@10 of questions, normally outside of the role's work.
-
-    Args:
-        role: the role's overlay.
-        without: the nDCG@10 of each question without an overlay.
-        with_overlay: the same with the overlay, in the same order.
-
-    Returns:
-        ``relative`` is negative if the overlay does harm; 0 if the mean of ``without`` is 0.
-    """
-    change = difference("ndcg@10", without, with_overlay)
-    return Harm(
-        role_id=role.overlay.role_id,
-        digest=role.digest,
-        without=mean(without),
-        with_overlay=mean(with_overlay),
-        relative=change.relative or 0.0,
-        p_value=change.p_value,
-        wins=change.wins,
-        losses=change.losses,
-    )

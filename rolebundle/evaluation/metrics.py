@@ -1,8 +1,8 @@
-"""Measures of a ranking as trec_eval defines them, and a significance test. Pure functions.
+"""Measures of a ranking as trec_eval defines them. Pure functions.
 
 Each measure takes the ranked ids of one question, best first, and its judgments (id → grade). A
 grade of 1 or more is relevant; an id without a judgment, or with 0 or less, is not. Tests compare
-every measure with trec_eval's own code (``pytrec_eval``), and the significance test with ``scipy``.
+every measure with trec_eval's own code (``pytrec_eval``).
 """
 
 from __future__ import annotations
@@ -10,18 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from rolebundle.contracts.evaluation import Difference
-from rolebundle.lazy import numpy as np
-
 Grades = Mapping[str, int]
 
 METRICS = ("ndcg@10", "recall@10", "recall@100", "mrr", "p@5", "p@10")
 """The measures of each question and system, in the order of the report."""
-
-PERMUTATIONS = 10_000
-EXACT_UP_TO = 12
-"""If at most this many questions differ, all 2^n assignments of signs are tried."""
-_SEED = 20_070_601
 
 
 def ndcg(ranked: Sequence[str], grades: Grades, k: int) -> float:
@@ -91,58 +83,3 @@ def measures(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
 def mean(values: Sequence[float]) -> float:
     """Return the arithmetic mean; 0 if there are no values."""
     return math.fsum(values) / len(values) if values else 0.0
-
-
-def paired_randomization(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the two-sided p-value of Fisher's paired randomization test on the means' difference.
-
-    If the two systems were equally good, each question's difference could have the other sign. The
-    p-value is the share of assignments of signs whose mean is at least as far from 0 as the
-    observed mean. The observed assignment is one of those counted. This test makes the fewest
-    assumptions about the values (Smucker, Allan and Carterette, CIKM 2007). With up to
-    :data:`EXACT_UP_TO` differences it is exact, else it draws :data:`PERMUTATIONS` assignments from
-    a fixed seed: the same values always give the same result.
-
-    Raises:
-        ValueError: the sequences differ in length.
-    """
-    if len(first) != len(second):
-        raise ValueError("a paired test needs two sequences of the same length")
-    differences = np.asarray(second, dtype=float) - np.asarray(first, dtype=float)
-    # A difference of 0 adds nothing with either sign.
-    differences = differences[differences != 0]
-    count = len(differences)
-    if count == 0:
-        return 1.0
-    if count <= EXACT_UP_TO:
-        bits = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
-        extra = 0
-    else:
-        bits = np.random.default_rng(_SEED).integers(0, 2, (PERMUTATIONS, count), dtype=np.int8)
-        extra = 1
-    sums = np.abs((2.0 * bits - 1.0) @ differences)
-    observed = abs(float(differences.sum()))
-    # Sums of the same numbers in another order may differ in their last bits.
-    at_least_as_far = int((sums >= observed * (1 - 1e-9)).sum())
-    return (at_least_as_far + extra) / (len(bits) + extra)
-
-
-def difference(metric: str, before: Sequence[float], after: Sequence[float]) -> Difference:
-    """Compare the values of a metric, question by question.
-
-    Returns:
-        ``mean`` is the mean of ``after`` minus that of ``before``, and ``relative`` the same as a
-        fraction of the mean of ``before``; None if that is 0. A win is a question with a higher
-        value in ``after``.
-    """
-    mean_before, mean_after = mean(before), mean(after)
-    pairs = list(zip(before, after, strict=True))
-    return Difference(
-        metric=metric,
-        mean=mean_after - mean_before,
-        relative=mean_after / mean_before - 1 if mean_before > 0 else None,
-        p_value=paired_randomization(before, after),
-        wins=sum(second > first for first, second in pairs),
-        losses=sum(second < first for first, second in pairs),
-        ties=sum(second == first for first, second in pairs),
-    )

@@ -12,14 +12,14 @@ from math import isfinite
 
 from rich.table import Table
 
-from rolebundle.contracts.evaluation import EvalReport, Floor, QuestionResult, SystemResult
+from rolebundle.contracts.evaluation import EvalReport, Floor, SystemResult
 from rolebundle.errors import UsageError
 from rolebundle.evaluation.evaluation import SYSTEMS
 from rolebundle.evaluation.metrics import METRICS
 from rolebundle.retrieval.passage_text import one_line
 
-RATES = ("rejection_accuracy", "posture_accuracy", "own_share", "own_first")
-COSTS = ("leak_rate", "harm", "overlap", "latency_p50", "latency_p95", "seconds")
+RATES = ("rejection_accuracy", "posture_accuracy")
+COSTS = ("leak_rate", "latency_p50", "latency_p95", "seconds")
 _GOVERNANCE = ("leak_rate", "rejection_accuracy", "posture_accuracy")
 NAMES = (*METRICS, *(f"{system}.{name}" for system in SYSTEMS for name in METRICS), *RATES, *COSTS)
 
@@ -78,19 +78,12 @@ def value_of(report: EvalReport, name: str) -> float | None:
         "latency_p50": report.latency_ms.p50,
         "latency_p95": report.latency_ms.p95,
         "seconds": report.seconds.total,
-        # The largest loss of an overlay, as a share: 0.02 is 2%.
-        "harm": max((max(0.0, -harm.relative) for harm in report.harm), default=None),
     }
     for system in report.systems:
         prefixes = ("", "governed.") if system.system == "governed" else (f"{system.system}.",)
         values |= {prefix + name: system.metrics[name] for name in METRICS for prefix in prefixes}
     if report.governance:
         values |= {rate: getattr(report.governance, rate) for rate in _GOVERNANCE}
-    if report.distinctiveness:
-        roles = report.distinctiveness.roles
-        values["overlap"] = report.distinctiveness.mean_overlap
-        values["own_share"] = min(role.own_share for role in roles)
-        values["own_first"] = min(role.own_first for role in roles)
     return values.get(name)
 
 
@@ -101,10 +94,8 @@ def _bad_floor(message: str) -> UsageError:
     )
 
 
-MAX_EXTREMES = 5
 MAX_TASK_CHARS = 80
-SIGNIFICANT = 0.05
-_LEFT_COLUMNS = ("task", "metric", "check", "about", "expected", "found", "own domains")
+_LEFT_COLUMNS = ("task", "metric", "check", "about", "expected", "found")
 
 
 def tables(report: EvalReport) -> Iterator[Table | str]:
@@ -112,22 +103,9 @@ def tables(report: EvalReport) -> Iterator[Table | str]:
     yield headline(report)
     if report.degraded:
         yield f"! semantic lane degraded: {report.degraded}"
-    columns = ("", *report.metrics, "nDCG@10 − lexical", "p", "won/lost")
-    yield from _table(columns, map(_system_row, report.systems))
-    won, lost = extremes(report, MAX_EXTREMES)
-    for title, questions in (("largest gains (governed − lexical)", won), ("largest losses", lost)):
-        yield from _table(
-            (title, "nDCG@10", "change", "task"),
-            (
-                (
-                    question.id,
-                    f"{question.scores['governed']['ndcg@10']:.3f}",
-                    f"{gain(question):+.3f}",
-                    question.task,
-                )
-                for question in questions
-            ),
-        )
+    lexical = next((each.metrics for each in report.systems if each.system == "lexical"), {})
+    columns = ("", *report.metrics, "nDCG@10 − lexical")
+    yield from _table(columns, (_system_row(system, lexical) for system in report.systems))
     if governance := report.governance:
         yield (
             f"governance: leak rate {rate_text(governance.leak_rate)} · rejection codes right "
@@ -139,37 +117,6 @@ def tables(report: EvalReport) -> Iterator[Table | str]:
             ("question", "check", "about", "expected", "found"),
             ((c.question, c.kind, c.about, c.expected, c.found) for c in failed),
         )
-    if distinctiveness := report.distinctiveness:
-        yield from _table(
-            ("role", "own domains", "own share", "own first"),
-            (
-                (
-                    role.role_id,
-                    ", ".join(role.domains) or "–",
-                    f"{role.own_share:.1%}",
-                    f"{role.own_first:.1%}",
-                )
-                for role in distinctiveness.roles
-            ),
-        )
-        yield from _table(
-            ("roles", "documents in common"),
-            ((f"{p.first}, {p.second}", f"{p.overlap:.1%}") for p in distinctiveness.pairs),
-        )
-    yield from _table(
-        ("overlay", "nDCG@10 without", "with", "change", "p", "won/lost"),
-        (
-            (
-                harm.role_id,
-                f"{harm.without:.4f}",
-                f"{harm.with_overlay:.4f}",
-                f"{harm.relative:+.2%}",
-                p_text(harm.p_value),
-                f"{harm.wins}/{harm.losses}",
-            )
-            for harm in report.harm
-        ),
-    )
     latency, size = report.latency_ms, report.answer_characters
     yield (
         f"governed answers: p50 {latency.p50:.1f} ms, p95 {latency.p95:.1f} ms, "
@@ -198,35 +145,12 @@ def headline(report: EvalReport) -> str:
     )
 
 
-def _system_row(system: SystemResult) -> Iterator[str]:
-    """The means of a system, and how it differs from the lexical lane by nDCG@10."""
+def _system_row(system: SystemResult, lexical: Mapping[str, float]) -> Iterator[str]:
+    """The means of a system, and how its nDCG@10 differs from that of the lexical lane."""
     yield system.system
     yield from (f"{value:.4f}" for value in system.metrics.values())
-    against = next((diff for diff in system.against_lexical if diff.metric == "ndcg@10"), None)
-    if against is not None:
-        relative = f" ({against.relative:+.1%})" if against.relative is not None else ""
-        yield f"{against.mean:+.4f}{relative}"
-        yield p_text(against.p_value)
-        yield f"{against.wins}/{against.losses}"
-
-
-def p_text(value: float) -> str:
-    """Format a p-value, with a star if it is below 0.05."""
-    return ("<0.001" if value < 0.001 else f"{value:.3f}") + ("*" if value < SIGNIFICANT else "")
-
-
-def gain(question: QuestionResult) -> float:
-    """nDCG@10 of the governed answer minus that of the lexical lane."""
-    return question.scores["governed"]["ndcg@10"] - question.scores["lexical"]["ndcg@10"]
-
-
-def extremes(report: EvalReport, count: int) -> tuple[list[QuestionResult], list[QuestionResult]]:
-    """Return the ``count`` questions with the largest gains, and those with the largest losses."""
-    judged = [question for question in report.questions if question.scores]
-    ordered = sorted(judged, key=lambda question: (-gain(question), question.id))
-    won = [question for question in ordered[:count] if gain(question) > 0]
-    lost = [question for question in reversed(ordered[-count:]) if gain(question) < 0]
-    return won, lost
+    if lexical and system.system != "lexical":
+        yield f"{system.metrics['ndcg@10'] - lexical['ndcg@10']:+.4f}"
 
 
 def rate_text(rate: float | None) -> str:

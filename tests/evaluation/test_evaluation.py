@@ -1,6 +1,5 @@
 """The report, its floors and the governance part."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -17,7 +16,6 @@ from rolebundle.evaluation.report import (
     value_of,
     with_thresholds,
 )
-from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.workspace import Workspace
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -27,11 +25,7 @@ def silent(_step: str, _done: int, _total: int) -> None:
     pass
 
 
-def role(engine: Engine, name: str) -> ResolvedOverlay:
-    return load_role(name, engine.overlay_folders)
-
-
-def reported(engine: Engine, *questions: GoldenQuestion, **plan: object) -> EvalReport:
+def reported(engine: Engine, *questions: GoldenQuestion) -> EvalReport:
     named = [
         question.model_copy(update={"id": question.id or str(n)})
         for n, question in enumerate(questions)
@@ -39,8 +33,9 @@ def reported(engine: Engine, *questions: GoldenQuestion, **plan: object) -> Eval
     questions_to_run, notes = from_golden(
         GoldenSet(questions=named), References(engine.workspace.corpus), None, NOW
     )
-    settings = Plan("golden", "mine", None, questions_to_run, notes=tuple(notes))
-    return evaluate(engine, replace(settings, **plan), silent)  # type: ignore[arg-type]
+    return evaluate(
+        engine, Plan("golden", "mine", None, questions_to_run, notes=tuple(notes)), silent
+    )
 
 
 GOOD = GoldenQuestion(
@@ -86,14 +81,6 @@ class TestGovernance:
         assert by_kind["expect_rejection", "auth"].startswith("selected")
         assert by_kind["expect_trust", ""] == "undeclared"
 
-    def test_harm_is_against_no_overlay(self, engine: Engine) -> None:
-        launch = GoldenQuestion(task="tokens that nobody can steal", expect={"launch": 1})
-        for question in (launch, launch.model_copy(update={"role": "planner"})):
-            harmed = reported(engine, question, harm_roles=(role(engine, "guard"),)).harm
-            assert [
-                (item.without, item.with_overlay, item.relative, item.losses) for item in harmed
-            ] == [(1.0, 0.0, -1.0, 1)]
-
 
 class TestReport:
     def test_the_figures_are_the_means(self, engine: Engine) -> None:
@@ -102,8 +89,6 @@ class TestReport:
         for system in report.systems:
             scores = [question.scores[system.system]["ndcg@10"] for question in report.questions]
             assert system.metrics["ndcg@10"] == pytest.approx(sum(scores) / 2)
-        assert report.systems[0].against_lexical == []
-        assert {item.metric for item in report.systems[1].against_lexical} == set(report.metrics)
 
     def test_a_lane_that_is_down_is_reported(self, engine: Engine) -> None:
         class Broken:
@@ -126,8 +111,7 @@ class TestReport:
 
 class TestFloors:
     def test_every_name_has_a_value_where_it_is_measured(self, engine: Engine) -> None:
-        roles = (role(engine, "guard"), role(engine, "planner"))
-        report = reported(engine, GOOD, compared_roles=roles, harm_roles=roles)
+        report = reported(engine, GOOD)
         assert [name for name in NAMES if value_of(report, name) is None] == []
 
     def test_costs_are_bounded_from_above(self, engine: Engine) -> None:

@@ -32,8 +32,8 @@ from rolebundle.evaluation.report import check_thresholds, parse_thresholds, tab
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.cli.options import Call, setting, url_setting, with_call, workspace_for
 from rolebundle.interfaces.cli.output import print_note, progress_bar
-from rolebundle.interfaces.parse import names_in, request_from
-from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
+from rolebundle.interfaces.parse import request_from
+from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.file import corpus_path
 
 EXIT_FAILED = 1
@@ -44,13 +44,6 @@ _WIDTH = 160
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--role", metavar="ROLE", help="Use this role's overlay for every question.")
 @click.option(
-    "--roles",
-    metavar="ROLE,ROLE[,…]",
-    default="",
-    help="Measure how far the answers of these roles differ.",
-)
-@click.option("--harm", is_flag=True, help="Measure what each overlay changes in nDCG@10.")
-@click.option(
     "--fail-under",
     multiple=True,
     metavar="METRIC=VALUE",
@@ -59,18 +52,11 @@ _WIDTH = 160
 @with_call(
     "overlay_dirs", "as_json", request=RetrievalRequest, only=["lexical_only", "rerank", "now"]
 )
-def eval(
-    call: Call,
-    path: Path | None,
-    role: str | None,
-    roles: str,
-    harm: bool,
-    fail_under: tuple[str, ...],
-) -> None:
+def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str, ...]) -> None:
     """Measure retrieval on PATH: a folder in the BEIR layout, or a golden set (TOML or JSON).
 
     Reports nDCG@10, recall, MRR and precision for each lane, for each fusion and for the governed
-    answer, with a paired randomization test. Also reports leaks, latency and size.
+    answer. Also reports leaks, latency and size.
 
     A collection is ingested into a new temporary corpus, or into --db if that file does not exist
     yet. A golden set is run on --db, or else on the documents that it names, or else on your
@@ -78,7 +64,7 @@ def eval(
 
     Exits with code 1 if a threshold of --fail-under or of the golden set is not met, or if a
     passage in must_not_return was selected. A metric must be at least the threshold; leak_rate,
-    harm, overlap, latency_p50, latency_p95 and seconds must be at most the threshold.
+    latency_p50, latency_p95 and seconds must be at most the threshold.
 
     \b
     rolebundle eval ../shared/eval/cranfield
@@ -96,12 +82,6 @@ def eval(
         thresholds = check_thresholds(test_set.fail_under, f"{path}: fail_under") | thresholds
     request = request_from({"task": "that of each question", **call.fields})
     moment = (request.now or datetime.now(UTC)).replace(microsecond=0)
-    role_ids = names_in(roles)
-    if len(role_ids) == 1:
-        raise click.UsageError("--roles: name at least two different roles, separated by commas")
-    compared_roles = tuple(load_role(role_id, folders) for role_id in role_ids)
-    overlays = list_overlays(folders) if harm else []
-    harm_roles = tuple(load_role(overlay.role_id, folders) for overlay in overlays)
     lexical_only = request.lexical_only
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bar())
@@ -114,8 +94,6 @@ def eval(
         seconds = _ingest(engine, documents, lexical_only, progress)
         plan = replace(
             plan_for(engine, test_set, role, moment),
-            compared_roles=compared_roles,
-            harm_roles=harm_roles,
             lexical_only=lexical_only,
             ingest_seconds=seconds,
         )
