@@ -74,7 +74,7 @@ class Watcher:
         print_line: called with each line for a person.
         stop: ends the watch.
         update: makes the corpus the same as the files.
-        paths: the locations of its roots, and of the files of patterns that their scans use.
+        paths: the locations of its roots.
         generation: its number of writes.
     """
 

@@ -62,7 +62,7 @@ def prepare_parallel(
         on_slow: called with the path of a file that probably takes long.
 
     Raises:
-        ConfigurationError: ``bad_read_seconds``, or the settings name an invalid file of patterns.
+        ConfigurationError: ``bad_read_seconds``.
         DocumentError: ``worker_died``: a process cannot be started.
     """
     seconds = read_seconds()

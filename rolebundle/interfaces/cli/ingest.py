@@ -82,12 +82,6 @@ _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() i
     "or ignore them.  [default: mask]",
 )
 @click.option(
-    "--patterns",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="More patterns for instructions to a model (TOML). See docs/security.md.",
-)
-@click.option(
     "--ignore/--no-ignore",
     default=None,
     help="Whether .gitignore and .ignore count, and dependencies, virtual environments, build "
@@ -108,7 +102,6 @@ def ingest(
     chunk_size: int | None,
     max_size: int | None,
     secrets: Literal["mask", "quarantine", "off"] | None,
-    patterns: Path | None,
     ignore: bool | None,
     workers: int | None,
     reread: bool,
@@ -152,7 +145,7 @@ def ingest(
         chunking={} if chunk_size is None else {"size": chunk_size, "maximum": chunk_size * 3 // 2},
         size_cap=max_size,
         ignore=ignore,
-        scan=_scan_settings(secrets, patterns),
+        scan=ScanSettings(secrets) if secrets else None,
         workers=workers or os.cpu_count() or 1,
         reread=reread,
         **(call.fields if paths else {}),
@@ -176,14 +169,6 @@ def ingest(
             f"{counted(missing, 'root')} missing; what is there was read again",
             "see the messages above",
         )
-
-
-def _scan_settings(
-    secrets: Literal["mask", "quarantine", "off"] | None, patterns: Path | None
-) -> ScanSettings | None:
-    if secrets is None and patterns is None:
-        return None
-    return ScanSettings(secrets=secrets or "mask", patterns=patterns)
 
 
 def refuse_problems(report: IngestReport) -> None:
