@@ -18,8 +18,8 @@ from rolebundle.contracts.terms import (
     TrustPosture,
 )
 
-System = Literal["lexical", "semantic", "weighted", "rrf", "governed"]
-"""One lane, a fusion of both lanes without an overlay, or the governed answer."""
+System = Literal["governed"]
+"""The answer that an agent gets. Earlier versions measured single lanes as well."""
 CheckKind = Literal[
     "must_not_return", "expect_rejection", "expect_fallback", "expect_trust", "expect_freshness"
 ]
@@ -84,7 +84,7 @@ class GoldenSet(Contract):
 
 
 class SystemResult(Contract):
-    """The means of a system's metrics over all judged questions."""
+    """The means of the metrics over all judged questions."""
 
     system: System
     metrics: dict[str, float]

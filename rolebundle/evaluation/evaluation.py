@@ -1,16 +1,15 @@
 """The whole evaluation: ask the questions, measure the answers, and make the report.
 
-Lanes and fusions are the pipeline's, without an overlay. The governed answer comes from the engine,
-as for any agent. A document's rank is the rank of its best chunk.
+An answer is the governed one, as any agent gets it. A document's rank is that of its best chunk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import Literal, get_args
+from typing import Literal
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.evaluation import (
@@ -23,11 +22,9 @@ from rolebundle.contracts.evaluation import (
     QuestionResult,
     Seconds,
     Spread,
-    System,
     SystemResult,
 )
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.terms import Fusion
 from rolebundle.engine import Engine
 from rolebundle.evaluation.metrics import METRICS, mean, measures
 from rolebundle.evaluation.questions import (
@@ -38,19 +35,14 @@ from rolebundle.evaluation.questions import (
     from_golden,
 )
 from rolebundle.lazy import numpy as np
-from rolebundle.retrieval.candidate import Retrieval
 from rolebundle.retrieval.corpus_state import corpus_state
-from rolebundle.retrieval.lanes import open_lanes
-from rolebundle.retrieval.pipeline import run
-from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.passages import passage_by_id
 from rolebundle.text.words import first_of
 
-SYSTEMS: tuple[System, ...] = get_args(System)
 MAX_BEST = 10
 """How many ids of the governed ranking a report has for each question."""
 MAX_IDS_SHOWN = 5
+_DEGRADED = ("SEMANTIC_LANE_DEGRADED", "RERANK_DEGRADED")
 Progress = Callable[[str, int, int], None]
 
 
@@ -127,15 +119,10 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
     checks: list[Check] = []
     reasons = list[str]()
     for number, question in enumerate(plan.questions, start=1):
-        rankings, degraded_reason = runner.rankings(question)
         answer = runner.governed(question)
-        rankings["governed"] = answer.ranked
-        reasons += [
-            degraded_reason,
-            *(w.message for w in answer.bundle.warnings if w.code == "RERANK_DEGRADED"),
-        ]
+        reasons += [w.message for w in answer.bundle.warnings if w.code in _DEGRADED]
         checks += checks_of(question, answer.bundle, references, runner)
-        results.append(_result(question, answer, rankings))
+        results.append(_result(question, answer))
         progress("questions", number, len(plan.questions))
     judged = sum(question.judged for question in plan.questions)
     state = corpus_state(engine.workspace.corpus, datetime.now(UTC))
@@ -146,7 +133,7 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
         role=plan.role,
         corpus=EvaluatedCorpus(documents=state.documents, chunks=state.chunks, index=state.index),
         metrics=list(METRICS),
-        systems=summarize_systems(results),
+        systems=_systems(results),
         judged=judged,
         unjudged=plan.unjudged + len(plan.questions) - judged,
         questions=results,
@@ -154,7 +141,7 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
         latency_ms=spread([result.latency_ms for result in results]),
         answer_characters=spread([result.answer_characters for result in results]),
         passages=spread([result.passages for result in results]),
-        degraded=next(filter(None, reasons), ""),
+        degraded=next(iter(reasons), ""),
         notes=list(plan.notes),
         seconds=Seconds(
             ingest=plan.ingest_seconds, questions=seconds, total=plan.ingest_seconds + seconds
@@ -163,16 +150,13 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
     )
 
 
-def _result(question: Question, answer: GovernedAnswer, rankings: Rankings) -> QuestionResult:
+def _result(question: Question, answer: GovernedAnswer) -> QuestionResult:
     bundle = answer.bundle
-    judged_rankings = rankings if question.judged else {}
     return QuestionResult(
         id=question.id,
         task=question.task,
         role=question.role,
-        scores={
-            system: measures(ranked, question.grades) for system, ranked in judged_rankings.items()
-        },
+        scores={"governed": measures(answer.ranked, question.grades)} if question.judged else {},
         best=answer.ranked[:MAX_BEST],
         latency_ms=round(answer.milliseconds, 3),
         passages=len(bundle.selected),
@@ -180,20 +164,13 @@ def _result(question: Question, answer: GovernedAnswer, rankings: Rankings) -> Q
     )
 
 
-def summarize_systems(results: Sequence[QuestionResult]) -> list[SystemResult]:
-    """Return each system's means over the judged questions.
-
-    A system without a ranking for one of the questions is left out: its mean is not comparable.
-    """
-    judged = [result.scores for result in results if result.scores]
-    return [
-        SystemResult(
-            system=system,
-            metrics={name: mean([scores[system][name] for scores in judged]) for name in METRICS},
-        )
-        for system in SYSTEMS
-        if judged and all(system in scores for scores in judged)
-    ]
+def _systems(results: Sequence[QuestionResult]) -> list[SystemResult]:
+    """The means of the metrics over the judged questions."""
+    judged = [result.scores["governed"] for result in results if result.scores]
+    if not judged:
+        return []
+    means = {name: mean([scores[name] for scores in judged]) for name in METRICS}
+    return [SystemResult(system="governed", metrics=means)]
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -204,9 +181,6 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 # -- answers ---------------------------------------------------------------------------------------
-
-Rankings = dict[System, list[str]]
-"""The ranking of each system; without an entry for one that did not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,26 +204,6 @@ class Runner:
         self._engine = engine
         self._lexical_only = lexical_only
         self._documents: dict[str, str] = {}
-
-    def rankings(self, question: Question) -> tuple[Rankings, str]:
-        """The ranking of every system but the governed one, and why a lane did not run, if so."""
-        weighted = self._run(question, "weighted")
-        degraded_reason = weighted.degraded or weighted.substitute
-        hits = weighted.pool.hits
-        lexical = {
-            rowid: hit.bm25 for rowid, hit in hits.items() if hit.bm25 and "lexical" in hit.lanes
-        }
-        rankings: Rankings = {"lexical": self._lane(question, weighted, lexical)}
-        if not self._lexical_only and not degraded_reason:
-            semantic = {
-                rowid: hit.cosine
-                for rowid, hit in hits.items()
-                if hit.cosine is not None and "semantic" in hit.lanes
-            }
-            rankings["semantic"] = self._lane(question, weighted, semantic)
-            rankings["weighted"] = self._ranked(question, weighted)
-            rankings["rrf"] = self._ranked(question, self._run(question, "rrf"))
-        return rankings, degraded_reason
 
     def governed(self, question: Question) -> GovernedAnswer:
         """Return the answer that an agent with the question's role gets.
@@ -283,40 +237,6 @@ class Runner:
             document = passage.document.document_id if passage else chunk_id.rpartition("#")[0]
             self._documents[chunk_id] = document
         return self._documents[chunk_id]
-
-    def _run(self, question: Question, fusion: Fusion) -> Retrieval:
-        corpus = self._engine.workspace.corpus
-        request = RetrievalRequest(
-            task=question.task,
-            limit=question.limit,
-            lexical_only=self._lexical_only,
-            fusion=fusion,
-            now=question.now,
-        )
-        provider = None if self._lexical_only else self._engine.workspace.query_provider(corpus)
-        resolved = resolve_request(request, question.now)
-        with corpus.reading():
-            lanes = open_lanes(corpus, build_query(resolved.task, resolved.overlay), provider)
-            result = run(lanes, resolved)
-        for row in result.candidates:
-            self._documents[row.chunk_id] = row.passage.document.document_id
-        return result
-
-    def _lane(
-        self, question: Question, result: Retrieval, scores: Mapping[int, float]
-    ) -> list[str]:
-        """The ranking by the scores of a lane, which are by rowid."""
-        chunks = {
-            row.chunk_id: scores[row.passage.rowid]
-            for row in result.candidates
-            if row.passage.rowid in scores
-        }
-        best_first = sorted(chunks, key=lambda chunk: (-chunks[chunk], chunk))
-        return self._judged_ids(question, best_first)
-
-    def _ranked(self, question: Question, result: Retrieval) -> list[str]:
-        # Without an overlay metadata and vocabulary are equal for all, so only the lanes decide.
-        return self._judged_ids(question, (row.chunk_id for row in result.ranked))
 
     def _judged_ids(self, question: Question, chunks: Iterable[str]) -> list[str]:
         """The ids of the documents or passages that are judged, each at its first rank."""

@@ -1,8 +1,8 @@
 """A report: its thresholds, and tables for a terminal.
 
-A threshold is ``METRIC=VALUE``. METRIC is a measure (``ndcg@10``) of the governed result or of a
-system (``lexical.ndcg@10``), a rate of governance, or a cost. A cost must be at most VALUE, any
-other metric at least VALUE. The field ``floors`` of a report holds the checked thresholds.
+A threshold is ``METRIC=VALUE``. METRIC is a measure (``ndcg@10``), a rate of governance, or a cost.
+A cost must be at most VALUE, any other metric at least VALUE. The field ``floors`` of a report has
+the checked thresholds.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ from math import isfinite
 
 from rich.table import Table
 
-from rolebundle.contracts.evaluation import EvalReport, Floor, SystemResult
+from rolebundle.contracts.evaluation import EvalReport, Floor
 from rolebundle.errors import UsageError
-from rolebundle.evaluation.evaluation import SYSTEMS
 from rolebundle.evaluation.metrics import METRICS
 from rolebundle.retrieval.passage_text import one_line
 
 RATES = ("rejection_accuracy", "posture_accuracy")
 COSTS = ("leak_rate", "latency_p50", "latency_p95", "seconds")
 _GOVERNANCE = ("leak_rate", "rejection_accuracy", "posture_accuracy")
-NAMES = (*METRICS, *(f"{system}.{name}" for system in SYSTEMS for name in METRICS), *RATES, *COSTS)
+NAMES = (*METRICS, *RATES, *COSTS)
 
 
 def parse_thresholds(pairs: Iterable[str]) -> dict[str, float]:
@@ -80,18 +79,14 @@ def value_of(report: EvalReport, name: str) -> float | None:
         "seconds": report.seconds.total,
     }
     for system in report.systems:
-        prefixes = ("", "governed.") if system.system == "governed" else (f"{system.system}.",)
-        values |= {prefix + name: system.metrics[name] for name in METRICS for prefix in prefixes}
+        values |= system.metrics
     if report.governance:
         values |= {rate: getattr(report.governance, rate) for rate in _GOVERNANCE}
     return values.get(name)
 
 
 def _bad_floor(message: str) -> UsageError:
-    known = ", ".join((*METRICS, *RATES, *COSTS))
-    return UsageError(
-        "bad_floor", message, f"metrics: {known}; a system's own: lexical.ndcg@10 and so on"
-    )
+    return UsageError("bad_floor", message, f"metrics: {', '.join(NAMES)}")
 
 
 MAX_TASK_CHARS = 80
@@ -103,9 +98,8 @@ def tables(report: EvalReport) -> Iterator[Table | str]:
     yield headline(report)
     if report.degraded:
         yield f"! semantic lane degraded: {report.degraded}"
-    lexical = next((each.metrics for each in report.systems if each.system == "lexical"), {})
-    columns = ("", *report.metrics, "nDCG@10 − lexical")
-    yield from _table(columns, (_system_row(system, lexical) for system in report.systems))
+    rows = (map("{:.4f}".format, system.metrics.values()) for system in report.systems)
+    yield from _table(report.metrics, rows)
     if governance := report.governance:
         yield (
             f"governance: leak rate {rate_text(governance.leak_rate)} · rejection codes right "
@@ -143,14 +137,6 @@ def headline(report: EvalReport) -> str:
         f"{report.corpus.documents:,} documents, {report.corpus.chunks:,} chunks, {model}, "
         f"role {role}"
     )
-
-
-def _system_row(system: SystemResult, lexical: Mapping[str, float]) -> Iterator[str]:
-    """The means of a system, and how its nDCG@10 differs from that of the lexical lane."""
-    yield system.system
-    yield from (f"{value:.4f}" for value in system.metrics.values())
-    if lexical and system.system != "lexical":
-        yield f"{system.metrics['ndcg@10'] - lexical['ndcg@10']:+.4f}"
 
 
 def rate_text(rate: float | None) -> str:

@@ -55,8 +55,7 @@ _WIDTH = 160
 def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str, ...]) -> None:
     """Measure retrieval on PATH: a folder in the BEIR layout, or a golden set (TOML or JSON).
 
-    Reports nDCG@10, recall, MRR and precision for each lane, for each fusion and for the governed
-    answer. Also reports leaks, latency and size.
+    Reports nDCG@10, recall, MRR and precision of the answers, leaks, latency and size.
 
     A collection is ingested into a new temporary corpus, or into --db if that file does not exist
     yet. A golden set is run on --db, or else on the documents that it names, or else on your
