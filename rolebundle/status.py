@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from rolebundle.contracts.status import (
     CheckProblem,
@@ -16,11 +15,9 @@ from rolebundle.contracts.status import (
     SourceStatus,
 )
 from rolebundle.contracts.upkeep import SignedManifest
-from rolebundle.errors import OverlayError
 from rolebundle.ingest.authority import as_arguments
 from rolebundle.ingest.default_model import building_note, contextual_model
 from rolebundle.ingest.heartbeat import read_heartbeat
-from rolebundle.policy.lint import role_statuses
 from rolebundle.policy.policy_change import deny_matcher
 from rolebundle.retrieval.corpus_state import corpus_state
 from rolebundle.storage import documents, records, vector_index
@@ -125,22 +122,16 @@ def owner_status(corpus: Corpus) -> CorpusStatus:
     )
 
 
-def advised_status(corpus: Corpus, overlay_folders: Sequence[Path]) -> CorpusStatus:
-    """What :func:`owner_status` says, and overlays that match nothing.
+def advised_status(corpus: Corpus) -> CorpusStatus:
+    """What :func:`owner_status` says, and about the model of the index.
 
     Args:
         corpus: an open corpus; it is only read.
-        overlay_folders: the folders of the overlays that are compared with the corpus.
     """
     status = owner_status(corpus)
-    try:
-        update: dict[str, object] = {"roles": role_statuses(corpus, overlay_folders)}
-    except OverlayError as error:
-        update = {"overlay_problem": f"{error.message}; {error.hint}"}
-    index = status.corpus.index
-    if index is not None:
-        update["model_reason"] = contextual_model(corpus)[1]
-        update["building"] = building_note(corpus)
+    if status.corpus.index is None:
+        return status
+    update = {"model_reason": contextual_model(corpus)[1], "building": building_note(corpus)}
     return status.model_copy(update=update)
 
 

@@ -106,20 +106,6 @@ class WatchStatus(Contract):
     problem: str = ""
 
 
-class RoleStatus(Contract):
-    """An overlay that was written for this corpus.
-
-    Attributes:
-        problem: why it cannot be used; empty if it can.
-        unmatched: its rules and words that match nothing in the corpus, each with its place.
-    """
-
-    role_id: str
-    path: str
-    problem: str = ""
-    unmatched: list[str] = []
-
-
 class ReplicaStatus(Contract):
     """What a replica says of itself; see ``ReplicaManifest``. Times are ISO 8601 in UTC.
 
@@ -171,8 +157,6 @@ class CorpusStatus(Contract):
         self_declared: documents whose authority is their own declaration: a trust tier above
             `general`, or what they supersede. Only the command lists them.
         path_flags: flags of earlier ingests that later ones keep. Only the command lists them.
-        roles: the roles whose overlays do not come with rolebundle. Only the command lists them.
-        overlay_problem: why the folders of overlays cannot be read; empty if they can.
         replica: what it is a copy of; missing if it is not a replica.
         publications: where it was published to. Only the command lists them.
         watch: what `watch` last said; missing if it never ran. Only the command shows it.
@@ -190,8 +174,6 @@ class CorpusStatus(Contract):
     cached_vectors: int = 0
     self_declared: list[SelfDeclaredDocument] = []
     path_flags: list[PathFlags] = []
-    roles: list[RoleStatus] = []
-    overlay_problem: str = ""
     replica: ReplicaStatus | None = None
     publications: list[PublicationStatus] = []
     watch: WatchStatus | None = None

@@ -38,18 +38,14 @@ def default_url() -> str:
     Raises:
         UsageError: ``bad_url``.
     """
-    host = os.environ.get(HOST_ENVIRONMENT, "").strip().strip("\"'")
-    if not host:
-        return DEFAULT_URL
-    if "://" not in host:
-        address, _, path = host.partition("/")
-        if address.count(":") > 1 and not address.startswith("["):
-            address = f"[{address}]"
-        name, colon, port = address.rpartition(":")
-        if not colon or not (port.isdecimal() or not port):
-            name, port = address, ""
-        host = f"http://{name or '127.0.0.1'}:{port or _PORT}/{path}"
-    return local_url(host)
+    host = os.environ.get(HOST_ENVIRONMENT, "").strip()
+    if not host or "://" in host:
+        return local_url(host) if host else DEFAULT_URL
+    address, slash, path = host.partition("/")
+    name, colon, port = address.rpartition(":")
+    if address.endswith("]") or not colon:
+        name, port = address, ""
+    return local_url(f"http://{name or '127.0.0.1'}:{port or _PORT}{slash}{path}")
 
 
 class OllamaProvider(ServerProvider):

@@ -18,7 +18,6 @@ from rolebundle.contracts.overlay import (
     Vocabulary,
 )
 from rolebundle.contracts.policy import AgentAccess, AgentRule, PolicySummary
-from rolebundle.contracts.status import RoleStatus
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.access import may_see, policy_problem
 from rolebundle.policy.overlays import (
@@ -26,9 +25,7 @@ from rolebundle.policy.overlays import (
     RuleSubject,
     found_by_name,
     is_shipped,
-    list_overlays,
     load_file,
-    load_role,
     problems_of,
     rule_matches,
     rule_subject,
@@ -108,32 +105,6 @@ def lint_overlay(
         findings += unmatched_values(resolved, corpus, facts, folders)
         findings += excluded_rules(resolved.overlay, facts)
     return findings
-
-
-def role_statuses(corpus: Corpus, folders: Sequence[Path]) -> list[RoleStatus]:
-    """The overlays that do not come with rolebundle, and what of each matches nothing in a corpus.
-
-    Raises:
-        OverlayError: a folder cannot be read.
-    """
-    entries = [entry for entry in list_overlays(folders) if not is_shipped(Path(entry.path))]
-    # To read what rules can match takes long in a large corpus.
-    facts = corpus_facts(document_kinds(corpus)) if entries else None
-    statuses = []
-    for entry in entries:
-        unmatched: list[LintProblem] = []
-        if facts and not entry.problem:
-            role = load_role(entry.role_id, folders)
-            unmatched = unmatched_values(role, corpus, facts, folders)
-        statuses.append(
-            RoleStatus(
-                role_id=entry.role_id,
-                path=entry.path,
-                problem=entry.problem,
-                unmatched=[f"{finding.place}: {finding.message}" for finding in unmatched],
-            )
-        )
-    return statuses
 
 
 def unmatched_values(

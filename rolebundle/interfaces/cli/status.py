@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 import click
 
@@ -18,7 +17,7 @@ from rolebundle.contracts.status import (
     WatchStatus,
 )
 from rolebundle.contracts.terms import TRUSTED_TIERS
-from rolebundle.errors import CorpusCorrupt, OverlayError
+from rolebundle.errors import CorpusCorrupt
 from rolebundle.ingest.heartbeat import is_alive, seconds_since
 from rolebundle.interfaces.cli.ingest import UNDECLARED_TRUST
 from rolebundle.interfaces.cli.options import Call, with_call
@@ -34,31 +33,19 @@ _UNLIMITED = 100_000
 
 @click.command()
 @click.option("--check", is_flag=True, help="Compare content, indexes and hashes.")
-@with_call("overlay_dirs", "as_json")
+@with_call("as_json")
 def status(call: Call, check: bool) -> None:
     """Show what the corpus holds, by source, and the state of its indexes.
-
-    It warns about rules and words of your own overlays that match nothing in the corpus.
 
     \b
     rolebundle status
     rolebundle status --check --json
     """
-    problem = ""
-    folders: tuple[Path, ...] = ()
-    try:
-        folders = call.folders
-    except OverlayError as error:
-        if call.overlay_dirs:
-            raise
-        problem = f"{error.message}; {error.hint}"
     with call.admin() as admin:
         if check:
             status = checked_status(admin.workspace)
         else:
-            status = advised_status(admin.workspace.corpus, folders)
-    if problem:
-        status = status.model_copy(update={"overlay_problem": problem})
+            status = advised_status(admin.workspace.corpus)
     call.print(status, [_text(status, call.style)])
     if status.problems:
         codes = ", ".join(sorted({problem.code for problem in status.problems}))
@@ -76,7 +63,6 @@ def _text(status: CorpusStatus, style: Style) -> str:
         *_sources(status.sources),
         *_self_declared(status.self_declared),
         *_path_flags(status.path_flags),
-        *_roles(status),
     ]
     if status.watch is not None:
         lines.append(f"watch: {_watch(status.watch)}")
@@ -151,26 +137,6 @@ def _path_flags(flags: Sequence[PathFlags]) -> Iterator[str]:
         location = one_line(limit.location, _LINE_CHARS) or "every path"
         flag_text = one_line(" ".join(limit.flags), _LINE_CHARS) or "none"
         yield f"  flags of an earlier ingest: {location}: {flag_text}"
-
-
-def _roles(status: CorpusStatus) -> list[str]:
-    lines = []
-    if status.overlay_problem:
-        lines.append(f"! overlays: {one_line(status.overlay_problem, _LINE_CHARS)}")
-    for role in status.roles:
-        name = one_line(role.role_id, _LINE_CHARS)
-        if role.problem:
-            lines.append(f"! role {name}: {one_line(role.problem, _LINE_CHARS)}")
-        elif role.unmatched:
-            places = ", ".join(finding.partition(": ")[0] for finding in role.unmatched)
-            lines.append(
-                f"! role {name}: {counted(len(role.unmatched), 'rule or word', 'rules or words')} "
-                f"without a match in this corpus; run `rolebundle overlay lint {name}`"
-            )
-            lines.append(f"    {one_line(places, _LINE_CHARS)}")
-        else:
-            lines.append(f"role {name}: {role.path}")
-    return lines
 
 
 def _replica(replica: ReplicaStatus) -> str:
