@@ -25,7 +25,6 @@ from rolebundle.evaluation.metrics import ndcg
 from rolebundle.evaluation.questions import (
     Question,
     References,
-    from_collection,
     from_golden,
     load_collection,
     load_golden,
@@ -87,7 +86,7 @@ def main() -> int:
         engine = Engine(arguments.corpora / f"{name}.db")
         collection = load_collection(arguments.collections / name)
         references = References(engine.workspace.corpus)
-        sets[name] = engine, from_collection(collection, references, None, NOW)[0]
+        sets[name] = engine, from_golden(collection, references, None, NOW)[0]
     engine = Engine(arguments.corpora / "sample.db", overlay_folders((demo_overlays(),)))
     for name in GOLDEN_SETS:
         golden = load_golden(demo_overlays() / "golden" / f"{name}-v1.toml")

@@ -195,7 +195,6 @@ class EvalReport(Contract):
     """The answer to `eval`.
 
     Attributes:
-        kind: ``collection`` for a test collection, ``golden`` for a golden set.
         metrics: names of the metrics.
         judged: number of questions with grades.
         unjudged: number of questions without grades.
@@ -209,7 +208,6 @@ class EvalReport(Contract):
     """
 
     version: Literal["1.0"] = "1.0"
-    kind: Literal["collection", "golden"]
     name: str
     role: str | None = None
     corpus: EvaluatedCorpus

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import Literal
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.evaluation import (
@@ -28,10 +27,8 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.evaluation.metrics import METRICS, mean, measures
 from rolebundle.evaluation.questions import (
-    Collection,
     Question,
     References,
-    from_collection,
     from_golden,
 )
 from rolebundle.lazy import numpy as np
@@ -46,106 +43,67 @@ _DEGRADED = ("SEMANTIC_LANE_DEGRADED", "RERANK_DEGRADED")
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What to evaluate.
-
-    Attributes:
-        kind: of the test set.
-        name: the name of the collection or golden set.
-        role: the role of all questions, for the report; ``None`` if there is no common one.
-        questions: the questions to ask.
-        unjudged: the number of questions of the collection that are left out, without judgments.
-        notes: remarks for the report.
-        lexical_only: leave out the semantic lane.
-        ingest_seconds: how long the ingest took, for the report.
-    """
-
-    kind: Literal["collection", "golden"]
-    name: str
-    role: str | None
-    questions: list[Question]
-    unjudged: int = 0
-    notes: tuple[str, ...] = ()
-    lexical_only: bool = False
-    ingest_seconds: float = 0.0
-
-
-def plan_for(
-    engine: Engine, test_set: Collection | GoldenSet, role: str | None, moment: datetime
-) -> Plan:
-    """What to evaluate: the questions of a test set, resolved in the engine's corpus.
-
-    Args:
-        engine: the engine with the corpus.
-        test_set: the questions.
-        role: replaces the role of every question.
-        moment: the time of questions without their own.
-
-    Raises:
-        UsageError: ``other_corpus`` if the corpus has none of a collection's relevant documents.
-    """
-    references = References(engine.workspace.corpus)
-    kind: Literal["collection", "golden"] = "golden"
-    if isinstance(test_set, Collection):
-        kind, unjudged = "collection", test_set.without_relevant
-        questions, notes = from_collection(test_set, references, role, moment)
-    else:
-        unjudged = 0
-        questions, notes = from_golden(test_set, references, role, moment)
-    if engine.answering.default_rerank:
-        notes = [*notes, f"governed: reranked by {engine.answering.default_rerank}"]
-    return Plan(kind, test_set.name, role, questions, unjudged, tuple(notes))
-
-
-def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
-    """Ask the questions and return the report, with ``passed`` set to true.
+def evaluate(
+    engine: Engine,
+    golden: GoldenSet,
+    role: str | None,
+    moment: datetime,
+    progress: Progress,
+    *,
+    lexical_only: bool = False,
+    ingest_seconds: float = 0.0,
+) -> EvalReport:
+    """Ask the questions of a golden set and return the report, with ``passed`` set to true.
 
     :func:`rolebundle.evaluation.report.with_thresholds` computes ``passed``.
 
     Args:
         engine: the engine with the corpus.
-        plan: what to evaluate.
+        golden: the questions.
+        role: replaces the role of every question.
+        moment: the time of questions without their own.
         progress: called with the current step, how many units of it are done, and how many there
             are.
+        lexical_only: leave out the semantic lane.
+        ingest_seconds: how long the ingest took, for the report.
 
     Raises:
         RolebundleError: an answer failed.
     """
     started = perf_counter()
-    runner = Runner(engine, lexical_only=plan.lexical_only)
+    runner = Runner(engine, lexical_only=lexical_only)
     references = References(engine.workspace.corpus)
+    questions, notes = from_golden(golden, references, role, moment)
+    if engine.answering.default_rerank:
+        notes.append(f"reranked by {engine.answering.default_rerank}")
     results: list[QuestionResult] = []
     checks: list[Check] = []
     reasons = list[str]()
-    for number, question in enumerate(plan.questions, start=1):
+    for number, question in enumerate(questions, start=1):
         answer = runner.governed(question)
         reasons += [w.message for w in answer.bundle.warnings if w.code in _DEGRADED]
         checks += checks_of(question, answer.bundle, references, runner)
         results.append(_result(question, answer))
-        progress("questions", number, len(plan.questions))
-    judged = sum(question.judged for question in plan.questions)
+        progress("questions", number, len(questions))
+    judged = sum(question.judged for question in questions)
     state = corpus_state(engine.workspace.corpus, datetime.now(UTC))
     seconds = perf_counter() - started
     return EvalReport(
-        kind=plan.kind,
-        name=plan.name,
-        role=plan.role,
+        name=golden.name,
+        role=role,
         corpus=EvaluatedCorpus(documents=state.documents, chunks=state.chunks, index=state.index),
         metrics=list(METRICS),
         systems=_systems(results),
         judged=judged,
-        unjudged=plan.unjudged + len(plan.questions) - judged,
+        unjudged=len(questions) - judged,
         questions=results,
         governance=summarize_checks(checks) if checks else None,
         latency_ms=spread([result.latency_ms for result in results]),
         answer_characters=spread([result.answer_characters for result in results]),
         passages=spread([result.passages for result in results]),
         degraded=next(iter(reasons), ""),
-        notes=list(plan.notes),
-        seconds=Seconds(
-            ingest=plan.ingest_seconds, questions=seconds, total=plan.ingest_seconds + seconds
-        ),
+        notes=notes,
+        seconds=Seconds(ingest=ingest_seconds, questions=seconds, total=ingest_seconds + seconds),
         passed=True,
     )
 

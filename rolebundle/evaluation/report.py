@@ -89,6 +89,7 @@ def _bad_floor(message: str) -> UsageError:
     return UsageError("bad_floor", message, f"metrics: {', '.join(NAMES)}")
 
 
+MAX_NOTES = 20
 MAX_TASK_CHARS = 80
 _LEFT_COLUMNS = ("task", "metric", "check", "about", "expected", "found")
 
@@ -122,7 +123,9 @@ def tables(report: EvalReport) -> Iterator[Table | str]:
         f"{seconds.total:.1f} s: {seconds.ingest:.1f} to ingest, "
         f"{seconds.questions:.1f} for the questions"
     )
-    yield from (f"! {note}" for note in report.notes)
+    yield from (f"! {note}" for note in report.notes[:MAX_NOTES])
+    if len(report.notes) > MAX_NOTES:
+        yield f"! and {len(report.notes) - MAX_NOTES} more notes"
     yield from _thresholds(report.floors)
 
 
@@ -131,7 +134,7 @@ def headline(report: EvalReport) -> str:
     index = report.corpus.index
     model = f"{index.provider}:{index.model}" if index else "no embeddings"
     more = f" ({report.unjudged} more not judged)" if report.unjudged else ""
-    role = report.role or ("of each question" if report.kind == "golden" else "none")
+    role = report.role or "of each question"
     return (
         f"{report.name}: {report.judged} judged questions{more}, "
         f"{report.corpus.documents:,} documents, {report.corpus.chunks:,} chunks, {model}, "

@@ -8,8 +8,7 @@ from rolebundle.contracts.evaluation import EvalReport, GoldenQuestion, GoldenSe
 from rolebundle.embedding.provider import Unavailable
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
-from rolebundle.evaluation.evaluation import Plan, evaluate
-from rolebundle.evaluation.questions import References, from_golden
+from rolebundle.evaluation.evaluation import evaluate
 from rolebundle.evaluation.report import (
     NAMES,
     parse_thresholds,
@@ -30,12 +29,7 @@ def reported(engine: Engine, *questions: GoldenQuestion) -> EvalReport:
         question.model_copy(update={"id": question.id or str(n)})
         for n, question in enumerate(questions)
     ]
-    questions_to_run, notes = from_golden(
-        GoldenSet(questions=named), References(engine.workspace.corpus), None, NOW
-    )
-    return evaluate(
-        engine, Plan("golden", "mine", None, questions_to_run, notes=tuple(notes)), silent
-    )
+    return evaluate(engine, GoldenSet(questions=named), None, NOW, silent)
 
 
 GOOD = GoldenQuestion(

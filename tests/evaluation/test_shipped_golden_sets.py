@@ -11,7 +11,7 @@ import pytest
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.evaluation.evaluation import Plan, evaluate
+from rolebundle.evaluation.evaluation import evaluate
 from rolebundle.evaluation.questions import (
     FOLDER,
     References,
@@ -53,9 +53,8 @@ def test_the_set_of_an_overlay_passes(sample: Engine, role: str) -> None:
     golden = load_golden(path)
     assert golden.role == role
     assert golden.fail_under["leak_rate"] == 0
-    questions, notes = from_golden(golden, References(sample.workspace.corpus), None, NOW)
-    assert notes == []
-    report = evaluate(sample, Plan("golden", golden.name, None, questions), silent)
+    report = evaluate(sample, golden, None, NOW, silent)
+    assert report.notes == []
     report = with_thresholds(report, check_thresholds(golden.fail_under, str(path)))
     assert report.governance is not None
     assert [check for check in report.governance.checks if not check.held] == []

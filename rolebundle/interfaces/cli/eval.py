@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,9 +19,8 @@ from rolebundle.contracts.evaluation import EvalReport, GoldenSet
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError
-from rolebundle.evaluation.evaluation import Progress, evaluate, plan_for
+from rolebundle.evaluation.evaluation import Progress, evaluate
 from rolebundle.evaluation.questions import (
-    Collection,
     corpus_folder,
     golden_set_of_role,
     load_collection,
@@ -76,39 +74,39 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
     if path is None and role is None:
         raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
     path = path or golden_set_of_role(str(role), folders)
-    test_set = load_collection(path) if path.is_dir() else load_golden(path)
-    if isinstance(test_set, GoldenSet):
-        thresholds = check_thresholds(test_set.fail_under, f"{path}: fail_under") | thresholds
+    golden = load_collection(path) if path.is_dir() else load_golden(path)
+    thresholds = check_thresholds(golden.fail_under, f"{path}: fail_under") | thresholds
     request = request_from({"task": "that of each question", **call.fields})
     moment = (request.now or datetime.now(UTC)).replace(microsecond=0)
     lexical_only = request.lexical_only
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bar())
-        corpus, documents = _corpus(stack, test_set, path, call.db)
+        corpus, documents = _corpus(stack, golden, path, call.db)
         workspace = workspace_for(corpus)
         rerank = request.rerank or setting("RERANK")
         engine = stack.enter_context(
             Engine(workspace, folders, rerank=rerank, rerank_url=url_setting("RERANK_URL"))
         )
         seconds = _ingest(engine, documents, lexical_only, progress)
-        plan = replace(
-            plan_for(engine, test_set, role, moment),
+        report = evaluate(
+            engine,
+            golden,
+            role,
+            moment,
+            progress,
             lexical_only=lexical_only,
             ingest_seconds=seconds,
         )
-        report = with_thresholds(evaluate(engine, plan, progress), thresholds)
+        report = with_thresholds(report, thresholds)
     _print(report, call.as_json)
     raise Exit(0 if report.passed else EXIT_FAILED)
 
 
 def _corpus(
-    stack: ExitStack, test_set: Collection | GoldenSet, path: Path, db: str | None
+    stack: ExitStack, golden: GoldenSet, path: Path, db: str | None
 ) -> tuple[Path, Path | None]:
     """The corpus file to use, and the documents to ingest into it first, if any."""
-    if isinstance(test_set, Collection):
-        documents: Path | None = test_set.corpus
-    else:
-        documents = corpus_folder(path, test_set)
+    documents = corpus_folder(path, golden)
     if documents is not None and not documents.exists():
         raise ConfigurationError(
             "golden_malformed",
