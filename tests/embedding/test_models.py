@@ -16,7 +16,6 @@ from hypothesis.extra import numpy as nps
 
 from rolebundle.contracts.models import ModelIdentity
 from rolebundle.embedding import packaged, static
-from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import (
     EmbeddingProvider,
     embed_in_windows,
@@ -175,19 +174,6 @@ def test_a_text_over_the_context_is_read_whole_or_refused(provider: EmbeddingPro
     assert vectors[0] @ vectors[1] < 0.999, "the end has a share in the vector"
 
 
-def test_texts_of_all_kinds_embed_in_one_batch(provider: EmbeddingProvider):
-    texts = [f"{text} word" for text in ODD[:-1]]
-    vectors = provider.embed_passages(texts)
-    unit_vectors(vectors, len(texts), provider.identity.dimensions)
-
-
-def test_its_cosines_have_a_noise_floor(make: Make, provider: EmbeddingProvider):
-    measured = noise_of(provider)
-    assert -1 <= measured.floor <= 1
-    assert -1 <= measured.related <= 1
-    assert noise_of(make(None)) == measured
-
-
 # -- A batch of vectors is accepted whole or refused whole; a fingerprint identifies a model -------
 
 shapes = nps.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=8)
@@ -235,27 +221,6 @@ def test_sound_batches_keep_their_directions(matrix: np.ndarray) -> None:
     assert np.allclose(
         vectors * lengths[:, None], wide, rtol=1e-4, atol=float(lengths.max()) * 1e-6
     )
-
-
-@pytest.mark.parametrize(
-    ("matrix", "expected", "dimensions", "code"),
-    [
-        (np.ones((2, 3)), 3, 3, "embedding_count"),
-        (np.ones((4, 3)), 3, 3, "embedding_count"),
-        (np.ones(3), 1, 3, "embedding_count"),
-        (np.float32(1), 1, 1, "embedding_count"),
-        (np.ones((3, 2)), 3, 3, "embedding_dimensions"),
-        (np.array([[1, np.nan]]), 1, 2, "embedding_not_finite"),
-        (np.array([[1, np.inf]]), 1, 2, "embedding_not_finite"),
-        (np.array([[1e300, 1e300]]), 1, 2, "embedding_not_finite"),
-        (np.array([[1.0, 0.0], [0.0, 0.0]]), 2, 2, "embedding_zero"),
-    ],
-)
-def test_a_bad_batch_is_refused(
-    matrix: np.ndarray, expected: int, dimensions: int, code: str
-) -> None:
-    with pytest.raises(EmbedderError, match=rf"\[{code}\]"):
-        unit_vectors(matrix, expected, dimensions)
 
 
 def vector(seed: int, dimensions: int = 768) -> np.ndarray:
