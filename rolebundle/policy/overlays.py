@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
 
 from pydantic import ValidationError
 
@@ -120,7 +120,7 @@ def _is_own_folder(folder: Path) -> bool:
         raise _unreadable(folder, error.strerror or "cannot be read") from error
     if not S_ISDIR(status.st_mode):
         raise _unreadable(folder, "is not a folder")
-    foreign = owners - {os.geteuid(), _ROOT_USER} if hasattr(os, "geteuid") else set()
+    foreign = owners - {os.geteuid(), _ROOT_USER}
     if foreign or status.st_mode & S_IWOTH:
         reason = f"it belongs to uid {min(foreign)}" if foreign else "every user may write to it"
         raise OverlayError(
@@ -156,7 +156,7 @@ def load_file(path: Path, folders: Sequence[Path]) -> ResolvedOverlay:
     Raises:
         OverlayError: it does not exist, or it or one that it extends is malformed.
     """
-    return _resolve(path, _parent_folders(path, folders), ())
+    return _or_raise(path, _resolve(path, _parent_folders(path, folders), ()))
 
 
 def locate(role_id: str, folders: Sequence[Path]) -> Path | None:
@@ -198,24 +198,10 @@ def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
     The arguments are those of :func:`load_file`.
     """
     try:
-        values = parse(_read(path))
+        result = _resolve(path, _parent_folders(path, folders), ())
     except OverlayError as error:
-        return [_as_problem("", error)]
-    if isinstance(values, list):
-        return values
-    try:
-        parents = _parent_folders(path, folders)
-        parent = _resolve_parent(values, path, parents, (path,))
-    except OverlayError as error:
-        # What the file says itself is checked all the same, except what depends on its parent.
-        alone = validate(without_nulls(values))
-        own = alone if isinstance(alone, list) else []
-        return [
-            _as_problem("extends", error),
-            *(problem for problem in own if problem.place != WEIGHTS_PLACE),
-        ]
-    checked = _combined(path, values, parent)
-    return checked if isinstance(checked, list) else []
+        return [Problem("", error.code, error.message, error.hint)]
+    return result if isinstance(result, list) else []
 
 
 def list_overlays(folders: Sequence[Path]) -> list[OverlayFile]:
@@ -267,7 +253,7 @@ def _resolve_role(
     role_id: str, path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]
 ) -> ResolvedOverlay:
     """Resolve the overlay in the file of a role, and check that it has the role's id."""
-    resolution = _resolve(path, folders, descendants)
+    resolution = _or_raise(path, _resolve(path, folders, descendants))
     if resolution.overlay.role_id != role_id:
         raise OverlayError(
             "overlay_name_mismatch",
@@ -279,23 +265,23 @@ def _resolve_role(
     return resolution
 
 
-def _resolve(path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]) -> ResolvedOverlay:
-    """Resolve the overlay in a file.
+def _resolve(
+    path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]
+) -> ResolvedOverlay | list[Problem]:
+    """Resolve the overlay in a file. Return all problems if it has any.
 
     Args:
         path: the file.
         folders: the folders in which its parents are searched for.
         descendants: the files that extend it, the one that was asked for first.
+
+    Raises:
+        OverlayError: the file cannot be read, or an overlay that it extends has a problem.
     """
-    own = _or_raise(path, parse(_read(path)))
+    own = parse(_read(path))
+    if isinstance(own, list):
+        return own
     parent = _resolve_parent(own, path, folders, (*descendants, path))
-    return _or_raise(path, _combined(path, own, parent))
-
-
-def _combined(
-    path: Path, own: Values, parent: ResolvedOverlay | None
-) -> ResolvedOverlay | list[Problem]:
-    """Combine the values of a file with those that it extends. Return all problems if there are."""
     merged = merge(parent.values, own) if parent else own
     values, problems = share_weights(merged, own)
     overlay = validate(values)
@@ -396,10 +382,6 @@ def _or_raise(path: Path, result: _T | list[Problem]) -> _T:
     )
 
 
-def _as_problem(place: str, error: OverlayError) -> Problem:
-    return Problem(place, error.code, error.message, error.hint)
-
-
 def _unreadable(path: Path, reason: str) -> OverlayError:
     return OverlayError(
         "overlay_unreadable",
@@ -477,13 +459,6 @@ def share_weights(values: Values, own: Mapping[str, object]) -> tuple[Values, li
 
 def _is_fraction(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
-
-
-def without_nulls(value: object) -> Any:
-    """The values of a file without the keys that remove something of a parent."""
-    if isinstance(value, dict):
-        return {key: without_nulls(item) for key, item in value.items() if item is not None}
-    return value
 
 
 def validate(values: Values) -> Overlay | list[Problem]:
