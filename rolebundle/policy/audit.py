@@ -278,23 +278,6 @@ class AuditLog:
                 last = row.seq
                 yield _numbered_for_agent(row, number)
 
-    def row(self, seq: int, reader: str | None = None) -> AuditRow:
-        """One row, by its number in :meth:`rows`.
-
-        Raises:
-            UsageError: there is no such row, or no audit.
-        """
-        with open_audit_reader(self.path) as log:
-            if reader is None:
-                row = audit.row_by_number(log, seq)
-            else:
-                row = audit.nth_row_of_agent(log, bounded_text(reader), seq) if reader else None
-        if row is not None:
-            return row if reader is None else _numbered_for_agent(row, seq)
-        raise UsageError(
-            "no_such_row", f"the audit has no row {seq}", "run `rolebundle policy audit list`"
-        )
-
     def export(self, reader: str | None = None) -> Iterator[str]:
         """Rows as lines of JSON: the text that was hashed, with the hash added.
 

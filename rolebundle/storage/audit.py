@@ -374,21 +374,6 @@ def read_rows(
         last = int(rows[-1][0])
 
 
-def row_by_number(log: SqliteFile, seq: int) -> AuditRow | None:
-    """The row with this number, or ``None``."""
-    rows = log.rows(f"SELECT {COLUMNS} FROM entry WHERE seq = ?", (seq,))
-    return _row(log, rows[0]) if rows else None
-
-
-def nth_row_of_agent(log: SqliteFile, agent: str, number: int) -> AuditRow | None:
-    """Row ``number`` of an agent, counted from 1 among its own rows, or ``None``."""
-    rows = log.rows(
-        f"SELECT {COLUMNS} FROM entry WHERE agent = ? ORDER BY seq LIMIT 1 OFFSET ?",
-        (agent, number - 1),
-    )
-    return _row(log, rows[0]) if rows and number > 0 else None
-
-
 def count_agent_rows(log: SqliteFile, agent: str, after: int, until: int) -> int:
     """How many rows an agent has with numbers in ``(after, until]``."""
     counted = "SELECT count(*) FROM entry WHERE agent = ? AND seq > ? AND seq <= ?"

@@ -83,7 +83,6 @@ write replica publish {}/new --level internal --key {}/team.key DB
 scratch replica pull {}/share --key {}/team.pub --db {}/new.db
 scratch replica pull {}/share --key {}/team.pub --db {}/r.db
 write policy audit set required DB
-read policy audit show 1 DB
 write corpus purge tree/n1.md --yes DB
 read corpus purge tree/n1.md --dry-run DB
 scratch corpus copy {}/c.db {}/copied.db

@@ -241,28 +241,6 @@ def list_command(call: Call, agent: str | None, by: str | None, limit: int) -> N
     call.print(AuditRows(rows=rows), map(_audit_line, rows), empty=empty)
 
 
-@audit.command("show")
-@click.argument("seq", type=click.IntRange(min=1))
-@_agent_option
-@with_call("as_json")
-def audit_show_command(call: Call, seq: int, agent: str | None) -> None:
-    """Show one row by its number in the list.
-
-    \b
-    rolebundle policy audit show 12
-    rolebundle policy audit show 1 --agent reviewer-bot --json
-    """
-    with AuditLog(call.path) as log:
-        row = log.row(seq, agent)
-    plain = {
-        name: json.dumps(value) if isinstance(value, dict) else str(value)
-        for name, value in row.model_dump().items()
-    }
-    # Not cut, because a person may compare it.
-    lines = (f"{name:<13}  {one_line(text, 10_000)}".rstrip() for name, text in plain.items())
-    call.print(row, lines, exclude_none=True)
-
-
 @audit.command("verify")
 @click.option(
     "--expect", default="", metavar="SEQ:HASH", help="A head that an earlier `verify` printed."

@@ -60,24 +60,9 @@ def test_an_agent_lists_its_own_rows(db: Path) -> None:
     for name in ("bot", "other"):
         (row,) = audit(db, "list", "--agent", name, "--json").json()["rows"]
         assert (row["seq"], row["agent"], row["hash"], row["previous"]) == (1, name, "", "")
-        assert audit(db, "show", "1", "--agent", name, "--json").json() == row
         assert len(audit(db, "export", "--agent", name).out.splitlines()) == 1
     assert audit(db, "list", "--agent", "nobody", "--json").json() == {"rows": []}
     assert audit(db, "list", "--agent", "", "--json").json() == {"rows": []}
-    # Another's row and no row at all are the same bytes.
-    refused = {audit(db, "show", "2", "--agent", name).err for name in ("bot", "nobody", "")}
-    assert len(refused) == 1
-
-
-def test_show(db: Path) -> None:
-    outcome = audit(db, "show", "2")
-    assert "role           mossline-security-reviewer" in outcome.out
-    assert '"stale": 2' in outcome.out
-    assert "\x1b" not in outcome.out
-    row = audit(db, "show", "2", "--json").json()
-    assert row["hash"] in outcome.out
-    assert row["query"] == "what bot asked \x1b[31m\\ud800"
-    assert audit(db, "show", "9").code == 2
 
 
 def test_verify(db: Path) -> None:
@@ -109,7 +94,7 @@ def test_set(sample_db: Path) -> None:
 
 
 def test_without_an_audit(sample_db: Path) -> None:
-    for command in (["list"], ["show", "1"], ["verify"], ["export"], ["list", "--agent", "bot"]):
+    for command in (["list"], ["verify"], ["export"], ["list", "--agent", "bot"]):
         refused = audit(sample_db, *command)
         assert (refused.code, refused.out) == (2, "")
         assert "[audit_missing]" in refused.err
@@ -130,7 +115,6 @@ def test_another_applications_file(sample_db: Path) -> None:
     "arguments",
     [
         ["set", "--mode", "maybe"],
-        ["show", "0"],
         ["list", "--limit", "0"],
         ["list", "--agent", "bot", "--by", "other"],
     ],

@@ -151,7 +151,7 @@ def test_long_details_of_a_change_leave_the_settings_readable(path: Path) -> Non
     assert (row.details["mode"], row.details["query"], row.details["cut"]) == ("on", "text", True)
 
 
-def test_rows_are_read_in_pages_and_by_number(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_read_in_pages(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "PAGE_ROWS", 3)
     with open_audit_writer(path) as log:
         for number in range(20):
@@ -162,10 +162,6 @@ def test_rows_are_read_in_pages_and_by_number(path: Path, monkeypatch: pytest.Mo
         assert [row.seq for row in audit.read_rows(log, newest=True)] == every[::-1]
         own = [row.seq for row in audit.read_rows(log, by="a")]
         assert own == list(range(2, 22, 2))
-        assert audit.nth_row_of_agent(log, "a", 3).seq == own[2]  # type: ignore[union-attr]
-        assert audit.nth_row_of_agent(log, "a", 11) is None
-        assert audit.nth_row_of_agent(log, "a", 0) is None
-        assert audit.row_by_number(log, 22) is None
 
 
 def _append_many(path: Path, agent: str, rows: int) -> None:
