@@ -96,7 +96,7 @@ def _onnx(spec: ProviderSpec) -> EmbeddingProvider:
 
 
 def _ollama(spec: ProviderSpec) -> EmbeddingProvider:
-    from rolebundle.embedding.ollama import OllamaProvider
+    from rolebundle.embedding.servers import OllamaProvider
 
     _require(spec, "model", "ollama:nomic-embed-text")
     return OllamaProvider(spec)
@@ -107,6 +107,7 @@ def _openai(spec: ProviderSpec) -> EmbeddingProvider:
 
     example = "http://127.0.0.1:8080 (llama.cpp; LM Studio: 1234, vLLM: 8000)"
     _require(spec, "url", f"ROLEBUNDLE_EMBED_URL={example}")
+    _require(spec, "model", "openai:nomic-embed-text")
     return OpenAICompatibleProvider(spec)
 
 

@@ -1,4 +1,7 @@
-"""Models of servers: requests, and embeddings and reranking by OpenAI's and Jina's API."""
+"""Models of servers: requests, embeddings by Ollama's and OpenAI's API, reranking by Jina's.
+
+https://github.com/ollama/ollama/blob/main/docs/api.md
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,8 @@ RETRY_PAUSES = (0.1, 0.3, 0.9, 2.7)
 _BUSY_STATUSES = frozenset({429, 502, 503, 504})
 
 _PORTS = {"http": 80, "https": 443}
-_LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
+OLLAMA_URL = "http://127.0.0.1:11434"
+"""Ollama's own address on this machine."""
 _MAX_DETAIL_CHARS = 200
 
 _START_HINT = "start the model server and run the same command again, or use --lexical-only"
@@ -118,17 +122,6 @@ def parse_url(url: str) -> tuple[SplitResult, int]:
     return parts, port
 
 
-def local_url(url: str) -> str:
-    """The URL with an address of this machine in place of one that means every address.
-
-    Raises:
-        UsageError: ``bad_url``.
-    """
-    parts, port = parse_url(url)
-    replaced = _LOOPBACK_OF.get(parts.hostname or "")
-    return url if replaced is None else f"{parts.scheme}://{replaced}:{port}{parts.path}"
-
-
 class ModelServer:
     """A server of models. It is first contacted when it is asked.
 
@@ -162,7 +155,6 @@ class ModelServer:
         *,
         model: str = "",
         missing_hint: str = "load the model in the server, or name one of its /v1/models",
-        context: int | None = None,
     ) -> Mapping[str, Any]:
         """The JSON object that the server answers.
 
@@ -172,7 +164,6 @@ class ModelServer:
             body: sent as JSON.
             model: the model, for messages; empty for the server's only one.
             missing_hint: how to put a missing model on this server.
-            context: the model's context in tokens, if known.
 
         Raises:
             EmbedderError: the server failed, or did not answer with an object.
@@ -190,7 +181,6 @@ class ModelServer:
                 server=self.url,
                 model=model or "its only model",
                 missing_hint=missing_hint,
-                context=context,
             )
         try:
             content = json.loads(text)
@@ -212,18 +202,23 @@ class ModelServer:
         if body is not None:
             headers["Content-Type"] = "application/json"
             content = json.dumps(body).encode()
-        pauses = iter(RETRY_PAUSES)
-        while True:
+        for pause in (*RETRY_PAUSES, inf):
             response = self._send(method, path, headers, content, deadline)
             if response.status not in _BUSY_STATUSES:
-                return self._accepted(response)
-            # The header may hold a date instead of seconds; then the growing pauses are enough.
-            retry_after = _header(response, b"retry-after")
-            pause = max(next(pauses, inf), float(retry_after) if retry_after.isdecimal() else 0.0)
+                break
             if time.monotonic() + pause >= deadline:
                 what = f"is busy or not ready (status {response.status})"
                 raise server_error("server_busy", self.url, what, _BUSY_HINT)
             time.sleep(pause)
+        if 300 <= response.status < 400:
+            raise server_error(
+                "redirect_refused",
+                self.url,
+                f"answered with a redirect (status {response.status}), "
+                "and redirects are not followed: texts would be sent to another address",
+                "give the URL that the server itself listens on",
+            )
+        return response
 
     def _send(
         self,
@@ -255,20 +250,6 @@ class ModelServer:
             what = f"cannot be reached ({error})"
             raise server_error("embedder_down", self.url, what, _START_HINT) from error
 
-    def _accepted(self, response: httpcore.Response) -> httpcore.Response:
-        if 300 <= response.status < 400:
-            raise server_error(
-                "redirect_refused",
-                self.url,
-                f"answered with a redirect (status {response.status}), "
-                "and redirects are not followed: texts would be sent to another address",
-                "give the URL that the server itself listens on",
-            )
-        if _header(response, b"content-encoding") not in {"", "identity"}:
-            what = "sent a compressed answer, which was not asked for"
-            raise server_error("bad_response", self.url, what)
-        return response
-
     def _key(self) -> str:
         key = os.environ.get(self._key_variable, "").strip()
         if not key.isascii() or not key.isprintable() or " " in key:
@@ -278,11 +259,6 @@ class ModelServer:
                 f"set {self._key_variable} to the key alone",
             )
         return key
-
-
-def _header(response: httpcore.Response, name: bytes) -> str:
-    values = (value for header, value in response.headers if header.lower() == name)
-    return next(values, b"").decode("latin-1").casefold()
 
 
 def error_detail(body: str) -> str:
@@ -304,7 +280,7 @@ def error_detail(body: str) -> str:
 
 
 def status_error(
-    status: int, detail: str, *, server: str, model: str, missing_hint: str, context: int | None
+    status: int, detail: str, *, server: str, model: str, missing_hint: str
 ) -> EmbedderError:
     """The error for an HTTP status that is not a success.
 
@@ -314,14 +290,12 @@ def status_error(
         server: its URL.
         model: the requested model.
         missing_hint: how to put a missing model on this server.
-        context: the model's context in tokens, if known.
     """
     detail_text = f": {_one_line(detail)}" if detail.strip() else ""
     if _OVER_CONTEXT.search(detail):
-        limit = f" of {context} tokens" if context else ""
         return EmbedderError(
             "input_too_long",
-            f"a text is longer than the context{limit} of {model}{detail_text}",
+            f"a text is longer than the context of {model}{detail_text}",
             "ingest again with smaller chunks (--chunk-size 400), or use a "
             "model with a longer context",
         )
@@ -437,12 +411,74 @@ def _one_line(text: str) -> str:
     return line if len(line) <= _MAX_DETAIL_CHARS else line[:_MAX_DETAIL_CHARS] + " …"
 
 
+class OllamaProvider(ServerProvider):
+    """One model of one Ollama server. The server is first contacted when it is used.
+
+    Args:
+        spec: its name, with or without a tag, and the server; by default the one on this machine.
+    """
+
+    texts_per_request = 64
+
+    def __init__(self, spec: ProviderSpec) -> None:
+        self._model = spec.model
+        self._prefixes = prefixes_for(spec.model, spec.prefixes)
+        # Without a key: OLLAMA_API_KEY is meant for ollama.com.
+        self.server = ModelServer(
+            spec.url or OLLAMA_URL,
+            allow_host=spec.allow_host,
+            deadline_seconds=spec.deadline_seconds,
+        )
+
+    @cached_property
+    def identity(self) -> ModelIdentity:
+        """The model under its full name, with the digest that the server reports."""
+        name, digest = self._listed()
+        dimensions = self._request([PROBE_TEXT]).shape[1]
+        return ModelIdentity("ollama", name, digest, dimensions, *self._prefixes)
+
+    def _rows(self, texts: Sequence[str]) -> object:
+        # By default Ollama cuts a text that is too long, without an error.
+        body = {"model": self._model, "input": list(texts), "truncate": False}
+        return self._ask("POST", "/api/embed", body).get("embeddings")
+
+    def _check_unchanged(self) -> None:
+        # `ollama pull` may replace the model of that name while this process runs.
+        _, digest = self._listed()
+        if digest != self.identity.digest:
+            raise EmbedderError(
+                "model_changed",
+                f"the model {self.identity.model} on {self.server.url} was replaced "
+                f"(digest {self.identity.digest}, now {digest})",
+                "run `rolebundle corpus embed` again to build an index for the new model",
+            )
+
+    def _listed(self) -> tuple[str, str]:
+        """The model's full name, and its digest."""
+        entries = self._ask("GET", "/api/tags").get("models")
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise unreadable_error(self.server.url, "it has no list of models")
+        has_tag = ":" in self._model.rpartition("/")[2]
+        name = (self._model if has_tag else f"{self._model}:latest").casefold()
+        for entry in entries:
+            if str(entry.get("model")).casefold() == name and entry.get("digest"):
+                return str(entry["model"]), str(entry["digest"])
+        what = f"has no model {self._model}"
+        raise server_error("model_missing", self.server.url, what, self._pull_hint)
+
+    @property
+    def _pull_hint(self) -> str:
+        return f"run `ollama pull {self._model}`"
+
+    def _ask(self, method: str, path: str, body: object = None) -> Mapping[str, Any]:
+        return self.server.ask(method, path, body, model=self._model, missing_hint=self._pull_hint)
+
+
 class OpenAICompatibleProvider(ServerProvider):
     """One model of one server. The server is first contacted when it is used.
 
     Args:
-        spec: its name, empty for the only model of the server; and the server, with or without
-            ``/v1`` at its end.
+        spec: its name; and the server, with or without ``/v1`` at its end.
     """
 
     # The default limit of text-embeddings-inference; other servers accept as many or more.
@@ -450,6 +486,7 @@ class OpenAICompatibleProvider(ServerProvider):
 
     def __init__(self, spec: ProviderSpec) -> None:
         self._spec = spec
+        self._model = spec.model
         self.server = server_of(spec)
 
     @cached_property
@@ -465,25 +502,9 @@ class OpenAICompatibleProvider(ServerProvider):
         prefixes = prefixes_for(self._model, self._spec.prefixes)
         return ModelIdentity("openai", self._model, digest, dimensions, *prefixes)
 
-    @cached_property
-    def _model(self) -> str:
-        if self._spec.model:
-            return self._spec.model
-        entries = self.server.ask("GET", "/v1/models").get("data")
-        ids = [entry.get("id") for entry in entries or [] if isinstance(entry, Mapping)]
-        names = [name for name in ids if isinstance(name, str)]
-        if len(names) != 1:
-            raise ConfigurationError(
-                "model_not_named",
-                f"the server at {self.server.url} has {len(names)} models: "
-                f"{', '.join(names) or 'it lists none'}",
-                "name the model, as in openai:MODEL",
-            )
-        return names[0]
-
     def _rows(self, texts: Sequence[str]) -> object:
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-        answer = self.server.ask("POST", "/v1/embeddings", body, model=self._spec.model)
+        answer = self.server.ask("POST", "/v1/embeddings", body, model=self._model)
         data = answer.get("data")
         if isinstance(data, list) and len(data) != len(texts):
             return data  # Whoever reads them reports the wrong count.

@@ -250,6 +250,7 @@ def test_a_fine_tuned_model_is_noticed():
     [
         ProviderSpec("ollama"),
         ProviderSpec("openai", "m"),
+        ProviderSpec("openai", url="http://127.0.0.1"),
         ProviderSpec("static", "another"),
         ProviderSpec("static", prefixes=("", "")),
         ProviderSpec("onnx", "e5-small-v2"),

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from rolebundle.embedding import servers
-from rolebundle.embedding.ollama import default_url
 from rolebundle.embedding.provider import TEXT_FAULTS, EmbeddingProvider
 from rolebundle.embedding.registry import (
     ProviderSpec,
@@ -135,20 +134,6 @@ def test_the_deadline_covers_retries_and_their_pauses(
     assert len(server.seen) == 2
 
 
-# Retries
-
-
-def test_a_retry_after_the_deadline_is_not_waited_for(
-    server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks
-):
-    breaks(lambda handler: handler.json({"error": "busy"}, 429, Retry_After="30"))
-    with within(0.3):
-        error = failure(provider)
-    assert error.code == "server_busy"
-    assert error.hint.startswith("wait")
-    assert len(server.seen) == 1
-
-
 # The answer
 
 
@@ -241,7 +226,6 @@ def test_a_text_over_the_context_is_refused(
     error = failure(provider)
     assert error.code == "input_too_long"
     assert error.code in TEXT_FAULTS
-    assert ("2048 tokens" in error.message) == (kind == "ollama")
 
 
 def test_a_redirect_is_not_followed(provider: EmbeddingProvider, breaks: Breaks, kind: str):
@@ -293,7 +277,7 @@ def test_proxies_and_hosts_in_the_environment_are_ignored(
     kind: str, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ):
     nowhere = f"http://127.0.0.1:{closed_port()}"
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "OLLAMA_HOST"):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, nowhere)
     assert provider_for(ProviderSpec(kind, MODEL, server.url)).identity.dimensions == 8
 
@@ -363,7 +347,6 @@ def other_protocol(handler: Handler) -> None:
         (other_protocol, "bad_response"),
         (lambda handler: handler.text(PAGE, 200, "text/html"), "bad_response"),
         (lambda handler: handler.text(PAGE, 500, "text/html"), "server_error"),
-        (lambda handler: handler.text("x", 200, Content_Encoding="gzip"), "bad_response"),
         (lambda handler: answer(handler, vectors(handler)[:1]), "embedding_count"),
         (lambda handler: answer(handler, vectors(handler) * 2), "embedding_count"),
         *(
@@ -411,14 +394,6 @@ def test_requests_are_batched_and_prefixed(
     assert [len(batch) for batch in sent] == ([64, 6] if kind == "ollama" else [32, 32, 6])
     assert [text for batch in sent for text in batch] == [f"search_document: {t}" for t in texts]
     assert np.array_equal(found[65:66], provider.embed_passages(texts[65:66]))
-
-
-def test_the_only_model_of_a_server_may_be_left_unnamed(server: EmbeddingServer):
-    provider = provider_for(ProviderSpec("openai", url=f"{server.url}/v1/"))
-    assert provider.identity.model == MODEL
-    server.faults["/v1/models"] = lambda handler: handler.json({"data": [{"id": "a"}, {"id": "b"}]})
-    with pytest.raises(ConfigurationError, match="2 models: a, b"):
-        _ = provider_for(ProviderSpec("openai", url=server.url)).identity
 
 
 # -- Which model servers may be contacted ----------------------------------------------------------
@@ -485,55 +460,6 @@ def test_a_password_in_the_url_is_refused_and_not_shown():
     with pytest.raises(UsageError) as caught:
         permitted_url("http://user:hunter2@127.0.0.1:80")
     assert "hunter2" not in str(caught.value)
-
-
-# -- `OLLAMA_HOST` names the server, as it does for Ollama itself ----------------------------------
-
-
-@pytest.mark.parametrize(
-    ("value", "url"),
-    [
-        ("", "http://127.0.0.1:11434"),
-        ("localhost:8080", "http://localhost:8080"),
-        ("localhost:", "http://localhost:11434"),
-        (":8080", "http://127.0.0.1:8080"),
-        ("0.0.0.0", "http://127.0.0.1:11434"),
-        ("[::]:8080", "http://[::1]:8080"),
-        ("[::1]", "http://[::1]:11434"),
-        ("http://0.0.0.0", "http://127.0.0.1:80"),
-        ("https://models.example/path", "https://models.example/path"),
-        ("models.example/path", "http://models.example:11434/path"),
-    ],
-)
-def test_the_forms_of_an_address(monkeypatch: pytest.MonkeyPatch, value: str, url: str) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", value)
-    assert default_url() == url
-
-
-@pytest.mark.parametrize(
-    "value", ["a b", "user:key@host", "host:port", "ftp://host", "[", "host:1:2"]
-)
-def test_what_is_no_address(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", value)
-    with pytest.raises((UsageError, EmbedderError)):
-        provider_for(ProviderSpec("ollama", MODEL))
-
-
-def test_another_machine_must_be_permitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", "192.0.2.1")
-    with pytest.raises(EmbedderError, match=r"\[host_not_local\]"):
-        provider_for(ProviderSpec("ollama", MODEL))
-    provider_for(ProviderSpec("ollama", MODEL, allow_host="192.0.2.1"))
-
-
-def test_the_server_that_it_names_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    with embedding_server() as server, embedding_server() as named:
-        monkeypatch.setenv("OLLAMA_HOST", f"0.0.0.0:{server.port}")
-        assert provider_for(ProviderSpec("ollama", MODEL)).identity.provider == "ollama"
-        assert server.seen
-        # An address that the user or the corpus names comes first.
-        assert provider_for(ProviderSpec("ollama", MODEL, named.url)).identity
-        assert named.seen
 
 
 # -- Cross-encoders of a server: the same scores through both APIs, and answers that are refused

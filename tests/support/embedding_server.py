@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from support.fake_embedder import DIMENSIONS, vector_of
+from support.fake_embedder import vector_of
 from support.local_server import LocalServer, serving
 
 MODEL = "nomic-embed-text"
@@ -130,21 +130,6 @@ def _tags(handler: Handler) -> None:
     handler.json({"models": [{"name": name, "model": name, "digest": handler.state.digest}]})
 
 
-def _show(handler: Handler) -> None:
-    if _known(handler):
-        handler.json(
-            {
-                "model_info": {
-                    "general.architecture": "nomic-bert",
-                    "nomic-bert.vision.embedding_length": 3,
-                    "nomic-bert.embedding_length": DIMENSIONS,
-                    "nomic-bert.context_length": CONTEXT,
-                },
-                "capabilities": ["embedding"],
-            }
-        )
-
-
 def _embed(handler: Handler) -> None:
     if not _known(handler):
         return
@@ -214,7 +199,6 @@ def _too_long(handler: Handler) -> bool:
 
 ROUTES: dict[str, Callable[[Handler], None]] = {
     "/api/tags": _tags,
-    "/api/show": _show,
     "/api/embed": _embed,
     "/v1/models": _models,
     "/v1/embeddings": _embeddings,
