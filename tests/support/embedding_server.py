@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from rolebundle.embedding.provider import PROBE_TEXT
 from support.fake_embedder import vector_of
 from support.local_server import LocalServer, serving
 
@@ -52,8 +53,9 @@ class EmbeddingServer:
         return f"http://127.0.0.1:{self.port}"
 
     def bodies_for(self, path: str) -> list[Any]:
-        """The bodies of the requests to one path."""
-        return [seen.body for seen in self.seen if seen.path == path]
+        """The bodies of the requests to one path, apart from the probe that identifies a model."""
+        bodies = [seen.body for seen in self.seen if seen.path == path]
+        return [body for body in bodies if body.get("input") != [PROBE_TEXT]]
 
 
 class Handler(BaseHTTPRequestHandler):

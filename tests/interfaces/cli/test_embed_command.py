@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.models import ModelIdentity
+from rolebundle.embedding.provider import PROBE_TEXT
 from rolebundle.storage import vector_index
 from rolebundle.storage import vector_index as vector_cache
 from rolebundle.storage.opening import open_reader
@@ -12,7 +13,7 @@ from rolebundle.storage.writing import open_writer
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
 from support.embedding_faults import closed_port
-from support.embedding_server import MODEL, EmbeddingServer, embedding_server
+from support.embedding_server import MODEL, ROUTES, EmbeddingServer, Handler, embedding_server
 from support.fake_embedder import HashingProvider
 
 OLD = ModelIdentity("fake", "old", "0123456789abcdef", 8)
@@ -54,7 +55,13 @@ class TestEmbed:
         assert active(db) == "old"
 
     def test_what_could_not_be_embedded(self, db: Path, server: EmbeddingServer) -> None:
-        server.faults["/api/embed"] = lambda handler: handler.json({"error": "no memory"}, 500)
+        def only_the_probe(handler: Handler) -> None:
+            if handler.body["input"] == [PROBE_TEXT]:
+                ROUTES["/api/embed"](handler)
+            else:
+                handler.json({"error": "no memory"}, 500)
+
+        server.faults["/api/embed"] = only_the_probe
         outcome = new(db, server, "--json")
         is_coded(outcome)
         assert outcome.code == 9
