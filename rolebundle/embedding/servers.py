@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from math import inf, isfinite
+from math import inf
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -577,10 +577,7 @@ class RerankServer:
         return [self._score(value) for value in found]
 
     def _score(self, value: object) -> float:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            try:
-                if isfinite(value):
-                    return float(value)
-            except OverflowError:  # an integer beyond every float
-                pass
+        # Neither NaN, infinite nor an integer beyond every float.
+        if isinstance(value, int | float) and abs(value) < 2**63:
+            return float(value)
         raise unreadable_error(self._server.url, "a score is not a finite number")
