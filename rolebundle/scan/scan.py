@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from rolebundle.errors import UsageError
-from rolebundle.scan.confidential import Confidential, find_confidential, without_secrets
+from rolebundle.scan.confidential import find_confidential, without_secrets
 from rolebundle.scan.finding import (
     Finding,
     HiddenPart,
@@ -102,27 +102,9 @@ class ScanResult(NamedTuple):
 
 
 def scan_texts(documents: Sequence[Scannable], settings: ScanSettings) -> list[ScanResult]:
-    """Scan documents, in order.
-
-    Each search runs over all documents before the next one starts: its tables fill the processor's
-    cache, and switching between searches for every text would evict them.
-    """
+    """Scan documents, in order."""
     patterns = load_patterns()
-    hidden = [find_hidden(document.text) for document in documents]
-    # Without hidden text, which would hide the rest from the patterns.
-    normal = [
-        normalized_with_offsets(document.text, findings) if findings else (document.text, ())
-        for document, findings in zip(documents, hidden, strict=True)
-    ]
-    texts = [(text, utf8(text)) for text, _ in normal]
-    instructions = [patterns.find(text, data) for text, data in texts]
-    confidential = [find_confidential(text, data) for text, data in texts]
-    markup = [tuple(_in_parts(document.hidden, patterns)) for document in documents]
-    found = zip(hidden, normal, instructions, confidential, markup, strict=True)
-    return [
-        _result(document, each, patterns, settings)
-        for document, each in zip(documents, found, strict=True)
-    ]
+    return [_result(document, patterns, settings) for document in documents]
 
 
 def _in_parts(parts: Sequence[HiddenPart], patterns: Patterns) -> Iterator[Finding]:
@@ -137,23 +119,14 @@ def _in_parts(parts: Sequence[HiddenPart], patterns: Patterns) -> Iterator[Findi
             yield Finding(part.kind, part.start, part.end, note, severity)
 
 
-_Found = tuple[
-    tuple[Finding, ...],
-    tuple[str, tuple[Removal, ...]],
-    tuple[Finding, ...],
-    Confidential,
-    tuple[Finding, ...],
-]
-"""Hidden text; the text without it, what was removed; instructions; what is confidential; markup.
-
-Offsets of instructions and of what is confidential are in the text without hidden text.
-"""
-
-
-def _result(
-    document: Scannable, found: _Found, patterns: Patterns, settings: ScanSettings
-) -> ScanResult:
-    hidden, (normal, removals), instructions, (secrets, personal), markup = found
+def _result(document: Scannable, patterns: Patterns, settings: ScanSettings) -> ScanResult:
+    hidden = find_hidden(document.text)
+    # Without hidden text, which would hide the rest from the patterns.
+    normal, removals = normalized_with_offsets(document.text, hidden)
+    data = utf8(normal)
+    instructions = patterns.find(normal, data)
+    secrets, personal = find_confidential(normal, data)
+    markup = tuple(_in_parts(document.hidden, patterns))
     if settings.secrets == "off":
         secrets = ()
     if not (hidden or instructions or secrets or personal or markup):
