@@ -20,8 +20,7 @@ from typing import Any
 from unittest.mock import patch
 
 from rolebundle.engine import Engine
-from rolebundle.evaluation.evaluation import Runner
-from rolebundle.evaluation.metrics import ndcg
+from rolebundle.evaluation.evaluation import Runner, ndcg
 from rolebundle.evaluation.questions import (
     Question,
     References,

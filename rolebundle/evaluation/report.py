@@ -14,7 +14,7 @@ from rich.table import Table
 
 from rolebundle.contracts.evaluation import EvalReport, Floor
 from rolebundle.errors import UsageError
-from rolebundle.evaluation.metrics import METRICS
+from rolebundle.evaluation.evaluation import METRICS
 from rolebundle.retrieval.passage_text import one_line
 
 RATES = ("rejection_accuracy", "posture_accuracy")

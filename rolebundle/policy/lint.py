@@ -42,6 +42,7 @@ from rolebundle.storage.documents import (
     document_kinds,
 )
 from rolebundle.storage.lexical_index import Phrase, phrase_of
+from rolebundle.storage.records import StoredPolicy
 from rolebundle.text.forms import index_tokens, phrase_form
 from rolebundle.text.languages import likely_languages
 
@@ -302,16 +303,18 @@ def lint_active_policy(corpus: Corpus, roles: Collection[str] | None = None) -> 
     if stored is None:
         message = "no policy was set: everyone sees every document, with or without an agent id"
         return [lint_warning("", "no_policy", message)]
-    problem = policy_problem(stored)
+    policy, code, problem = _stored_policy(stored)
+    findings = [lint_error("", code, f"everyone is denied: {problem}")] if problem else []
+    return [*findings, *(lint_policy(policy, corpus, roles) if policy else ())]
+
+
+def _stored_policy(stored: StoredPolicy) -> tuple[Policy | None, str, str]:
+    """A stored policy, and the code and message of why it denies everyone; empty if it does not."""
     try:
         policy = parse_policy(stored.content, stored.format, stored.location or "the policy")
     except RolebundleError as error:
-        return [lint_error("", error.code, f"everyone is denied: {error.message}")]
-    findings = lint_policy(policy, corpus, roles)
-    if problem:
-        message = f"everyone is denied: {problem}"
-        findings.insert(0, lint_error("", "policy_doubtful", message))
-    return findings
+        return None, error.code, error.message
+    return policy, "policy_doubtful", policy_problem(stored)
 
 
 def _lint_rules(policy: Policy) -> Iterator[LintProblem]:
@@ -365,11 +368,8 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
     total = sum(compartment.documents for compartment in visible)
     policy, problem = Policy(), ""
     if stored is not None:
-        problem = policy_problem(stored)
-        try:
-            policy = parse_policy(stored.content, stored.format, "the policy")
-        except RolebundleError as error:
-            problem = error.message
+        found, _, problem = _stored_policy(stored)
+        policy = found or policy
     if stored is not None and agent is not None and agent not in policy.agents:
         raise UsageError(
             "unknown_agent",

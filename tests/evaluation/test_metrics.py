@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.evaluation.metrics import METRICS, measures
+from rolebundle.evaluation.evaluation import METRICS, measures
 
 _THEIRS = {
     "ndcg@10": "ndcg_cut_10",
