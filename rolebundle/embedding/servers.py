@@ -175,12 +175,8 @@ class ModelServer:
         # A server may repeat the key in its error.
         text = text.replace(key, "[key]") if key else text
         if not 200 <= response.status < 300:
-            raise status_error(
-                response.status,
-                error_detail(text),
-                server=self.url,
-                model=model or "its only model",
-                missing_hint=missing_hint,
+            raise self._status_error(
+                response.status, _error_detail(text), model or "its only model", missing_hint
             )
         try:
             content = json.loads(text)
@@ -250,6 +246,36 @@ class ModelServer:
             what = f"cannot be reached ({error})"
             raise server_error("embedder_down", self.url, what, _START_HINT) from error
 
+    def _status_error(
+        self, status: int, detail: str, model: str, missing_hint: str
+    ) -> EmbedderError:
+        """The error for an HTTP status that is not a success.
+
+        Args:
+            status: the HTTP status.
+            detail: the server's own description, or an empty text.
+            model: the requested model.
+            missing_hint: how to put a missing model on this server.
+        """
+        if _OVER_CONTEXT.search(detail):
+            return EmbedderError(
+                "input_too_long",
+                f"a text is longer than the context of {model}: {_one_line(detail)}",
+                "ingest again with smaller chunks (--chunk-size 400), or use a "
+                "model with a longer context",
+            )
+        if status == 404 and "model" in detail.casefold():
+            return server_error("model_missing", self.url, f"has no model {model}", missing_hint)
+        what = f"failed (status {status}): {_one_line(detail)}".rstrip(": ")
+        if status in {401, 403}:
+            hint = "put the key of the server into the environment variable ROLEBUNDLE_OPENAI_KEY"
+            return server_error("key_refused", self.url, f"refused access (status {status})", hint)
+        if status >= 500:
+            hint = "look at the server's log, then run the same command again"
+            return server_error("server_error", self.url, what, hint)
+        hint = "check the URL, and that this server and model can embed"
+        return server_error("request_refused", self.url, what, hint)
+
     def _key(self) -> str:
         key = os.environ.get(self._key_variable, "").strip()
         if not key.isascii() or not key.isprintable() or " " in key:
@@ -261,7 +287,7 @@ class ModelServer:
         return key
 
 
-def error_detail(body: str) -> str:
+def _error_detail(body: str) -> str:
     """The server's own description of a failure.
 
     Servers send ``{"error": "…"}``, ``{"error": {"message": "…"}}``, ``{"message": "…"}``,
@@ -277,43 +303,6 @@ def error_detail(body: str) -> str:
         if isinstance(content, dict):
             content = content.get(key, content)
     return content if isinstance(content, str) else json.dumps(content)
-
-
-def status_error(
-    status: int, detail: str, *, server: str, model: str, missing_hint: str
-) -> EmbedderError:
-    """The error for an HTTP status that is not a success.
-
-    Args:
-        status: the HTTP status.
-        detail: the server's own description, or an empty text.
-        server: its URL.
-        model: the requested model.
-        missing_hint: how to put a missing model on this server.
-    """
-    detail_text = f": {_one_line(detail)}" if detail.strip() else ""
-    if _OVER_CONTEXT.search(detail):
-        return EmbedderError(
-            "input_too_long",
-            f"a text is longer than the context of {model}{detail_text}",
-            "ingest again with smaller chunks (--chunk-size 400), or use a "
-            "model with a longer context",
-        )
-    if status == 404 and "model" in detail.casefold():
-        return server_error("model_missing", server, f"has no model {model}", missing_hint)
-    if status in {401, 403}:
-        code, what = "key_refused", f"refused access (status {status})"
-        hint = (
-            "put the key of an OpenAI-compatible server into the environment variable "
-            "ROLEBUNDLE_OPENAI_KEY"
-        )
-    elif status >= 500:
-        code, what = "server_error", f"failed (status {status}){detail_text}"
-        hint = "look at the server's log, then run the same command again"
-    else:
-        code, what = "request_refused", f"refused the request (status {status}){detail_text}"
-        hint = "check the URL, and that this server and model can embed"
-    return server_error(code, server, what, hint)
 
 
 def unreadable_error(server: str, reason: str) -> EmbedderError:
