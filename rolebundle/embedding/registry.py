@@ -66,7 +66,7 @@ def provider_for(spec: ProviderSpec) -> EmbeddingProvider:
     """The provider for a spec. No model is loaded and no server is contacted.
 
     Raises:
-        ConfigurationError: the provider is unknown, or a setting is missing or has no effect.
+        ConfigurationError: the provider is unknown, or a setting is missing.
         EmbedderError: the server's host is not permitted.
     """
     if spec.provider not in _FACTORIES:
@@ -82,7 +82,6 @@ def provider_for(spec: ProviderSpec) -> EmbeddingProvider:
 
 
 def _static(spec: ProviderSpec) -> EmbeddingProvider:
-    _refuse(spec, "prefixes", "url", "allow_host")
     _check_model(spec, MODEL)
     return StaticProvider()
 
@@ -90,7 +89,6 @@ def _static(spec: ProviderSpec) -> EmbeddingProvider:
 def _onnx(spec: ProviderSpec) -> EmbeddingProvider:
     from rolebundle.embedding.packaged import MINILM, MODELS, PackagedProvider
 
-    _refuse(spec, "url", "allow_host")
     _check_model(spec, *MODELS)
     return PackagedProvider(spec.model or MINILM.name, prefixes=spec.prefixes)
 
@@ -139,16 +137,6 @@ def _require(spec: ProviderSpec, setting: str, example: str) -> None:
             f"the provider {spec.provider} needs its {setting}",
             f"for example {example}",
         )
-
-
-def _refuse(spec: ProviderSpec, *settings: str) -> None:
-    for setting in settings:
-        if getattr(spec, setting):
-            raise ConfigurationError(
-                "provider_setting",
-                f"the provider {spec.provider} has no {setting.replace('_', ' ')}",
-                f"remove the setting {setting}, or use another provider",
-            )
 
 
 def spec_to_json(spec: ProviderSpec) -> str:
