@@ -25,7 +25,6 @@ from rolebundle.contracts.overlay import (
     Overlay,
     RetrievalPolicy,
     SourceRule,
-    weights_reason,
 )
 from rolebundle.errors import OverlayError
 from rolebundle.policy.policy_file import MAX_BYTES, Problem, Values, parse, problem_of
@@ -43,7 +42,6 @@ _SUFFIX = ".json"
 OWN_KEYS = ("$schema", "role_id", "version", "extends", "notes")
 """The keys that a child never inherits."""
 
-WEIGHTS_PLACE = "retrieval_policy"
 _NULL_HINT = (
     "leave the key out; null only removes what the overlay named by `extends` declares under "
     "the same name"
@@ -283,14 +281,10 @@ def _resolve(
         return own
     parent = _resolve_parent(own, path, folders, (*descendants, path))
     merged = merge(parent.values, own) if parent else own
-    values, problems = share_weights(merged, own)
+    values = share_weights(merged, own)
     overlay = validate(values)
     if isinstance(overlay, list):
-        # The contract looks at the sum of the weights only if nothing else is wrong.
-        places = {problem.place for problem in problems}
-        problems = [problem for problem in overlay if problem.place not in places] + problems
-    if problems or isinstance(overlay, list):
-        return problems
+        return overlay
     ancestors = (parent.path, *parent.ancestors) if parent else ()
     return ResolvedOverlay(overlay, digest_of(overlay), path, ancestors, values)
 
@@ -414,47 +408,33 @@ def merge(parent: Mapping[str, object], child: Mapping[str, object]) -> Values:
     return _merged(inherited, child, ())
 
 
-def share_weights(values: Values, own: Mapping[str, object]) -> tuple[Values, list[Problem]]:
+def share_weights(values: Values, own: Mapping[str, object]) -> Values:
     """Let the weights that a file leaves out share what it leaves of 1.
 
     If it gives one to three weights, the others keep their proportions, which are those of the
-    inherited or default values. Weights that sum to 1 as they are stay as they are.
+    inherited or default values. Weights that sum to 1 as they are stay as they are, and so do those
+    that cannot sum to 1, which the contract reports.
 
     Args:
         values: the values after inheritance.
         own: the values of the file.
-
-    Returns:
-        The values, and what is wrong with the weights.
     """
-    policy = values.get("retrieval_policy")
-    if not isinstance(policy, dict):
-        return values, []
+    policy, own_policy = values.get("retrieval_policy"), own.get("retrieval_policy")
+    if not isinstance(policy, dict) or not isinstance(own_policy, dict):
+        return values
     fields = RetrievalPolicy.model_fields
     weights = {name: policy.get(name, fields[name].default) for name in WEIGHTS}
     if not all(_is_fraction(weight) for weight in weights.values()):
-        return values, []  # The contract reports it.
-    total = sum(weights.values())
-    if abs(total - 1) <= WEIGHT_TOLERANCE:
-        return values, []
-    own_policy = own.get("retrieval_policy")
-    own_values = own_policy if isinstance(own_policy, dict) else {}
-    given = [name for name in WEIGHTS if own_values.get(name) is not None]
-    missing = [name for name in WEIGHTS if name not in given]
-    remaining = 1 - sum(weights[name] for name in given)
+        return values
+    missing = [name for name in WEIGHTS if own_policy.get(name) is None]
     base = sum(weights[name] for name in missing)
-    given_text = f"{' + '.join(given)} is {1 - remaining:.4g}"
-    if not given or not missing:
-        reason = f"{' + '.join(WEIGHTS)} {weights_reason(total)}"
-    elif remaining < -1e-9:
-        reason = f"{given_text}, which is more than 1"
-    elif not base:
-        reason = f"{given_text}, and the others are 0, so that they cannot share the rest of 1"
-    else:
-        # Rounded, so that the values can be read.
-        shared = {name: round(max(0.0, remaining) * weights[name] / base, 6) for name in missing}
-        return {**values, "retrieval_policy": {**policy, **shared}}, []
-    return values, [Problem(WEIGHTS_PLACE, "bad_value", reason, "correct the values")]
+    remaining = 1 - sum(weights.values()) + base
+    is_sum_right = abs(remaining - base) <= WEIGHT_TOLERANCE
+    if is_sum_right or len(missing) == len(WEIGHTS) or not base or remaining < -1e-9:
+        return values
+    # Rounded, so that the values can be read.
+    shared = {name: round(max(0.0, remaining) * weights[name] / base, 6) for name in missing}
+    return {**values, "retrieval_policy": {**policy, **shared}}
 
 
 def _is_fraction(value: object) -> bool:
