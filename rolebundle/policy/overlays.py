@@ -490,37 +490,20 @@ FirstMatch = Callable[[RuleSubject], SourceRule | None]
 
 def first_match(rules: Sequence[SourceRule]) -> FirstMatch:
     """A function that gives the first of the rules that matches a document."""
-    place_of = _place_of_first(tuple((rule.pattern, rule.path) for rule in rules))
 
+    # Cached, because many passages have the same document.
+    @lru_cache(maxsize=16_384)
     def first(subject: RuleSubject) -> SourceRule | None:
-        place = place_of(subject)
-        return None if place is None else rules[place]
+        return next((rule for rule in rules if rule_matches(rule, subject)), None)
 
     return first
 
 
-@lru_cache(maxsize=64)
-def _place_of_first(
-    conditions: tuple[tuple[str | None, str | None], ...],
-) -> Callable[[RuleSubject], int | None]:
-    # Cached, because the next request often has the same role and many of the same documents.
-    @lru_cache(maxsize=16_384)
-    def place_of(subject: RuleSubject) -> int | None:
-        places = enumerate(conditions)
-        return next((place for place, of in places if _matches(*of, subject)), None)
-
-    return place_of
-
-
 def rule_matches(rule: SourceRule, subject: RuleSubject) -> bool:
     """Whether a rule matches a document."""
-    return _matches(rule.pattern, rule.path, subject)
-
-
-def _matches(pattern: str | None, path: str | None, subject: RuleSubject) -> bool:
-    if pattern is None:
-        return any(map(_in_any_case(path or "").match, subject.paths))
-    return _is_in_a_name(pattern, subject.names)
+    if rule.pattern is None:
+        return any(map(_in_any_case(rule.path or "").match, subject.paths))
+    return _is_in_a_name(rule.pattern, subject.names)
 
 
 @lru_cache(maxsize=4096)
