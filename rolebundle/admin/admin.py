@@ -120,9 +120,7 @@ class Admin:
 
         def watched_paths() -> list[str]:
             self.workspace.refresh()
-            known = roots.load(self.workspace.corpus)
-            patterns = {root.options.scan.patterns for root in known} - {""}
-            return [*(root.location for root in known), *sorted(patterns)]
+            return [root.location for root in roots.load(self.workspace.corpus)]
 
         def update(run: IngestOptions) -> IngestReport:
             report = self.update(run, lexical_only=lexical_only)

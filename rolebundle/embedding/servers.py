@@ -1,4 +1,7 @@
-"""Models of servers on this machine: embeddings and reranking by OpenAI's and Jina's API."""
+"""Models of servers: requests, embeddings by Ollama's and OpenAI's API, reranking by Jina's.
+
+https://github.com/ollama/ollama/blob/main/docs/api.md
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,11 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from math import isfinite
+from math import inf
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 import httpcore
-import httpx
 
 from rolebundle.contracts.models import ModelIdentity
 from rolebundle.embedding.network import BoundedBackend, Limits, is_loopback
@@ -34,15 +36,13 @@ from rolebundle.text.words import counted
 MAX_RESPONSE_BYTES = 32 << 20
 """The largest answer that is read: 64 vectors of 8,192 dimensions are 13 MB as JSON."""
 
-# A refused connection is tried twice more, in case the server is restarting. A busy server is tried
-# more often. Each pause is three times as long as the one before.
-_FIRST_PAUSE = 0.1
-_MAX_RETRIES_DOWN = 2
-_MAX_RETRIES_BUSY = 4
+RETRY_PAUSES = (0.1, 0.3, 0.9, 2.7)
+"""Seconds after which a busy server is asked again."""
 _BUSY_STATUSES = frozenset({429, 502, 503, 504})
 
 _PORTS = {"http": 80, "https": 443}
-_LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
+OLLAMA_URL = "http://127.0.0.1:11434"
+"""Ollama's own address on this machine."""
 _MAX_DETAIL_CHARS = 200
 
 _START_HINT = "start the model server and run the same command again, or use --lexical-only"
@@ -122,148 +122,172 @@ def parse_url(url: str) -> tuple[SplitResult, int]:
     return parts, port
 
 
-def local_url(url: str) -> str:
-    """The URL with an address of this machine in place of one that means every address.
+class ModelServer:
+    """A server of models. It is first contacted when it is asked.
+
+    The key is read from the environment for each request and not stored. Nothing else in the
+    environment, such as a proxy, applies. No state is held between requests, so threads may share
+    it.
+
+    Args:
+        url: the server, with or without ``/v1`` at its end.
+        allow_host: the only host besides this machine that may be the server.
+        key_variable: the environment variable that may hold the server's key; empty for none.
+        deadline_seconds: for one request, including its retries.
 
     Raises:
         UsageError: ``bad_url``.
-    """
-    parts, port = parse_url(url)
-    replaced = _LOOPBACK_OF.get(parts.hostname or "")
-    return url if replaced is None else f"{parts.scheme}://{replaced}:{port}{parts.path}"
-
-
-def bounded_client(url: str, deadline_seconds: float) -> httpx.Client:
-    """An httpx client for the server at a permitted URL."""
-    return httpx.Client(base_url=url, **client_settings(url, deadline_seconds))
-
-
-def client_settings(url: str, deadline_seconds: float) -> dict[str, Any]:
-    """The arguments that make an ``httpx.Client`` a bounded one."""
-    return {
-        "transport": BoundedTransport(url, deadline_seconds),
-        "follow_redirects": False,
-        "trust_env": False,
-        # Only the transport's deadline applies.
-        "timeout": None,
-    }
-
-
-class BoundedTransport(httpx.BaseTransport):
-    """Send a request and return its whole answer, or raise a coded error.
-
-    It holds no state between requests, so threads may share it.
-
-    Args:
-        server: the server's URL, for messages.
-        deadline_seconds: for one request, including its retries.
+        EmbedderError: ``host_not_local``.
     """
 
-    def __init__(self, server: str, deadline_seconds: float) -> None:
-        self._server = server
-        self._deadline_seconds = deadline_seconds
+    def __init__(
+        self, url: str, *, allow_host: str, key_variable: str = "", deadline_seconds: float
+    ) -> None:
+        self.url = permitted_url(url.rstrip("/").removesuffix("/v1"), allow_host)
+        self._key_variable = key_variable
+        self.deadline_seconds = deadline_seconds
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request and read its answer to the end.
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        model: str = "",
+        missing_hint: str = "load the model in the server, or name one of its /v1/models",
+    ) -> Mapping[str, Any]:
+        """The JSON object that the server answers.
+
+        Args:
+            method: of HTTP.
+            path: from the server's root.
+            body: sent as JSON.
+            model: the model, for messages; empty for the server's only one.
+            missing_hint: how to put a missing model on this server.
 
         Raises:
-            EmbedderError: ``embedder_down``, ``embedder_timeout``, ``server_busy``,
-                ``redirect_refused``, ``response_too_large``, ``bad_response``.
+            EmbedderError: the server failed, or did not answer with an object.
+            ConfigurationError: ``bad_key``.
         """
-        deadline = time.monotonic() + self._deadline_seconds
-        attempt = 0
-        while True:
-            try:
-                return self._send(request, deadline)
-            except _TransientError as failure:
-                pause = max(_FIRST_PAUSE * 3**attempt, failure.min_pause)
-                if attempt >= failure.max_retries or time.monotonic() + pause >= deadline:
-                    raise failure.error from failure.__cause__
-            time.sleep(pause)
-            attempt += 1
+        key = self._key()
+        response = self._response(method, path, body, key)
+        text = response.content.decode("utf-8", "replace")
+        # A server may repeat the key in its error.
+        text = text.replace(key, "[key]") if key else text
+        if not 200 <= response.status < 300:
+            raise self._status_error(
+                response.status, _error_detail(text), model or "its only model", missing_hint
+            )
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            raise unreadable_error(self.url, "its answer is not JSON") from None
+        if not isinstance(content, dict):
+            raise unreadable_error(self.url, "its answer is JSON, but not an object")
+        return content
 
-    def _send(self, request: httpx.Request, deadline: float) -> httpx.Response:
+    def _response(self, method: str, path: str, body: object, key: str) -> httpcore.Response:
+        """The whole answer, also one with the status of an error. A busy server is asked again."""
+        deadline = time.monotonic() + self.deadline_seconds
+        headers: dict[bytes | str, bytes | str] = {
+            "Accept-Encoding": "identity",
+            "Connection": "close",
+        }
+        headers |= {"Authorization": f"Bearer {key}"} if key else {}
+        content = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            content = json.dumps(body).encode()
+        for pause in (*RETRY_PAUSES, inf):
+            response = self._send(method, path, headers, content, deadline)
+            if response.status not in _BUSY_STATUSES:
+                break
+            if time.monotonic() + pause >= deadline:
+                what = f"is busy or not ready (status {response.status})"
+                raise server_error("server_busy", self.url, what, _BUSY_HINT)
+            time.sleep(pause)
+        if 300 <= response.status < 400:
+            raise server_error(
+                "redirect_refused",
+                self.url,
+                f"answered with a redirect (status {response.status}), "
+                "and redirects are not followed: texts would be sent to another address",
+                "give the URL that the server itself listens on",
+            )
+        return response
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[bytes | str, bytes | str],
+        content: bytes | None,
+        deadline: float,
+    ) -> httpcore.Response:
         late = server_error(
             "embedder_timeout",
-            self._server,
-            f"did not finish its answer in {self._deadline_seconds:g} seconds",
+            self.url,
+            f"did not finish its answer in {self.deadline_seconds:g} seconds",
             "try again when it is less busy, or use a faster model, or --lexical-only",
         )
         most = f"sent more than {MAX_RESPONSE_BYTES >> 20} MiB in one answer"
-        large = server_error("response_too_large", self._server, most)
+        large = server_error("response_too_large", self.url, most)
         limits = Limits(deadline, late, most_bytes=MAX_RESPONSE_BYTES, large=large)
         try:
             with httpcore.ConnectionPool(network_backend=BoundedBackend(limits)) as pool:
-                response = pool.request(
-                    request.method,
-                    str(request.url),
-                    headers=_plain_headers(request),
-                    content=request.read(),
-                )
+                return pool.request(method, self.url + path, headers=headers, content=content)
         except httpcore.TimeoutException as error:
             raise late from error
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
             if isinstance(error, httpcore.ProtocolError) and limits.received:
                 what = f"sent an answer that was cut off or is not HTTP ({error})"
                 look = f"{_URL_HINT}, and look at its log"
-                broken = server_error("bad_response", self._server, what, look)
-            else:
-                what = f"cannot be reached ({error})"
-                broken = server_error("embedder_down", self._server, what, _START_HINT)
-            raise _TransientError(broken, _MAX_RETRIES_DOWN) from error
-        return _checked_response(response, self._server)
+                raise server_error("bad_response", self.url, what, look) from error
+            what = f"cannot be reached ({error})"
+            raise server_error("embedder_down", self.url, what, _START_HINT) from error
+
+    def _status_error(
+        self, status: int, detail: str, model: str, missing_hint: str
+    ) -> EmbedderError:
+        """The error for an HTTP status that is not a success.
+
+        Args:
+            status: the HTTP status.
+            detail: the server's own description, or an empty text.
+            model: the requested model.
+            missing_hint: how to put a missing model on this server.
+        """
+        if _OVER_CONTEXT.search(detail):
+            return EmbedderError(
+                "input_too_long",
+                f"a text is longer than the context of {model}: {_one_line(detail)}",
+                "ingest again with smaller chunks (--chunk-size 400), or use a "
+                "model with a longer context",
+            )
+        if status == 404 and "model" in detail.casefold():
+            return server_error("model_missing", self.url, f"has no model {model}", missing_hint)
+        what = f"failed (status {status}): {_one_line(detail)}".rstrip(": ")
+        if status in {401, 403}:
+            hint = "put the key of the server into the environment variable ROLEBUNDLE_OPENAI_KEY"
+            return server_error("key_refused", self.url, f"refused access (status {status})", hint)
+        if status >= 500:
+            hint = "look at the server's log, then run the same command again"
+            return server_error("server_error", self.url, what, hint)
+        hint = "check the URL, and that this server and model can embed"
+        return server_error("request_refused", self.url, what, hint)
+
+    def _key(self) -> str:
+        key = os.environ.get(self._key_variable, "").strip()
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise ConfigurationError(
+                "bad_key",
+                f"{self._key_variable} holds characters that an HTTP header cannot contain",
+                f"set {self._key_variable} to the key alone",
+            )
+        return key
 
 
-class _TransientError(Exception):
-    """A failure that may be over in a moment.
-
-    Args:
-        error: what to raise if it is not.
-        max_retries: how often the request is worth sending again.
-        min_pause: seconds to wait before the next attempt.
-    """
-
-    def __init__(self, error: EmbedderError, max_retries: int, min_pause: float = 0.0) -> None:
-        super().__init__(error.code)
-        self.error = error
-        self.max_retries = max_retries
-        self.min_pause = min_pause
-
-
-def _plain_headers(request: httpx.Request) -> list[tuple[bytes, bytes]]:
-    """The request's headers, asking for no compression and no kept connection."""
-    fixed = {b"accept-encoding": b"identity", b"connection": b"close"}
-    other_headers = [
-        (name, value) for name, value in request.headers.raw if name.lower() not in fixed
-    ]
-    return [*other_headers, *fixed.items()]
-
-
-def _checked_response(response: httpcore.Response, server: str) -> httpx.Response:
-    headers = httpx.Headers(response.headers)
-    if 300 <= response.status < 400:
-        raise server_error(
-            "redirect_refused",
-            server,
-            f"answered with a redirect (status {response.status}), "
-            "and redirects are not followed: texts would be sent to another address",
-            "give the URL that the server itself listens on",
-        )
-    if response.status in _BUSY_STATUSES:
-        what = f"is busy or not ready (status {response.status})"
-        busy = server_error("server_busy", server, what, _BUSY_HINT)
-        # The header may hold a date instead of seconds; then the growing pauses are enough.
-        retry_after = headers.get("retry-after", "")
-        min_pause = float(retry_after) if retry_after.isdecimal() else 0.0
-        raise _TransientError(busy, _MAX_RETRIES_BUSY, min_pause)
-    if headers.get("content-encoding", "identity").casefold() != "identity":
-        what = "sent a compressed answer, which was not asked for"
-        raise server_error("bad_response", server, what)
-    kind = {"content-type": headers["content-type"]} if "content-type" in headers else None
-    return httpx.Response(response.status, headers=kind, content=response.content)
-
-
-def error_detail(body: str) -> str:
+def _error_detail(body: str) -> str:
     """The server's own description of a failure.
 
     Servers send ``{"error": "…"}``, ``{"error": {"message": "…"}}``, ``{"message": "…"}``,
@@ -279,45 +303,6 @@ def error_detail(body: str) -> str:
         if isinstance(content, dict):
             content = content.get(key, content)
     return content if isinstance(content, str) else json.dumps(content)
-
-
-def status_error(
-    status: int, detail: str, *, server: str, model: str, missing_hint: str, context: int | None
-) -> EmbedderError:
-    """The error for an HTTP status that is not a success.
-
-    Args:
-        status: the HTTP status.
-        detail: the server's own description, or an empty text.
-        server: its URL.
-        model: the requested model.
-        missing_hint: how to put a missing model on this server.
-        context: the model's context in tokens, if known.
-    """
-    detail_text = f": {_one_line(detail)}" if detail.strip() else ""
-    if _OVER_CONTEXT.search(detail):
-        limit = f" of {context} tokens" if context else ""
-        return EmbedderError(
-            "input_too_long",
-            f"a text is longer than the context{limit} of {model}{detail_text}",
-            "ingest again with smaller chunks (--chunk-size 400), or use a "
-            "model with a longer context",
-        )
-    if status == 404 and "model" in detail.casefold():
-        return server_error("model_missing", server, f"has no model {model}", missing_hint)
-    if status in {401, 403}:
-        code, what = "key_refused", f"refused access (status {status})"
-        hint = (
-            "put the key of an OpenAI-compatible server into the environment variable "
-            "ROLEBUNDLE_OPENAI_KEY"
-        )
-    elif status >= 500:
-        code, what = "server_error", f"failed (status {status}){detail_text}"
-        hint = "look at the server's log, then run the same command again"
-    else:
-        code, what = "request_refused", f"refused the request (status {status}){detail_text}"
-        hint = "check the URL, and that this server and model can embed"
-    return server_error(code, server, what, hint)
 
 
 def unreadable_error(server: str, reason: str) -> EmbedderError:
@@ -339,11 +324,15 @@ def _vectors_matrix(rows: object, expected: int, dimensions: int | None, server:
     Raises:
         EmbedderError: the rows are not vectors of numbers, or their count or length is wrong.
     """
-    if not isinstance(rows, Sequence) or len(rows) != expected:
-        count = counted(len(rows) if isinstance(rows, Sequence) else 0, "vector")
-        what = f"returned {count} for {counted(expected, 'text')}"
+    no_vectors = unreadable_error(server, "its vectors are not lists of numbers")
+    if not isinstance(rows, list):
+        raise no_vectors
+    if len(rows) != expected:
+        what = f"returned {counted(len(rows), 'vector')} for {counted(expected, 'text')}"
         raise server_error("embedding_count", server, what, _VECTORS_HINT)
-    lengths = {len(row) if isinstance(row, Sequence) else 0 for row in rows}
+    if not all(isinstance(row, list) for row in rows):
+        raise no_vectors
+    lengths = {len(row) for row in rows}
     is_expected = lengths == {dimensions} if dimensions else len(lengths) == 1
     if not is_expected or 0 in lengths:
         what = f"returned vectors of {sorted(lengths)} dimensions"
@@ -354,9 +343,9 @@ def _vectors_matrix(rows: object, expected: int, dimensions: int | None, server:
         with np.errstate(over="ignore"):
             matrix = np.array(rows, dtype=np.float64).astype(np.float32)
     except (ValueError, TypeError, OverflowError) as error:
-        raise unreadable_error(server, "its vectors are not lists of numbers") from error
+        raise no_vectors from error
     if matrix.ndim != 2:
-        raise unreadable_error(server, "its vectors are not lists of numbers")
+        raise no_vectors
     return matrix
 
 
@@ -369,7 +358,7 @@ class ServerProvider:
     parallel_batches = 1
     batch_size = 512
     texts_per_request: int
-    url: str
+    server: ModelServer
 
     @property
     def identity(self) -> ModelIdentity:
@@ -402,7 +391,7 @@ class ServerProvider:
         return np.concatenate([np.zeros((0, dimensions), dtype=np.float32), *rows])
 
     def _request(self, texts: Sequence[str], dimensions: int | None = None) -> Matrix:
-        return _vectors_matrix(self._rows(texts), len(texts), dimensions, self.url)
+        return _vectors_matrix(self._rows(texts), len(texts), dimensions, self.server.url)
 
 
 def _one_line(text: str) -> str:
@@ -411,87 +400,74 @@ def _one_line(text: str) -> str:
     return line if len(line) <= _MAX_DETAIL_CHARS else line[:_MAX_DETAIL_CHARS] + " …"
 
 
-class OpenAIServer:
-    """A server with OpenAI's API. It is first contacted when it is asked.
-
-    The key is read from the environment for each request and not stored.
+class OllamaProvider(ServerProvider):
+    """One model of one Ollama server. The server is first contacted when it is used.
 
     Args:
-        url: the server, with or without ``/v1`` at its end.
-        allow_host: the only host besides this machine that may be the server.
-        key_variable: the environment variable that may hold the server's key; empty for none.
-        deadline_seconds: for one request, including its retries.
-
-    Raises:
-        UsageError: ``bad_url``.
-        EmbedderError: ``host_not_local``.
+        spec: its name, with or without a tag, and the server; by default the one on this machine.
     """
 
-    def __init__(
-        self, url: str, *, allow_host: str, key_variable: str, deadline_seconds: float
-    ) -> None:
-        self.url = permitted_url(url.rstrip("/").removesuffix("/v1"), allow_host)
-        self._key_variable = key_variable
-        self._client = bounded_client(self.url, deadline_seconds)
+    texts_per_request = 64
 
-    def ask(
-        self, method: str, path: str, body: object = None, *, model: str = ""
-    ) -> Mapping[str, Any]:
-        """The JSON object that the server answers.
+    def __init__(self, spec: ProviderSpec) -> None:
+        self._model = spec.model
+        self._prefixes = prefixes_for(spec.model, spec.prefixes)
+        # Without a key: OLLAMA_API_KEY is meant for ollama.com.
+        self.server = ModelServer(
+            spec.url or OLLAMA_URL,
+            allow_host=spec.allow_host,
+            deadline_seconds=spec.deadline_seconds,
+        )
 
-        Args:
-            method: of HTTP.
-            path: from the server's root.
-            body: sent as JSON.
-            model: the model, for messages; empty for the server's only one.
+    @cached_property
+    def identity(self) -> ModelIdentity:
+        """The model under its full name, with the digest that the server reports."""
+        name, digest = self._listed()
+        dimensions = self._request([PROBE_TEXT]).shape[1]
+        return ModelIdentity("ollama", name, digest, dimensions, *self._prefixes)
 
-        Raises:
-            EmbedderError: the server failed, or did not answer with an object.
-            ConfigurationError: ``bad_key``.
-        """
-        key = self._key()
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        response = self._client.request(method, path, json=body, headers=headers)
-        if not response.is_success:
-            raise status_error(
-                response.status_code,
-                self._without_key(error_detail(response.text)),
-                server=self.url,
-                model=model or "its only model",
-                missing_hint="load the model in the server, or name one of its /v1/models",
-                context=None,
+    def _rows(self, texts: Sequence[str]) -> object:
+        # By default Ollama cuts a text that is too long, without an error.
+        body = {"model": self._model, "input": list(texts), "truncate": False}
+        return self._ask("POST", "/api/embed", body).get("embeddings")
+
+    def _check_unchanged(self) -> None:
+        # `ollama pull` may replace the model of that name while this process runs.
+        _, digest = self._listed()
+        if digest != self.identity.digest:
+            raise EmbedderError(
+                "model_changed",
+                f"the model {self.identity.model} on {self.server.url} was replaced "
+                f"(digest {self.identity.digest}, now {digest})",
+                "run `rolebundle corpus embed` again to build an index for the new model",
             )
-        try:
-            content = response.json()
-        except (ValueError, RecursionError):
-            kind = response.headers.get("content-type", "no content type")
-            raise unreadable_error(self.url, f"not JSON ({self._without_key(kind)})") from None
-        if not isinstance(content, dict):
-            raise unreadable_error(self.url, "JSON, but not an object")
-        return content
 
-    def _key(self) -> str:
-        key = os.environ.get(self._key_variable, "").strip()
-        if not key.isascii() or not key.isprintable() or " " in key:
-            raise ConfigurationError(
-                "bad_key",
-                f"{self._key_variable} holds characters that an HTTP header cannot contain",
-                f"set {self._key_variable} to the key alone",
-            )
-        return key
+    def _listed(self) -> tuple[str, str]:
+        """The model's full name, and its digest."""
+        entries = self._ask("GET", "/api/tags").get("models")
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise unreadable_error(self.server.url, "it has no list of models")
+        has_tag = ":" in self._model.rpartition("/")[2]
+        name = (self._model if has_tag else f"{self._model}:latest").casefold()
+        for entry in entries:
+            if str(entry.get("model")).casefold() == name and entry.get("digest"):
+                return str(entry["model"]), str(entry["digest"])
+        what = f"has no model {self._model}"
+        raise server_error("model_missing", self.server.url, what, self._pull_hint)
 
-    def _without_key(self, text: str) -> str:
-        # A server may repeat the key in its error.
-        key = self._key()
-        return text.replace(key, "[key]") if key else text
+    @property
+    def _pull_hint(self) -> str:
+        return f"run `ollama pull {self._model}`"
+
+    def _ask(self, method: str, path: str, body: object = None) -> Mapping[str, Any]:
+        return self.server.ask(method, path, body, model=self._model, missing_hint=self._pull_hint)
 
 
 class OpenAICompatibleProvider(ServerProvider):
     """One model of one server. The server is first contacted when it is used.
 
     Args:
-        spec: its name, empty for the only model of the server; and the server, with or without
-            ``/v1`` at its end.
+        spec: its name; and the server, with or without ``/v1`` at its end.
     """
 
     # The default limit of text-embeddings-inference; other servers accept as many or more.
@@ -499,11 +475,8 @@ class OpenAICompatibleProvider(ServerProvider):
 
     def __init__(self, spec: ProviderSpec) -> None:
         self._spec = spec
-        self._server = server_of(spec)
-        self.url = self._server.url
-
-    def __repr__(self) -> str:
-        return f"OpenAICompatibleProvider({self._spec.model!r}, {self.url!r})"
+        self._model = spec.model
+        self.server = server_of(spec)
 
     @cached_property
     def identity(self) -> ModelIdentity:
@@ -518,34 +491,18 @@ class OpenAICompatibleProvider(ServerProvider):
         prefixes = prefixes_for(self._model, self._spec.prefixes)
         return ModelIdentity("openai", self._model, digest, dimensions, *prefixes)
 
-    @cached_property
-    def _model(self) -> str:
-        if self._spec.model:
-            return self._spec.model
-        entries = self._server.ask("GET", "/v1/models").get("data")
-        ids = [entry.get("id") for entry in entries or [] if isinstance(entry, Mapping)]
-        names = [name for name in ids if isinstance(name, str)]
-        if len(names) != 1:
-            raise ConfigurationError(
-                "model_not_named",
-                f"the server at {self.url} has {len(names)} models: "
-                f"{', '.join(names) or 'it lists none'}",
-                "name the model, as in openai:MODEL",
-            )
-        return names[0]
-
     def _rows(self, texts: Sequence[str]) -> object:
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-        answer = self._server.ask("POST", "/v1/embeddings", body, model=self._spec.model)
+        answer = self.server.ask("POST", "/v1/embeddings", body, model=self._model)
         data = answer.get("data")
         if isinstance(data, list) and len(data) != len(texts):
             return data  # Whoever reads them reports the wrong count.
-        return in_order(data, "embedding", len(texts), self.url, "vectors")
+        return in_order(data, "embedding", len(texts), self.server.url, "vectors")
 
 
-def server_of(spec: ProviderSpec) -> OpenAIServer:
-    """The server of a spec. It is not contacted."""
-    return OpenAIServer(
+def server_of(spec: ProviderSpec) -> ModelServer:
+    """The server of a spec, with its key. It is not contacted."""
+    return ModelServer(
         spec.url,
         allow_host=spec.allow_host,
         key_variable=spec.key_variable,
@@ -609,10 +566,7 @@ class RerankServer:
         return [self._score(value) for value in found]
 
     def _score(self, value: object) -> float:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            try:
-                if isfinite(value):
-                    return float(value)
-            except OverflowError:  # an integer beyond every float
-                pass
+        # Neither NaN, infinite nor an integer beyond every float.
+        if isinstance(value, int | float) and abs(value) < 2**63:
+            return float(value)
         raise unreadable_error(self._server.url, "a score is not a finite number")

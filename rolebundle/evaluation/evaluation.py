@@ -1,292 +1,152 @@
 """The whole evaluation: ask the questions, measure the answers, and make the report.
 
-Lanes and fusions are the pipeline's, without an overlay. The governed answer comes from the engine,
-as for any agent. A document's rank is the rank of its best chunk.
+An answer is the governed one, as any agent gets it. A document's rank is that of its best chunk.
+
+Measures are those of trec_eval, with whose own code (``pytrec_eval``) tests compare them. Each
+takes the ranked ids of one question, best first, and its judgments (id → grade). A grade of 1 or
+more is relevant; an id without a judgment, or with 0 or less, is not.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import combinations
 from time import perf_counter
-from typing import Any, Literal, TypeVar, get_args
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.evaluation import (
     Check,
     CheckKind,
-    Distinctiveness,
     EvalReport,
     EvaluatedCorpus,
     GoldenSet,
     Governance,
-    Harm,
-    ListedResult,
     QuestionResult,
-    RoleShare,
-    System,
+    Seconds,
+    Spread,
     SystemResult,
 )
-from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.terms import Fusion, RejectionCode
 from rolebundle.engine import Engine
-from rolebundle.evaluation.metrics import METRICS, difference, mean, measures, ndcg
 from rolebundle.evaluation.questions import (
-    Collection,
     Question,
     References,
-    from_collection,
     from_golden,
 )
 from rolebundle.lazy import numpy as np
-from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.retrieval.candidate import Retrieval
-from rolebundle.retrieval.compare import overlap
 from rolebundle.retrieval.corpus_state import corpus_state
-from rolebundle.retrieval.lanes import open_lanes
-from rolebundle.retrieval.pipeline import run
-from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.passages import passage_by_id
 from rolebundle.text.words import first_of
 
-SYSTEMS: tuple[System, ...] = get_args(System)
+Grades = Mapping[str, int]
+
+METRICS = ("ndcg@10", "recall@10", "recall@100", "mrr", "p@5", "p@10")
+"""The measures of each question and system, in the order of the report."""
 MAX_BEST = 10
 """How many ids of the governed ranking a report has for each question."""
-MAX_MISSED = 5
-"""How many relevant documents that are not among the first ten a report has for each question."""
 MAX_IDS_SHOWN = 5
+_DEGRADED = ("SEMANTIC_LANE_DEGRADED", "RERANK_DEGRADED")
 Progress = Callable[[str, int, int], None]
-_Item = TypeVar("_Item")
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What to evaluate.
-
-    Attributes:
-        kind: of the test set.
-        name: the name of the collection or golden set.
-        role: the role of all questions, for the report; ``None`` if there is no common one.
-        questions: the questions to ask.
-        unjudged: the number of questions of the collection that are left out, without judgments.
-        notes: remarks for the report.
-        compared_roles: roles whose answers to the questions are compared with each other.
-        harm_roles: roles whose overlays are measured: how nDCG@10 of the questions changes.
-        lexical_only: leave out the semantic lane.
-        ingest_seconds: how long the ingest took, for the report.
-    """
-
-    kind: Literal["collection", "golden"]
-    name: str
-    role: str | None
-    questions: list[Question]
-    unjudged: int = 0
-    notes: tuple[str, ...] = ()
-    compared_roles: tuple[ResolvedOverlay, ...] = ()
-    harm_roles: tuple[ResolvedOverlay, ...] = ()
-    lexical_only: bool = False
-    ingest_seconds: float = 0.0
-
-
-def plan_for(
-    engine: Engine, test_set: Collection | GoldenSet, role: str | None, moment: datetime
-) -> Plan:
-    """What to evaluate: the questions of a test set, resolved in the engine's corpus.
-
-    Args:
-        engine: the engine with the corpus.
-        test_set: the questions.
-        role: replaces the role of every question.
-        moment: the time of questions without their own.
-
-    Raises:
-        UsageError: ``other_corpus`` if the corpus has none of a collection's relevant documents.
-    """
-    references = References(engine.workspace.corpus)
-    kind: Literal["collection", "golden"] = "golden"
-    if isinstance(test_set, Collection):
-        kind, unjudged = "collection", test_set.without_relevant
-        questions, notes = from_collection(test_set, references, role, moment)
-    else:
-        unjudged = 0
-        questions, notes = from_golden(test_set, references, role, moment)
-    if engine.answering.default_rerank:
-        notes = [*notes, f"governed: reranked by {engine.answering.default_rerank}"]
-    return Plan(kind, test_set.name, role, questions, unjudged, tuple(notes))
-
-
-def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
-    """Ask the questions and return the report, with ``passed`` set to true.
+def evaluate(
+    engine: Engine,
+    golden: GoldenSet,
+    role: str | None,
+    moment: datetime,
+    progress: Progress,
+    *,
+    lexical_only: bool = False,
+    ingest_seconds: float = 0.0,
+) -> EvalReport:
+    """Ask the questions of a golden set and return the report, with ``passed`` set to true.
 
     :func:`rolebundle.evaluation.report.with_thresholds` computes ``passed``.
 
     Args:
         engine: the engine with the corpus.
-        plan: what to evaluate.
+        golden: the questions.
+        role: replaces the role of every question.
+        moment: the time of questions without their own.
         progress: called with the current step, how many units of it are done, and how many there
             are.
+        lexical_only: leave out the semantic lane.
+        ingest_seconds: how long the ingest took, for the report.
 
     Raises:
         RolebundleError: an answer failed.
     """
     started = perf_counter()
-    runner = Runner(engine, lexical_only=plan.lexical_only)
+    runner = Runner(engine, lexical_only=lexical_only)
     references = References(engine.workspace.corpus)
+    questions, notes = from_golden(golden, references, role, moment)
+    if engine.answering.default_rerank:
+        notes.append(f"reranked by {engine.answering.default_rerank}")
     results: list[QuestionResult] = []
     checks: list[Check] = []
     reasons = list[str]()
-    for question in _counted("questions", plan.questions, progress):
-        rankings, degraded_reason = runner.rankings(question)
-        answer = runner.governed(question, question.role)
-        rankings["governed"] = answer.ranked
-        reasons += [
-            degraded_reason,
-            *(w.message for w in answer.bundle.warnings if w.code == "RERANK_DEGRADED"),
-        ]
+    for number, question in enumerate(questions, start=1):
+        answer = runner.governed(question)
+        reasons += [w.message for w in answer.bundle.warnings if w.code in _DEGRADED]
         checks += checks_of(question, answer.bundle, references, runner)
-        results.append(_result(question, answer, rankings, runner))
-    judged = [question for question in plan.questions if question.judged]
-    distinct = None
-    if plan.compared_roles:
-        distinct = distinctiveness(runner, plan.questions, plan.compared_roles, progress)
+        results.append(_result(question, answer))
+        progress("questions", number, len(questions))
+    judged = sum(question.judged for question in questions)
     state = corpus_state(engine.workspace.corpus, datetime.now(UTC))
-    # The first answers are those without an overlay.
-    harm_roles = [None, *(role.overlay.role_id for role in plan.harm_roles)]
-    asked = [(role_id, question) for role_id in harm_roles for question in judged]
-    scores: dict[str | None, list[float]] = defaultdict(list)
-    for role_id, question in _counted("overlays", asked if plan.harm_roles else [], progress):
-        ranked = runner.governed(question, role_id).ranked
-        scores[role_id].append(ndcg(ranked, question.grades, 10))
     seconds = perf_counter() - started
     return EvalReport(
-        kind=plan.kind,
-        name=plan.name,
-        role=plan.role,
+        name=golden.name,
+        role=role,
         corpus=EvaluatedCorpus(documents=state.documents, chunks=state.chunks, index=state.index),
         metrics=list(METRICS),
-        systems=summarize_systems(results),
-        judged=len(judged),
-        unjudged=plan.unjudged + len(plan.questions) - len(judged),
+        systems=_systems(results),
+        judged=judged,
+        unjudged=len(questions) - judged,
         questions=results,
         governance=summarize_checks(checks) if checks else None,
-        distinctiveness=distinct,
-        harm=[harm(role, scores[None], scores[role.overlay.role_id]) for role in plan.harm_roles],
         latency_ms=spread([result.latency_ms for result in results]),
         answer_characters=spread([result.answer_characters for result in results]),
         passages=spread([result.passages for result in results]),
-        degraded=next(filter(None, reasons), ""),
-        notes=list(plan.notes),
-        seconds={
-            "ingest": plan.ingest_seconds,
-            "questions": seconds,
-            "total": plan.ingest_seconds + seconds,
-        },
+        degraded=next(iter(reasons), ""),
+        notes=notes,
+        seconds=Seconds(ingest=ingest_seconds, questions=seconds, total=ingest_seconds + seconds),
         passed=True,
     )
 
 
-def _counted(step: str, items: Sequence[_Item], progress: Progress) -> Iterator[_Item]:
-    """The items, one by one; what is done with each is reported as progress."""
-    for number, item in enumerate(items, start=1):
-        yield item
-        progress(step, number, len(items))
-
-
-def _result(
-    question: Question, answer: GovernedAnswer, rankings: Rankings, runner: Runner
-) -> QuestionResult:
+def _result(question: Question, answer: GovernedAnswer) -> QuestionResult:
     bundle = answer.bundle
-    judged_rankings = rankings if question.judged else {}
     return QuestionResult(
         id=question.id,
         task=question.task,
         role=question.role,
-        scores={
-            system: measures(ranked, question.grades) for system, ranked in judged_rankings.items()
-        },
+        scores={"governed": measures(answer.ranked, question.grades)} if question.judged else {},
         best=answer.ranked[:MAX_BEST],
-        documents=_documents(question, answer, rankings["lexical"], runner),
         latency_ms=round(answer.milliseconds, 3),
         passages=len(bundle.selected),
         answer_characters=sum(len(chunk.content) for chunk in bundle.selected),
     )
 
 
-def _documents(
-    question: Question, answer: GovernedAnswer, lexical: Sequence[str], runner: Runner
-) -> list[ListedResult]:
-    """The first documents of the governed answer, and the relevant ones that are not among them."""
-    ranks = {document: rank for rank, document in enumerate(answer.ranked, start=1)}
-    lexical_ranks = {document: rank for rank, document in enumerate(lexical, start=1)}
-    scores: dict[str, float] = {}
-    codes: dict[str, RejectionCode] = {}
-    selected = set()
-    for chunk in answer.bundle.selected:
-        document = question.judged_id(chunk.chunk_id, chunk.document_id)
-        scores.setdefault(document, chunk.scores.final)
-        selected.add(document)
-    for rejection in answer.bundle.rejected:
-        document = question.judged_id(rejection.chunk_id, runner.document_of(rejection.chunk_id))
-        if document not in selected:
-            codes.setdefault(document, rejection.reason)
-            if rejection.final is not None:
-                scores[document] = max(rejection.final, scores.get(document, rejection.final))
-    first = answer.ranked[:MAX_BEST]
-    relevant = sorted(
-        (document for document, grade in question.grades.items() if grade > 0),
-        key=lambda document: (-question.grades[document], document),
-    )
-    missed = [document for document in relevant if document not in first]
-    return [
-        ListedResult(
-            id=document,
-            grade=question.grades.get(document),
-            rank=ranks.get(document),
-            score=round(scores[document], 6) if document in scores else None,
-            lexical_rank=lexical_ranks.get(document),
-            rejected=codes.get(document),
-        )
-        for document in (*first, *missed[:MAX_MISSED])
-    ]
+def _systems(results: Sequence[QuestionResult]) -> list[SystemResult]:
+    """The means of the metrics over the judged questions."""
+    judged = [result.scores["governed"] for result in results if result.scores]
+    if not judged:
+        return []
+    means = {name: mean([scores[name] for scores in judged]) for name in METRICS}
+    return [SystemResult(system="governed", metrics=means)]
 
 
-def summarize_systems(results: Sequence[QuestionResult]) -> list[SystemResult]:
-    """Return each system's means over the judged questions, and its gain over the lexical lane.
-
-    A system without a ranking for one of the questions is left out: its mean is not comparable.
-    """
-    judged = [result for result in results if result.scores]
-    summaries = []
-    lexical: dict[str, list[float]] = {}
-    for system in SYSTEMS:
-        if not judged or not all(system in result.scores for result in judged):
-            continue
-        values = {name: [result.scores[system][name] for result in judged] for name in METRICS}
-        if system == "lexical":
-            lexical, against = values, []
-        else:
-            against = [difference(name, lexical[name], values[name]) for name in METRICS]
-        means = {name: mean(values[name]) for name in METRICS}
-        summaries.append(SystemResult(system=system, metrics=means, against_lexical=against))
-    return summaries
-
-
-def spread(values: Sequence[float]) -> dict[str, float]:
+def spread(values: Sequence[float]) -> Spread:
     """Return mean, percentiles and maximum of the values; zeros if there are none."""
-    percentiles = np.percentile([*values] or [0.0], [50, 90, 95, 99]).tolist()
-    named = dict(zip(("p50", "p90", "p95", "p99"), percentiles, strict=True))
-    return {"mean": mean(values), **named, "most": float(max(values, default=0.0))}
+    p50, p90, p95, p99 = np.percentile([*values] or [0.0], [50, 90, 95, 99]).tolist()
+    most = max(values, default=0.0)
+    return Spread(mean=mean(values), p50=p50, p90=p90, p95=p95, p99=p99, most=most)
 
 
 # -- answers ---------------------------------------------------------------------------------------
-
-Rankings = dict[System, list[str]]
-"""The ranking of each system; without an entry for one that did not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,35 +171,15 @@ class Runner:
         self._lexical_only = lexical_only
         self._documents: dict[str, str] = {}
 
-    def rankings(self, question: Question) -> tuple[Rankings, str]:
-        """The ranking of every system but the governed one, and why a lane did not run, if so."""
-        weighted = self._run(question, "weighted")
-        degraded_reason = weighted.degraded or weighted.substitute
-        hits = weighted.pool.hits
-        lexical = {
-            rowid: hit.bm25 for rowid, hit in hits.items() if hit.bm25 and "lexical" in hit.lanes
-        }
-        rankings: Rankings = {"lexical": self._lane(question, weighted, lexical)}
-        if not self._lexical_only and not degraded_reason:
-            semantic = {
-                rowid: hit.cosine
-                for rowid, hit in hits.items()
-                if hit.cosine is not None and "semantic" in hit.lanes
-            }
-            rankings["semantic"] = self._lane(question, weighted, semantic)
-            rankings["weighted"] = self._ranked(question, weighted)
-            rankings["rrf"] = self._ranked(question, self._run(question, "rrf"))
-        return rankings, degraded_reason
-
-    def governed(self, question: Question, role: str | None) -> GovernedAnswer:
-        """Return the answer that an agent with this role gets.
+    def governed(self, question: Question) -> GovernedAnswer:
+        """Return the answer that an agent with the question's role gets.
 
         Its ranking is the selected passages, then those that the limit or the token budget cut, in
         rank order.
         """
         request = RetrievalRequest(
             task=question.task,
-            role=role,
+            role=question.role,
             limit=question.limit,
             lexical_only=self._lexical_only,
             now=question.now,
@@ -363,40 +203,6 @@ class Runner:
             document = passage.document.document_id if passage else chunk_id.rpartition("#")[0]
             self._documents[chunk_id] = document
         return self._documents[chunk_id]
-
-    def _run(self, question: Question, fusion: Fusion) -> Retrieval:
-        corpus = self._engine.workspace.corpus
-        request = RetrievalRequest(
-            task=question.task,
-            limit=question.limit,
-            lexical_only=self._lexical_only,
-            fusion=fusion,
-            now=question.now,
-        )
-        provider = None if self._lexical_only else self._engine.workspace.query_provider(corpus)
-        resolved = resolve_request(request, question.now)
-        with corpus.reading():
-            lanes = open_lanes(corpus, build_query(resolved.task, resolved.overlay), provider)
-            result = run(lanes, resolved)
-        for row in result.candidates:
-            self._documents[row.chunk_id] = row.passage.document.document_id
-        return result
-
-    def _lane(
-        self, question: Question, result: Retrieval, scores: Mapping[int, float]
-    ) -> list[str]:
-        """The ranking by the scores of a lane, which are by rowid."""
-        chunks = {
-            row.chunk_id: scores[row.passage.rowid]
-            for row in result.candidates
-            if row.passage.rowid in scores
-        }
-        best_first = sorted(chunks, key=lambda chunk: (-chunks[chunk], chunk))
-        return self._judged_ids(question, best_first)
-
-    def _ranked(self, question: Question, result: Retrieval) -> list[str]:
-        # Without an overlay metadata and vocabulary are equal for all, so only the lanes decide.
-        return self._judged_ids(question, (row.chunk_id for row in result.ranked))
 
     def _judged_ids(self, question: Question, chunks: Iterable[str]) -> list[str]:
         """The ids of the documents or passages that are judged, each at its first rank."""
@@ -485,74 +291,73 @@ def _rate(held: Sequence[bool]) -> float | None:
     return sum(held) / len(held) if held else None
 
 
-def distinctiveness(
-    runner: Runner,
-    questions: Sequence[Question],
-    roles: Sequence[ResolvedOverlay],
-    progress: Progress,
-) -> Distinctiveness:
-    """Compare what the roles select for the same questions.
+# -- measures --------------------------------------------------------------------------------------
 
-    A role's own domains are those that its overlay boosts.
+
+def ndcg(ranked: Sequence[str], grades: Grades, k: int) -> float:
+    """Return the normalized discounted cumulative gain of the first ``k`` ids, from 0 to 1.
+
+    ``DCG = Σ grade / log2(rank + 1)``, divided by the DCG of the best possible order (Järvelin and
+    Kekäläinen, ACM TOIS 20(4), 2002, with the discount and the linear gain of trec_eval's
+    ``ndcg_cut``). 0 if nothing is relevant.
+
+    Example:
+        ``ndcg(["b", "a"], {"a": 1}, 10)`` is 1 / log2(3) = 0.63.
     """
-    asked = [(role.overlay.role_id, question) for role in roles for question in questions]
-    answers: dict[str, list[RetrievalBundle]] = defaultdict(list)
-    for role_id, question in _counted("roles", asked, progress):
-        answers[role_id].append(runner.governed(question, role_id).bundle)
-    pairs: list[dict[str, Any]] = [
-        {
-            "first": first,
-            "second": second,
-            "overlap": mean(
-                [both.documents for both in map(overlap, answers[first], answers[second])]
-            ),
-        }
-        for first, second in combinations(answers, 2)
-    ]
-    return Distinctiveness(
-        questions=len(questions),
-        mean_overlap=mean([pair["overlap"] for pair in pairs]),
-        roles=[_share(role.overlay, answers[role.overlay.role_id]) for role in roles],
-        pairs=pairs,
+    ideal = _dcg(sorted(grades.values(), reverse=True)[:k])
+    return (
+        _dcg([grades.get(judged_id, 0) for judged_id in ranked[:k]]) / ideal if ideal > 0 else 0.0
     )
 
 
-def _share(overlay: Overlay, answers: Sequence[RetrievalBundle]) -> RoleShare:
-    """How much of the answers that have passages is from the domains that the overlay boosts."""
-    boosts = overlay.source_policy.domain_boosts
-    domains = sorted(domain for domain, boost in boosts.items() if boost > 1)
-    own = [
-        [float(chunk.metadata.domain in domains) for chunk in answer.selected]
-        for answer in answers
-        if answer.selected
-    ]
-    return RoleShare(
-        role_id=overlay.role_id,
-        domains=domains,
-        own_share=mean([mean(values) for values in own]),
-        own_first=mean([values[0] for values in own]),
-    )
+def _dcg(gains: Sequence[int]) -> float:
+    return sum(max(0, gain) / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
 
 
-def harm(role: ResolvedOverlay, without: Sequence[float], with_overlay: Sequence[float]) -> Harm:
-    """How an overlay changes nDCG@10 of questions, normally outside of the role's work.
+def recall(ranked: Sequence[str], grades: Grades, k: int) -> float:
+    """Return the share of the relevant ids that are among the first ``k`` (trec_eval's ``recall``).
 
-    Args:
-        role: the role's overlay.
-        without: the nDCG@10 of each question without an overlay.
-        with_overlay: the same with the overlay, in the same order.
-
-    Returns:
-        ``relative`` is negative if the overlay does harm; 0 if the mean of ``without`` is 0.
+    0 if nothing is relevant.
     """
-    change = difference("ndcg@10", without, with_overlay)
-    return Harm(
-        role_id=role.overlay.role_id,
-        digest=role.digest,
-        without=mean(without),
-        with_overlay=mean(with_overlay),
-        relative=change.relative or 0.0,
-        p_value=change.p_value,
-        wins=change.wins,
-        losses=change.losses,
-    )
+    relevant = sum(grade > 0 for grade in grades.values())
+    return _hits(ranked[:k], grades) / relevant if relevant else 0.0
+
+
+def precision(ranked: Sequence[str], grades: Grades, k: int) -> float:
+    """Return the number of relevant ids among the first ``k``, divided by ``k``: trec_eval's ``P``.
+
+    ``k`` is the divisor also if the ranking is shorter.
+    """
+    return _hits(ranked[:k], grades) / k
+
+
+def reciprocal_rank(ranked: Sequence[str], grades: Grades) -> float:
+    """Return 1 / rank of the first relevant id, or 0 if there is none (trec_eval's ``recip_rank``).
+
+    The mean over questions is MRR (Voorhees, TREC-8, 1999).
+    """
+    for rank, judged_id in enumerate(ranked, start=1):
+        if grades.get(judged_id, 0) > 0:
+            return 1 / rank
+    return 0.0
+
+
+def _hits(ranked: Sequence[str], grades: Grades) -> int:
+    return sum(grades.get(judged_id, 0) > 0 for judged_id in ranked)
+
+
+def measures(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
+    """Return every measure of :data:`METRICS` for one question."""
+    return {
+        "ndcg@10": ndcg(ranked, grades, 10),
+        "recall@10": recall(ranked, grades, 10),
+        "recall@100": recall(ranked, grades, 100),
+        "mrr": reciprocal_rank(ranked, grades),
+        "p@5": precision(ranked, grades, 5),
+        "p@10": precision(ranked, grades, 10),
+    }
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the arithmetic mean; 0 if there are no values."""
+    return math.fsum(values) / len(values) if values else 0.0

@@ -1,8 +1,8 @@
-"""Questions with their judgments, from a collection or a golden set, resolved in a corpus.
+"""Questions with their judgments, from a golden set or a collection, resolved in a corpus.
 
 A collection is a folder in the BEIR layout: ``corpus.jsonl``, ``queries.jsonl``, ``qrels.tsv``
 (Thakur et al., "BEIR", NeurIPS 2021). The judgments may also be in ``qrels/test.tsv``, as in BEIR's
-archives. They may have a header line, and the three columns of BEIR or the four of TREC.
+archives, and may have a header line. It is read as a golden set.
 
 A golden set is a TOML or JSON file of :class:`~rolebundle.contracts.evaluation.GoldenSet`::
 
@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
@@ -33,8 +34,7 @@ from pydantic import ValidationError
 
 from rolebundle.contracts.base import mistakes_in
 from rolebundle.contracts.evaluation import GoldenQuestion, GoldenSet
-from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.errors import ConfigurationError, RolebundleError, UsageError
+from rolebundle.errors import ConfigurationError
 from rolebundle.policy.overlays import load_role
 from rolebundle.storage import documents
 from rolebundle.storage.corpus import Corpus
@@ -47,133 +47,77 @@ FOLDER = "golden"
 """The folder of golden sets beside the overlays."""
 _SUFFIXES = (".toml", ".json")
 
-_CORPUS, _QUERIES = "corpus.jsonl", "queries.jsonl"
 _QRELS = ("qrels.tsv", "qrels/test.tsv")
-_LAYOUT = f"a collection is a folder with {_CORPUS}, {_QUERIES} and {_QRELS[0]} (or {_QRELS[1]})"
-_QUERY = 'a line is {"_id": "…", "text": "…"}'
+_QUERY = 'a line is {"_id": "…", "text": "…"}; the ids are those of the judgments'
 _JUDGMENT = "a line is: question id, tab, document id, tab, a whole number"
 _LOCATOR = re.compile(r"(.+):(\d{1,9})-(\d{1,9})")
 
 
-def read_text(path: Path, failed: Callable[[str], RolebundleError]) -> str:
-    """The text of a file; ``failed`` makes the error from the reason why it cannot be read."""
+def read_text(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        ConfigurationError: ``golden_unreadable``.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
-            raise failed(f"is longer than {MAX_BYTES >> 20} MiB")
+            raise ValueError(f"is longer than {MAX_BYTES >> 20} MiB")
         return data.decode("utf-8-sig")
-    except OSError as error:
-        raise failed(error.strerror or "cannot be read") from error
-    except UnicodeDecodeError as error:
-        raise failed(f"is not UTF-8 at byte {error.start}") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        hint = "name a TOML or JSON file, or a BEIR folder"
+        raise ConfigurationError("golden_unreadable", f"{path}: {reason}", hint) from error
 
 
 # -- collections -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Collection:
-    """Questions and their judgments: question id → document id → grade.
-
-    ``without_relevant`` counts the questions without a relevant document. They are not asked,
-    because all their rankings would be equally good.
-    """
-
-    name: str
-    corpus: Path
-    questions: dict[str, str]
-    qrels: dict[str, dict[str, int]]
-    without_relevant: int
-
-
-def load_collection(folder: Path) -> Collection:
-    """Read the collection in a folder.
+def load_collection(folder: Path) -> GoldenSet:
+    """Read the collection in a folder. Questions without a relevant document are left out.
 
     Raises:
-        ConfigurationError: ``collection_incomplete`` if a file is missing, or
-            ``collection_malformed`` with the file and the line.
+        ConfigurationError: ``golden_unreadable``, or ``golden_malformed`` with the file.
     """
-    qrels_file = next((folder / name for name in _QRELS if (folder / name).is_file()), None)
-    for name in (_CORPUS, _QUERIES):
-        if not (folder / name).is_file():
-            raise ConfigurationError("collection_incomplete", f"{folder}: has no {name}", _LAYOUT)
-    if qrels_file is None:
-        raise ConfigurationError("collection_incomplete", f"{folder}: has no {_QRELS[0]}", _LAYOUT)
-    texts = _texts(folder / _QUERIES)
-    qrels = _judgments(qrels_file)
-    judged = {
-        question: text
-        for question, text in texts.items()
-        if any(grade > 0 for grade in qrels.get(question, {}).values())
-    }
-    if not judged:
-        hint = "use the same question ids in both files"
-        raise _malformed(qrels_file, 0, f"judges no question of {_QUERIES}", hint)
-    return Collection(
-        folder.resolve().name,
-        folder / _CORPUS,
-        judged,
-        {question: qrels[question] for question in judged},
-        len(texts) - len(judged),
+    qrels = next(
+        (folder / name for name in _QRELS if (folder / name).is_file()), folder / _QRELS[0]
     )
+    grades = _judgments(qrels)
+    queries = folder / "queries.jsonl"
+    questions = [
+        {"id": question, "task": text, "expect": grades[question]}
+        for question, text in _texts(queries)
+        if any(grades.get(question, {}).values())
+    ]
+    corpus = folder.resolve() / "corpus.jsonl"
+    values = {"name": corpus.parent.name, "corpus": str(corpus), "questions": questions}
+    return _checked(values, queries, _QUERY)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    text = read_text(path, lambda reason: _malformed(path, 0, reason, "save it as UTF-8"))
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            yield number, line.rstrip("\r")
-
-
-def _texts(path: Path) -> dict[str, str]:
-    texts: dict[str, str] = {}
-    for number, line in _lines(path):
+def _texts(path: Path) -> Iterator[tuple[str, object]]:
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         try:
-            record = parse_strict(line)
+            record = parse_strict(line) if line.strip() else {}
         except NotStrictError as error:
-            raise _malformed(path, number, f"is not JSON: {error}", _QUERY) from error
+            raise _flawed(path, f"line {number}: is not JSON: {error}", _QUERY) from error
         if not isinstance(record, dict):
-            raise _malformed(path, number, "is not a JSON object", _QUERY)
-        key, text = record.get("_id"), record.get("text")
-        if isinstance(key, bool) or not isinstance(key, str | int):
-            raise _malformed(path, number, "_id: must be a text or a number", _QUERY)
-        if str(key) in texts:
-            raise _malformed(path, number, f"repeats the _id {key}", "give each question its own")
-        try:
-            texts[str(key)] = RetrievalRequest.model_validate({"task": text}).task
-        except ValidationError as error:
-            message = mistakes_in(error, RetrievalRequest)[0].message
-            raise _malformed(path, number, f"text: {message}", _QUERY) from error
-    return texts
+            raise _flawed(path, f"line {number}: is not a JSON object", _QUERY)
+        if record:
+            yield str(record.get("_id")), record.get("text")
 
 
 def _judgments(path: Path) -> dict[str, dict[str, int]]:
-    qrels: dict[str, dict[str, int]] = {}
-    for count, (number, line) in enumerate(_lines(path)):
-        cells = line.split("\t") if "\t" in line else line.split()
-        if len(cells) == 4:
-            cells = [cells[0], *cells[2:]]
-        grade = _grade(cells[2]) if len(cells) == 3 else None
-        if grade is not None:
-            qrels.setdefault(cells[0].strip(), {})[cells[1].strip()] = grade
-        elif count or len(cells) != 3:  # A header line does not end with a number.
-            raise _malformed(path, number, f"is not a judgment: {line[:80]!r}", _JUDGMENT)
-    return qrels
-
-
-def _grade(text: str) -> int | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    # A judgment below 0 counts as 0.
-    return max(0, int(number)) if number.is_integer() else None
-
-
-def _malformed(path: Path, line: int, reason: str, hint: str) -> ConfigurationError:
-    place = f"{path}: line {line}" if line else str(path)
-    return ConfigurationError("collection_malformed", f"{place}: {reason}", hint)
+    """Question id → document id → grade. A grade below 0 counts as 0."""
+    grades: dict[str, dict[str, int]] = {}
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        try:
+            question, document, grade = line.split("\t")
+            grades.setdefault(question, {})[document] = max(0, int(grade))
+        except ValueError:
+            if line.strip() and number > 1:  # The first line may be a header.
+                raise _flawed(path, f"line {number}: is not a judgment", _JUDGMENT) from None
+    return grades
 
 
 # -- golden sets -----------------------------------------------------------------------------------
@@ -186,20 +130,7 @@ def load_golden(path: Path) -> GoldenSet:
         ConfigurationError: ``golden_unreadable``, or ``golden_malformed`` with the file, the
             question, the key and the allowed values.
     """
-    values = _normalized(_parsed(path))
-    try:
-        golden = GoldenSet.model_validate(values)
-    except ValidationError as error:
-        first, *more = mistakes_in(error, GoldenSet)
-        text = first.text_in(values, "questions", "question")
-        allowed = f"allowed here: {', '.join(first.allowed)}" if first.allowed else ""
-        raise _flawed(
-            path,
-            f"{text} (and {len(more)} more)" if more else text,
-            allowed or "see docs/quality.md for the keys",
-        ) from error
-    if not golden.questions:
-        raise _flawed(path, "questions: must not be empty", "write one [[questions]] at least")
+    golden = _checked(_normalized(_parsed(path)), path, "see docs/quality.md for the keys")
     questions = [
         question.model_copy(
             update={
@@ -215,11 +146,27 @@ def load_golden(path: Path) -> GoldenSet:
         )
         for number, question in enumerate(golden.questions, 1)
     ]
-    ids = [question.id for question in questions]
-    repeated = next((key for key in ids if ids.count(key) > 1), None)
-    if repeated is not None:
+    ids = Counter(question.id for question in questions)
+    repeated, count = ids.most_common(1)[0]
+    if count > 1:
         raise _flawed(path, f"questions: two have the id {repeated!r}", "give each its own")
     return golden.model_copy(update={"name": golden.name or path.stem, "questions": questions})
+
+
+def _checked(values: Any, path: Path, hint: str) -> GoldenSet:
+    """The golden set with these values, of which a file is the source."""
+    try:
+        golden = GoldenSet.model_validate(values)
+    except ValidationError as error:
+        first, *more = mistakes_in(error, GoldenSet)
+        text = first.text_in(values, "questions", "question")
+        allowed = f"allowed here: {', '.join(first.allowed)}" if first.allowed else ""
+        reason = f"{text} (and {len(more)} more)" if more else text
+        raise _flawed(path, reason, allowed or hint) from error
+    if not golden.questions:
+        hint = "write one [[questions]] at least; in a collection, use the same ids in both files"
+        raise _flawed(path, "questions: must not be empty", hint)
+    return golden
 
 
 def find_golden_set(name: str, folders: tuple[Path, ...]) -> Path | None:
@@ -257,10 +204,7 @@ def corpus_folder(path: Path, golden: GoldenSet) -> Path | None:
 
 
 def _parsed(path: Path) -> Any:
-    hint = "name a TOML or JSON file, or a BEIR folder"
-    text = read_text(
-        path, lambda reason: ConfigurationError("golden_unreadable", f"{path}: {reason}", hint)
-    )
+    text = read_text(path)
     try:
         return parse_strict(text) if path.suffix == ".json" else tomllib.loads(text)
     except NotStrictError as error:
@@ -339,15 +283,8 @@ class References:
             self._matching_ids[reference] = frozenset(self._resolve(reference))
         return self._matching_ids[reference]
 
-    def documents(self) -> frozenset[str]:
-        """Return the ids of all documents."""
-        return frozenset(document_id for document_id, _ in self._paths)
-
     def _resolve(self, reference: str) -> Iterable[str]:
-        named = {
-            document_id for document_id, path in self._paths if reference in (document_id, path)
-        }
-        if named:
+        if named := self._names.get(reference):
             return named
         if passage_by_id(self._corpus, reference) is not None:
             self.passages.add(reference)
@@ -368,41 +305,19 @@ class References:
         return ()
 
     @cached_property
+    def _names(self) -> dict[str, set[str]]:
+        """The ids of the documents with an id or path."""
+        names: dict[str, set[str]] = {}
+        for document_id, path in self._paths:
+            for name in (document_id, path):
+                names.setdefault(name, set()).add(document_id)
+        return names
+
+    @cached_property
     def _paths(self) -> list[tuple[str, str]]:
         """The id of each document, and the path of its file."""
         names = documents.document_names(self._corpus)
         return [(name.document_id, name.path) for name in names]
-
-
-def from_collection(
-    collection: Collection, references: References, role: str | None, now: datetime
-) -> tuple[list[Question], list[str]]:
-    """Return a collection's judged questions, and a note on documents missing in the corpus.
-
-    Raises:
-        UsageError: ``other_corpus`` if the corpus has none of the relevant documents.
-    """
-    relevant = {
-        document
-        for grades in collection.qrels.values()
-        for document, grade in grades.items()
-        if grade > 0
-    }
-    missing = relevant - references.documents()
-    if missing == relevant:
-        raise UsageError(
-            "other_corpus",
-            f"the corpus has none of the {len(relevant)} relevant documents of {collection.name}",
-            "leave --db out, or name a file that does not exist yet",
-        )
-    notes = []
-    if missing:
-        notes.append(f"{len(missing)} of {len(relevant)} relevant documents are not in the corpus")
-    questions = [
-        Question(key, text, role, None, now, collection.qrels[key], frozenset())
-        for key, text in collection.questions.items()
-    ]
-    return questions, notes
 
 
 def from_golden(

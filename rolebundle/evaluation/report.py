@@ -1,8 +1,8 @@
 """A report: its thresholds, and tables for a terminal.
 
-A threshold is ``METRIC=VALUE``. METRIC is a measure (``ndcg@10``) of the governed result or of a
-system (``lexical.ndcg@10``), a rate of governance, or a cost. A cost must be at most VALUE, any
-other metric at least VALUE. The field ``floors`` of a report holds the checked thresholds.
+A threshold is ``METRIC=VALUE``. METRIC is a measure (``ndcg@10``), a rate of governance, or a cost.
+A cost must be at most VALUE, any other metric at least VALUE. The field ``floors`` of a report has
+the checked thresholds.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ from math import isfinite
 
 from rich.table import Table
 
-from rolebundle.contracts.evaluation import EvalReport, Floor, QuestionResult, SystemResult
+from rolebundle.contracts.evaluation import EvalReport, Floor
 from rolebundle.errors import UsageError
-from rolebundle.evaluation.evaluation import SYSTEMS
-from rolebundle.evaluation.metrics import METRICS
+from rolebundle.evaluation.evaluation import METRICS
 from rolebundle.retrieval.passage_text import one_line
 
-RATES = ("rejection_accuracy", "posture_accuracy", "own_share", "own_first")
-COSTS = ("leak_rate", "harm", "overlap", "latency_p50", "latency_p95", "seconds")
+RATES = ("rejection_accuracy", "posture_accuracy")
+COSTS = ("leak_rate", "latency_p50", "latency_p95", "seconds")
 _GOVERNANCE = ("leak_rate", "rejection_accuracy", "posture_accuracy")
-NAMES = (*METRICS, *(f"{system}.{name}" for system in SYSTEMS for name in METRICS), *RATES, *COSTS)
+NAMES = (*METRICS, *RATES, *COSTS)
 
 
 def parse_thresholds(pairs: Iterable[str]) -> dict[str, float]:
@@ -75,36 +74,24 @@ def _floor(name: str, threshold: float, value: float | None) -> Floor:
 def value_of(report: EvalReport, name: str) -> float | None:
     """Return the report's value of a metric; ``None`` if it was not measured."""
     values: dict[str, float | None] = {
-        "latency_p50": report.latency_ms["p50"],
-        "latency_p95": report.latency_ms["p95"],
-        "seconds": report.seconds["total"],
-        # The largest loss of an overlay, as a share: 0.02 is 2%.
-        "harm": max((max(0.0, -harm.relative) for harm in report.harm), default=None),
+        "latency_p50": report.latency_ms.p50,
+        "latency_p95": report.latency_ms.p95,
+        "seconds": report.seconds.total,
     }
     for system in report.systems:
-        prefixes = ("", "governed.") if system.system == "governed" else (f"{system.system}.",)
-        values |= {prefix + name: system.metrics[name] for name in METRICS for prefix in prefixes}
+        values |= system.metrics
     if report.governance:
         values |= {rate: getattr(report.governance, rate) for rate in _GOVERNANCE}
-    if report.distinctiveness:
-        roles = report.distinctiveness.roles
-        values["overlap"] = report.distinctiveness.mean_overlap
-        values["own_share"] = min(role.own_share for role in roles)
-        values["own_first"] = min(role.own_first for role in roles)
     return values.get(name)
 
 
 def _bad_floor(message: str) -> UsageError:
-    known = ", ".join((*METRICS, *RATES, *COSTS))
-    return UsageError(
-        "bad_floor", message, f"metrics: {known}; a system's own: lexical.ndcg@10 and so on"
-    )
+    return UsageError("bad_floor", message, f"metrics: {', '.join(NAMES)}")
 
 
-MAX_EXTREMES = 5
+MAX_NOTES = 20
 MAX_TASK_CHARS = 80
-SIGNIFICANT = 0.05
-_LEFT_COLUMNS = ("task", "metric", "check", "about", "expected", "found", "own domains")
+_LEFT_COLUMNS = ("task", "metric", "check", "about", "expected", "found")
 
 
 def tables(report: EvalReport) -> Iterator[Table | str]:
@@ -112,22 +99,8 @@ def tables(report: EvalReport) -> Iterator[Table | str]:
     yield headline(report)
     if report.degraded:
         yield f"! semantic lane degraded: {report.degraded}"
-    columns = ("", *report.metrics, "nDCG@10 − lexical", "p", "won/lost")
-    yield from _table(columns, map(_system_row, report.systems))
-    won, lost = extremes(report, MAX_EXTREMES)
-    for title, questions in (("largest gains (governed − lexical)", won), ("largest losses", lost)):
-        yield from _table(
-            (title, "nDCG@10", "change", "task"),
-            (
-                (
-                    question.id,
-                    f"{question.scores['governed']['ndcg@10']:.3f}",
-                    f"{gain(question):+.3f}",
-                    question.task,
-                )
-                for question in questions
-            ),
-        )
+    rows = (map("{:.4f}".format, system.metrics.values()) for system in report.systems)
+    yield from _table(report.metrics, rows)
     if governance := report.governance:
         yield (
             f"governance: leak rate {rate_text(governance.leak_rate)} · rejection codes right "
@@ -139,52 +112,20 @@ def tables(report: EvalReport) -> Iterator[Table | str]:
             ("question", "check", "about", "expected", "found"),
             ((c.question, c.kind, c.about, c.expected, c.found) for c in failed),
         )
-    if distinctiveness := report.distinctiveness:
-        yield from _table(
-            ("role", "own domains", "own share", "own first"),
-            (
-                (
-                    role.role_id,
-                    ", ".join(role.domains) or "–",
-                    f"{role.own_share:.1%}",
-                    f"{role.own_first:.1%}",
-                )
-                for role in distinctiveness.roles
-            ),
-        )
-        yield from _table(
-            ("roles", "documents in common"),
-            (
-                (f"{p['first']}, {p['second']}", f"{p['overlap']:.1%}")
-                for p in distinctiveness.pairs
-            ),
-        )
-    yield from _table(
-        ("overlay", "nDCG@10 without", "with", "change", "p", "won/lost"),
-        (
-            (
-                harm.role_id,
-                f"{harm.without:.4f}",
-                f"{harm.with_overlay:.4f}",
-                f"{harm.relative:+.2%}",
-                p_text(harm.p_value),
-                f"{harm.wins}/{harm.losses}",
-            )
-            for harm in report.harm
-        ),
-    )
     latency, size = report.latency_ms, report.answer_characters
     yield (
-        f"governed answers: p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms, "
-        f"p99 {latency['p99']:.1f} ms · {report.passages['mean']:.1f} passages and "
-        f"{size['mean']:,.0f} characters on average (p95 {size['p95']:,.0f})"
+        f"governed answers: p50 {latency.p50:.1f} ms, p95 {latency.p95:.1f} ms, "
+        f"p99 {latency.p99:.1f} ms · {report.passages.mean:.1f} passages and "
+        f"{size.mean:,.0f} characters on average (p95 {size.p95:,.0f})"
     )
     seconds = report.seconds
     yield (
-        f"{seconds['total']:.1f} s: {seconds['ingest']:.1f} to ingest, "
-        f"{seconds['questions']:.1f} for the questions"
+        f"{seconds.total:.1f} s: {seconds.ingest:.1f} to ingest, "
+        f"{seconds.questions:.1f} for the questions"
     )
-    yield from (f"! {note}" for note in report.notes)
+    yield from (f"! {note}" for note in report.notes[:MAX_NOTES])
+    if len(report.notes) > MAX_NOTES:
+        yield f"! and {len(report.notes) - MAX_NOTES} more notes"
     yield from _thresholds(report.floors)
 
 
@@ -193,43 +134,12 @@ def headline(report: EvalReport) -> str:
     index = report.corpus.index
     model = f"{index.provider}:{index.model}" if index else "no embeddings"
     more = f" ({report.unjudged} more not judged)" if report.unjudged else ""
-    role = report.role or ("of each question" if report.kind == "golden" else "none")
+    role = report.role or "of each question"
     return (
         f"{report.name}: {report.judged} judged questions{more}, "
         f"{report.corpus.documents:,} documents, {report.corpus.chunks:,} chunks, {model}, "
         f"role {role}"
     )
-
-
-def _system_row(system: SystemResult) -> Iterator[str]:
-    """The means of a system, and how it differs from the lexical lane by nDCG@10."""
-    yield system.system
-    yield from (f"{value:.4f}" for value in system.metrics.values())
-    against = next((diff for diff in system.against_lexical if diff.metric == "ndcg@10"), None)
-    if against is not None:
-        relative = f" ({against.relative:+.1%})" if against.relative is not None else ""
-        yield f"{against.mean:+.4f}{relative}"
-        yield p_text(against.p_value)
-        yield f"{against.wins}/{against.losses}"
-
-
-def p_text(value: float) -> str:
-    """Format a p-value, with a star if it is below 0.05."""
-    return ("<0.001" if value < 0.001 else f"{value:.3f}") + ("*" if value < SIGNIFICANT else "")
-
-
-def gain(question: QuestionResult) -> float:
-    """nDCG@10 of the governed answer minus that of the lexical lane."""
-    return question.scores["governed"]["ndcg@10"] - question.scores["lexical"]["ndcg@10"]
-
-
-def extremes(report: EvalReport, count: int) -> tuple[list[QuestionResult], list[QuestionResult]]:
-    """Return the ``count`` questions with the largest gains, and those with the largest losses."""
-    judged = [question for question in report.questions if question.scores]
-    ordered = sorted(judged, key=lambda question: (-gain(question), question.id))
-    won = [question for question in ordered[:count] if gain(question) > 0]
-    lost = [question for question in reversed(ordered[-count:]) if gain(question) < 0]
-    return won, lost
 
 
 def rate_text(rate: float | None) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rolebundle.contracts.ingest import ScanOptions, TrustGrant
@@ -13,7 +12,6 @@ from rolebundle.ingest.authority import GOVERNANCE_KEYS
 from rolebundle.ingest.prepare import VerifiedFiles
 from rolebundle.ingest.walk import Skipped
 from rolebundle.scan.finding import ScanSettings
-from rolebundle.scan.instructions import patterns_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +26,7 @@ class IngestOptions:
         size_cap: the maximum file size in bytes; larger files are skipped.
         ignore: whether ignore files, and folders and files that are left out by default, count.
             Default: they do.
-        scan: settings of the intake scan; False for no scan. Weights and thresholds are not
-            remembered.
+        scan: settings of the intake scan; False for no scan.
         lexical_only: whether the run does not embed; remembered for :func:`update`.
         workers: the number of processes that parse; 1 parses in the current process.
         reread: read every file, also those that did not change.
@@ -70,24 +67,14 @@ class IngestOptions:
 def _scan_options(scan: ScanSettings | Literal[False]) -> ScanOptions:
     if scan is False:
         return ScanOptions(enabled=False)
-    patterns = "" if scan.patterns is None else str(scan.patterns.absolute())
-    return ScanOptions(secrets=scan.secrets, patterns=patterns)
+    return ScanOptions(secrets=scan.secrets)
 
 
 def scan_settings(options: IngestOptions, remembered: ScanOptions) -> ScanSettings | None:
-    """The settings of the intake scan for a root that remembers these; ``None`` for no scan.
-
-    Raises:
-        ConfigurationError: the file of patterns cannot be read.
-    """
-    settings = options.scan
-    if settings is None and remembered.enabled:
-        patterns = Path(remembered.patterns) if remembered.patterns else None
-        settings = ScanSettings(secrets=remembered.secrets, patterns=patterns)
-    if not settings:
-        return None
-    path = settings.patterns.absolute() if settings.patterns else None
-    return replace(settings, patterns=path, patterns_digest=patterns_digest(path))
+    """The settings of the intake scan for a root that remembers these; ``None`` for no scan."""
+    if options.scan is not None:
+        return options.scan or None
+    return ScanSettings(remembered.secrets) if remembered.enabled else None
 
 
 ERROR_CODES = frozenset(

@@ -35,6 +35,7 @@ from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, read_by
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import ScanSettings
 from rolebundle.scan.hidden_text import find_hidden, normalized
+from rolebundle.scan.instructions import patterns_digest
 from rolebundle.scan.scan import Scannable, ScanResult, scan_texts
 from rolebundle.scan.secrets import masked
 from rolebundle.storage.documents import (
@@ -104,9 +105,6 @@ def prepare_files(files: Sequence[FileEntry], settings: RunSettings) -> list[Out
 
     Each step runs over all files of the group before the next one starts: the code and tables of a
     step stay in the processor's cache, which saves a sixth of the time.
-
-    Raises:
-        ConfigurationError: the settings name an invalid file of patterns.
     """
     read = [_read(file, settings) for file in files]
     intake = [d for outcome in read if isinstance(outcome, Prepared) for d in outcome.documents]
@@ -321,12 +319,12 @@ def _recipe_hash(
     default_source: str,
     ignore_keys: frozenset[str],
 ) -> str:
-    # Hashes are stored: if `repr(settings.scan)` changes, all files are read again.
+    # Hashes are stored: if a part of them changes, all files are read again.
     chunks = settings.chunks
     parts = (
         *(reader, CHUNKER_VERSION, FORMS_VERSION, defaults, AUTHORITY_VERSION, METADATA_VERSION),
         *(default_source, sorted(ignore_keys), version),
-        *(chunks.size, 0, chunks.maximum, repr(settings.scan)),
+        *(chunks.size, 0, chunks.maximum, repr(settings.scan), patterns_digest()),
     )
     return blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
@@ -418,9 +416,6 @@ def scan_documents(
     """Scan documents and remove hidden text. The order is kept.
 
     Titles, tags and other metadata are scanned as well, because models see them.
-
-    Raises:
-        ConfigurationError: the settings name an invalid file of patterns.
     """
     scannable = [_scannable(document) for document in documents]
     results = scan_texts(scannable, settings)

@@ -61,7 +61,7 @@ class Watcher:
         print_line: called with each line for a person.
         stop: ends the watch.
         update: makes the corpus the same as the files.
-        paths: the locations of its roots, and of the files of patterns that their scans use.
+        paths: the locations of its roots.
         generation: its number of writes.
         polls: look at all files again and again, for file systems that tell of no changes.
         settle_seconds: if too much disappears, how long no other change may come before the watch

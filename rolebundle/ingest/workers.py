@@ -55,7 +55,7 @@ def prepare_parallel(
         workers: the number of processes.
 
     Raises:
-        ConfigurationError: ``bad_read_seconds``, or the settings name an invalid file of patterns.
+        ConfigurationError: ``bad_read_seconds``.
         DocumentError: ``worker_died``: a process cannot be started.
     """
     seconds = read_seconds()

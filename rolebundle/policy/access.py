@@ -46,13 +46,9 @@ def check_agent(agent: str) -> None:
 def role_denied(view: AgentView) -> AccessDenied:
     """The error for an agent that asks outside its roles. It does not say which roles exist."""
     if view.roles is None:
-        message, hint = "this agent must name a role", "name the role that you work in"
-    elif view.roles:
-        message = "this agent may ask only with its own roles"
-        hint = f"its roles: {', '.join(view.roles)}"
-    else:
-        message, hint = "this agent may ask only without a role", "leave `role` out"
-    return AccessDenied("role_denied", message, hint)
+        return AccessDenied("role_denied", "this agent must name a role", "name your role")
+    hint = f"its roles: {', '.join(view.roles)}" if view.roles else "leave `role` out"
+    return AccessDenied("role_denied", "this agent may ask only with its own roles", hint)
 
 
 def active_policy(corpus: Corpus) -> Policy | None:

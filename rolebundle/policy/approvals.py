@@ -146,10 +146,7 @@ def end_process(process: Any) -> None:
     """Kill the program and its children if it still runs."""
     if process.poll() is None:
         with suppress(OSError):
-            if hasattr(os, "killpg"):
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     if process.stdin is not None:
         with suppress(OSError):

@@ -8,7 +8,6 @@ from typing import Any
 
 from rolebundle.contracts.audit import (
     AuditProblem,
-    AuditRow,
     AuditVerification,
 )
 from rolebundle.errors import CorpusCorrupt, UsageError
@@ -44,8 +43,12 @@ def verify_audit(path: Path, expect: str = "") -> AuditVerification:
             expected = _parse_head(expect)
             last_hash = genesis_hash(head.log_id)
             for row in audit.read_rows(log):
-                problem = _row_problem(row, last + 1, last_hash)
-                if problem is not None:
+                number = last + 1
+                written = row.seq == number and row.previous == last_hash
+                if not written or row_hash(row) != row.hash:
+                    message = f"row {number} is not what was written: it was altered, or rows "
+                    message += "were removed, moved or put in"
+                    problem = AuditProblem(code="row_altered", seq=number, message=message)
                     break
                 last, last_hash = row.seq, row.hash
                 settings = row.details if row.kind == "settings" else settings
@@ -73,23 +76,6 @@ def _parse_head(expect: str) -> tuple[int, str]:
             "give SEQ:HASH as `rolebundle policy audit verify` printed it",
         )
     return int(seq), digest
-
-
-def _row_problem(row: AuditRow, seq: int, previous: str) -> AuditProblem | None:
-    """Why a row is not the one with this number that was written after the row with this hash."""
-    if row.seq > seq:
-        missing = f"row {seq} is missing; row {row.seq} is in its place"
-        return AuditProblem(code="row_missing", seq=seq, message=missing)
-    if row.seq < seq:
-        inserted = f"a row with the number {row.seq} is before the first"
-        return AuditProblem(code="row_inserted", seq=row.seq, message=inserted)
-    if row_hash(row) != row.hash:
-        altered = f"row {seq} was altered: its hash is wrong"
-        return AuditProblem(code="row_altered", seq=seq, message=altered)
-    if row.previous != previous:
-        moved = f"row {seq} does not follow row {seq - 1}: one of them was replaced or moved"
-        return AuditProblem(code="chain_broken", seq=seq, message=moved)
-    return None
 
 
 def _end_problem(

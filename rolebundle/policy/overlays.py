@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG, S_IWOTH
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
 
 from pydantic import ValidationError
 
@@ -25,7 +25,6 @@ from rolebundle.contracts.overlay import (
     Overlay,
     RetrievalPolicy,
     SourceRule,
-    weights_reason,
 )
 from rolebundle.errors import OverlayError
 from rolebundle.policy.policy_file import MAX_BYTES, Problem, Values, parse, problem_of
@@ -38,13 +37,11 @@ if TYPE_CHECKING:
     from rolebundle.contracts.roles import OverlayFile
 
 ENVIRONMENT = "ROLEBUNDLE_OVERLAYS"
-MAX_PARENTS = 8
 
 _SUFFIX = ".json"
 OWN_KEYS = ("$schema", "role_id", "version", "extends", "notes")
 """The keys that a child never inherits."""
 
-WEIGHTS_PLACE = "retrieval_policy"
 _NULL_HINT = (
     "leave the key out; null only removes what the overlay named by `extends` declares under "
     "the same name"
@@ -53,42 +50,19 @@ _ROOT_USER = 0
 _T = TypeVar("_T")
 
 
-class Layer(NamedTuple):
-    """One file of an overlay: its values, and the weights that share what it leaves of 1."""
-
-    path: Path
-    values: Values
-    shared_weights: tuple[str, ...] = ()
-
-
 class ResolvedOverlay(NamedTuple):
     """An overlay after inheritance.
 
-    ``digest`` identifies its values. It does not depend on how the files are written. ``layers``
-    are its file and those that it extends, nearest first. ``values`` are those of the files
-    together, without defaults.
+    ``digest`` identifies its values. It does not depend on how the files are written. ``ancestors``
+    are the files that it extends, nearest first. ``values`` are those of the files together,
+    without defaults.
     """
 
     overlay: Overlay
     digest: str
     path: Path
-    layers: tuple[Layer, ...] = ()
+    ancestors: tuple[Path, ...] = ()
     values: Mapping[str, object] = MappingProxyType({})
-
-    @property
-    def ancestors(self) -> tuple[Path, ...]:
-        """The files that it extends, nearest first."""
-        return tuple(layer.path for layer in self.layers[1:])
-
-    @property
-    def rescaled(self) -> dict[str, Path]:
-        """The weights that no file gives as they are, and the file that made them so."""
-        rescaled: dict[str, Path] = {}
-        for layer in reversed(self.layers):
-            for name in given_weights(layer.values):
-                rescaled.pop(name, None)
-            rescaled |= dict.fromkeys(layer.shared_weights, layer.path)
-        return rescaled
 
 
 def overlay_folders(options: Sequence[Path] = (), corpus: Path | None = None) -> tuple[Path, ...]:
@@ -144,7 +118,7 @@ def _is_own_folder(folder: Path) -> bool:
         raise _unreadable(folder, error.strerror or "cannot be read") from error
     if not S_ISDIR(status.st_mode):
         raise _unreadable(folder, "is not a folder")
-    foreign = owners - {os.geteuid(), _ROOT_USER} if hasattr(os, "geteuid") else set()
+    foreign = owners - {os.geteuid(), _ROOT_USER}
     if foreign or status.st_mode & S_IWOTH:
         reason = f"it belongs to uid {min(foreign)}" if foreign else "every user may write to it"
         raise OverlayError(
@@ -180,7 +154,7 @@ def load_file(path: Path, folders: Sequence[Path]) -> ResolvedOverlay:
     Raises:
         OverlayError: it does not exist, or it or one that it extends is malformed.
     """
-    return _resolve(path, _parent_folders(path, folders), ())
+    return _or_raise(path, _resolve(path, _parent_folders(path, folders), ()))
 
 
 def locate(role_id: str, folders: Sequence[Path]) -> Path | None:
@@ -222,24 +196,10 @@ def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
     The arguments are those of :func:`load_file`.
     """
     try:
-        values = parse(_read(path))
+        result = _resolve(path, _parent_folders(path, folders), ())
     except OverlayError as error:
-        return [_as_problem("", error)]
-    if isinstance(values, list):
-        return values
-    try:
-        parents = _parent_folders(path, folders)
-        parent = _resolve_parent(values, path, parents, (path,))
-    except OverlayError as error:
-        # What the file says itself is checked all the same, except what depends on its parent.
-        alone = validate(without_nulls(values))
-        own = alone if isinstance(alone, list) else []
-        return [
-            _as_problem("extends", error),
-            *(problem for problem in own if problem.place != WEIGHTS_PLACE),
-        ]
-    checked = _combined(path, values, parent)
-    return checked if isinstance(checked, list) else []
+        return [Problem("", error.code, error.message, error.hint)]
+    return result if isinstance(result, list) else []
 
 
 def list_overlays(folders: Sequence[Path]) -> list[OverlayFile]:
@@ -291,7 +251,7 @@ def _resolve_role(
     role_id: str, path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]
 ) -> ResolvedOverlay:
     """Resolve the overlay in the file of a role, and check that it has the role's id."""
-    resolution = _resolve(path, folders, descendants)
+    resolution = _or_raise(path, _resolve(path, folders, descendants))
     if resolution.overlay.role_id != role_id:
         raise OverlayError(
             "overlay_name_mismatch",
@@ -303,34 +263,30 @@ def _resolve_role(
     return resolution
 
 
-def _resolve(path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]) -> ResolvedOverlay:
-    """Resolve the overlay in a file.
+def _resolve(
+    path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]
+) -> ResolvedOverlay | list[Problem]:
+    """Resolve the overlay in a file. Return all problems if it has any.
 
     Args:
         path: the file.
         folders: the folders in which its parents are searched for.
         descendants: the files that extend it, the one that was asked for first.
+
+    Raises:
+        OverlayError: the file cannot be read, or an overlay that it extends has a problem.
     """
-    own = _or_raise(path, parse(_read(path)))
+    own = parse(_read(path))
+    if isinstance(own, list):
+        return own
     parent = _resolve_parent(own, path, folders, (*descendants, path))
-    return _or_raise(path, _combined(path, own, parent))
-
-
-def _combined(
-    path: Path, own: Values, parent: ResolvedOverlay | None
-) -> ResolvedOverlay | list[Problem]:
-    """Combine the values of a file with those that it extends. Return all problems if there are."""
     merged = merge(parent.values, own) if parent else own
-    values, shared_weights, problems = share_weights(merged, own)
+    values = share_weights(merged, own)
     overlay = validate(values)
     if isinstance(overlay, list):
-        # The contract looks at the sum of the weights only if nothing else is wrong.
-        places = {problem.place for problem in problems}
-        problems = [problem for problem in overlay if problem.place not in places] + problems
-    if problems or isinstance(overlay, list):
-        return problems
-    layers = (Layer(path, own, shared_weights), *(parent.layers if parent else ()))
-    return ResolvedOverlay(overlay, digest_of(overlay), path, layers, values)
+        return overlay
+    ancestors = (parent.path, *parent.ancestors) if parent else ()
+    return ResolvedOverlay(overlay, digest_of(overlay), path, ancestors, values)
 
 
 def _resolve_parent(
@@ -356,13 +312,6 @@ def _resolve_parent(
             "overlay_cycle",
             f"{path}: extends: goes in a circle: {names}",
             "take `extends` out of one of them",
-        )
-    if len(chain) > MAX_PARENTS:
-        names = " → ".join(file.stem for file in (*chain, parent))
-        raise OverlayError(
-            "overlay_chain_too_long",
-            f"{path}: extends: more than {MAX_PARENTS} overlays deep: {names}",
-            "let it extend one of the first overlays of the chain",
         )
     return _resolve_role(role_id, parent, folders, chain)
 
@@ -427,10 +376,6 @@ def _or_raise(path: Path, result: _T | list[Problem]) -> _T:
     )
 
 
-def _as_problem(place: str, error: OverlayError) -> Problem:
-    return Problem(place, error.code, error.message, error.hint)
-
-
 def _unreadable(path: Path, reason: str) -> OverlayError:
     return OverlayError(
         "overlay_unreadable",
@@ -463,64 +408,37 @@ def merge(parent: Mapping[str, object], child: Mapping[str, object]) -> Values:
     return _merged(inherited, child, ())
 
 
-def given_weights(values: Mapping[str, object]) -> list[str]:
-    """Return the names of the weights that the values of a file give."""
-    policy = values.get("retrieval_policy")
-    return [name for name in WEIGHTS if isinstance(policy, dict) and policy.get(name) is not None]
-
-
-def share_weights(
-    values: Values, own: Mapping[str, object]
-) -> tuple[Values, tuple[str, ...], list[Problem]]:
+def share_weights(values: Values, own: Mapping[str, object]) -> Values:
     """Let the weights that a file leaves out share what it leaves of 1.
 
     If it gives one to three weights, the others keep their proportions, which are those of the
-    inherited or default values. Weights that sum to 1 as they are stay as they are.
+    inherited or default values. Weights that sum to 1 as they are stay as they are, and so do those
+    that cannot sum to 1, which the contract reports.
 
     Args:
         values: the values after inheritance.
         own: the values of the file.
-
-    Returns:
-        The values, the names of the weights that were changed, and what is wrong with the weights.
     """
-    policy = values.get("retrieval_policy")
-    if not isinstance(policy, dict):
-        return values, (), []
+    policy, own_policy = values.get("retrieval_policy"), own.get("retrieval_policy")
+    if not isinstance(policy, dict) or not isinstance(own_policy, dict):
+        return values
     fields = RetrievalPolicy.model_fields
     weights = {name: policy.get(name, fields[name].default) for name in WEIGHTS}
     if not all(_is_fraction(weight) for weight in weights.values()):
-        return values, (), []  # The contract reports it.
-    total = sum(weights.values())
-    if abs(total - 1) <= WEIGHT_TOLERANCE:
-        return values, (), []
-    own_weights = given_weights(own)
-    missing = [name for name in WEIGHTS if name not in own_weights]
-    remaining = 1 - sum(weights[name] for name in own_weights)
+        return values
+    missing = [name for name in WEIGHTS if own_policy.get(name) is None]
     base = sum(weights[name] for name in missing)
-    given = f"{' + '.join(own_weights)} is {1 - remaining:.4g}"
-    if not own_weights or not missing:
-        reason = f"{' + '.join(WEIGHTS)} {weights_reason(total)}"
-    elif remaining < -1e-9:
-        reason = f"{given}, which is more than 1"
-    elif not base:
-        reason = f"{given}, and the others are 0, so that they cannot share the rest of 1"
-    else:
-        # Rounded, so that the values can be read.
-        shared = {name: round(max(0.0, remaining) * weights[name] / base, 6) for name in missing}
-        return {**values, "retrieval_policy": {**policy, **shared}}, tuple(missing), []
-    return values, (), [Problem(WEIGHTS_PLACE, "bad_value", reason, "correct the values")]
+    remaining = 1 - sum(weights.values()) + base
+    is_sum_right = abs(remaining - base) <= WEIGHT_TOLERANCE
+    if is_sum_right or len(missing) == len(WEIGHTS) or not base or remaining < -1e-9:
+        return values
+    # Rounded, so that the values can be read.
+    shared = {name: round(max(0.0, remaining) * weights[name] / base, 6) for name in missing}
+    return {**values, "retrieval_policy": {**policy, **shared}}
 
 
 def _is_fraction(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
-
-
-def without_nulls(value: object) -> Any:
-    """The values of a file without the keys that remove something of a parent."""
-    if isinstance(value, dict):
-        return {key: without_nulls(item) for key, item in value.items() if item is not None}
-    return value
 
 
 def validate(values: Values) -> Overlay | list[Problem]:
@@ -572,37 +490,20 @@ FirstMatch = Callable[[RuleSubject], SourceRule | None]
 
 def first_match(rules: Sequence[SourceRule]) -> FirstMatch:
     """A function that gives the first of the rules that matches a document."""
-    place_of = _place_of_first(tuple((rule.pattern, rule.path) for rule in rules))
 
+    # Cached, because many passages have the same document.
+    @lru_cache(maxsize=16_384)
     def first(subject: RuleSubject) -> SourceRule | None:
-        place = place_of(subject)
-        return None if place is None else rules[place]
+        return next((rule for rule in rules if rule_matches(rule, subject)), None)
 
     return first
 
 
-@lru_cache(maxsize=64)
-def _place_of_first(
-    conditions: tuple[tuple[str | None, str | None], ...],
-) -> Callable[[RuleSubject], int | None]:
-    # Cached, because the next request often has the same role and many of the same documents.
-    @lru_cache(maxsize=16_384)
-    def place_of(subject: RuleSubject) -> int | None:
-        places = enumerate(conditions)
-        return next((place for place, of in places if _matches(*of, subject)), None)
-
-    return place_of
-
-
 def rule_matches(rule: SourceRule, subject: RuleSubject) -> bool:
     """Whether a rule matches a document."""
-    return _matches(rule.pattern, rule.path, subject)
-
-
-def _matches(pattern: str | None, path: str | None, subject: RuleSubject) -> bool:
-    if pattern is None:
-        return any(map(_in_any_case(path or "").match, subject.paths))
-    return _is_in_a_name(pattern, subject.names)
+    if rule.pattern is None:
+        return any(map(_in_any_case(rule.path or "").match, subject.paths))
+    return _is_in_a_name(rule.pattern, subject.names)
 
 
 @lru_cache(maxsize=4096)

@@ -132,7 +132,7 @@ def read_policy_file(path: Path) -> str:
     """The text of a policy file.
 
     Raises:
-        ConfigurationError: ``policy_missing`` or ``policy_unreadable``.
+        ConfigurationError: ``policy_unreadable``.
     """
     try:
         if path.exists() and not path.is_file():
@@ -140,17 +140,11 @@ def read_policy_file(path: Path) -> str:
             raise OSError(EINVAL, "is not a file")
         with path.open("rb") as file:
             data = file.read(MAX_POLICY_BYTES + 1)
-    except FileNotFoundError as error:
-        raise ConfigurationError(
-            "policy_missing",
-            f"{path}: the policy file does not exist",
-            "restore it, or set another one with `rolebundle policy set FILE`",
-        ) from error
     except OSError as error:
         raise ConfigurationError(
             "policy_unreadable",
             f"{path}: the policy file cannot be read ({error.strerror})",
-            "make the file readable, or set another one with `rolebundle policy set FILE`",
+            "restore it, or set another one with `rolebundle policy set FILE`",
         ) from error
     return decode_policy(data, str(path))
 

@@ -222,21 +222,6 @@ def purpose_of(request: RetrievalRequest, table: TrustTable) -> Purpose:
     return Purpose(request.action or READ_PURPOSE.action, (request.approval or "").strip(), table)
 
 
-def loosened_values(table: TrustTable) -> list[str]:
-    """A sentence for each number of a table that allows more than its default."""
-    origins = [
-        f"trust.origins.{origin} is {table.trust(origin)}, more than the default {default}"
-        for origin, default in _DEFAULT_ORIGINS.items()
-        if table.trust(origin) > default
-    ]
-    actions = [
-        f"trust.actions.{action} is {table.risk(action)}, less than the default {default}"
-        for action, default in _DEFAULT_ACTIONS.items()
-        if table.risk(action) < default
-    ]
-    return [*origins, *actions]
-
-
 class AgentView(NamedTuple):
     """What holds for the part of the corpus that an agent may see.
 

@@ -48,9 +48,7 @@ def find_confidential(text: str, data: bytes | None = None) -> Confidential:
                 personal.append(Finding(f"personal_{kind}", *place, kind.replace("_", " ")))
     if not found:
         return Confidential((), tuple(personal))
-    # A format that its issuer publishes says more than the name before the value, and a name in
-    # code more than a word in a note.
-    found.sort(key=lambda secret: (secret[0], secrets.PRECEDENCE[secrets.FORMATS[secret[2]].value]))
+    found.sort(key=lambda secret: (secret[0], secret[2]))
     findings: list[Finding] = []
     masked_until = 0
     for start, end, number in found:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Severity = Literal["low", "high"]
@@ -68,48 +67,14 @@ def overlaps(finding: Finding, others: Iterable[Finding]) -> bool:
 
 SecretsPolicy = Literal["mask", "quarantine", "off"]
 
-_WEIGHTS = {
-    # Hidden text. If it encodes words, it was meant for machines only.
-    **{"hidden_words": 1.0, "tag_characters": 0.6, "variation_selectors": 0.4},
-    **{"bidi_override": 0.6, "bidi_control": 0.3, "homoglyph": 0.3, "latin_homoglyph": 0.2},
-    **{"format_character": 0.2, "filler": 0.2, "invisible_operator": 0.2},
-    **{"control_character": 0.2, "zero_width": 0.2, "soft_hyphen": 0.2, "directional_mark": 0.2},
-    # Hidden markup whose text reads like an instruction. Other hidden markup does not count.
-    **{"markup_comment": 0.6, "invisible_element": 0.8, "off_screen_element": 0.8},
-    **{"white_text": 0.8, "aria_hidden": 0.6},
-    # Visible instructions. One kind alone labels: a page about prompt injection has it too. Two
-    # kinds quarantine.
-    **{"instruction_override": 0.5, "instruction_exfiltration": 0.5},
-    **{"instruction_role_change": 0.5, "instruction_tool_call": 0.5},
-    **{"instruction_encoded_payload": 0.5, "instruction_forged_state": 0.3},
-    # Hidden text and instructions in the same document, or instructions that markup hides.
-    "hidden_instructions": 1.0,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class ScanSettings:
-    """How strict the scan is.
-
-    Each kind of finding counts once, with its weight, and the score is the sum, in a long document
-    that of its worst part. Personal data labels a document and has no weight. ``hidden_words`` is
-    for hidden text that decodes to words, ``hidden_instructions`` for hidden text and instructions
-    in the same document, and for instructions that markup hides.
+    """How a document is scanned.
 
     Args:
-        weights: the weight of each kind; 0 for a kind that is not in it.
-        label_at: the lowest score at which a document is labelled.
-        quarantine_at: the lowest score at which a document is quarantined.
         secrets: whether secrets are masked (and only a document that is mostly secret is
             quarantined), quarantine their document, or are ignored.
-        patterns: a file of further patterns for instructions.
-        patterns_digest: the digest of that file and of the shipped patterns. Other patterns make
-            other settings, and all files are scanned again.
     """
 
-    weights: dict[str, float] = field(default_factory=lambda: dict(_WEIGHTS), hash=False)
-    label_at: float = 0.2
-    quarantine_at: float = 1.0
     secrets: SecretsPolicy = "mask"
-    patterns: Path | None = None
-    patterns_digest: str = ""

@@ -10,7 +10,6 @@ patterns, which are cheap. At each hit the whole patterns are tried, for a limit
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -40,10 +39,8 @@ class LinearPatterns:
         self, patterns: Sequence[tuple[str, str]], max_match_bytes: int = MAX_MATCH_BYTES
     ) -> None:
         self._whole = ["".join(pattern) for pattern in patterns]
-        beginnings = dict.fromkeys(begins for begins, _ in patterns)
-        # Most documentation is plain ASCII and cannot match the other beginnings.
-        self._ascii = _any_of([regex for regex in beginnings if _may_match_ascii(regex)])
-        self._other = _any_of([regex for regex in beginnings if not _may_match_ascii(regex)])
+        beginnings = dict.fromkeys(f"(?:{begins})" for begins, _ in patterns)
+        self._beginnings = compiled("|".join(beginnings))
         self._set = re2.Set.MatchSet(_options())
         for pattern in self._whole:
             self._set.Add(pattern)
@@ -59,21 +56,14 @@ class LinearPatterns:
             data: :func:`utf8` of the text, if the caller has it.
         """
         data = utf8(text) if data is None else data
-        searches = [self._ascii] if text.isascii() else [self._ascii, self._other]
-        matches = sorted(
-            match
-            for beginnings in filter(None, searches)
-            for match in self._matches(beginnings, data, max_per_pattern)
-        )
+        matches = sorted(self._matches(data, max_per_pattern))
         return list(_in_characters(matches, data, text)) if matches else []
 
-    def _matches(
-        self, beginnings: Any, data: bytes, max_per_pattern: int
-    ) -> Iterator[tuple[int, int, int]]:
+    def _matches(self, data: bytes, max_per_pattern: int) -> Iterator[tuple[int, int, int]]:
         """Start and end in bytes, and the pattern's number."""
         counts = [0] * len(self._whole)
         match_set = self._set.Match
-        for beginning in beginnings.finditer(data):
+        for beginning in self._beginnings.finditer(data):
             start = beginning.start()
             window = data[start : start + self._max_match_bytes]
             for number in match_set(window) or ():
@@ -99,17 +89,6 @@ def _options() -> Any:
 def compiled(pattern: str) -> Any:
     """A pattern that matches bytes of UTF-8."""
     return re2.compile(pattern, _options())
-
-
-def _may_match_ascii(regex: str) -> bool:
-    """Whether a regular expression contains an ASCII letter besides its escapes and flags."""
-    if regex.isascii():
-        return True
-    return re.search("[a-z]", re.sub(r"\\p?.|\(\?i?[:)]", "", regex)) is not None
-
-
-def _any_of(patterns: Sequence[str]) -> Any:
-    return compiled("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
 
 
 def check(pattern: str, **options: bool) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from rolebundle.errors import UsageError
-from rolebundle.scan.confidential import Confidential, find_confidential, without_secrets
+from rolebundle.scan.confidential import find_confidential, without_secrets
 from rolebundle.scan.finding import (
     Finding,
     HiddenPart,
@@ -30,6 +30,33 @@ from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.quarantine import Flagged
 
 Verdict = Literal["clean", "label", "quarantine"]
+
+_WEIGHTS = {
+    # Hidden text. If it encodes words, it was meant for machines only.
+    **{"hidden_words": 1.0, "tag_characters": 0.6, "variation_selectors": 0.4},
+    **{"bidi_override": 0.6, "bidi_control": 0.3, "homoglyph": 0.3, "latin_homoglyph": 0.2},
+    **{"format_character": 0.2, "filler": 0.2, "invisible_operator": 0.2},
+    **{"control_character": 0.2, "zero_width": 0.2, "soft_hyphen": 0.2, "directional_mark": 0.2},
+    # Hidden markup whose text reads like an instruction. Other hidden markup does not count.
+    **{"markup_comment": 0.6, "invisible_element": 0.8, "off_screen_element": 0.8},
+    **{"white_text": 0.8, "aria_hidden": 0.6},
+    # Visible instructions. One kind alone labels: a page about prompt injection has it too. Two
+    # kinds quarantine.
+    **{"instruction_override": 0.5, "instruction_exfiltration": 0.5},
+    **{"instruction_role_change": 0.5, "instruction_tool_call": 0.5},
+    **{"instruction_encoded_payload": 0.5, "instruction_forged_state": 0.3},
+    # Hidden text and instructions in the same document, or instructions that markup hides.
+    "hidden_instructions": 1.0,
+}
+"""The weight of each kind of finding; 0 for a kind that is not in it.
+
+Each kind counts once, and the score is the sum, in a long document that of its worst part. Personal
+data labels a document and has no weight. ``hidden_words`` is for hidden text that decodes to words,
+``hidden_instructions`` for hidden text and instructions in the same document, and for instructions
+that markup hides.
+"""
+_LABEL_AT = 0.2
+_QUARANTINE_AT = 1.0
 
 _MIN_HIDDEN_LETTERS = 4
 """Hidden characters that decode to this many letters are a message."""
@@ -75,30 +102,9 @@ class ScanResult(NamedTuple):
 
 
 def scan_texts(documents: Sequence[Scannable], settings: ScanSettings) -> list[ScanResult]:
-    """Scan documents, in order.
-
-    Each search runs over all documents before the next one starts: its tables fill the processor's
-    cache, and switching between searches for every text would evict them.
-
-    Raises:
-        ConfigurationError: the settings name a file of patterns that has an error.
-    """
-    patterns = load_patterns(settings.patterns, settings.patterns_digest)
-    hidden = [find_hidden(document.text) for document in documents]
-    # Without hidden text, which would hide the rest from the patterns.
-    normal = [
-        normalized_with_offsets(document.text, findings) if findings else (document.text, ())
-        for document, findings in zip(documents, hidden, strict=True)
-    ]
-    texts = [(text, utf8(text)) for text, _ in normal]
-    instructions = [patterns.find(text, data) for text, data in texts]
-    confidential = [find_confidential(text, data) for text, data in texts]
-    markup = [tuple(_in_parts(document.hidden, patterns)) for document in documents]
-    found = zip(hidden, normal, instructions, confidential, markup, strict=True)
-    return [
-        _result(document, each, patterns, settings)
-        for document, each in zip(documents, found, strict=True)
-    ]
+    """Scan documents, in order."""
+    patterns = load_patterns()
+    return [_result(document, patterns, settings) for document in documents]
 
 
 def _in_parts(parts: Sequence[HiddenPart], patterns: Patterns) -> Iterator[Finding]:
@@ -113,23 +119,14 @@ def _in_parts(parts: Sequence[HiddenPart], patterns: Patterns) -> Iterator[Findi
             yield Finding(part.kind, part.start, part.end, note, severity)
 
 
-_Found = tuple[
-    tuple[Finding, ...],
-    tuple[str, tuple[Removal, ...]],
-    tuple[Finding, ...],
-    Confidential,
-    tuple[Finding, ...],
-]
-"""Hidden text; the text without it, what was removed; instructions; what is confidential; markup.
-
-Offsets of instructions and of what is confidential are in the text without hidden text.
-"""
-
-
-def _result(
-    document: Scannable, found: _Found, patterns: Patterns, settings: ScanSettings
-) -> ScanResult:
-    hidden, (normal, removals), instructions, (secrets, personal), markup = found
+def _result(document: Scannable, patterns: Patterns, settings: ScanSettings) -> ScanResult:
+    hidden = find_hidden(document.text)
+    # Without hidden text, which would hide the rest from the patterns.
+    normal, removals = normalized_with_offsets(document.text, hidden)
+    data = utf8(normal)
+    instructions = patterns.find(normal, data)
+    secrets, personal = find_confidential(normal, data)
+    markup = tuple(_in_parts(document.hidden, patterns))
     if settings.secrets == "off":
         secrets = ()
     if not (hidden or instructions or secrets or personal or markup):
@@ -153,12 +150,12 @@ def _result(
     has_words = sum(map(str.isalpha, decoded)) >= _MIN_HIDDEN_LETTERS or bool(
         patterns.find(decoded)
     )
-    score = _score(document, hidden, instructions, markup, has_words, settings.weights)
+    score = _score(document, hidden, instructions, markup, has_words)
     ordered = sorted((*hidden, *instructions, *secrets, *personal), key=lambda f: (f.start, f.end))
-    is_quarantined = score >= settings.quarantine_at or (
+    is_quarantined = score >= _QUARANTINE_AT or (
         bool(secrets) and (is_mostly_secret or settings.secrets == "quarantine")
     )
-    is_labelled = score >= settings.label_at or bool(secrets) or bool(personal)
+    is_labelled = score >= _LABEL_AT or bool(secrets) or bool(personal)
     is_labelled = is_labelled or any(part.is_labelled for part in document.hidden)
     verdict: Verdict = "quarantine" if is_quarantined else "label" if is_labelled else "clean"
     return ScanResult(tuple(ordered), verdict, normal, markup)
@@ -185,7 +182,6 @@ def _score(
     instructions: tuple[Finding, ...],
     markup: tuple[Finding, ...],
     has_words: bool,
-    weights: dict[str, float],
 ) -> float:
     """The highest sum of the weights of the kinds in one part of a document.
 
@@ -204,13 +200,13 @@ def _score(
             everywhere.add(finding.kind)
         else:
             in_body.append((finding.start, finding.kind))
-    score = _sum_of_weights(everywhere, everywhere, hidden_kinds, weights)
+    score = _sum_of_weights(everywhere, everywhere, hidden_kinds)
     last: dict[str, int] = {}
     for place, kind in _with_pairs(sorted(in_body), hidden_kinds):
         first = place - WINDOW_CHARS
         if last.get(kind, -1) < max(0, first):  # Otherwise this part has no new kind.
             kinds = everywhere | {kind} | {name for name, at in last.items() if at >= first}
-            score = max(score, _sum_of_weights(kinds, everywhere, hidden_kinds, weights))
+            score = max(score, _sum_of_weights(kinds, everywhere, hidden_kinds))
         last[kind] = place
     return score
 
@@ -229,12 +225,10 @@ def _with_pairs(
         last[is_hidden] = place
 
 
-def _sum_of_weights(
-    kinds: set[str], everywhere: set[str], hidden_kinds: set[str], weights: dict[str, float]
-) -> float:
+def _sum_of_weights(kinds: set[str], everywhere: set[str], hidden_kinds: set[str]) -> float:
     if _has_both(kinds, everywhere, hidden_kinds) or _has_both(everywhere, kinds, hidden_kinds):
         kinds = kinds | {"hidden_instructions"}
-    return round(sum(weights.get(kind, 0.0) for kind in sorted(kinds)), 6)
+    return round(sum(_WEIGHTS.get(kind, 0.0) for kind in sorted(kinds)), 6)
 
 
 def _has_both(kinds: set[str], instruction_kinds: set[str], hidden_kinds: set[str]) -> bool:

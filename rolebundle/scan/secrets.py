@@ -29,10 +29,6 @@ Value = Literal["whole", "password", "key", "token", "basic", "label", "pair"]
 A ``password`` has 8 characters or more, a ``key`` 12, a ``token`` 16. A ``basic`` one is the base64
 of a user and a password. A ``label`` and a ``pair`` are the passwords of notes.
 """
-PRECEDENCE: dict[Value, int] = {
-    "whole": 0, "password": 1, "key": 1, "token": 1, "basic": 1, "label": 2, "pair": 2,
-}  # fmt: skip
-"""Of several findings at one place the lowest counts."""
 _MIN_CHARS = {"password": 8, "key": 12, "token": 16}
 _MIN_BITS = {"password": 2.5, "key": 2.75, "token": 2.9}
 
@@ -215,8 +211,6 @@ FORMATS = (
         _VALUE,
         value="password",
     ),
-    Format("password", LABEL, "", value="label"),
-    Format("password", PAIR, "", value="pair"),
     *_named_formats(r"passw(?:or)?d|passphrase|\bpwd|[_-]pwd|\bpass|[_-]pass", "password"),
     *_named_formats(
         r"(?:api|access|secret|private|auth|encryption|signing|master|shared|app|application|account"
@@ -225,7 +219,11 @@ FORMATS = (
         "key",
     ),
     *_named_formats(r"token", "token"),
+    Format("password", LABEL, "", value="label"),
+    Format("password", PAIR, "", value="pair"),
 )
+"""Of several findings at one place the first format counts: one that its issuer publishes says more
+than the name before a value, and a name in code more than a word in a note."""
 
 _PLACEHOLDER = re.compile(
     r"example|dummy|placeholder|change[-_]?(?:me|it|this)|your[-_]?|redacted|sample|masked|xxxx|\*\*\*"

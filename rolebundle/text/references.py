@@ -73,8 +73,8 @@ def is_glob(reference: str) -> bool:
 def similar_names(name: str, known: Iterable[tuple[str, str]]) -> list[str]:
     """The ids of the documents that a wrong name may mean, the most likely first.
 
-    First those whose path or id is the name in another case or ends with it, then those of a file
-    with the same name, then those of a file with a similar name; suffixes do not count.
+    Those whose path or id is the name in another case or ends with it; without any, those whose
+    file has the same or a similar name, suffixes aside.
 
     Args:
         name: a document id or path that names nothing.
@@ -84,26 +84,19 @@ def similar_names(name: str, known: Iterable[tuple[str, str]]) -> list[str]:
     if not wanted.strip("/"):
         return []
     by_file: dict[str, list[tuple[str, str]]] = {}
-    found: list[tuple[int, str, str]] = []
-    tail, file_name = f"/{wanted.lstrip('/')}", _stem(wanted)
-    for document_id, path in known:
+    found: list[tuple[str, str]] = []
+    for document_id, path in sorted(known):
         spellings = (document_id.casefold(), path.casefold())
-        if any(f"/{spelling}".endswith(tail) for spelling in spellings):
-            found.append((0, document_id, spellings[0]))
-        else:
-            by_file.setdefault(_stem(spellings[1]), []).append((document_id, spellings[0]))
-    found += [(1, *document) for document in by_file.get(file_name, ())]
-    if len(found) < MAX_SUGGESTIONS and len(by_file) <= _MAX_COMPARED:
-        near = get_close_matches(file_name, sorted(by_file), MAX_SUGGESTIONS, _MIN_LIKENESS)
-        found += [
-            (2, *document)
-            for known_name in near
-            if known_name != file_name
-            for document in by_file[known_name]
-        ]
-    best = sorted(found)[:_MAX_RANKED]
-    best.sort(key=lambda match: (match[0], -_likeness(wanted, match[2]), match[1]))
-    return list(dict.fromkeys(document_id for _, document_id, _ in best))
+        if any(f"/{spelling}".endswith(f"/{wanted.lstrip('/')}") for spelling in spellings):
+            found.append((document_id, spellings[0]))
+        by_file.setdefault(_stem(spellings[1]), []).append((document_id, spellings[0]))
+    if not found:
+        near = [_stem(wanted)]
+        if near[0] not in by_file and len(by_file) <= _MAX_COMPARED:
+            near = get_close_matches(near[0], sorted(by_file), MAX_SUGGESTIONS, _MIN_LIKENESS)
+        found = [document for file in near for document in by_file.get(file, ())]
+    best = sorted(found[:_MAX_RANKED], key=lambda match: -_likeness(wanted, match[1]))
+    return list(dict.fromkeys(document_id for document_id, _ in best))
 
 
 def _stem(path: str) -> str:

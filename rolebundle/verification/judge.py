@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.verification import Finding, JudgeOpinion
-from rolebundle.embedding.ollama import DEFAULT_URL
-from rolebundle.embedding.servers import OpenAIServer
+from rolebundle.embedding.servers import OLLAMA_URL, ModelServer
 from rolebundle.errors import ConfigurationError, EmbedderError
 from rolebundle.verification.findings import finding, shortened
 
@@ -55,8 +54,8 @@ class Judge:
         if provider == "openai" and not url:
             raise _bad_judge("openai needs the address of its server", "http://127.0.0.1:8080")
         self.name, self._model = f"{provider}:{model}", model
-        self._server = OpenAIServer(
-            url or DEFAULT_URL,
+        self._server = ModelServer(
+            url or OLLAMA_URL,
             allow_host=allow_host,
             key_variable="ROLEBUNDLE_OPENAI_KEY" if provider == "openai" else "",
             deadline_seconds=DEADLINE_SECONDS,

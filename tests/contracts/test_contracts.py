@@ -224,11 +224,8 @@ class TestDescriptions:
                 for name, ref in SCHEMA["properties"].items()
                 if ref.get("$ref") == f"#/$defs/{part}"
             )
-            checked = validate(
-                share_weights({"version": "1.0", "role_id": "a", section: value}, {section: value})[
-                    0
-                ]
-            )
+            values = {"version": "1.0", "role_id": "a", section: value}
+            checked = validate(share_weights(values, values))
             assert isinstance(checked, Overlay), checked
 
 

@@ -16,7 +16,6 @@ from hypothesis.extra import numpy as nps
 
 from rolebundle.contracts.models import ModelIdentity
 from rolebundle.embedding import packaged, static
-from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import (
     EmbeddingProvider,
     embed_in_windows,
@@ -175,19 +174,6 @@ def test_a_text_over_the_context_is_read_whole_or_refused(provider: EmbeddingPro
     assert vectors[0] @ vectors[1] < 0.999, "the end has a share in the vector"
 
 
-def test_texts_of_all_kinds_embed_in_one_batch(provider: EmbeddingProvider):
-    texts = [f"{text} word" for text in ODD[:-1]]
-    vectors = provider.embed_passages(texts)
-    unit_vectors(vectors, len(texts), provider.identity.dimensions)
-
-
-def test_its_cosines_have_a_noise_floor(make: Make, provider: EmbeddingProvider):
-    measured = noise_of(provider)
-    assert -1 <= measured.floor <= 1
-    assert -1 <= measured.related <= 1
-    assert noise_of(make(None)) == measured
-
-
 # -- A batch of vectors is accepted whole or refused whole; a fingerprint identifies a model -------
 
 shapes = nps.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=8)
@@ -237,27 +223,6 @@ def test_sound_batches_keep_their_directions(matrix: np.ndarray) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("matrix", "expected", "dimensions", "code"),
-    [
-        (np.ones((2, 3)), 3, 3, "embedding_count"),
-        (np.ones((4, 3)), 3, 3, "embedding_count"),
-        (np.ones(3), 1, 3, "embedding_count"),
-        (np.float32(1), 1, 1, "embedding_count"),
-        (np.ones((3, 2)), 3, 3, "embedding_dimensions"),
-        (np.array([[1, np.nan]]), 1, 2, "embedding_not_finite"),
-        (np.array([[1, np.inf]]), 1, 2, "embedding_not_finite"),
-        (np.array([[1e300, 1e300]]), 1, 2, "embedding_not_finite"),
-        (np.array([[1.0, 0.0], [0.0, 0.0]]), 2, 2, "embedding_zero"),
-    ],
-)
-def test_a_bad_batch_is_refused(
-    matrix: np.ndarray, expected: int, dimensions: int, code: str
-) -> None:
-    with pytest.raises(EmbedderError, match=rf"\[{code}\]"):
-        unit_vectors(matrix, expected, dimensions)
-
-
 def vector(seed: int, dimensions: int = 768) -> np.ndarray:
     drawn = np.random.default_rng(seed).standard_normal(dimensions)
     return (drawn / np.linalg.norm(drawn)).astype(np.float32)
@@ -285,15 +250,13 @@ def test_a_fine_tuned_model_is_noticed():
     [
         ProviderSpec("ollama"),
         ProviderSpec("openai", "m"),
+        ProviderSpec("openai", url="http://127.0.0.1"),
         ProviderSpec("static", "another"),
-        ProviderSpec("static", prefixes=("", "")),
         ProviderSpec("onnx", "e5-small-v2"),
-        ProviderSpec("onnx", url="http://127.0.0.1"),
-        ProviderSpec("static", url="http://127.0.0.1"),
     ],
     ids=repr,
 )
-def test_a_missing_or_useless_setting_is_refused(spec: ProviderSpec):
+def test_a_missing_setting_is_refused(spec: ProviderSpec):
     with pytest.raises(ConfigurationError) as caught:
         provider_for(spec)
     assert caught.value.hint
@@ -312,19 +275,13 @@ INSTRUCT = (
     [
         # Ollama, Hugging Face, LM Studio and llama.cpp write the same model in their own ways.
         ("nomic-embed-text", "search_query: ", "search_document: "),
-        ("nomic-ai/nomic-embed-text-v2-moe", "search_query: ", "search_document: "),
         ("/models/nomic_embed_text-v1.5.Q8_0.gguf", "search_query: ", "search_document: "),
-        ("intfloat/e5-base-v2", "query: ", "passage: "),
         ("intfloat/multilingual-e5-large-instruct", INSTRUCT + " ", ""),
-        ("embeddinggemma:300m", "task: search result | query: ", "title: none | text: "),
-        ("qwen3-embedding:0.6b", INSTRUCT, ""),
         ("hf.co/Qwen/Qwen3-Embedding-8B-GGUF:Q4_K_M", INSTRUCT, ""),
         ("Snowflake/snowflake-arctic-embed-m-v1.5", RETRIEVE, ""),
         ("snowflake-arctic-embed2", "query: ", ""),
         ("bge-m3", "", ""),
-        ("BAAI/bge-small-en-v1.5", RETRIEVE, ""),
         ("BAAI/bge-large-zh-v1.5", "为这个句子生成表示以用于检索相关文章：", ""),
-        ("all-MiniLM-L6-v2", "", ""),
         ("a model that nobody knows", "", ""),
         ("somee5-model", "", ""),
     ],
@@ -473,7 +430,7 @@ def embedded(
 @given(st.text(min_size=CONTEXT, max_size=80))
 def test_every_character_is_read_in_its_order_and_no_window_is_too_long(text: str):
     _, windows = embedded([text])
-    assert "".join(windows) == text.replace("\0", " ")
+    assert "".join(windows) == text.replace("\0", "\ufffd")
     assert all(len(window) + MARKS <= CONTEXT for window in windows)
 
 

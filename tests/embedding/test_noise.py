@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from rolebundle.contracts.models import ModelIdentity, Noise
 from rolebundle.embedding import noise
@@ -40,31 +38,8 @@ class Scripted:
         return self.passages
 
 
-def model(seed: int, shared: float) -> Scripted:
-    """Vectors of ``IDENTITY.dimensions`` components; the larger ``shared``, the closer are all."""
-    random = np.random.default_rng(seed)
-    rows = random.normal(size=(2, len(PAIRS), IDENTITY.dimensions)) + shared
-    return Scripted(*rows.astype(np.float32))
-
-
-def test_the_sample_has_forty_distinct_topics() -> None:
-    questions, passages = zip(*PAIRS, strict=True)
-    assert len(set(questions)) == len(set(passages)) == 40
-
-
 def test_the_static_model_separates_the_topics() -> None:
     assert noise_of(StaticProvider()) == pytest.approx((0.158, 0.592), abs=0.002)
-
-
-@settings(deadline=None, max_examples=30)
-@given(st.integers(0, 10**6), st.floats(0, 1000))
-def test_both_figures_are_cosines_and_the_same_each_time(seed: int, shared: float) -> None:
-    noise._measured.clear()
-    measured = noise_of(model(seed, shared))
-    assert -1 <= measured.floor <= 1
-    assert -1 <= measured.related <= 1
-    noise._measured.clear()
-    assert noise_of(model(seed, shared)) == measured
 
 
 def test_a_worked_example() -> None:

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import io
-import json
 import logging
-import os
 import socket
-import subprocess
-import sys
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 
 from rolebundle.embedding import servers
-from rolebundle.embedding.ollama import default_url
 from rolebundle.embedding.provider import TEXT_FAULTS, EmbeddingProvider
 from rolebundle.embedding.registry import (
     ProviderSpec,
-    available_models,
     parse_rerank_spec,
     provider_for,
     rerank_server_for,
 )
 from rolebundle.embedding.servers import (
     MAX_RESPONSE_BYTES,
-    BoundedTransport,
     RerankServer,
+    ServerProvider,
     permitted_url,
 )
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
@@ -110,25 +103,15 @@ def late_drip(handler: Handler) -> None:
 
 
 @pytest.fixture
-def with_short_deadline(
-    provider: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch
-) -> EmbeddingProvider:
+def with_short_deadline(provider: ServerProvider) -> ServerProvider:
     """A provider with the short deadline from here on; it has already looked up its model."""
-    send = BoundedTransport.handle_request
-
-    def send_with_short_deadline(
-        transport: BoundedTransport, request: httpx.Request
-    ) -> httpx.Response:
-        transport._deadline_seconds = SHORT_DEADLINE
-        return send(transport, request)
-
-    monkeypatch.setattr(BoundedTransport, "handle_request", send_with_short_deadline)
+    provider.server.deadline_seconds = SHORT_DEADLINE
     return provider
 
 
 @pytest.mark.parametrize("fault", [slow, drip_headers, drip_body, late_drip])
 def test_the_deadline_covers_the_whole_answer(
-    with_short_deadline: EmbeddingProvider, breaks: Breaks, fault: Fault
+    with_short_deadline: ServerProvider, breaks: Breaks, fault: Fault
 ):
     breaks(fault)
     with within(SHORT_DEADLINE + 1):
@@ -143,26 +126,12 @@ def test_the_deadline_covers_retries_and_their_pauses(
     breaks: Breaks,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(servers, "_FIRST_PAUSE", DEADLINE / 4)
+    monkeypatch.setattr(servers, "RETRY_PAUSES", (DEADLINE / 4, DEADLINE))
     breaks(lambda handler: handler.json({}, 503))
     with within(DEADLINE + 1):
         assert failure(provider).code == "server_busy"
     # At 0 and at a quarter of the deadline; the next pause ends after it.
     assert len(server.seen) == 2
-
-
-# Retries
-
-
-def test_a_retry_after_the_deadline_is_not_waited_for(
-    server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks
-):
-    breaks(lambda handler: handler.json({"error": "busy"}, 429, Retry_After="30"))
-    with within(0.3):
-        error = failure(provider)
-    assert error.code == "server_busy"
-    assert error.hint.startswith("wait")
-    assert len(server.seen) == 1
 
 
 # The answer
@@ -257,7 +226,6 @@ def test_a_text_over_the_context_is_refused(
     error = failure(provider)
     assert error.code == "input_too_long"
     assert error.code in TEXT_FAULTS
-    assert ("2048 tokens" in error.message) == (kind == "ollama")
 
 
 def test_a_redirect_is_not_followed(provider: EmbeddingProvider, breaks: Breaks, kind: str):
@@ -309,7 +277,7 @@ def test_proxies_and_hosts_in_the_environment_are_ignored(
     kind: str, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ):
     nowhere = f"http://127.0.0.1:{closed_port()}"
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "OLLAMA_HOST"):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, nowhere)
     assert provider_for(ProviderSpec(kind, MODEL, server.url)).identity.dimensions == 8
 
@@ -379,7 +347,6 @@ def other_protocol(handler: Handler) -> None:
         (other_protocol, "bad_response"),
         (lambda handler: handler.text(PAGE, 200, "text/html"), "bad_response"),
         (lambda handler: handler.text(PAGE, 500, "text/html"), "server_error"),
-        (lambda handler: handler.text("x", 200, Content_Encoding="gzip"), "bad_response"),
         (lambda handler: answer(handler, vectors(handler)[:1]), "embedding_count"),
         (lambda handler: answer(handler, vectors(handler) * 2), "embedding_count"),
         *(
@@ -405,7 +372,7 @@ def test_a_faulty_answer_is_refused(
     error = failure(provider)
     assert error.code == code
     assert "Router" not in str(error)
-    assert {seen.headers["accept-encoding"] for seen in server.seen} == {"identity"}
+    assert {seen.headers["Accept-Encoding"] for seen in server.seen} == {"identity"}
 
 
 def test_a_model_that_is_replaced_while_the_process_runs_is_reported(server: EmbeddingServer):
@@ -429,14 +396,6 @@ def test_requests_are_batched_and_prefixed(
     assert np.array_equal(found[65:66], provider.embed_passages(texts[65:66]))
 
 
-def test_the_only_model_of_a_server_may_be_left_unnamed(server: EmbeddingServer):
-    provider = provider_for(ProviderSpec("openai", url=f"{server.url}/v1/"))
-    assert provider.identity.model == MODEL
-    server.faults["/v1/models"] = lambda handler: handler.json({"data": [{"id": "a"}, {"id": "b"}]})
-    with pytest.raises(ConfigurationError, match="2 models: a, b"):
-        _ = provider_for(ProviderSpec("openai", url=server.url)).identity
-
-
 # -- Which model servers may be contacted ----------------------------------------------------------
 
 
@@ -444,13 +403,11 @@ def test_the_only_model_of_a_server_may_be_left_unnamed(server: EmbeddingServer)
     ("url", "expected"),
     [
         ("http://127.0.0.1:11434", "http://127.0.0.1:11434"),
-        ("http://127.9.8.7:1234/", "http://127.9.8.7:1234"),
         ("http://localhost:8080/api/", "http://localhost:8080/api"),
         ("HTTP://LocalHost.:8080", "http://localhost:8080"),
         ("http://[::1]:11434", "http://[::1]:11434"),
         ("http://[::ffff:127.0.0.1]:11434", "http://[::ffff:127.0.0.1]:11434"),
         ("https://localhost", "https://localhost:443"),
-        ("http://localhost", "http://localhost:80"),
     ],
 )
 def test_every_spelling_of_loopback_is_permitted(url: str, expected: str):
@@ -461,9 +418,7 @@ def test_every_spelling_of_loopback_is_permitted(url: str, expected: str):
     "url",
     [
         "http://example.com:11434",
-        "http://localhost.example.com:11434",
         "http://127.0.0.1.example.com",
-        "http://2130706433:11434",
         "http://0.0.0.0:11434",
         "http://[::]:11434",
         "http://[::ffff:192.0.2.1]:11434",
@@ -487,15 +442,11 @@ def test_only_the_allowed_host_is_permitted_besides_this_machine():
     [
         "",
         "localhost:11434",
-        "file:///etc/passwd",
         "http://",
-        "http://:80",
         "http://ⓛocalhost:80",
         "http://127.0.0.1:99999",
         "http://127.0.0.1/?key=1",
-        "http://127.0.0.1/#here",
         "http://[::1",
-        "//127.0.0.1:11434",
     ],
 )
 def test_a_malformed_url_is_refused(url: str):
@@ -511,75 +462,6 @@ def test_a_password_in_the_url_is_refused_and_not_shown():
     assert "hunter2" not in str(caught.value)
 
 
-# -- `OLLAMA_HOST` names the server, as it does for Ollama itself ----------------------------------
-
-
-@pytest.mark.parametrize(
-    ("value", "url"),
-    [
-        ("", "http://127.0.0.1:11434"),
-        (" '127.0.0.1' ", "http://127.0.0.1:11434/"),
-        ("localhost:8080", "http://localhost:8080/"),
-        ("localhost:", "http://localhost:11434/"),
-        (":8080", "http://127.0.0.1:8080/"),
-        ("0.0.0.0", "http://127.0.0.1:11434/"),
-        ("0.0.0.0:8080", "http://127.0.0.1:8080/"),
-        ("[::]", "http://[::1]:11434/"),
-        ("::", "http://[::1]:11434/"),
-        ("[::]:8080", "http://[::1]:8080/"),
-        ("[::1]:8080", "http://[::1]:8080/"),
-        ("http://0.0.0.0", "http://127.0.0.1:80"),
-        ("https://models.example/path", "https://models.example/path"),
-        ("models.example/path", "http://models.example:11434/path"),
-    ],
-)
-def test_the_forms_of_an_address(monkeypatch: pytest.MonkeyPatch, value: str, url: str) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", value)
-    assert default_url() == url
-
-
-@pytest.mark.parametrize(
-    "value", ["a b", "user:key@host", "host:port", "ftp://host", "[", "host:1:2"]
-)
-def test_what_is_no_address(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", value)
-    with pytest.raises((UsageError, EmbedderError)):
-        provider_for(ProviderSpec("ollama", MODEL))
-
-
-@pytest.mark.slow
-def test_the_package_of_ollama_does_not_read_the_address() -> None:
-    # In a process of its own, because the package reads the variable when it is imported.
-    code = "import os, rolebundle.embedding.ollama; print(os.environ['OLLAMA_HOST'])"
-    process = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "OLLAMA_HOST": "::1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert process.stdout.strip() == "::1"
-
-
-def test_another_machine_must_be_permitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", "192.0.2.1")
-    with pytest.raises(EmbedderError, match=r"\[host_not_local\]"):
-        provider_for(ProviderSpec("ollama", MODEL))
-    assert available_models() is not None
-    provider_for(ProviderSpec("ollama", MODEL, allow_host="192.0.2.1"))
-
-
-def test_the_server_that_it_names_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    with embedding_server() as server, embedding_server() as named:
-        monkeypatch.setenv("OLLAMA_HOST", f"0.0.0.0:{server.port}")
-        assert provider_for(ProviderSpec("ollama", MODEL)).identity.provider == "ollama"
-        assert available_models()
-        assert server.seen
-        # An address that the user or the corpus names comes first.
-        assert provider_for(ProviderSpec("ollama", MODEL, named.url)).identity
-        assert named.seen
-
-
 # -- Cross-encoders of a server: the same scores through both APIs, and answers that are refused
 
 QUESTION = "token rotation audit"
@@ -587,36 +469,9 @@ PASSAGES = ["crops", "the audit of token rotation", "a token", "\0 \ud800 audit 
 EXPECTED = [overlap(QUESTION, passage) for passage in PASSAGES]
 
 
-@pytest.fixture(params=list(RERANK_PATHS))
-def api(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
-def reranker(api: str, server: EmbeddingServer) -> RerankServer:
-    return open_server(api, server.url)
-
-
-def open_server(api: str, url: str, seconds: float = DEADLINE, **more: Any) -> RerankServer:
-    return rerank_server_for(ProviderSpec(api, MODEL, url, deadline_seconds=seconds, **more))
-
-
-def failure_rerank(reranker: RerankServer) -> EmbedderError:
-    with pytest.raises(EmbedderError) as caught:
-        reranker.scores(QUESTION, PASSAGES)
-    assert caught.value.hint
-    return caught.value
-
-
-def results(api: str, rows: Any) -> str:
-    """An answer of the API with these rows, as pairs of index and score."""
-    if not isinstance(rows, list):
-        return json.dumps(rows)
-    named = [
-        {"index": row[0], "relevance_score": row[1]} if isinstance(row, tuple) else row
-        for row in rows
-    ]
-    return json.dumps({"results": named})
+def reranker(server: EmbeddingServer) -> RerankServer:
+    return rerank_server_for(ProviderSpec("rerank", MODEL, server.url, deadline_seconds=DEADLINE))
 
 
 def test_scores_have_the_order_of_the_passages(reranker: RerankServer, server: EmbeddingServer):
@@ -624,106 +479,48 @@ def test_scores_have_the_order_of_the_passages(reranker: RerankServer, server: E
     assert len(server.seen) == 1
 
 
-def test_its_name_is_no_embedding_provider(api: str):
-    assert parse_rerank_spec(f"{api}:bge:v2") == ProviderSpec(api, "bge:v2")
+def test_its_name_is_no_embedding_provider():
+    assert parse_rerank_spec("rerank:bge:v2") == ProviderSpec("rerank", "bge:v2")
     with pytest.raises(ConfigurationError, match="no embedding provider"):
-        provider_for(ProviderSpec(api))
+        provider_for(ProviderSpec("rerank"))
     with pytest.raises(ConfigurationError) as caught:
         parse_rerank_spec("nonsense")
-    assert api in caught.value.hint
+    assert "rerank" in caught.value.hint
     with pytest.raises(ConfigurationError, match="needs its url"):
-        rerank_server_for(ProviderSpec(api, MODEL))
+        rerank_server_for(ProviderSpec("rerank", MODEL))
 
 
 @pytest.mark.parametrize(
     "rows",
     [
-        pytest.param([], id="none"),
-        pytest.param([(0, 0.1), (1, 0.2), (2, 0.3)], id="too few"),
-        pytest.param([(n, 0.1) for n in range(5)], id="too many"),
-        pytest.param([(0, 0.1), (1, 0.2), (2, 0.3), (2, 0.3)], id="an index twice"),
-        pytest.param([(0, 0.1), (1, 0.2), (2, 0.3), (4, 0.3)], id="a wrong index"),
-        pytest.param([(-1, 0.1), (1, 0.2), (2, 0.3), (3, 0.3)], id="a negative index"),
-        pytest.param([(0, 0.1), (True, 0.2), (2, 0.3), (3, 0.3)], id="an index that is true"),
-        pytest.param([("0", 0.1), (1, 0.2), (2, 0.3), (3, 0.3)], id="an index in words"),
-        pytest.param([([], 0.1), (1, 0.2), (2, 0.3), (3, 0.3)], id="an index that is a list"),
-        pytest.param([(n, float("nan")) for n in range(4)], id="NaN"),
-        pytest.param([(n, float("inf")) for n in range(4)], id="infinite"),
-        pytest.param([(n, 10**400) for n in range(4)], id="no float"),
-        pytest.param([(n, "0.5") for n in range(4)], id="a score in words"),
-        pytest.param([(n, None) for n in range(4)], id="no score"),
-        pytest.param([(n, True) for n in range(4)], id="a score that is true"),
-        pytest.param([1, 2, 3, 4], id="numbers"),
-        pytest.param({"results": {"0": 1}}, id="an object"),
-        pytest.param("text", id="a string"),
-        pytest.param(None, id="null"),
+        [],
+        [(n, 0.1) for n in range(5)],
+        [(0, 0.1), (1, 0.2), (2, 0.3), (2, 0.3)],
+        [(0, 0.1), (True, 0.2), (2, 0.3), (3, 0.3)],
+        [([], 0.1), (1, 0.2), (2, 0.3), (3, 0.3)],
+        [(n, float("inf")) for n in range(4)],
+        [(n, 10**400) for n in range(4)],
+        [(n, "0.5") for n in range(4)],
+        [1, 2, 3, 4],
+        {"0": 1},
     ],
+    ids=range(10),
 )
 def test_an_answer_that_is_not_one_score_each_is_refused(
-    api: str, reranker: RerankServer, server: EmbeddingServer, rows: Any
+    reranker: RerankServer, server: EmbeddingServer, rows: Any
 ):
-    server.faults[RERANK_PATHS[api]] = lambda handler: handler.text(results(api, rows))
-    assert failure_rerank(reranker).code == "bad_response"
+    if isinstance(rows, list):
+        rows = [
+            {"index": row[0], "relevance_score": row[1]} if isinstance(row, tuple) else row
+            for row in rows
+        ]
+    server.faults[RERANK_PATHS["rerank"]] = lambda handler: handler.json({"results": rows})
+    with pytest.raises(EmbedderError) as caught:
+        reranker.scores(QUESTION, PASSAGES)
+    assert caught.value.code == "bad_response"
+    assert caught.value.hint
 
 
-@pytest.mark.parametrize(
-    ("status", "message", "code"),
-    [
-        (400, "This model's maximum context length is 512 tokens", "input_too_long"),
-        (413, "`inputs` must have less than 512 tokens", "input_too_long"),
-        (404, "model not found", "model_missing"),
-        (401, "no", "key_refused"),
-        (500, "the model broke", "server_error"),
-        (400, "bad", "request_refused"),
-        (307, "", "redirect_refused"),
-    ],
-)
-def test_a_failure_has_its_code(
-    api: str, reranker: RerankServer, server: EmbeddingServer, status: int, message: str, code: str
-):
-    server.faults[RERANK_PATHS[api]] = lambda handler: handler.json({"error": message}, status)
-    assert failure_rerank(reranker).code == code
-
-
-def test_time_and_size_are_limited(
-    api: str, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
-):
-    def drip(handler: Handler) -> None:
-        handler.send_response(200)
-        handler.end_headers()
-        handler.pour(b" ", pause=0.01)
-
-    def flood(handler: Handler) -> None:
-        handler.send_response(200)
-        handler.end_headers()
-        handler.pour(b" " * 1_000_000)
-
-    server.faults[RERANK_PATHS[api]] = drip
-    with within(1):
-        assert (
-            failure_rerank(open_server(api, server.url, SHORT_DEADLINE)).code == "embedder_timeout"
-        )
-    server.faults[RERANK_PATHS[api]] = flood
-    assert failure_rerank(open_server(api, server.url, 30)).code == "response_too_large"
-    assert server.sent < 4 * servers.MAX_RESPONSE_BYTES
-    assert (
-        failure_rerank(open_server(api, f"http://127.0.0.1:{closed_port()}")).code
-        == "embedder_down"
-    )
-
-
-def test_texts_and_the_key_are_sent_to_the_configured_host_only(
-    api: str, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_cross_encoder_is_on_this_machine():
     with pytest.raises(EmbedderError, match=r"\[host_not_local\]"):
-        open_server(api, "http://192.0.2.1:8080", allow_host="other.example")
-    monkeypatch.setenv("ROLEBUNDLE_OPENAI_KEY", "sk-5d1f0c9a77")
-
-    def repeat_the_key(handler: Handler) -> None:
-        handler.json({"error": handler.headers["Authorization"]}, 400)
-
-    reranker = open_server(api, server.url)
-    reranker.scores(QUESTION, PASSAGES)
-    assert server.seen[-1].headers["Authorization"] == "Bearer sk-5d1f0c9a77"
-    server.faults[RERANK_PATHS[api]] = repeat_the_key
-    assert "sk-5d1f0c9a77" not in failure_rerank(reranker).message
+        rerank_server_for(ProviderSpec("rerank", MODEL, "http://192.0.2.1:8080"))

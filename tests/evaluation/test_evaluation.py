@@ -1,6 +1,5 @@
 """The report, its floors and the governance part."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -9,15 +8,13 @@ from rolebundle.contracts.evaluation import EvalReport, GoldenQuestion, GoldenSe
 from rolebundle.embedding.provider import Unavailable
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
-from rolebundle.evaluation.evaluation import Plan, evaluate
-from rolebundle.evaluation.questions import References, from_golden
+from rolebundle.evaluation.evaluation import evaluate
 from rolebundle.evaluation.report import (
     NAMES,
     parse_thresholds,
     value_of,
     with_thresholds,
 )
-from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.workspace import Workspace
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -27,20 +24,12 @@ def silent(_step: str, _done: int, _total: int) -> None:
     pass
 
 
-def role(engine: Engine, name: str) -> ResolvedOverlay:
-    return load_role(name, engine.overlay_folders)
-
-
-def reported(engine: Engine, *questions: GoldenQuestion, **plan: object) -> EvalReport:
+def reported(engine: Engine, *questions: GoldenQuestion) -> EvalReport:
     named = [
         question.model_copy(update={"id": question.id or str(n)})
         for n, question in enumerate(questions)
     ]
-    questions_to_run, notes = from_golden(
-        GoldenSet(questions=named), References(engine.workspace.corpus), None, NOW
-    )
-    settings = Plan("golden", "mine", None, questions_to_run, notes=tuple(notes))
-    return evaluate(engine, replace(settings, **plan), silent)  # type: ignore[arg-type]
+    return evaluate(engine, GoldenSet(questions=named), None, NOW, silent)
 
 
 GOOD = GoldenQuestion(
@@ -86,14 +75,6 @@ class TestGovernance:
         assert by_kind["expect_rejection", "auth"].startswith("selected")
         assert by_kind["expect_trust", ""] == "undeclared"
 
-    def test_harm_is_against_no_overlay(self, engine: Engine) -> None:
-        launch = GoldenQuestion(task="tokens that nobody can steal", expect={"launch": 1})
-        for question in (launch, launch.model_copy(update={"role": "planner"})):
-            harmed = reported(engine, question, harm_roles=(role(engine, "guard"),)).harm
-            assert [
-                (item.without, item.with_overlay, item.relative, item.losses) for item in harmed
-            ] == [(1.0, 0.0, -1.0, 1)]
-
 
 class TestReport:
     def test_the_figures_are_the_means(self, engine: Engine) -> None:
@@ -102,32 +83,19 @@ class TestReport:
         for system in report.systems:
             scores = [question.scores[system.system]["ndcg@10"] for question in report.questions]
             assert system.metrics["ndcg@10"] == pytest.approx(sum(scores) / 2)
-        assert report.systems[0].against_lexical == []
-        assert {item.metric for item in report.systems[1].against_lexical} == set(report.metrics)
 
     def test_a_lane_that_is_down_is_reported(self, engine: Engine) -> None:
-        class Broken:
-            workspace = Workspace(
-                engine.workspace.path,
-                Unavailable(EmbedderError("down", "the model is down", "start it")),
-            )
-            retrieve = engine.retrieve
-
-        questions, _ = from_golden(
-            GoldenSet(questions=[GOOD.model_copy(update={"role": None})]),
-            References(engine.workspace.corpus),
-            None,
-            NOW,
-        )
-        report = evaluate(Broken(), Plan("golden", "mine", None, questions), silent)  # type: ignore[arg-type]
+        broken = Unavailable(EmbedderError("down", "the model is down", "start it"))
+        folders = engine.overlay_folders
+        with Engine(Workspace(engine.workspace.path, broken), folders) as without_model:
+            report = reported(without_model, GOOD)
         assert "the model is down" in report.degraded
-        assert [system.system for system in report.systems] == ["lexical", "governed"]
+        assert [system.system for system in report.systems] == ["governed"]
 
 
 class TestFloors:
     def test_every_name_has_a_value_where_it_is_measured(self, engine: Engine) -> None:
-        roles = (role(engine, "guard"), role(engine, "planner"))
-        report = reported(engine, GOOD, compared_roles=roles, harm_roles=roles)
+        report = reported(engine, GOOD)
         assert [name for name in NAMES if value_of(report, name) is None] == []
 
     def test_costs_are_bounded_from_above(self, engine: Engine) -> None:
@@ -141,7 +109,7 @@ class TestFloors:
         assert not report.passed
 
     @pytest.mark.parametrize(
-        "pair", ["ndcg@10", "ndcg@10=", "ndcg@10=high", "ndcg=1", "mrr=nan", "bm25.mrr=1"]
+        "pair", ["ndcg@10", "ndcg@10=", "ndcg@10=high", "ndcg=1", "mrr=nan", "lexical.mrr=1"]
     )
     def test_what_makes_no_sense_is_refused(self, pair: str) -> None:
         with pytest.raises(UsageError, match="bad_floor"):

@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import combinations
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.evaluation.evaluation import Plan, Runner, distinctiveness, evaluate
+from rolebundle.evaluation.evaluation import evaluate
 from rolebundle.evaluation.questions import (
     FOLDER,
     References,
@@ -18,6 +22,7 @@ from rolebundle.evaluation.questions import (
 from rolebundle.evaluation.report import check_thresholds, with_thresholds
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
 from rolebundle.resources import demo_overlays
+from rolebundle.retrieval.compare import overlap
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 ROLES = [entry.role_id for entry in list_overlays([demo_overlays()])]
@@ -48,9 +53,8 @@ def test_the_set_of_an_overlay_passes(sample: Engine, role: str) -> None:
     golden = load_golden(path)
     assert golden.role == role
     assert golden.fail_under["leak_rate"] == 0
-    questions, notes = from_golden(golden, References(sample.workspace.corpus), None, NOW)
-    assert notes == []
-    report = evaluate(sample, Plan("golden", golden.name, None, questions), silent)
+    report = evaluate(sample, golden, None, NOW, silent)
+    assert report.notes == []
     report = with_thresholds(report, check_thresholds(golden.fail_under, str(path)))
     assert report.governance is not None
     assert [check for check in report.governance.checks if not check.held] == []
@@ -63,9 +67,19 @@ def test_generic_tasks_tell_the_roles_apart(sample: Engine, step: int) -> None:
     """By default every fourth role."""
     golden = load_golden(demo_overlays() / FOLDER / "mossline-roles-v1.toml")
     questions, _ = from_golden(golden, References(sample.workspace.corpus), None, NOW)
-    roles = [load_role(role, overlay_folders()) for role in ROLES[::step]]
-    apart = distinctiveness(Runner(sample, lexical_only=False), questions, roles, silent)
-    # One of six each: "Plan release 3.0" begins with the docs plan for both reviewers, and
-    # "How do sessions and tokens work?" with security's audit for a product strategist.
-    assert min(item.own_first for item in apart.roles) >= 5 / 6
-    assert apart.mean_overlap <= 0.4
+    answers: dict[str, list[RetrievalBundle]] = {}
+    for role in ROLES[::step]:
+        requests = (RetrievalRequest(task=q.task, role=role, now=NOW) for q in questions)
+        answers[role] = [*map(sample.retrieve, requests)]
+        boosts = load_role(role, overlay_folders()).overlay.source_policy.domain_boosts
+        own = {domain for domain, boost in boosts.items() if boost > 1}
+        own_first = [answer.selected[0].metadata.domain in own for answer in answers[role]]
+        # One of six each: "Plan release 3.0" begins with the docs plan for both reviewers, and
+        # "How do sessions and tokens work?" with security's audit for a product strategist.
+        assert mean(own_first) >= 5 / 6
+    shared = [
+        both.documents
+        for first, second in combinations(answers.values(), 2)
+        for both in map(overlap, first, second)
+    ]
+    assert mean(shared) <= 0.4

@@ -12,6 +12,7 @@ import pytest
 from rolebundle.admin.indexes import use_index
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.noise import noise_of
+from rolebundle.embedding.provider import PROBE_TEXT
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_from_json, spec_to_json
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
@@ -198,8 +199,9 @@ def dies_after(server: EmbeddingServer, good: int, fault: Callable[[Handler], No
     answered: list[str] = []
 
     def answer(handler: Handler) -> None:
-        if len(answered) < good:
-            answered.append("well")
+        is_probe = handler.body["input"] == [PROBE_TEXT]
+        if is_probe or len(answered) < good:
+            answered.extend([] if is_probe else ["well"])
             ROUTES["/api/embed"](handler)
         else:
             fault(handler)

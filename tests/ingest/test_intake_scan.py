@@ -17,9 +17,10 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import ACTIONS
 from rolebundle.engine import Engine
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
-from rolebundle.ingest.prepare import scan_documents
+from rolebundle.ingest.prepare import _recipe_hash, scan_documents
 from rolebundle.scan import instructions
 from rolebundle.scan.finding import ScanSettings
+from rolebundle.scan.instructions import load_patterns, patterns_digest
 from rolebundle.storage import quarantine
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import passages_by_rowid
@@ -200,6 +201,12 @@ def test_findings_are_json_and_limited_in_number(world: World) -> None:
     assert flagged is not None and flagged.scanned.original.isprintable() is False
 
 
+def forget_patterns() -> None:
+    """As in a process of its own."""
+    for function in (load_patterns, patterns_digest, _recipe_hash):
+        function.cache_clear()
+
+
 def test_patterns_of_a_newer_version_count_for_unchanged_files(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,9 +214,11 @@ def test_patterns_of_a_newer_version_count_for_unchanged_files(
     newer = tmp_path / "newer.toml"
     pattern = '[[pattern]]\nid = "x"\ncategory = "override"\nbegins = "the"\ngoes_on = " token"\n'
     newer.write_text(pattern, encoding="utf-8")
-    monkeypatch.setattr(instructions, "SHIPPED", newer)
+    monkeypatch.setattr(instructions, "PATTERNS", newer)
+    forget_patterns()
     [finding] = findings(world.flagged("a.md", "the token\n"))
     assert finding["kind"] == "instruction_override"
+    forget_patterns()
 
 
 def test_names_and_tags_are_scanned(world: World) -> None:

@@ -208,13 +208,11 @@ def test_a_root_never_changes_its_source(
 # -- options ---------------------------------------------------------------------------------------
 
 
-def test_every_option_of_a_root_is_remembered(world: World, tmp_path: Path) -> None:
-    patterns = tmp_path / "p.toml"
-    patterns.write_text("", encoding="utf-8")
+def test_every_option_of_a_root_is_remembered(world: World) -> None:
     world.write("n/a.md")
     arguments = (
         "--chunk-size", "500", "--max-size", "9000",
-        "--secrets", "off", "--patterns", str(patterns), "--meta", "tags=a,b", "--lexical-only",
+        "--secrets", "off", "--meta", "tags=a,b", "--lexical-only",
     )  # fmt: skip
     first = invoke("ingest", world.root / "n", *arguments, "--db", world.db)
     assert first.code == 0, first.err
@@ -222,7 +220,7 @@ def test_every_option_of_a_root_is_remembered(world: World, tmp_path: Path) -> N
     options = {
         "meta": {"tags": ["a", "b"]}, "reader": "", "separator": "",
         "chunking": {"size": 500, "maximum": 750}, "max_size": 9000, "ignore": True, "lexical_only": True,
-        "scan": {"enabled": True, "secrets": "off", "patterns": str(patterns)},
+        "scan": {"enabled": True, "secrets": "off"},
     }  # fmt: skip
     assert [root["options"] for root in listed] == [options]
     updated = invoke("ingest", "--json", "--db", world.db).json()

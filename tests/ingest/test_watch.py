@@ -24,8 +24,6 @@ from rolebundle.errors import CorpusBusy, RolebundleError, UsageError
 from rolebundle.ingest import prepare, watch
 from rolebundle.ingest.heartbeat import is_alive, read_heartbeat
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.scan.finding import ScanSettings
-from rolebundle.storage import quarantine
 from rolebundle.storage.file import heartbeat_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
@@ -138,29 +136,6 @@ def test_each_kind_of_change_is_followed(db: Path, folder: Path, poll: bool) -> 
         assert running.status.polling == poll
     assert running.status.state == "stopped"
     assert running.status.problem == ""
-
-
-def test_edited_patterns_count_at_once(db: Path, folder: Path) -> None:
-    """Also for documents that did not change; a file with a mistake changes nothing."""
-    own = folder.with_name("own.toml")
-    pattern = '[[pattern]]\nid = "own"\ncategory = "override"\nbegins = "text"\ngoes_on = " {}"\n'
-    own.write_text(pattern.format("0"), encoding="utf-8")
-
-    def flagged() -> list[str]:
-        with open_reader(db) as corpus:
-            return [flagged.path for flagged in quarantine.flagged_documents(corpus)]
-
-    with Admin(db) as admin:
-        admin.ingest([folder], IngestOptions(scan=ScanSettings(patterns=own), lexical_only=True))
-    assert flagged() == ["d0.md"]
-    with watching(db) as running:
-        own.write_text(pattern.format("1"), encoding="utf-8")
-        until(lambda: flagged() == ["d1.md"])
-        own.write_text("[[pattern", encoding="utf-8")
-        until(lambda: any("patterns_malformed" in line for line in running.said))
-        assert flagged() == ["d1.md"]
-    own.unlink()
-    assert invoke("ingest", "--db", db).code == 3
 
 
 def test_a_root_that_vanishes_keeps_its_documents_until_it_is_back(db: Path, folder: Path) -> None:

@@ -222,7 +222,7 @@ def _governed(engine: Engine, request: RetrievalRequest) -> list[str]:
         "q", request.task, request.role, request.limit, NOW, {}, frozenset(), request.agent
     )
     runner = Runner(engine, lexical_only=request.lexical_only)
-    return runner.governed(question, request.role).ranked
+    return runner.governed(question).ranked
 
 
 class Machine(RuleBasedStateMachine):

@@ -137,7 +137,7 @@ def test_missing_rows_are_reported_with_the_next_row(log: AuditLog) -> None:
     assert result.row is not None
     assert "audit verify" in result.warning
     assert log.record(entry()).warning == ""
-    assert verify_audit(log.path).problem.code == "row_missing"  # type: ignore[union-attr]
+    assert verify_audit(log.path).problem.code == "row_altered"  # type: ignore[union-attr]
 
 
 # -- bundles -------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import pytest
 from rolebundle.errors import OverlayError
 from rolebundle.policy.overlays import (
     ENVIRONMENT,
-    MAX_PARENTS,
     list_overlays,
     load_file,
     load_role,
@@ -196,17 +195,6 @@ def test_a_circle_is_refused_and_drawn(tmp_path: Path, length: int) -> None:
         load_role("a", [tmp_path])
     assert caught.value.code == "overlay_cycle"
     assert " → ".join(names + "a") in caught.value.message
-
-
-def test_a_chain_has_a_limit(tmp_path: Path) -> None:
-    write(tmp_path, "r0", label="root")
-    for n in range(1, MAX_PARENTS + 2):
-        write(tmp_path, f"r{n}", extends=f"r{n - 1}")
-    longest = load_role(f"r{MAX_PARENTS}", [tmp_path])
-    assert longest.overlay.label == "root"
-    assert [path.stem for path in longest.ancestors] == [f"r{n}" for n in range(7, -1, -1)]
-    with pytest.raises(OverlayError, match=r"\[overlay_chain_too_long\]"):
-        load_role(f"r{MAX_PARENTS + 1}", [tmp_path])
 
 
 # Folders and the list

@@ -19,14 +19,8 @@ MINIMAL = '"version": "1.0", "role_id": "a"'
     [
         ("", "line 1, column 1", "is not JSON"),
         ('{"version": "1.0",\n "role_id": }', "line 2, column 13", "is not JSON"),
-        ("{} {}", "line 1, column 4", "is not JSON"),
         ("[]", "", "must be one JSON object"),
         (f'{{{MINIMAL}, "role_id": "b"}}', "line 1, column 36", "the key 'role_id' occurs twice"),
-        (
-            f'{{{MINIMAL}, "source_policy": {{"forbidden_sources": [], "forbidden_sources": []}}}}',
-            "line 1, column 79",
-            "the key 'forbidden_sources' occurs twice",
-        ),
         (
             f'{{{MINIMAL}, "retrieval_policy": {{"min_score": NaN}}}}',
             "line 1, column 70",
@@ -45,16 +39,10 @@ MINIMAL = '"version": "1.0", "role_id": "a"'
         (f'{{{MINIMAL}, "anti_goals": ["\\ud800"]}}', "anti_goals[0]", "an unpaired surrogate"),
         (f'{{{MINIMAL}, "mission": "a\\u0000b"}}', "mission", r"\u0000"),
         ("[" * 100_000, "line 1, column 101", "nested more than 100 levels deep"),
-        ('{"x":' * 101 + "1" + "}" * 101, "line 1, column 501", "nested more than 100 levels deep"),
         (
             f'{{{MINIMAL}, "retrieval_polcy": {{}}}}',
             "retrieval_polcy",
             "unknown key; did you mean retrieval_policy?",
-        ),
-        (
-            f'{{{MINIMAL}, "retrieval_policy": {{"lexical_weight": 0.9, "rerank_weight": 0.2}}}}',
-            "retrieval_policy",
-            "lexical_weight + rerank_weight is 1.1, which is more than 1",
         ),
         (f'{{{MINIMAL}, "vocabulary": {{"boost_phrases": ["x", 1]}}}}', "vocabulary.boost_phrases[1]", "(it is 1)"),
         (f'{{{MINIMAL}, "extends": "../a"}}', "extends", "must match"),

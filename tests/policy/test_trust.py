@@ -17,7 +17,6 @@ from rolebundle.policy.trust import (
     Labels,
     Purpose,
     TrustTable,
-    loosened_values,
 )
 
 STRICTNESS: dict[Ruling, int] = {"allowed": 0, "requires_approval": 1, "taint_blocked": 2}
@@ -123,11 +122,7 @@ class TestConfiguration:
         ("mapping", "message"),
         [
             ({"origin": {}}, "trust.origin: unknown key; did you mean origins?"),
-            ({"origins": {"extern": 1}}, "did you mean external?"),
             ({"origins": {"external": 4}}, "trust.origins.external: must be 3 or less (it is 4)"),
-            ({"origins": {"external": True}}, "external: must be a whole number (it is true)"),
-            ({"origins": {"external": "3"}}, 'external: must be a whole number (it is "3")'),
-            ({"actions": {"execute": 0}}, "trust.actions.execute: must be 1 or more (it is 0)"),
             ([], "trust: must be an object (it is [])"),
         ],
     )
@@ -138,28 +133,6 @@ class TestConfiguration:
         assert error.value.message.startswith("policy.json: trust")
         assert message in error.value.message
         assert error.value.hint
-
-
-class TestLoosenedValues:
-    @pytest.mark.parametrize(
-        ("mapping", "sentence"),
-        [
-            (
-                {"origins": {"external": 3}},
-                "trust.origins.external is 3, more than the default 2",
-            ),
-            (
-                {"origins": {"untrusted": 2}},
-                "trust.origins.untrusted is 2, more than the default 1",
-            ),
-            (
-                {"actions": {"execute": 1}},
-                "trust.actions.execute is 1, less than the default 3",
-            ),
-        ],
-    )
-    def test_each_loosened_number(self, mapping: Any, sentence: str) -> None:
-        assert loosened_values(table_of(mapping)) == [sentence]
 
 
 class TestLabels:

@@ -403,7 +403,7 @@ def test_every_interface_takes_the_model(
         why = invoke("why", "d01", TASK, "--rerank", FAKE, "--lexical-only", "--db", db)
         assert "in context    score" in why.out
         run = invoke("eval", golden, "--db", db, "--lexical-only", "--rerank", FAKE, "--json")
-        assert f"governed: reranked by {FAKE}" in run.json()["notes"]
+        assert f"reranked by {FAKE}" in run.json()["notes"]
         monkeypatch.setenv("ROLEBUNDLE_RERANK", FAKE)
         assert invoke(*ask).json()["request"]["rerank"] == FAKE
         assert "rerank" not in invoke(*ask, "--rerank", NO_RERANK).json()

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import random
-import string
 from collections import Counter
-from collections.abc import Callable
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.resources import data_folder
 from rolebundle.scan.confidential import find_confidential, find_secrets
 from rolebundle.scan.finding import Finding, HiddenPart, ScanSettings
 from rolebundle.scan.hidden_text import (
@@ -28,7 +23,7 @@ from rolebundle.scan.scan import WINDOW_CHARS, Scannable, ScanResult, scan_texts
 from rolebundle.scan.secrets import masked
 from scan.attacks import attacks
 from scan.ordinary_texts import documents
-from scan.secret_forms import SECRET_FORMS, harmless_lines, some
+from scan.secret_forms import SECRET_FORMS, harmless_lines
 from support.amounts import few_examples, lengths, linear_time, rounds
 
 # -- The verdict of the whole scan -----------------------------------------------------------------
@@ -192,29 +187,6 @@ def test_ordinary_documents_have_no_findings() -> None:
     assert sum(flagged.values()) <= len(DOCUMENTS) // 100, flagged
 
 
-def test_the_sample_corpus_has_no_findings() -> None:
-    files = [path for path in data_folder("sample_corpus").rglob("*") if path.is_file()]
-    flagged = [
-        path.name
-        for path in files
-        if find_hidden(path.read_bytes().decode("utf-8", "ignore")) and path.suffix != ".pdf"
-    ]
-    assert files
-    assert len(flagged) <= len(files) // 100, flagged
-
-
-def test_the_test_collections_have_no_findings(shared: Path) -> None:
-    lines = [
-        line
-        for path in sorted((shared / "eval").glob("*/corpus.jsonl"))
-        for line in path.read_text("utf-8").splitlines()
-    ]
-    if not lines:
-        pytest.skip("the test collections are missing")
-    flagged = sum(1 for line in lines if find_hidden(json.loads(line)["text"]))
-    assert flagged <= len(lines) // 100
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -312,15 +284,11 @@ def test_offsets_map_back_to_the_original(text: str) -> None:
     [
         "\u200b",
         "a\u200b",
-        "\u2067a",
         "\u2066\u05d0\u2069",
-        "\u05d0\u2067",
         "aа",
         "а\u0301a",
         "\U000e0041",
-        "\u00ada",
         "\U0001f3f4\U000e0067",
-        "\x1b[",
         "\ufe0f\u200d",
         "аb\u200b",
     ],
@@ -334,61 +302,6 @@ def test_long_text_takes_linear_time(piece: str, length: int) -> None:
 
 # -- Secrets: each format is found, never shown whole, and masked without moving a line ------------
 
-ALNUM = string.ascii_letters + string.digits
-HEX = "0123456789abcdef"
-
-
-# Generated from random characters, so that no file of this project contains a secret.
-FORMATS: dict[str, Callable[[random.Random], str]] = {
-    "private_key": lambda c: (
-        "-----BEGIN RSA PRIVATE"
-        + " KEY-----\n"
-        + "\n".join(some(c, ALNUM + "+/", 64) for _ in range(c.choice([8, 25, 120])))
-        + "\n-----END RSA PRIVATE"
-        + " KEY-----"
-    ),
-    "aws_access_key": lambda c: "AK" + "IA" + some(c, string.ascii_uppercase + "234567", 16),
-    "github_token": lambda c: c.choice(["ghp", "gho", "ghs"]) + "_" + some(c, ALNUM, 36),
-    "gitlab_token": lambda c: "glpat" + "-" + some(c, ALNUM, 20),
-    "slack_token": lambda c: "xoxb" + "-" + some(c, string.digits, 12) + "-" + some(c, ALNUM, 24),
-    "stripe_key": lambda c: "sk_live" + "_" + some(c, ALNUM, 24),
-    "google_api_key": lambda c: "AI" + "za" + some(c, ALNUM, 35),
-    "openai_key": lambda c: "sk-proj" + "-" + some(c, ALNUM, 48),
-    "anthropic_key": lambda c: "sk-ant" + "-api03-" + some(c, ALNUM, 95),
-    "huggingface_token": lambda c: "hf" + "_" + some(c, string.ascii_letters, 34),
-    "npm_token": lambda c: "npm" + "_" + some(c, ALNUM, 36),
-    "pypi_token": lambda c: "pypi" + "-AgEIcHlwaS5vcmc" + some(c, ALNUM, 80),
-    "sendgrid_key": lambda c: "SG." + some(c, ALNUM, 22) + "." + some(c, ALNUM, 43),
-    "twilio_key": lambda c: "SK" + some(c, HEX, 32),
-    "digitalocean_token": lambda c: "dop_v1" + "_" + some(c, HEX, 64),
-    "telegram_token": lambda c: some(c, "123456789", 9) + ":AA" + some(c, ALNUM, 33),
-    "azure_storage_key": lambda c: "AccountKey=" + some(c, ALNUM, 86) + "==",
-    "json_web_token": lambda c: (
-        "eyJ" + some(c, ALNUM, 30) + ".eyJ" + some(c, ALNUM, 50) + "." + some(c, ALNUM, 43)
-    ),
-    "password_in_url": lambda c: "postgres://app:" + some(c, ALNUM, 18) + "@db.internal/x",
-    "named_secret": lambda c: 'client_secret = "' + some(c, ALNUM, 30) + '7a"',
-}
-
-
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("kind", FORMATS)
-def test_a_secret_is_found_and_masked(kind: str) -> None:
-    chance = random.Random(kind)
-    for _ in range(50):
-        secret = FORMATS[kind](chance)
-        text = f"Über die Einrichtung:\n\n  value: {secret}\nNext line \U0001f511.\n"
-        (finding,) = find_secrets(text)
-        assert finding.kind == f"secret_{kind}"
-        assert text[finding.start : finding.end].strip("\n") in secret
-        masked_text = masked(text, [finding])
-        assert masked_text.count("\n") == text.count("\n")
-        assert find_secrets(masked_text) == ()
-        for part in (secret[i : i + 12] for i in range(18, len(secret) - 30, 7)):
-            assert part not in masked_text.replace("PRIVATE KEY", "")
-        tail = finding.note.rpartition("'")[0].rpartition("'")[2]
-        assert len(tail) <= 4
-
 
 @rounds(2, 40)
 def test_common_forms_of_secrets_are_found_and_masked(rounds: int) -> None:
@@ -396,12 +309,27 @@ def test_common_forms_of_secrets_are_found_and_masked(rounds: int) -> None:
     for name, form in SECRET_FORMS.items():
         for number in range(rounds):
             text, secret = form(random.Random(f"{name} {number}"))
-            text = f"Before.\n{text}\nAfter.\n"
-            masked_text = masked(text, find_secrets(text))
+            text = f"Über die Einrichtung:\n\n{text}\nNext line \U0001f511.\n"
+            found = find_secrets(text)
+            masked_text = masked(text, found)
+            assert masked_text.count("\n") == text.count("\n")
+            assert find_secrets(masked_text) == ()
             parts = [secret[i : i + 10] for i in range(8, max(9, len(secret) - 12), 5)]
+            assert not any(part in finding.note for part in parts for finding in found)
             if masked_text == text or any(part in masked_text for part in parts):
                 missed.append(name)
     assert len(missed) <= len(SECRET_FORMS) * rounds * 0.05, missed
+
+
+def example_of(name: str) -> str:
+    return SECRET_FORMS[name](random.Random(name))[1]
+
+
+@pytest.mark.parametrize("kind", ["github_token", "stripe_key", "age_key", "private_key"])
+def test_a_secret_has_its_kind(kind: str) -> None:
+    names = {"github_token": "github_classic", "stripe_key": "stripe", "private_key": "rsa_key"}
+    (finding,) = find_secrets(example_of(names.get(kind, kind)))
+    assert finding.kind == f"secret_{kind}"
 
 
 @rounds(500, 5_000)
@@ -413,7 +341,7 @@ def test_identifiers_examples_and_placeholders_are_no_secrets(rounds: int) -> No
 
 @pytest.mark.parametrize("first", ["GITHUB_TOKEN=", "token: ", ""])
 def test_the_issuers_format_says_more_than_the_name(first: str) -> None:
-    (finding,) = find_secrets(first + FORMATS["github_token"](random.Random(1)))
+    (finding,) = find_secrets(first + example_of("github_classic"))
     assert finding.kind == "secret_github_token"
 
 
@@ -436,8 +364,7 @@ def test_a_variable_of_the_environment_is_masked_to_its_end() -> None:
 
 
 def test_a_private_key_without_an_end_is_masked_whole() -> None:
-    chance = random.Random(3)
-    key = FORMATS["private_key"](chance).partition("-----END")[0] * 1
+    key = example_of("rsa_key").partition("-----END")[0]
     masked_text = masked(f"a\n{key}", find_secrets(f"a\n{key}"))
     assert masked_text.split() == ["a", "[masked:", "private_key]"]
 
@@ -456,13 +383,8 @@ def test_a_page_about_keys_has_no_secret() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "The access key AKIAIOSFODNN7EXAMPLE is Amazon's own example.",
         "password = 'changeme-please-123456'",
-        'Set `api_key = "<your key here 12345>"` in the file.',
-        "postgres://user:password@localhost/db",
-        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
         "A private key begins with BEGIN PRIVATE KEY.",
-        "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
         "sk-learn and hf_hub are packages; SKU-12345; pypi-simple",
         'The secret: "nobody knows how it works"',
         "def connect(password: Optional[bool], api_key: Dict[str, Any], token: t.Optional[AnyStr]):",
@@ -470,10 +392,6 @@ def test_a_page_about_keys_has_no_secret() -> None:
 )
 def test_ordinary_text_has_no_findings(text: str) -> None:
     assert find_secrets(text) == ()
-
-
-def test_a_text_without_secrets_is_not_masked() -> None:
-    assert masked("a\nb", []) == "a\nb"
 
 
 @pytest.mark.sample(6)
@@ -488,12 +406,7 @@ def test_a_text_without_secrets_is_not_masked() -> None:
         "AKIA",
         "PuTTY-User-Key-File-2: ",
         "postgres://",
-        "M" * 24 + ".",
-        "a://b:",
-        "api_key = 'a",
-        "login a password ",
         ":5432:a:b:",
-        "a" * 32 + "-",
         "+1 ",
         "a@",
         "4111 ",

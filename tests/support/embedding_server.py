@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from support.fake_embedder import DIMENSIONS, vector_of
+from rolebundle.embedding.provider import PROBE_TEXT
+from support.fake_embedder import vector_of
 from support.local_server import LocalServer, serving
 
 MODEL = "nomic-embed-text"
@@ -52,8 +53,9 @@ class EmbeddingServer:
         return f"http://127.0.0.1:{self.port}"
 
     def bodies_for(self, path: str) -> list[Any]:
-        """The bodies of the requests to one path."""
-        return [seen.body for seen in self.seen if seen.path == path]
+        """The bodies of the requests to one path, apart from the probe that identifies a model."""
+        bodies = [seen.body for seen in self.seen if seen.path == path]
+        return [body for body in bodies if body.get("input") != [PROBE_TEXT]]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -130,21 +132,6 @@ def _tags(handler: Handler) -> None:
     handler.json({"models": [{"name": name, "model": name, "digest": handler.state.digest}]})
 
 
-def _show(handler: Handler) -> None:
-    if _known(handler):
-        handler.json(
-            {
-                "model_info": {
-                    "general.architecture": "nomic-bert",
-                    "nomic-bert.vision.embedding_length": 3,
-                    "nomic-bert.embedding_length": DIMENSIONS,
-                    "nomic-bert.context_length": CONTEXT,
-                },
-                "capabilities": ["embedding"],
-            }
-        )
-
-
 def _embed(handler: Handler) -> None:
     if not _known(handler):
         return
@@ -214,7 +201,6 @@ def _too_long(handler: Handler) -> bool:
 
 ROUTES: dict[str, Callable[[Handler], None]] = {
     "/api/tags": _tags,
-    "/api/show": _show,
     "/api/embed": _embed,
     "/v1/models": _models,
     "/v1/embeddings": _embeddings,

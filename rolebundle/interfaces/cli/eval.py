@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,9 +19,8 @@ from rolebundle.contracts.evaluation import EvalReport, GoldenSet
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError
-from rolebundle.evaluation.evaluation import Progress, evaluate, plan_for
+from rolebundle.evaluation.evaluation import Progress, evaluate
 from rolebundle.evaluation.questions import (
-    Collection,
     corpus_folder,
     golden_set_of_role,
     load_collection,
@@ -32,8 +30,8 @@ from rolebundle.evaluation.report import check_thresholds, parse_thresholds, tab
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.cli.options import Call, setting, url_setting, with_call, workspace_for
 from rolebundle.interfaces.cli.output import print_note, progress_bar
-from rolebundle.interfaces.parse import names_in, request_from
-from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
+from rolebundle.interfaces.parse import request_from
+from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.file import corpus_path
 
 EXIT_FAILED = 1
@@ -44,13 +42,6 @@ _WIDTH = 160
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--role", metavar="ROLE", help="Use this role's overlay for every question.")
 @click.option(
-    "--roles",
-    metavar="ROLE,ROLE[,…]",
-    default="",
-    help="Measure how far the answers of these roles differ.",
-)
-@click.option("--harm", is_flag=True, help="Measure what each overlay changes in nDCG@10.")
-@click.option(
     "--fail-under",
     multiple=True,
     metavar="METRIC=VALUE",
@@ -59,18 +50,10 @@ _WIDTH = 160
 @with_call(
     "overlay_dirs", "as_json", request=RetrievalRequest, only=["lexical_only", "rerank", "now"]
 )
-def eval(
-    call: Call,
-    path: Path | None,
-    role: str | None,
-    roles: str,
-    harm: bool,
-    fail_under: tuple[str, ...],
-) -> None:
+def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str, ...]) -> None:
     """Measure retrieval on PATH: a folder in the BEIR layout, or a golden set (TOML or JSON).
 
-    Reports nDCG@10, recall, MRR and precision for each lane, for each fusion and for the governed
-    answer, with a paired randomization test. Also reports leaks, latency and size.
+    Reports nDCG@10, recall, MRR and precision of the answers, leaks, latency and size.
 
     A collection is ingested into a new temporary corpus, or into --db if that file does not exist
     yet. A golden set is run on --db, or else on the documents that it names, or else on your
@@ -78,7 +61,7 @@ def eval(
 
     Exits with code 1 if a threshold of --fail-under or of the golden set is not met, or if a
     passage in must_not_return was selected. A metric must be at least the threshold; leak_rate,
-    harm, overlap, latency_p50, latency_p95 and seconds must be at most the threshold.
+    latency_p50, latency_p95 and seconds must be at most the threshold.
 
     \b
     rolebundle eval ../shared/eval/cranfield
@@ -91,47 +74,39 @@ def eval(
     if path is None and role is None:
         raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
     path = path or golden_set_of_role(str(role), folders)
-    test_set = load_collection(path) if path.is_dir() else load_golden(path)
-    if isinstance(test_set, GoldenSet):
-        thresholds = check_thresholds(test_set.fail_under, f"{path}: fail_under") | thresholds
+    golden = load_collection(path) if path.is_dir() else load_golden(path)
+    thresholds = check_thresholds(golden.fail_under, f"{path}: fail_under") | thresholds
     request = request_from({"task": "that of each question", **call.fields})
     moment = (request.now or datetime.now(UTC)).replace(microsecond=0)
-    role_ids = names_in(roles)
-    if len(role_ids) == 1:
-        raise click.UsageError("--roles: name at least two different roles, separated by commas")
-    compared_roles = tuple(load_role(role_id, folders) for role_id in role_ids)
-    overlays = list_overlays(folders) if harm else []
-    harm_roles = tuple(load_role(overlay.role_id, folders) for overlay in overlays)
     lexical_only = request.lexical_only
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bar())
-        corpus, documents = _corpus(stack, test_set, path, call.db)
+        corpus, documents = _corpus(stack, golden, path, call.db)
         workspace = workspace_for(corpus)
         rerank = request.rerank or setting("RERANK")
         engine = stack.enter_context(
             Engine(workspace, folders, rerank=rerank, rerank_url=url_setting("RERANK_URL"))
         )
         seconds = _ingest(engine, documents, lexical_only, progress)
-        plan = replace(
-            plan_for(engine, test_set, role, moment),
-            compared_roles=compared_roles,
-            harm_roles=harm_roles,
+        report = evaluate(
+            engine,
+            golden,
+            role,
+            moment,
+            progress,
             lexical_only=lexical_only,
             ingest_seconds=seconds,
         )
-        report = with_thresholds(evaluate(engine, plan, progress), thresholds)
+        report = with_thresholds(report, thresholds)
     _print(report, call.as_json)
     raise Exit(0 if report.passed else EXIT_FAILED)
 
 
 def _corpus(
-    stack: ExitStack, test_set: Collection | GoldenSet, path: Path, db: str | None
+    stack: ExitStack, golden: GoldenSet, path: Path, db: str | None
 ) -> tuple[Path, Path | None]:
     """The corpus file to use, and the documents to ingest into it first, if any."""
-    if isinstance(test_set, Collection):
-        documents: Path | None = test_set.corpus
-    else:
-        documents = corpus_folder(path, test_set)
+    documents = corpus_folder(path, golden)
     if documents is not None and not documents.exists():
         raise ConfigurationError(
             "golden_malformed",

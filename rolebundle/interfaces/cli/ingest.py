@@ -81,12 +81,6 @@ _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() i
     "or ignore them.  [default: mask]",
 )
 @click.option(
-    "--patterns",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="More patterns for instructions to a model (TOML). See docs/security.md.",
-)
-@click.option(
     "--ignore/--no-ignore",
     default=None,
     help="Whether .gitignore and .ignore count, and dependencies, virtual environments, build "
@@ -107,7 +101,6 @@ def ingest(
     chunk_size: int | None,
     max_size: int | None,
     secrets: Literal["mask", "quarantine", "off"] | None,
-    patterns: Path | None,
     ignore: bool | None,
     workers: int | None,
     reread: bool,
@@ -145,14 +138,13 @@ def ingest(
     rolebundle ingest                       everything that was ingested, again
     rolebundle ingest docs/ --json --db team.db
     """
-    has_scan = secrets is not None or patterns is not None
     options = IngestOptions(
         flags={**_flags(meta), **(UNTRUSTED if untrusted else {})},
         max_trust=max_trust,
         chunking={} if chunk_size is None else {"size": chunk_size, "maximum": chunk_size * 3 // 2},
         size_cap=max_size,
         ignore=ignore,
-        scan=ScanSettings(secrets=secrets or "mask", patterns=patterns) if has_scan else None,
+        scan=ScanSettings(secrets) if secrets else None,
         workers=workers or os.cpu_count() or 1,
         reread=reread,
         **(call.fields if paths else {}),

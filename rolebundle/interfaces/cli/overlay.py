@@ -10,7 +10,6 @@ from contextlib import nullcontext
 from hashlib import sha256
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 import click
 from platformdirs import user_cache_path
@@ -105,7 +104,11 @@ def show_command(call: Call, name: str) -> None:
     """
     resolved = _resolved(name, call.folders)
     details = OverlayDetails(
-        **_about(resolved), rescaled=[*resolved.rescaled], overlay=resolved.overlay
+        role_id=resolved.overlay.role_id,
+        digest=resolved.digest,
+        path=str(resolved.path),
+        extends=[{"role_id": path.stem, "path": str(path)} for path in resolved.ancestors],
+        overlay=resolved.overlay,
     )
     print_json(details)
 
@@ -172,18 +175,6 @@ def _summary(entry: OverlayFile) -> str:
     return f"{entry.mission or entry.label}{extends}"
 
 
-def _about(resolved: ResolvedOverlay) -> dict[str, Any]:
-    """What is told of an overlay and its file."""
-    return {
-        "role_id": resolved.overlay.role_id,
-        "digest": resolved.digest,
-        "path": str(resolved.path),
-        "extends": [
-            {"role_id": ancestor.stem, "path": str(ancestor)} for ancestor in resolved.ancestors
-        ],
-    }
-
-
 def _lint_lines(report: OverlayLint) -> Iterator[str]:
     for overlay in report.overlays:
         yield from (finding_line(overlay.path, finding) for finding in overlay.findings)
@@ -194,7 +185,6 @@ def _summarize(report: OverlayLint, location: Path) -> None:
     print_note(
         f"{counted(len(report.overlays), 'overlay')} checked: {counted(counts['error'], 'error')}, "
         f"{counted(counts['warning'], 'warning')}"
-        + (f", {counted(counts['note'], 'note')}" if counts["note"] else "")
     )
     if report.corpus is None:
         print_note(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 import click
 
 from rolebundle.contracts.status import CorpusStatus, SourceStatus
 from rolebundle.contracts.terms import TRUSTED_TIERS
-from rolebundle.errors import CorpusCorrupt, OverlayError
+from rolebundle.errors import CorpusCorrupt
 from rolebundle.ingest.heartbeat import is_alive, seconds_since
 from rolebundle.interfaces.cli.ingest import UNDECLARED_TRUST
 from rolebundle.interfaces.cli.options import Call, with_call
@@ -27,31 +26,19 @@ _IN_FIELDS = {"replica", "publications", "path_flags", "watch"}
 
 @click.command()
 @click.option("--check", is_flag=True, help="Compare content, indexes and hashes.")
-@with_call("overlay_dirs", "as_json")
+@with_call("as_json")
 def status(call: Call, check: bool) -> None:
     """Show what the corpus holds, by source, and the state of its indexes.
-
-    It warns about rules and words of your own overlays that match nothing in the corpus.
 
     \b
     rolebundle status
     rolebundle status --check --json
     """
-    problem = ""
-    folders: tuple[Path, ...] = ()
-    try:
-        folders = call.folders
-    except OverlayError as error:
-        if call.overlay_dirs:
-            raise
-        problem = f"{error.message}; {error.hint}"
     with call.admin() as admin:
         if check:
             status = checked_status(admin.workspace)
         else:
-            status = advised_status(admin.workspace.corpus, folders)
-    if problem:
-        status = status.model_copy(update={"overlay_problem": problem})
+            status = advised_status(admin.workspace.corpus)
     call.print(status, [_text(status, call.style)])
     if status.problems:
         codes = ", ".join(sorted({problem.code for problem in status.problems}))
@@ -67,7 +54,6 @@ def _text(status: CorpusStatus, style: Style) -> str:
         *_corpus(status),
         *_indexes(status),
         *_sources(status.sources),
-        *_roles(status),
         *field_lines(status.model_dump(include=_IN_FIELDS)),
         *_warnings(status),
     ]
@@ -112,11 +98,6 @@ def _indexes(status: CorpusStatus) -> Iterator[str]:
             f"  index {embedding.id}, {state}: {embedding.provider}:{embedding.model}, "
             f"{counted(embedding.vectors, 'vector')}, {embedding.waiting} waiting{since}"
         )
-    for offer in status.better_models:
-        yield (
-            f"  available: {offer.provider}:{offer.model}, {offer.brings}; about "
-            f"{time_text(offer.seconds)}: `{offer.command}`"
-        )
 
 
 def _sources(sources: Sequence[SourceStatus]) -> Iterator[str]:
@@ -128,26 +109,6 @@ def _sources(sources: Sequence[SourceStatus]) -> Iterator[str]:
     declared = {tier for source in sources for tier in source.trust_tiers}
     if declared and declared.isdisjoint(TRUSTED_TIERS):
         yield UNDECLARED_TRUST
-
-
-def _roles(status: CorpusStatus) -> list[str]:
-    lines = []
-    if status.overlay_problem:
-        lines.append(f"! overlays: {one_line(status.overlay_problem, _LINE_CHARS)}")
-    for role in status.roles:
-        name = one_line(role.role_id, _LINE_CHARS)
-        if role.problem:
-            lines.append(f"! role {name}: {one_line(role.problem, _LINE_CHARS)}")
-        elif role.unmatched:
-            places = ", ".join(finding.partition(": ")[0] for finding in role.unmatched)
-            lines.append(
-                f"! role {name}: {counted(len(role.unmatched), 'rule or word', 'rules or words')} "
-                f"without a match in this corpus; run `rolebundle overlay lint {name}`"
-            )
-            lines.append(f"    {one_line(places, _LINE_CHARS)}")
-        else:
-            lines.append(f"role {name}: {role.path}")
-    return lines
 
 
 def _warnings(status: CorpusStatus) -> Iterator[str]:

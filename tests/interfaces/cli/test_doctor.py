@@ -188,7 +188,7 @@ def test_a_model_that_is_not_at_hand(tmp_path: Path) -> None:
 
 def test_a_tampered_audit(db: Path) -> None:
     raw(audit_path(db), "UPDATE entry SET agent = 'mallory'")
-    assert "row 1 was altered" in finding(doctor_report(db, 7), "audit", "problem")[0]
+    assert "row 1 is not what was written" in finding(doctor_report(db, 7), "audit", "problem")[0]
 
 
 def test_an_older_schema(db: Path) -> None:

@@ -5,22 +5,22 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.models import ModelIdentity
+from rolebundle.embedding.provider import PROBE_TEXT
 from rolebundle.storage import vector_index
 from rolebundle.storage import vector_index as vector_cache
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
-from support.embedding_server import MODEL, EmbeddingServer
+from support.embedding_server import MODEL, ROUTES, EmbeddingServer, Handler
 from support.fake_embedder import HashingProvider
 
 OLD = ModelIdentity("fake", "old", "0123456789abcdef", 8)
 
 
 @pytest.fixture
-def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def db(tmp_path: Path) -> Path:
     """Six chunks with vectors of the old model; nothing else is at hand."""
-    monkeypatch.setattr("rolebundle.status.available_models", list)
     documents = [document(f"d{n}", [f"token {n}", f"threat {n}"]) for n in range(3)]
     return build(tmp_path, documents, HashingProvider(OLD), name="c.db")
 
@@ -46,7 +46,13 @@ class TestEmbed:
         assert new(db, server).out == "0 chunks embedded, 0 waiting\n"
 
     def test_what_could_not_be_embedded(self, db: Path, server: EmbeddingServer) -> None:
-        server.faults["/api/embed"] = lambda handler: handler.json({"error": "no memory"}, 500)
+        def only_the_probe(handler: Handler) -> None:
+            if handler.body["input"] == [PROBE_TEXT]:
+                ROUTES["/api/embed"](handler)
+            else:
+                handler.json({"error": "no memory"}, 500)
+
+        server.faults["/api/embed"] = only_the_probe
         outcome = new(db, server, "--json")
         is_coded(outcome)
         assert outcome.code == 9

