@@ -94,7 +94,7 @@ def _onnx(spec: ProviderSpec) -> EmbeddingProvider:
 
 
 def _ollama(spec: ProviderSpec) -> EmbeddingProvider:
-    from rolebundle.embedding.servers import OllamaProvider
+    from rolebundle.embedding.ollama import OllamaProvider
 
     _require(spec, "model", "ollama:nomic-embed-text")
     return OllamaProvider(spec)

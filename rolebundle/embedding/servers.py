@@ -1,7 +1,4 @@
-"""Models of servers: requests, embeddings by Ollama's and OpenAI's API, reranking by Jina's.
-
-https://github.com/ollama/ollama/blob/main/docs/api.md
-"""
+"""Models of servers: requests, embeddings by OpenAI's API, reranking by Jina's."""
 
 from __future__ import annotations
 
@@ -41,8 +38,8 @@ RETRY_PAUSES = (0.1, 0.3, 0.9, 2.7)
 _BUSY_STATUSES = frozenset({429, 502, 503, 504})
 
 _PORTS = {"http": 80, "https": 443}
-OLLAMA_URL = "http://127.0.0.1:11434"
-"""Ollama's own address on this machine."""
+OLLAMA_HOST = "OLLAMA_HOST"
+"""The environment variable with the address of an Ollama, as Ollama itself reads it."""
 _MAX_DETAIL_CHARS = 200
 
 _START_HINT = "start the model server and run the same command again, or use --lexical-only"
@@ -89,6 +86,16 @@ def permitted_url(url: str, allow_host: str = "") -> str:
         )
     shown_host = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{shown_host}:{port}{parts.path.rstrip('/')}"
+
+
+def ollama_url() -> str:
+    """The Ollama that ``$OLLAMA_HOST`` names as a URL or ``HOST:PORT``, or else its own address."""
+    # An address that means every address of a machine means this machine.
+    host = os.environ.get(OLLAMA_HOST, "").strip().replace("0.0.0.0", "127.0.0.1")
+    if "://" in host:
+        return host
+    name, _, port = host.partition(":")
+    return f"http://{name or '127.0.0.1'}:{port or 11434}"
 
 
 def server_error(code: str, server: str, what: str, hint: str = _URL_HINT) -> EmbedderError:
@@ -170,34 +177,36 @@ class ModelServer:
             ConfigurationError: ``bad_key``.
         """
         key = self._key()
-        response = self._response(method, path, body, key)
+        content = None if body is None else json.dumps(body).encode()
+        response = self.response(method, path, content, key)
         text = response.content.decode("utf-8", "replace")
         # A server may repeat the key in its error.
         text = text.replace(key, "[key]") if key else text
         if not 200 <= response.status < 300:
-            raise self._status_error(
-                response.status, _error_detail(text), model or "its only model", missing_hint
-            )
+            raise self.status_error(response.status, text, model or "its only model", missing_hint)
         try:
-            content = json.loads(text)
+            answer = json.loads(text)
         except (ValueError, RecursionError):
             raise unreadable_error(self.url, "its answer is not JSON") from None
-        if not isinstance(content, dict):
+        if not isinstance(answer, dict):
             raise unreadable_error(self.url, "its answer is JSON, but not an object")
-        return content
+        return answer
 
-    def _response(self, method: str, path: str, body: object, key: str) -> httpcore.Response:
-        """The whole answer, also one with the status of an error. A busy server is asked again."""
+    def response(
+        self, method: str, path: str, content: bytes | None = None, key: str = ""
+    ) -> httpcore.Response:
+        """The whole answer, also one with the status of an error. A busy server is asked again.
+
+        Raises:
+            EmbedderError: the server failed.
+        """
         deadline = time.monotonic() + self.deadline_seconds
         headers: dict[bytes | str, bytes | str] = {
             "Accept-Encoding": "identity",
             "Connection": "close",
         }
         headers |= {"Authorization": f"Bearer {key}"} if key else {}
-        content = None
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-            content = json.dumps(body).encode()
+        headers |= {"Content-Type": "application/json"} if content else {}
         for pause in (*RETRY_PAUSES, inf):
             response = self._send(method, path, headers, content, deadline)
             if response.status not in _BUSY_STATUSES:
@@ -246,17 +255,16 @@ class ModelServer:
             what = f"cannot be reached ({error})"
             raise server_error("embedder_down", self.url, what, _START_HINT) from error
 
-    def _status_error(
-        self, status: int, detail: str, model: str, missing_hint: str
-    ) -> EmbedderError:
+    def status_error(self, status: int, body: str, model: str, missing_hint: str) -> EmbedderError:
         """The error for an HTTP status that is not a success.
 
         Args:
             status: the HTTP status.
-            detail: the server's own description, or an empty text.
+            body: the answer, which may have the server's own description.
             model: the requested model.
             missing_hint: how to put a missing model on this server.
         """
+        detail = _error_detail(body)
         if _OVER_CONTEXT.search(detail):
             return EmbedderError(
                 "input_too_long",
@@ -398,69 +406,6 @@ def _one_line(text: str) -> str:
     printable = "".join(character if character.isprintable() else " " for character in text)
     line = " ".join(printable.split())
     return line if len(line) <= _MAX_DETAIL_CHARS else line[:_MAX_DETAIL_CHARS] + " …"
-
-
-class OllamaProvider(ServerProvider):
-    """One model of one Ollama server. The server is first contacted when it is used.
-
-    Args:
-        spec: its name, with or without a tag, and the server; by default the one on this machine.
-    """
-
-    texts_per_request = 64
-
-    def __init__(self, spec: ProviderSpec) -> None:
-        self._model = spec.model
-        self._prefixes = prefixes_for(spec.model, spec.prefixes)
-        # Without a key: OLLAMA_API_KEY is meant for ollama.com.
-        self.server = ModelServer(
-            spec.url or OLLAMA_URL,
-            allow_host=spec.allow_host,
-            deadline_seconds=spec.deadline_seconds,
-        )
-
-    @cached_property
-    def identity(self) -> ModelIdentity:
-        """The model under its full name, with the digest that the server reports."""
-        name, digest = self._listed()
-        dimensions = self._request([PROBE_TEXT]).shape[1]
-        return ModelIdentity("ollama", name, digest, dimensions, *self._prefixes)
-
-    def _rows(self, texts: Sequence[str]) -> object:
-        # By default Ollama cuts a text that is too long, without an error.
-        body = {"model": self._model, "input": list(texts), "truncate": False}
-        return self._ask("POST", "/api/embed", body).get("embeddings")
-
-    def _check_unchanged(self) -> None:
-        # `ollama pull` may replace the model of that name while this process runs.
-        _, digest = self._listed()
-        if digest != self.identity.digest:
-            raise EmbedderError(
-                "model_changed",
-                f"the model {self.identity.model} on {self.server.url} was replaced "
-                f"(digest {self.identity.digest}, now {digest})",
-                "run `rolebundle corpus embed` again to build an index for the new model",
-            )
-
-    def _listed(self) -> tuple[str, str]:
-        """The model's full name, and its digest."""
-        entries = self._ask("GET", "/api/tags").get("models")
-        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            raise unreadable_error(self.server.url, "it has no list of models")
-        has_tag = ":" in self._model.rpartition("/")[2]
-        name = (self._model if has_tag else f"{self._model}:latest").casefold()
-        for entry in entries:
-            if str(entry.get("model")).casefold() == name and entry.get("digest"):
-                return str(entry["model"]), str(entry["digest"])
-        what = f"has no model {self._model}"
-        raise server_error("model_missing", self.server.url, what, self._pull_hint)
-
-    @property
-    def _pull_hint(self) -> str:
-        return f"run `ollama pull {self._model}`"
-
-    def _ask(self, method: str, path: str, body: object = None) -> Mapping[str, Any]:
-        return self.server.ask(method, path, body, model=self._model, missing_hint=self._pull_hint)
 
 
 class OpenAICompatibleProvider(ServerProvider):

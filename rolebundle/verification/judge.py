@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.verification import Finding, JudgeOpinion
-from rolebundle.embedding.servers import OLLAMA_URL, ModelServer
+from rolebundle.embedding.servers import ModelServer, ollama_url
 from rolebundle.errors import ConfigurationError, EmbedderError
 from rolebundle.verification.findings import finding, shortened
 
@@ -55,7 +55,7 @@ class Judge:
             raise _bad_judge("openai needs the address of its server", "http://127.0.0.1:8080")
         self.name, self._model = f"{provider}:{model}", model
         self._server = ModelServer(
-            url or OLLAMA_URL,
+            url or ollama_url(),
             allow_host=allow_host,
             key_variable="ROLEBUNDLE_OPENAI_KEY" if provider == "openai" else "",
             deadline_seconds=DEADLINE_SECONDS,

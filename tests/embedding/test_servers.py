@@ -524,3 +524,19 @@ def test_an_answer_that_is_not_one_score_each_is_refused(
 def test_a_cross_encoder_is_on_this_machine():
     with pytest.raises(EmbedderError, match=r"\[host_not_local\]"):
         rerank_server_for(ProviderSpec("rerank", MODEL, "http://192.0.2.1:8080"))
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("", "http://127.0.0.1:11434"),
+        ("0.0.0.0:11500", "http://127.0.0.1:11500"),
+        ("localhost", "http://localhost:11434"),
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+    ],
+)
+def test_ollama_is_where_its_own_variable_says(
+    monkeypatch: pytest.MonkeyPatch, host: str, url: str
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", host)
+    assert provider_for(ProviderSpec("ollama", MODEL)).server.url == url  # type: ignore[attr-defined]
