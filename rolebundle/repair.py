@@ -1,41 +1,35 @@
 """`rolebundle corpus doctor --repair`: a new corpus from what can be trusted of a damaged one.
 
 The new file takes the place of the damaged one after a full check, and the damaged one is kept.
-The next ingest reads all files again. Nothing is weakened: what cannot be trusted is not taken
-over, and without a policy that can be trusted every agent is denied.
+The next ingest reads all files again, and embeds them. Nothing is weakened: what cannot be trusted
+is not taken over, and without a policy that can be trusted every agent is denied.
 """
 
 from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.upkeep import RepairReport
 from rolebundle.doctor import root_of
-from rolebundle.embedding.provider import embedding_text, input_hash
-from rolebundle.errors import CorpusCorrupt, RolebundleError, UsageError, WrongFile, storage_errors
+from rolebundle.errors import CorpusCorrupt, RolebundleError, UsageError, storage_errors
 from rolebundle.ingest.authority import ALL_LOST
 from rolebundle.policy.audit import AuditLog, Recorder
 from rolebundle.policy.policy_change import deny_matcher
 from rolebundle.storage import records as path_flags
 from rolebundle.storage import records as stored_policy
-from rolebundle.storage import salvage, store, vector_index
+from rolebundle.storage import salvage, store
 from rolebundle.storage.backup import private_copy, replace_file
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus, corpus_counts
-from rolebundle.storage.file import check_path, partial_file
-from rolebundle.storage.lock import folder_lock
-from rolebundle.storage.opening import corpus_format, latest_version, open_reader, schema_version
-from rolebundle.storage.passages import chunk_texts
+from rolebundle.storage.file import folder_lock, partial_file
+from rolebundle.storage.opening import corpus_format, open_reader
 from rolebundle.storage.publications import PULL
 from rolebundle.storage.records import StoredAudit, save_stored_audit
-from rolebundle.storage.sqlite import Row, SqliteFile
+from rolebundle.storage.sqlite import SqliteFile
 from rolebundle.storage.writing import open_writer
-
-_BATCH = 1_000
 
 
 def repair(path: Path) -> RepairReport:
@@ -84,19 +78,12 @@ def _is_sound(path: Path) -> bool:
         WrongFile: it belongs to another application, or has another schema.
     """
     try:
-        check_path(path, corpus_format())
-        with private_copy(path) as copy:
-            with Corpus.open_read_only(copy, corpus_format()) as corpus:
-                if schema_version(corpus) < latest_version():
-                    raise WrongFile(
-                        "older_schema",
-                        f"{path}: has an older schema, which can be checked after its migration",
-                        "run `rolebundle ingest` once with this version; if it is damaged, run "
-                        "`rolebundle corpus restore BACKUP`, or repair it with the version that "
-                        "made it",
-                    )
-            with open_writer(copy, lock=False, verify=False, replica=True) as corpus:
-                return not find_problems(corpus, deny_matcher(corpus))
+        open_reader(path, verify=False).close()
+        with (
+            private_copy(path) as copy,
+            open_writer(copy, lock=False, verify=False, replica=True) as corpus,
+        ):
+            return not find_problems(corpus, deny_matcher(corpus))
     except CorpusCorrupt as error:
         if error.code == "corpus_empty_file":
             raise
@@ -117,7 +104,6 @@ def _repair(path: Path) -> RepairReport:
             lost = salvage.remove_unproven(new)
             notes = _restore_rules(old, new, path, distrusted)
             salvage.derive(new, deny_matcher(new))
-            _restore_vectors(old, new)
         with open_writer(partial, lock=False) as new:
             problems = find_problems(new, deny_matcher(new))
             if problems:
@@ -180,26 +166,3 @@ def _requires_records(path: Path) -> bool:
         return log.exists and log.settings().mode == "required"
     except RolebundleError:
         return True
-
-
-def _restore_vectors(old: SqliteFile, new: Corpus) -> None:
-    """Give each chunk the vector that it had, if that was made of the text that it has."""
-    for index in vector_index.all_indexes(new):
-        records = salvage.stored_vectors(old, index.id)
-        while batch := list(islice(records, _BATCH)):
-            _add_vectors(new, index, batch)
-
-
-def _add_vectors(new: Corpus, index: vector_index.EmbeddingIndex, records: list[Row]) -> None:
-    texts = chunk_texts(new, [chunk for chunk, *_ in records])
-    hashes = {text.rowid: input_hash(embedding_text(*text[1:])) for text in texts}
-    size = 4 * index.identity.model.dimensions
-    vectors = [
-        (chunk, made_of, vector)
-        for chunk, made_of, vector_hash, vector in records
-        if hashes.get(chunk) == made_of
-        and isinstance(vector, bytes)
-        and len(vector) == size
-        and vector_index.vector_hash(made_of, vector) == vector_hash
-    ]
-    vector_index.add(new, index, vectors)

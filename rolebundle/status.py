@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rolebundle.contracts.status import (
-    BetterModel,
-    CheckProblem,
     CorpusStatus,
     IndexStatus,
     PathFlags,
@@ -17,35 +15,20 @@ from rolebundle.contracts.status import (
     SourceStatus,
 )
 from rolebundle.contracts.upkeep import SignedManifest
-from rolebundle.embedding.registry import available_models
 from rolebundle.errors import OverlayError
 from rolebundle.ingest.authority import as_arguments
 from rolebundle.ingest.default_model import building_note, contextual_model
 from rolebundle.ingest.heartbeat import read_heartbeat
 from rolebundle.policy.lint import role_statuses
-from rolebundle.policy.policy_change import deny_matcher
 from rolebundle.retrieval.corpus_state import corpus_state
 from rolebundle.storage import documents, records, vector_index
-from rolebundle.storage.backup import private_copy
-from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.opening import open_reader
-from rolebundle.storage.publications import load_manifest, publications, stored_manifest
+from rolebundle.storage.publications import load_manifest, publications
 from rolebundle.storage.vector_index import EmbeddingIndex
-from rolebundle.storage.writing import open_writer
-from rolebundle.workspace import Workspace
-
-_CONTEXTUAL_CHUNKS_PER_SECOND = 25.0
-"""The speed of all-MiniLM-L6-v2 on two cores, which is assumed for models of a server as well."""
 
 
-def corpus_status(corpus: Corpus, problems: Sequence[CheckProblem] | None = None) -> CorpusStatus:
-    """Describe what the corpus contains.
-
-    Args:
-        corpus: an open corpus; it is only read.
-        problems: what a check of the file reported; ``None`` if it was not checked.
-    """
+def corpus_status(corpus: Corpus) -> CorpusStatus:
+    """Describe what the corpus contains."""
     now = datetime.now(UTC)
     with corpus.reading():
         state = corpus_state(corpus, now)
@@ -76,8 +59,6 @@ def corpus_status(corpus: Corpus, problems: Sequence[CheckProblem] | None = None
         indexes=indexes,
         cached_vectors=cached,
         replica=_replica_status(replica, now) if replica else None,
-        checked=problems is not None,
-        problems=list(problems or ()),
     )
 
 
@@ -131,9 +112,7 @@ def owner_status(corpus: Corpus) -> CorpusStatus:
 
 
 def advised_status(corpus: Corpus, overlay_folders: Sequence[Path]) -> CorpusStatus:
-    """What :func:`owner_status` says, overlays that match nothing, and better models.
-
-    For the models it connects to an Ollama on this machine.
+    """What :func:`owner_status` says, and overlays that match nothing.
 
     Args:
         corpus: an open corpus; it is only read.
@@ -148,37 +127,4 @@ def advised_status(corpus: Corpus, overlay_folders: Sequence[Path]) -> CorpusSta
     if index is not None:
         update["model_reason"] = contextual_model(corpus)[1]
         update["building"] = building_note(corpus)
-    if status.replica is None and (index is None or index.provider == "static"):
-        update["better_models"] = [
-            BetterModel(
-                provider="ollama",
-                model=model,
-                command=f"rolebundle corpus embed --model ollama:{model}",
-                seconds=status.corpus.chunks / _CONTEXTUAL_CHUNKS_PER_SECOND,
-                brings="a contextual model; neither its quality nor its speed was measured",
-            )
-            for model in available_models()
-        ]
     return status.model_copy(update=update)
-
-
-def checked_status(workspace: Workspace) -> CorpusStatus:
-    """What :func:`corpus_status` says, and the problems that a check of the whole file finds.
-
-    Raises:
-        CorpusBusy, StorageError: the file could not be opened for a check.
-    """
-    with open_reader(workspace.path, verify=False) as reader:
-        if stored_manifest(reader):
-            # A check writes, so it works on a copy.
-            with (
-                private_copy(workspace.path) as copy,
-                open_writer(copy, lock=False, verify=False, replica=True) as corpus,
-            ):
-                return corpus_status(reader, _problems_of(corpus))
-    with workspace.open_writer(verify=False) as corpus:
-        return corpus_status(corpus, _problems_of(corpus))
-
-
-def _problems_of(corpus: Corpus) -> list[CheckProblem]:
-    return find_problems(corpus, deny_matcher(corpus))

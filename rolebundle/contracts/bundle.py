@@ -411,8 +411,6 @@ class CorpusState(Contract):
         index: the embedding index that answered, or else the active one; ``None`` if there is none.
         replica: what it is a copy of; ``None`` if it is not a replica.
         in_place_of: the link of the database that cannot be reached, so that this replica answers.
-        standby_seconds: the answer is from a standby server, whose newest change is so old;
-            ``None`` if it is not.
     """
 
     file: str
@@ -424,7 +422,6 @@ class CorpusState(Contract):
     index: IndexState | None = None
     replica: ReplicaState | None = None
     in_place_of: str | None = None
-    standby_seconds: float | None = None
 
 
 class OverlayRef(Contract):

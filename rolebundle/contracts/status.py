@@ -48,22 +48,6 @@ class IndexStatus(Contract):
     related_cosine: float | None = None
 
 
-class BetterModel(Contract):
-    """A better model that is available on this machine.
-
-    Attributes:
-        command: the command that builds its index.
-        seconds: estimated duration of this command.
-        brings: what is better with this model, in words.
-    """
-
-    provider: str
-    model: str
-    command: str
-    seconds: float
-    brings: str
-
-
 class SelfDeclaredDocument(Contract):
     """A document whose authority is its own declaration.
 
@@ -192,7 +176,6 @@ class CorpusStatus(Contract):
         replica: what it is a copy of; missing if it is not a replica.
         publications: where it was published to. Only the command lists them.
         watch: what `watch` last said; missing if it never ran. Only the command shows it.
-        checked: whether the corpus was checked. ``problems`` are the result.
     """
 
     location: str
@@ -204,7 +187,6 @@ class CorpusStatus(Contract):
     model_reason: str = ""
     building: str = ""
     cached_vectors: int = 0
-    better_models: list[BetterModel] = []
     self_declared: list[SelfDeclaredDocument] = []
     path_flags: list[PathFlags] = []
     roles: list[RoleStatus] = []
@@ -212,5 +194,3 @@ class CorpusStatus(Contract):
     replica: ReplicaStatus | None = None
     publications: list[PublicationStatus] = []
     watch: WatchStatus | None = None
-    checked: bool = False
-    problems: list[CheckProblem] = []

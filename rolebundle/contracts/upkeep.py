@@ -82,7 +82,7 @@ class BackupManifest(Contract):
         generation: how many writes it had.
         documents: number of documents; ``chunks`` likewise.
         policy_digest: digest of the policy in the corpus; empty if it has none.
-        overlays: digest of each role's overlay at that time. The overlays are not in the backup.
+        overlays: what earlier versions recorded of overlays; it is not read.
         corpus: the corpus file.
         audit: the audit's file; null if there was none.
         audit_head: ``seq:hash`` of the audit's last row; empty if there was no intact audit.
@@ -96,7 +96,7 @@ class BackupManifest(Contract):
     documents: int
     chunks: int
     policy_digest: str
-    overlays: dict[str, str]
+    overlays: dict[str, str] = {}
     corpus: BackedUpFile
     audit: BackedUpFile | None
     audit_head: str
@@ -109,14 +109,12 @@ class BackupReport(Contract):
         location: path of the backup.
         files: the paths of all of its files.
         manifest: what it holds.
-        removed: paths of older backups that the rotation removed.
         warnings: what the owner should look at.
     """
 
     location: str
     files: list[str]
     manifest: BackupManifest
-    removed: list[str] = []
     warnings: list[str] = []
 
 
@@ -149,7 +147,6 @@ class RestoreReport(Contract):
         audit: ``kept`` if the present audit stays, because it continues that of the backup;
             ``restored`` if that of the backup takes its place; ``none`` if there is none.
         purges_undone: number of purges after the backup, whose documents come back.
-        overlays_changed: roles whose overlay differs from that at the time of the backup.
     """
 
     backup: str
@@ -161,7 +158,6 @@ class RestoreReport(Contract):
     replaced: str | None
     audit: Literal["kept", "restored", "none"]
     purges_undone: int
-    overlays_changed: list[str]
 
 
 CheckState = Literal["ok", "warning", "problem"]
@@ -253,8 +249,7 @@ class Receipt(Contract):
             bytes may still be in the corpus file or the files beside it. ``done`` means that none
             are.
         waiting_for: what prevented the erasing of these copies; empty if ``done``.
-        publications: those that ever held something of it. Of a purge that is completed later,
-            those that were not renewed since any purge of what they held.
+        publications: those that were not renewed since a purge of what they held.
     """
 
     id: str

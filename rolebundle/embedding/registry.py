@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING
 from rolebundle.contracts.models import ModelIdentity
 from rolebundle.embedding.provider import QUERY_DEADLINE_SECONDS, EmbeddingProvider, ProviderSpec
 from rolebundle.embedding.static import MODEL, StaticProvider
-from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
+from rolebundle.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from rolebundle.embedding.servers import RerankServer
@@ -22,7 +20,6 @@ __all__ = (
     "QUERY_DEADLINE_SECONDS",
     "SERVED",
     "ProviderSpec",
-    "available_models",
     "parse_rerank_spec",
     "provider_for",
     "rerank_server_for",
@@ -206,25 +203,3 @@ def spec_from_json(
         allow_host=allow_host,
         deadline_seconds=deadline_seconds,
     )
-
-
-def available_models() -> list[str]:
-    """The embedding models of an Ollama on this machine."""
-    # A bare connection first: most machines have no Ollama, and the HTTP client is slow to import.
-    try:
-        if not os.environ.get("OLLAMA_HOST"):
-            socket.create_connection(("127.0.0.1", _OLLAMA_PORT), _OLLAMA_PROBE_SECONDS).close()
-    except OSError:
-        return []
-    from rolebundle.embedding.ollama import default_url
-    from rolebundle.embedding.servers import bounded_client, permitted_url
-
-    try:
-        # Only this machine is asked.
-        with bounded_client(permitted_url(default_url()), _OLLAMA_PROBE_SECONDS) as client:
-            names = [str(model["name"]) for model in client.get("/api/tags").json()["models"]]
-    except (EmbedderError, UsageError, ValueError, KeyError, TypeError):
-        return []
-    return [
-        name for name in names if any(word in name for word in ("embed", "minilm", "bge", "arctic"))
-    ]

@@ -13,15 +13,18 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from hashlib import file_digest
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import apsw
 
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError, WrongFile, storage_errors
+from rolebundle.storage import compartments
 from rolebundle.storage.address import in_database
+from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.file import (
     COMPANIONS,
     FileFormat,
@@ -31,9 +34,9 @@ from rolebundle.storage.file import (
     sync_file,
     sync_folder,
 )
+from rolebundle.storage.publications import refuse_changes
 from rolebundle.storage.sqlite import (
     SqliteFile,
-    busy_timeout,
     is_missing_or_empty,
     own_error,
     stamp_of,
@@ -125,8 +128,11 @@ def private_copy(path: Path) -> Iterator[Path]:
                 if [stamp_of(file, frozen=True) for file in files] == before:
                     break
             else:
-                # Others write all the time. SQLite waits for a moment between two writes.
-                _copy_pages(path, copy)
+                raise CorpusBusy(
+                    "corpus_busy",
+                    f"{path}: another process writes to it all the time",
+                    "wait for it to end and run the same command again",
+                )
         yield copy
 
 
@@ -139,27 +145,6 @@ def _copy_files(path: Path, copy: Path) -> None:
             if not suffix:
                 raise
             target.unlink(missing_ok=True)
-
-
-def _copy_pages(path: Path, copy: Path) -> None:
-    for suffix in _CONTENT:
-        Path(f"{copy}{suffix}").unlink(missing_ok=True)
-    try:
-        with (
-            closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as source,
-            closing(apsw.Connection(str(copy))) as target,
-        ):
-            source.set_busy_timeout(busy_timeout())
-            with target.backup("main", source, "main") as pages:
-                pages.step()
-    except apsw.Error as error:
-        raise own_error(error, path) from error
-
-
-def page_problem(file: SqliteFile) -> str:
-    """What SQLite's own check finds wrong with the file, or an empty text."""
-    result = str(file.value("PRAGMA integrity_check(1)"))
-    return "" if result == "ok" else result
 
 
 def sha256_of(path: Path) -> str:
@@ -259,3 +244,71 @@ def _fold_log(path: Path, file_format: FileFormat) -> None:
             f"{path}: another process is reading or writing it",
             "end that process or wait for it, and run the same command again",
         )
+
+
+# -- copying between a file and a database, row by row: ids, digests and vectors stay --------------
+
+_COPIED_TABLES = (
+    "corpus_state",
+    "source",
+    "file",
+    "compartment",
+    "document",
+    "supersession",
+    "chunk",
+    "scanned",
+    "embedding_index",
+    "embedded",
+    "embedding_share",
+    "embedding_cache",
+    "chunk_change",
+    "policy",
+    "purge",
+    "approved_manifest",
+    "path_flags",
+    "audit_state",
+    "mark",
+    "decision",
+    "decision_end",
+    "remembered",
+    "gate_baseline",
+    "root",
+)
+"""In an order in which each row refers to rows that are there. What was published stays behind: it
+was published from the other corpus."""
+_ROWS = 1_000
+
+
+def copy_corpus(source: Corpus, target: Corpus) -> None:
+    """Copy everything into a new corpus. Call it inside a write transaction of that.
+
+    Args:
+        source: open for reading.
+        target: open for writing, and empty.
+
+    Raises:
+        UsageError: the source is a replica.
+        CorpusBusy, CorpusCorrupt, StorageError: it could not be copied.
+    """
+    with source.reading():
+        refuse_changes(source)
+        target.run("DELETE FROM corpus_state")
+        for table in _COPIED_TABLES:
+            columns = ", ".join(target.columns(table))
+            # In a database, the further rows are made from the first.
+            chosen = " WHERE only_row = 1" if table == "policy" else ""
+            rows = source.iterate(f"SELECT {columns} FROM {table}{chosen}")
+            while batch := list(islice(rows, _ROWS)):
+                target.insert(f"{table} ({columns})", batch)
+        if target.is_database:
+            # Its machines do not have the file that the policy was set from.
+            target.run("UPDATE policy SET location = ''")
+        target.renumber()
+        for compartment in compartments.visible_compartments(target):
+            target.lexical.create(target, compartment.id)
+            target.lexical.rebuild(target, compartment.id)
+
+
+def is_empty(corpus: Corpus) -> bool:
+    """Whether nothing was ever stored in a corpus."""
+    return corpus_counts(corpus).generation == 0

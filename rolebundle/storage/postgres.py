@@ -42,11 +42,10 @@ from rolebundle.resources import data_folder
 from rolebundle.storage import postgres_vectors, postgres_words
 from rolebundle.storage.address import parameters_of
 from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus, Lexical, Vectors
-from rolebundle.storage.file import FileFormat
+from rolebundle.storage.file import FileFormat, busy_timeout
 from rolebundle.storage.sqlite import (
     Binding,
     Row,
-    busy_timeout,
     closed_on_error,
     interrupted,
     stamp_of,
@@ -139,7 +138,6 @@ class PostgresCorpus(Corpus):
     vectors: Vectors = field(default=postgres_vectors, init=False)
     is_database: bool = field(default=True, init=False)
     connection: psycopg.Connection[Row] = field(kw_only=True)
-    _patience: int = field(default_factory=busy_timeout, init=False)
     _writes: int = field(default=-1, init=False)
     """How many transactions had written when the last snapshot began."""
     _known: OrderedDict[Hashable, list[Row]] = field(default_factory=OrderedDict, init=False)
@@ -251,16 +249,6 @@ class PostgresCorpus(Corpus):
             places = ", ".join("?" * len(rows[0]))
             self.run_many(f"INSERT INTO {target} VALUES ({places}){conflict}", rows)
 
-    def standby_seconds(self) -> float | None:
-        """See :meth:`Corpus.standby_seconds`."""
-        if self.connection.info.parameter_status("in_hot_standby") != "on":
-            return None
-        age = "SELECT extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float"
-        with self._mapped_errors():
-            row = self._execute(age, ()).fetchone()
-        # NULL if the standby has replayed no transaction since its start.
-        return round(float(row[0]), 3) if row and row[0] is not None else 0.0
-
     def columns(self, table: str) -> list[str]:
         """See :meth:`Corpus.columns`."""
         return self.column(
@@ -352,7 +340,7 @@ class PostgresCorpus(Corpus):
             try:
                 # This row is the lock between writers.
                 self.connection.execute(
-                    f"SET LOCAL lock_timeout = {max(1, self._patience)}; "
+                    f"SET LOCAL lock_timeout = {max(1, busy_timeout())}; "
                     f"UPDATE {SCHEMA}.schema_version SET writes = writes + 1".encode()
                 )
                 yield
@@ -404,7 +392,7 @@ class PostgresCorpus(Corpus):
         self.connection.add_notice_handler(count)
         try:
             with self._mapped_errors():
-                self.connection.execute(f"SET lock_timeout = {max(1, self._patience)}".encode())
+                self.connection.execute(f"SET lock_timeout = {max(1, busy_timeout())}".encode())
                 self.connection.execute(f"VACUUM (FULL, VERBOSE) {SCHEMA}.{table}".encode())
                 self.connection.execute(b"RESET lock_timeout")
         finally:
@@ -421,11 +409,6 @@ class PostgresCorpus(Corpus):
     def empty_log(self) -> bool:
         """True: the log of a server is its operator's; see docs/team.md."""
         return True
-
-    def set_patience(self, milliseconds: int) -> int:
-        """See :meth:`Corpus.set_patience`."""
-        before, self._patience = self._patience, milliseconds
-        return before
 
     # -- interruption ------------------------------------------------------------------------------
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from rolebundle.storage import changes
 from rolebundle.storage.compartments import searchable_compartments
-from rolebundle.storage.corpus import Corpus, Extent, Ranges
-from rolebundle.storage.lexical_index import COLUMNS, OFFSETS, keys_of_texts, phrase_of
+from rolebundle.storage.corpus import Corpus, Ranges
+from rolebundle.storage.lexical_index import COLUMNS, OFFSETS, keys_of_texts
 from rolebundle.storage.sqlite import AMONG, Binding, Row
 from rolebundle.storage.stored_values import damaged
 
@@ -114,11 +114,11 @@ def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> No
     changes.record(corpus, rowids)
 
 
-def extent(corpus: Corpus, compartment: int) -> Extent:
-    """The size of an index."""
+def extent(corpus: Corpus, compartment: int) -> tuple[int, int]:
+    """The chunks and tokens of an index."""
     sizes = "SELECT count(*), coalesce(sum(tokens), 0) FROM main.chunk_length WHERE compartment = ?"
     [(chunks, tokens)] = corpus.rows(sizes, (compartment,))
-    return Extent(chunks, int(tokens))
+    return chunks, int(tokens)
 
 
 def lengths(
@@ -152,13 +152,6 @@ def keys(corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets
         word: np.sort(np.frombuffer(b"".join(blocks.get(word, ())), "<i8")) // unit
         for word in words
     }
-
-
-def has_word(corpus: Corpus, compartment: int, word: str, rowid: int) -> bool:
-    """Whether the index finds a chunk by a word of letters and digits."""
-    phrase = phrase_of(word)
-    found = keys(corpus, compartment, phrase, with_offsets=True)
-    return all(bool((found[part] // _OF_A_CHUNK == rowid).any()) for part in phrase)
 
 
 def merge(corpus: Corpus, compartment: int) -> bool:
@@ -221,5 +214,5 @@ def check(corpus: Corpus, compartment: int) -> None:
         ):
             raise damaged("the lexical index")
         total += sum(map(len, expected.values()))
-    if extent(corpus, compartment).tokens != total:
+    if extent(corpus, compartment)[1] != total:
         raise damaged("the lexical index")

@@ -155,12 +155,6 @@ def derive(new: Corpus, denied: DeniedPatterns) -> None:
     digests.write_all(new)
 
 
-def stored_vectors(old: SqliteFile, index: int) -> Iterator[Row]:
-    """Chunk, input hash, vector hash and vector: the records of an index that can be read."""
-    select = "SELECT rowid, index_id, chunk, input_hash, vector_hash, vector FROM main.embedded"
-    return (tuple(row) for _, number, *row in _readable_rows(old, select) if number == index)
-
-
 def deny_everyone(new: Corpus, set_at: str) -> None:
     """Store a policy that denies every agent until another one is set."""
     records.save_policy(new, UNTRUSTED_POLICY, "toml", "", set_at)

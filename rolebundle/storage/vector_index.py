@@ -12,7 +12,7 @@ from rolebundle.storage import changes, compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.seal import row_digest
 from rolebundle.storage.sqlite import AMONG
-from rolebundle.storage.stored_values import damaged, typed
+from rolebundle.storage.stored_values import typed
 
 MAX_CACHE_BYTES = 50 * 1024 * 1024
 """Maximum size of the cache in bytes. The oldest vectors are deleted first."""
@@ -126,9 +126,7 @@ def _indexes(corpus: Corpus, condition: str) -> list[EmbeddingIndex]:
         *model, chunker, normalization, active, connection, started_at, floor, related = columns
         identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
         counts = current_counts(corpus, number)
-        if (floor is None) != (related is None):
-            raise damaged("the noise floor of an embedding index")
-        noise = None if floor is None else Noise(floor, related)
+        noise = None if floor is None or related is None else Noise(floor, related)
         indexes.append(
             EmbeddingIndex(number, identity, counts, active, connection, started_at, noise)
         )

@@ -22,8 +22,7 @@ from rolebundle.storage import digests, partition, seal, vector_index
 from rolebundle.storage.address import address_of
 from rolebundle.storage.backup import back_up
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.file import OWNER_ONLY, remove_stale_partials
-from rolebundle.storage.lock import folder_lock
+from rolebundle.storage.file import OWNER_ONLY, busy_timeout, folder_lock, remove_stale_partials
 from rolebundle.storage.opening import (
     APPLICATION_ID,
     REPLICAS,
@@ -36,7 +35,6 @@ from rolebundle.storage.publications import refuse_changes
 from rolebundle.storage.sqlite import (
     MappedErrors,
     SqliteFile,
-    busy_timeout,
     closed_on_error,
     is_missing_or_empty,
 )

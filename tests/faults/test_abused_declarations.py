@@ -95,28 +95,6 @@ def ingested(folder: Path, text: str, manifest: str = "") -> tuple[Outcome, floa
     return outcome, time.process_time() - started
 
 
-MANIFESTS: dict[str, tuple[str, str]] = {
-    "no TOML": ("[[rule", "rolebundle.toml"),
-    "nested to death": ("ignore = " + "[" * 50_000, "rolebundle.toml"),
-    "an unknown key": ("[defaults]\ntrust_teir = 'general'", "did you mean trust_tier?"),
-    "a bad value": ("[defaults]\ntrust_tier = 'divine'", "'authoritative', 'preferred'"),
-    "a rule without glob": ("[[rule]]\ntitle = 'x'", "glob"),
-    "an unknown reader": ("[[rule]]\nglob = '*'\nreader = 'docy'", "reader"),
-}
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("case", MANIFESTS)
-def test_a_malformed_manifest_stops_the_run_before_a_write(tmp_path: Path, case: str) -> None:
-    text, named = MANIFESTS[case]
-    outcome, _ = ingested(tmp_path, "Body.\n", text)
-    assert (outcome.code, outcome.out) == (3, ""), outcome
-    assert "rolebundle.toml" in outcome.err
-    assert named in outcome.err
-    status = invoke("status", "--json", "--db", tmp_path / "c.db").json()
-    assert status["corpus"]["documents"] == 0
-
-
 @pytest.mark.parametrize(
     ("glob", "path"),
     [

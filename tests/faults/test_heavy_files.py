@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from rolebundle.ingest import sync
-from rolebundle.ingest.options import IngestOptions
 from rolebundle.storage.writing import open_writer
 from support.killing import Report, run_child
 
@@ -111,14 +110,3 @@ def peak() -> int:
             if line.startswith("VmHWM"):
                 return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def test_the_cap_is_a_setting(tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "tree" / "a.md").write_text("x" * 2000, encoding="utf-8")
-    with open_writer(tmp_path / "c.db") as corpus:
-        report = sync.ingest(corpus, [tmp_path / "tree"], None, IngestOptions(size_cap=1999))
-        assert [skip.code for skip in report.skipped] == ["too_large"]
-        report = sync.ingest(corpus, [tmp_path / "tree"], None, IngestOptions(size_cap=2000))
-        assert report.added == 1
-    assert (tmp_path / "c.db").stat().st_size < MEGABYTE

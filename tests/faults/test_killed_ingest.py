@@ -75,7 +75,7 @@ def test_kill_of_a_real_process_with_workers(moment: Moment) -> None:
         assert invoke("ingest", tree, "--lexical-only", "--workers", "1", "--db", db).code == 0
         with open_reader(db) as corpus:
             assert len(paths_in(corpus)) == 80
-        assert invoke("status", "--check", "--db", db).code == 0
+        assert invoke("corpus", "doctor", "--db", db).code == 0
 
 
 def assert_no_process_left(session: int, patience: float = 10) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin.backups import restore_backup
-from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.admin.records import all_decisions, all_facts, all_marks
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.audit import AuditLog
@@ -36,6 +36,7 @@ from support.killing import ChildResult, Report, killed_at_operation, run_child
 from support.old_schema import build_schema_1
 from support.operations import OTHER_MODEL, STEPS, Place, final_contents, schema_of, stored_rows
 from support.publications import stage
+from support.purging import finish_purges, purge
 from support.sound import assert_sound, paths_in
 from support.vectors import assert_never_mixed
 

@@ -13,8 +13,8 @@ import pytest
 from rolebundle.ingest import indexes, sync
 from rolebundle.storage import vector_index
 from rolebundle.storage.corpus import corpus_counts
+from rolebundle.storage.file import BUSY_TIMEOUT_ENVIRONMENT
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.sqlite import BUSY_TIMEOUT_ENVIRONMENT
 from rolebundle.storage.writing import open_writer
 from support.amounts import rounds
 from support.commands import invoke

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -32,8 +31,8 @@ from rolebundle.errors import (
 )
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.resources import demo_overlays
-from rolebundle.storage import lexical_index, postgres, postgres_words
-from rolebundle.storage.address import address_of, parameters_of
+from rolebundle.storage import postgres, postgres_words
+from rolebundle.storage.address import parameters_of
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support import databases
@@ -217,19 +216,6 @@ def test_a_damaged_index_is_found_and_built_again(sample: Path, database: Make) 
     assert invoke("corpus", "doctor", "--db", link).code == 0
 
 
-def test_words_are_those_of_the_file(sample: Path, sample_with_vectors: Path) -> None:
-    with open_reader(sample) as database, open_reader(sample_with_vectors) as file:
-        for compartment in file.column("SELECT id FROM compartment"):
-            words = ["token", "sync", lexical_index.phrase_of("releases")[0], "none"]
-            for with_offsets in (True, False):
-                found = [
-                    corpus.lexical.keys(corpus, compartment, words, with_offsets=with_offsets)
-                    for corpus in (database, file)
-                ]
-                for word in words:
-                    assert found[0][word].tolist() == found[1][word].tolist()
-
-
 # -- who may see what ----------------------------------------------------------------------------
 
 
@@ -387,34 +373,12 @@ def test_a_schema_of_another_user_is_refused(database: Make) -> None:
     assert caught.value.code == "foreign_schema"
 
 
-def test_a_user_who_may_create_no_schema_gets_an_error(database: Make) -> None:
-    link = database("template1")
-    connected(link, "stranger").close()
-    name = databases.name_in(link.read_text())
-    link.write_text(databases.address(databases.server(), name, "stranger"))
-    with pytest.raises(StorageError) as caught:
-        open_writer(link)
-    assert caught.value.code == "read_only"
-
-
 def test_a_stranger_keeps_nobody_from_writing(governed: Path) -> None:
     with connected(governed, "stranger") as stranger:
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             stranger.execute("SELECT * FROM rolebundle.schema_version FOR UPDATE")
         with open_writer(governed) as corpus, corpus.writing():
             pass
-
-
-def test_a_policy_of_a_database_needs_no_file_on_this_machine(
-    governed: Path, tmp_path: Path
-) -> None:
-    policy = tmp_path / "policy.json"
-    policy.write_text(json.dumps(POLICY))
-    assert invoke("policy", "set", policy, "--db", governed).code == 0
-    policy.unlink()
-    with Engine(governed) as engine:
-        request = asked(task="token", agent="reader", lexical_only=True)
-        assert engine.retrieve(request).selected
 
 
 # -- erasing -------------------------------------------------------------------------------------
@@ -556,12 +520,6 @@ def test_writers_wait_for_each_other_and_readers_do_not(database: Make) -> None:
     assert order == ["first", "second"]
 
 
-def test_a_database_without_a_corpus(database: Make) -> None:
-    with pytest.raises(UsageError) as caught:
-        open_reader(database("template1"))
-    assert caught.value.code == "corpus_missing"
-
-
 @pytest.mark.parametrize(
     ("address", "code"),
     [
@@ -611,13 +569,6 @@ def test_the_environment_cannot_redirect(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("PGHOSTADDR", "203.0.113.9")
     with pytest.raises(UsageError, match="PGHOSTADDR"):
         parameters_of("postgresql://localhost/team")
-
-
-def test_what_is_no_link(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "long").write_text("postgresql:///team?x=" + "x" * 5_000)
-    (tmp_path / "text").write_text("# postgresql:///team")
-    assert [address_of(tmp_path / name) for name in ("pipe", "long", "text", "none")] == [""] * 4
 
 
 def test_statements_are_translated() -> None:
@@ -769,13 +720,3 @@ def test_agents_of_one_server_get_their_own_answers(
         for _ in range(2):
             assert [engine.retrieve(request).selected for request in asks] == alone
     assert alone[0] != alone[1]
-
-
-def test_a_writer_can_read_before_it_writes(database: Make) -> None:
-    with open_writer(database()) as corpus:
-        with corpus.reading():
-            assert corpus.value("SELECT documents FROM corpus_state") == 0
-        with corpus.writing():
-            corpus.run("UPDATE corpus_state SET documents = 1")
-        with corpus.reading():
-            assert corpus.value("SELECT documents FROM corpus_state") == 1

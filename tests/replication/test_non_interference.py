@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rolebundle.admin.purges import PurgeSelection, purge
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.memory import NewDecision
 from rolebundle.contracts.models import IndexIdentity
@@ -48,6 +48,7 @@ from support.corpora import NOW, build, embed, file_of, put_file, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.publications import published
+from support.purging import purge
 from support.strategies import choices, documents, word_text
 from support.vectors import TextByText
 

@@ -17,7 +17,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rolebundle.admin import Admin
-from rolebundle.admin.purges import PurgeSelection, purge
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.admin.records import publish_replica
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import Mark
@@ -49,6 +49,7 @@ from support.facts import POLICY as FACT_POLICY
 from support.facts import bundle_for, facts_corpus, file_as_owner
 from support.fake_embedder import HashingProvider
 from support.publications import published
+from support.purging import purge
 from support.rich_corpus import RICH_ROLE, rich_corpus
 from support.values import WORDS
 

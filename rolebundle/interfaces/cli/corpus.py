@@ -13,8 +13,7 @@ import click
 from click.core import ParameterSource
 
 from rolebundle.admin import Admin, indexes
-from rolebundle.admin.backups import create_backup, restore_backup, rotate_backups
-from rolebundle.admin.copies import copy_to
+from rolebundle.admin.backups import copy_to, create_backup, restore_backup
 from rolebundle.admin.purges import PurgeSelection, finish_pending, plan_of, purge_documents
 from rolebundle.admin.records import drop_document, move_root, release_document, remove_root
 from rolebundle.contracts.base import writable
@@ -153,38 +152,23 @@ def _repair_lines(report: RepairReport) -> Iterator[str]:
 
 
 @corpus.command(short_help="Copy it while others use it")
-@click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--rotate",
-    "--backups",
-    "folder",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Back up into this folder, and keep one backup of each of 7 days and of each of 4 weeks.",
-)
-@with_call("overlay_dirs", "as_json")
-def backup(call: Call, file: Path | None, folder: Path | None) -> None:
+@click.argument("file", type=click.Path(path_type=Path))
+@with_call("as_json")
+def backup(call: Call, file: Path) -> None:
     """Copy the corpus with its policy and its audit, while other processes may write.
 
-    The backup is FILE, FILE.audit if there is an audit, and FILE.manifest.json with their hashes
-    and the digests of the overlays. FILE gets its name after a full check. An existing file is not
-    replaced. Documents that a purge erases later stay in the backup.
+    The backup is FILE, FILE.audit if there is an audit, and FILE.manifest.json with their hashes.
+    FILE gets its name after a full check. An existing file is not replaced. Documents that a
+    purge erases later stay in the backup.
 
     \b
     rolebundle corpus backup /media/disk/team.db
-    rolebundle corpus backup --rotate ~/backups
     """
-    if file is not None and folder is None:
-        report = call.owner(create_backup, file, call.folders)
-    elif folder is not None and file is None:
-        report = call.owner(rotate_backups, folder, call.folders)
-    else:
-        raise click.UsageError("name the backup's FILE, or give --rotate DIR")
+    report = call.owner(create_backup, file)
     manifest = report.manifest
     lines = [
         f"{report.location}: {counted(manifest.documents, 'document')}, "
         f"{counted(manifest.chunks, 'chunk')}, generation {manifest.generation}; checked",
-        *(f"removed: {removed}" for removed in report.removed),
     ]
     call.print(report, lines)
     for warning in report.warnings:
@@ -229,7 +213,7 @@ _AUDIT = {
 @corpus.command(short_help="Replace it by a backup")
 @click.argument("file", type=click.Path(path_type=Path))
 @_yes_option
-@with_call("overlay_dirs", "as_json")
+@with_call("as_json")
 def restore(call: Call, file: Path, yes: bool) -> None:
     """Replace the corpus, which may be damaged or missing, by a backup.
 
@@ -241,7 +225,7 @@ def restore(call: Call, file: Path, yes: bool) -> None:
     rolebundle corpus restore /media/disk/team.db
     rolebundle corpus restore /media/disk/team.db --yes
     """
-    report = call.owner(restore_backup, file, call.folders, confirmed=yes)
+    report = call.owner(restore_backup, file, confirmed=yes)
     call.print(report, _restore_lines(report))
     if report.purges_undone:
         print_note(
@@ -261,8 +245,6 @@ def _restore_lines(report: RestoreReport) -> Iterator[str]:
     )
     if report.replaced:
         yield f"the former corpus is kept: {report.replaced}"
-    if report.overlays_changed:
-        yield f"overlays that changed since: {', '.join(report.overlays_changed)}"
 
 
 @corpus.command(short_help="Erase documents and every byte of them")
@@ -292,8 +274,8 @@ def purge(
     reading the old data, the purge is pending (exit code 5). A purge without names or the next
     ingest completes it.
 
-    A document is named by its id, by the path of its file, here or in the corpus, by a chunk id or
-    path:start-end, or by a glob of paths or ids: the whole document is erased.
+    A document is named by its id, by the path of its file, here or in the corpus, or by a glob of
+    paths or ids.
 
     The marks of what is erased go with it. Of a decision (--decision) the words and names are
     erased; its number stays, and it has ended.
@@ -648,18 +630,6 @@ def drop_index(call: Call, index: str) -> None:
     """
     call.owner(indexes.drop_index, index)
     print_note(f"{index} was removed")
-
-
-@embed.command("clear-cache")
-@with_call()
-def clear_cache(call: Call) -> None:
-    """Delete the cached vectors of removed and changed texts.
-
-    \b
-    rolebundle corpus embed clear-cache
-    """
-    deleted = call.owner(indexes.clear_vector_cache)
-    print_note(f"{counted(deleted, 'vector')} deleted")
 
 
 @corpus.group(short_help="List, release and drop dangerous documents")

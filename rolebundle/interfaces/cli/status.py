@@ -18,14 +18,14 @@ from rolebundle.contracts.status import (
     WatchStatus,
 )
 from rolebundle.contracts.terms import TRUSTED_TIERS
-from rolebundle.errors import CorpusCorrupt, OverlayError
+from rolebundle.errors import OverlayError
 from rolebundle.ingest.heartbeat import is_alive, seconds_since
 from rolebundle.interfaces.cli.ingest import UNDECLARED_TRUST
 from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import time_text
 from rolebundle.interfaces.layout import Style, folded, harmless, terminal_width
 from rolebundle.retrieval.passage_text import one_line
-from rolebundle.status import advised_status, checked_status
+from rolebundle.status import advised_status
 from rolebundle.text.words import counted
 
 _LINE_CHARS = 300
@@ -33,16 +33,15 @@ _UNLIMITED = 100_000
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Compare content, indexes and hashes.")
 @with_call("overlay_dirs", "as_json")
-def status(call: Call, check: bool) -> None:
+def status(call: Call) -> None:
     """Show what the corpus holds, by source, and the state of its indexes.
 
     It warns about rules and words of your own overlays that match nothing in the corpus.
 
     \b
     rolebundle status
-    rolebundle status --check --json
+    rolebundle status --json
     """
     problem = ""
     folders: tuple[Path, ...] = ()
@@ -53,20 +52,10 @@ def status(call: Call, check: bool) -> None:
             raise
         problem = f"{error.message}; {error.hint}"
     with call.admin() as admin:
-        if check:
-            status = checked_status(admin.workspace)
-        else:
-            status = advised_status(admin.workspace.corpus, folders)
+        status = advised_status(admin.workspace.corpus, folders)
     if problem:
         status = status.model_copy(update={"overlay_problem": problem})
     call.print(status, [_text(status, call.style)])
-    if status.problems:
-        codes = ", ".join(sorted({problem.code for problem in status.problems}))
-        raise CorpusCorrupt(
-            "check_failed",
-            f"{status.location}: the check found {codes}",
-            "run `rolebundle corpus doctor --repair`, or `rolebundle corpus restore BACKUP`",
-        )
 
 
 def _text(status: CorpusStatus, style: Style) -> str:
@@ -80,16 +69,11 @@ def _text(status: CorpusStatus, style: Style) -> str:
     ]
     if status.watch is not None:
         lines.append(f"watch: {_watch(status.watch)}")
-    if status.checked:
-        lines.append("check: no problems" if not status.problems else "check: problems")
-        lines += [f"  {problem.code}: {problem.message}" for problem in status.problems]
     # In a pipe, what is said of one thing stays on one line.
     columns = terminal_width(without=_UNLIMITED)
     folded_lines = [part for line in lines for part in folded(harmless(line), columns)]
-    warning = ("!", "check: problems")
     return "\n".join(
-        style("caution", line) if line.lstrip().startswith(warning) else line
-        for line in folded_lines
+        style("caution", line) if line.lstrip().startswith("!") else line for line in folded_lines
     )
 
 
@@ -129,11 +113,6 @@ def _indexes(status: CorpusStatus) -> Iterator[str]:
                 f"    cosines: unrelated texts up to {embedding.noise_floor:.2f}, "
                 f"related ones up to {embedding.related_cosine:.2f}"
             )
-    for offer in status.better_models:
-        yield (
-            f"  available: {offer.provider}:{offer.model}, {offer.brings}; about "
-            f"{time_text(offer.seconds)}: `{offer.command}`"
-        )
 
 
 def _sources(sources: Sequence[SourceStatus]) -> Iterator[str]:

@@ -2,13 +2,12 @@
 
 import json
 import stat
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import apsw
 import pytest
 
-from rolebundle.admin.backups import _retained, manifest_path, sha256_of
+from rolebundle.admin.backups import manifest_path, sha256_of
 from rolebundle.storage.file import audit_path
 from rolebundle.storage.writing import open_writer
 from support.commands import invoke
@@ -55,7 +54,6 @@ class TestBackup:
         assert (manifest["documents"], manifest["chunks"]) == (2, 2)
         assert manifest["corpus"]["sha256"] == sha256_of(saved)
         assert manifest["audit"]["name"] == "saved.db.audit"
-        assert set(manifest["overlays"]) >= {"mossline-docs-writer"}
         for file in (saved, audit_path(saved), manifest_path(saved)):
             assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
@@ -93,51 +91,8 @@ class TestBackup:
 
     def test_usage(self, db: Path, tmp_path: Path) -> None:
         assert invoke("corpus", "backup", "--db", db).code == 2
-        assert (
-            invoke("corpus", "backup", tmp_path / "b", "--rotate", tmp_path, "--db", db).code == 2
-        )
         assert invoke("corpus", "backup", tmp_path / "b", "--db", tmp_path / "none.db").code == 2
         assert invoke("corpus", "backup", tmp_path / "no" / "b", "--db", db).code == 6
-
-
-class TestRotation:
-    def test_seven_days_and_four_weeks_are_kept(self, db: Path, tmp_path: Path) -> None:
-        start = datetime(2026, 11, 1, 12, tzinfo=UTC)
-        backups = [
-            (start - timedelta(hours=10 * number), Path(str(number))) for number in range(120)
-        ]
-        retained = _retained(backups)
-        days = {moment.date() for moment, path in backups if path in retained}
-        assert {start.date() - timedelta(days=n) for n in range(7)} <= days
-        assert len(retained) <= 11
-        weeks = {moment.isocalendar()[:2] for moment, path in backups if path in retained}
-        assert len(weeks) == 4
-        assert Path("0") in retained
-
-    def test_only_own_complete_backups_are_removed(self, db: Path, tmp_path: Path) -> None:
-        folder = tmp_path / "rotation"
-        first = invoke("corpus", "backup", "--rotate", folder, "--db", db, "--json").json()[
-            "location"
-        ]
-        for file in sorted(folder.iterdir()):
-            # An hour before, so on the same day or the one before.
-            file.rename(file.with_name(file.name.replace(Path(first).stem, "c-20260101-000000")))
-        foreign = folder / "c-20260101-010000.db"
-        foreign.write_text("mine")
-        second_backup = invoke("corpus", "backup", "--backups", folder, "--db", db, "--json").json()
-        assert second_backup["removed"] == []  # another week, another day
-        for file in sorted(folder.glob("c-20260101-000000*")):
-            file.rename(
-                file.with_name(
-                    file.name.replace(
-                        "20260101-000000", datetime.now(UTC).strftime("%Y%m%d-000000")
-                    )
-                )
-            )
-        Path(second_backup["location"]).unlink()
-        last = invoke("corpus", "backup", "--rotate", folder, "--db", db, "--json").json()
-        assert len(last["removed"]) == 1
-        assert foreign.read_text() == "mine"
 
 
 class TestRestore:
@@ -258,21 +213,6 @@ class TestRestore:
         assert invoke("corpus", "restore", saved, "--yes", "--db", db).code == 0
         outcome = invoke("corpus", "purge", "d0", "--yes", "--backups", "--json", "--db", db)
         assert outcome.json()["backups_deleted"] == 1
-
-    def test_changed_overlays_are_named(
-        self, db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        overlays = tmp_path / "overlays"
-        overlays.mkdir()
-        own = overlays / "own.json"
-        own.write_text('{"role_id": "own", "version": "1.0"}')
-        saved = tmp_path / "saved.db"
-        assert invoke("corpus", "backup", saved, "--overlay-dir", overlays, "--db", db).code == 0
-        own.write_text('{"role_id": "own", "version": "1.0", "mission": "Another one."}')
-        outcome = invoke(
-            "corpus", "restore", saved, "--overlay-dir", overlays, "--json", "--db", db
-        )
-        assert outcome.json()["overlays_changed"] == ["own"]
 
     def test_a_backup_of_an_older_schema(self, db: Path, saved: Path) -> None:
         manifest_path(saved).unlink()
