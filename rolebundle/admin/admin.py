@@ -45,7 +45,7 @@ class Admin:
         options: IngestOptions | None = None,
         *,
         progress: Progress | None = None,
-        on_reading: OnReading | None = None,
+        on_reading: OnReading = no_reading,
     ) -> IngestReport:
         """Update the corpus from files; see :func:`rolebundle.ingest.sync.ingest`.
 
@@ -57,14 +57,8 @@ class Admin:
         with self.workspace.open_writer(create=True) as corpus:
             finish_purges(corpus, self.workspace.recorder)
             provider = self._provider(corpus, options, is_lexical=bool(options.lexical_only))
-            report = ingest(
-                corpus,
-                paths,
-                provider,
-                options,
-                progress or no_progress,
-                on_reading or no_reading,
-            )
+            progress = progress or no_progress
+            report = ingest(corpus, paths, provider, options, progress, on_reading)
             self._record_ingest(corpus, report)
             return report
 
@@ -73,8 +67,8 @@ class Admin:
         options: IngestOptions | None = None,
         *,
         lexical_only: bool = False,
-        progress: Progress | None = None,
-        on_reading: OnReading | None = None,
+        progress: Progress = no_progress,
+        on_reading: OnReading = no_reading,
     ) -> IngestReport:
         """Update the corpus from all roots; see :func:`rolebundle.ingest.sync.update`.
 
@@ -86,9 +80,7 @@ class Admin:
             finish_purges(corpus, self.workspace.recorder)
             all_lexical = all(root.options.lexical_only for root in roots.load(corpus))
             provider = self._provider(corpus, options, is_lexical=lexical_only or all_lexical)
-            report = update(
-                corpus, provider, options, progress or no_progress, on_reading or no_reading
-            )
+            report = update(corpus, provider, options, progress, on_reading)
             if report.added or report.updated or report.removed:
                 self._record_ingest(corpus, report)
             return report

@@ -34,7 +34,7 @@ def embed(
     workspace: Workspace,
     spec: ProviderSpec | None = None,
     *,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     parallel: int | None = None,
     max_seconds: float = inf,
 ) -> EmbeddingReport:
@@ -61,7 +61,7 @@ def embed(
         return indexes.build_index(
             corpus,
             provider,
-            progress or no_progress,
+            progress,
             connection=connection,
             started_at=started_at,
             parallel=parallel,
@@ -72,7 +72,7 @@ def embed(
 def complete(
     workspace: Workspace,
     *,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     parallel: int | None = None,
     is_patient: bool = True,
 ) -> EmbeddingReport | None:

@@ -162,31 +162,27 @@ def finish(corpus: Corpus) -> Obstacle:
     """
     if not _in_state(corpus, "erased", "rewritten"):
         return ""
+    # Each step only counts for the purges read before it: another process may add one meanwhile.
     try:
-        return _finish(corpus)
+        erased = _in_state(corpus, "erased")
+        if erased:
+            if not corpus.rewrite():
+                return "reader"
+            _advance(corpus, erased, "rewritten")
+        rewritten = _in_state(corpus, "rewritten")
+        if not corpus.empty_log():
+            return "reader"
+        try:
+            replicas.erase_outdated(corpus)
+        except CorpusBusy:
+            return "publisher"
+        except StorageError:
+            return "staging"
+        _advance(corpus, rewritten, "done")
     except CorpusBusy:
         return "writer"
     except StorageError:
         return "disk"
-
-
-def _finish(corpus: Corpus) -> Obstacle:
-    # Each step only counts for the purges read before it: another process may add one meanwhile.
-    erased = _in_state(corpus, "erased")
-    if erased:
-        if not corpus.rewrite():
-            return "reader"
-        _advance(corpus, erased, "rewritten")
-    rewritten = _in_state(corpus, "rewritten")
-    if not corpus.empty_log():
-        return "reader"
-    try:
-        replicas.erase_outdated(corpus)
-    except CorpusBusy:
-        return "publisher"
-    except StorageError:
-        return "staging"
-    _advance(corpus, rewritten, "done")
     return ""
 
 

@@ -192,24 +192,15 @@ class _Batch:
                     f"the document id {document_id!r} is taken by {location}",
                     "give one of the two another document_id or source_id",
                 )
-            if len({*chunk_ids}) != len(chunk_ids):
-                raise DocumentError(
-                    "duplicate_chunk_id",
-                    f"the document {document_id!r} has one chunk id twice",
-                    "give each of its chunks an id of its own",
-                )
-            taken = [
-                name
-                for name in chunk_ids
-                if name in used or self.owners.get(name, (file_row,))[0] != file_row
-            ]
-            if taken:
-                raise DocumentError(
-                    "duplicate_chunk_id",
-                    f"the chunk id {min(taken)[1:]!r} is taken by another document",
-                    "give one of the two chunks another id",
-                )
-            used |= {document_id, *chunk_ids}
+            used.add(document_id)
+            for name in chunk_ids:
+                if name in used or self.owners.get(name, (file_row,))[0] != file_row:
+                    raise DocumentError(
+                        "duplicate_chunk_id",
+                        f"the chunk id {name[1:]!r} is there twice or taken by another document",
+                        "give one of the two chunks another id",
+                    )
+                used.add(name)
 
     def _update_file(
         self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
