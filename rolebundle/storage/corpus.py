@@ -165,8 +165,6 @@ class Corpus(SqliteFile):
     _has_vectors: bool = field(default=False, init=False)
     searched_first: int = field(default=0, init=False)
     """The first :attr:`snapshot` in which vectors were searched."""
-    in_place_of: str | None = field(default=None, init=False)
-    """The name of the database's link, if this replica answers because it cannot be reached."""
     before_commit: Callable[[Corpus], None] | None = field(default=None, init=False)
     """Called before each commit into a database."""
     _is_stopped: bool = field(default=False, init=False)
