@@ -152,7 +152,7 @@ class Admin:
         self.workspace.recorder.note(corpus, "ingest", details=changes)
 
     def repair(self) -> RepairReport:
-        """Replace a damaged corpus by what can be saved; see :func:`rolebundle.repair.repair`."""
+        """Make damaged indexes again; see :func:`rolebundle.repair.repair`."""
         self.close()
         return repair(self.workspace.path)
 

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
@@ -30,7 +31,7 @@ from rolebundle.errors import CorpusCorrupt, RolebundleError, UsageError, WrongF
 from rolebundle.policy.audit import Recorder
 from rolebundle.policy.audit_check import verify_audit
 from rolebundle.policy.policy_change import deny_matcher, save_database_access
-from rolebundle.storage import purge, records, salvage
+from rolebundle.storage import purge, records
 from rolebundle.storage.address import address_of, in_database
 from rolebundle.storage.audit import AUDIT_FORMAT, open_audit_reader
 from rolebundle.storage.backup import (
@@ -53,12 +54,13 @@ from rolebundle.storage.file import (
     sync_file,
 )
 from rolebundle.storage.opening import corpus_format, latest_version, open_reader, schema_version
-from rolebundle.storage.publications import PULL, load_manifest
-from rolebundle.storage.sqlite import page_problem
+from rolebundle.storage.publications import PULL, load_manifest, stored_manifest
+from rolebundle.storage.sqlite import is_missing_or_empty, page_problem
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 
 _MAX_MANIFEST_BYTES = 1 << 20
+_TRACE_OF_REPLICA = b'{"manifest":{"version":1,"publisher":'
 _MOMENT = "%Y%m%d-%H%M%S"
 
 
@@ -223,7 +225,7 @@ def restore_backup(workspace: Workspace, backup: Path, *, confirmed: bool = Fals
             "same_file", f"{backup}: is the corpus itself", "name the backup of this corpus"
         )
     with suppress(OSError):  # It may be missing.
-        if salvage.is_replica(path):
+        if _is_replica(path):
             raise UsageError(
                 "replica_is_read_only",
                 f"{path}: is a replica, which only `replica pull` changes",
@@ -243,6 +245,20 @@ def restore_backup(workspace: Workspace, backup: Path, *, confirmed: bool = Fals
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
         return _restore(backup, manifest, path, path.parent, True)
+
+
+def _is_replica(path: Path) -> bool:
+    """Whether a file is a replica, however damaged it is: its record or a trace of it is there.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if is_missing_or_empty(path):
+        return False
+    with suppress(RolebundleError), Corpus.open_read_only(path, corpus_format()) as corpus:
+        return bool(stored_manifest(corpus))
+    with path.open("rb") as stream, mmap(stream.fileno(), 0, access=ACCESS_READ) as content:
+        return content.find(_TRACE_OF_REPLICA) >= 0
 
 
 def _restore(
@@ -277,8 +293,8 @@ def _restore(
         with folder_lock(path, exclusive=True):
             # First, so that the restored corpus never has an audit that is too old for it.
             if audit_state == "restored":
-                replace_file(audit_copy, audit, AUDIT_FORMAT, "replaced", moment)
-            replaced = replace_file(corpus_copy, path, corpus_format(), "replaced", moment)
+                replace_file(audit_copy, audit, AUDIT_FORMAT, moment)
+            replaced = replace_file(corpus_copy, path, corpus_format(), moment)
     if schema == latest_version():
         with open_reader(path) as corpus:
             Recorder(path).note(corpus, "restore", details={"documents": copied.documents})

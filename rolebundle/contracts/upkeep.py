@@ -7,6 +7,7 @@ from typing import Literal
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.request import PersonName
+from rolebundle.contracts.status import CheckProblem
 
 DraftState = Literal["written", "planned", "kept"]
 """``written``; ``planned``: only proposed (``--dry-run``); ``kept``: it was there already."""
@@ -192,22 +193,12 @@ class RepairReport(Contract):
     Attributes:
         location: path of the corpus file.
         repaired: false if it was sound, so that nothing was done.
-        kept: under which name the damaged file is kept; null if nothing was done.
-        documents: number of documents that were saved; ``chunks`` likewise.
-        lost: ``document_id`` and ``path`` of documents that were not saved, as far as they are
-            known; damage may have changed them. The next ingest reads them again from their files.
-        roots: the folders of the saved files; to be ingested again.
-        notes: what else was lost, and what to do.
+        problems: what was mended. Vectors that were removed are made by the next ingest.
     """
 
     location: str
     repaired: bool
-    kept: str | None = None
-    documents: int = 0
-    chunks: int = 0
-    lost: list[dict[str, str]] = []
-    roots: list[str] = []
-    notes: list[str] = []
+    problems: list[CheckProblem] = []
 
 
 PurgeState = Literal["pending", "done"]

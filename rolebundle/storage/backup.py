@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 
 import apsw
 
-from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError, WrongFile, storage_errors
+from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError, storage_errors
 from rolebundle.storage import compartments
 from rolebundle.storage.address import in_database
 from rolebundle.storage.corpus import Corpus, corpus_counts
@@ -42,11 +42,8 @@ from rolebundle.storage.sqlite import (
     stamp_of,
 )
 
-KEPT_LABELS = ("replaced", "damaged")
-"""Of files that were set aside: ``NAME.replaced-20261101-093000``."""
-
-KEPT_FILE_NAME = rf"\.(?:{'|'.join(KEPT_LABELS)})-\d{{8}}-\d{{6}}(?:\.\d+)?"
-"""The end of their names, as a regular expression."""
+KEPT_FILE_NAME = r"\.(?:replaced|damaged)-\d{8}-\d{6}(?:\.\d+)?"
+"""The end of the names of files that were set aside: ``NAME.replaced-20261101-093000``."""
 
 _CONTENT = ("", "-wal", "-journal")
 _COPY_ATTEMPTS = 5
@@ -156,9 +153,7 @@ def sha256_of(path: Path) -> str:
 # -- replacing a file ------------------------------------------------------------------------------
 
 
-def replace_file(
-    new: Path, path: Path, file_format: FileFormat, label: str, moment: str
-) -> Path | None:
+def replace_file(new: Path, path: Path, file_format: FileFormat, moment: str) -> Path | None:
     """Give a complete file the name of another one, which is kept under a new name.
 
     Call it with the exclusive lock of the folder.
@@ -167,8 +162,6 @@ def replace_file(
         new: the file; it has no log.
         path: the name to take. There may be no file, or a damaged one.
         file_format: what the old file should be.
-        label: one of ``KEPT_LABELS``. A ``damaged`` file is known to be ours, whatever its header
-            says.
         moment: the time, as ``20261101-093000``.
 
     Returns:
@@ -179,13 +172,9 @@ def replace_file(
         CorpusBusy: another process is writing to it. Nothing was changed.
         StorageError: it could not be replaced.
     """
-    kept_path = _kept_name(path, label, moment)
+    kept_path = _kept_name(path, moment)
     if not is_missing_or_empty(path):
-        try:
-            _fold_log(path, file_format)
-        except WrongFile:
-            if label != "damaged":
-                raise
+        _fold_log(path, file_format)
     with storage_errors(
         "not_replaced",
         f"{path}: it could not be replaced",
@@ -202,13 +191,13 @@ def replace_file(
     return kept_path if any(kept) else None
 
 
-def _kept_name(path: Path, label: str, moment: str) -> Path:
+def _kept_name(path: Path, moment: str) -> Path:
     """A name that is free, or that a run which was killed has already given to this file."""
     for kept_file, _ in files_beside(path, re.compile(KEPT_FILE_NAME)):
         with suppress(OSError):
             if path.samefile(kept_file):
                 return kept_file
-    return _free_name(path.with_name(f"{path.name}.{label}-{moment}"))
+    return _free_name(path.with_name(f"{path.name}.replaced-{moment}"))
 
 
 def _free_name(path: Path) -> Path:

@@ -266,6 +266,18 @@ def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None
     changes.record(corpus, [chunk for chunk, *_ in stored])
 
 
+def remove_damaged(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None:
+    """Remove the vectors of these chunks, keep none in the cache, and count those that stay."""
+    corpus.run(f"DELETE {_OF_CHUNKS}", (index.id, [*rowids]))
+    corpus.run("DELETE FROM embedding_share WHERE index_id = ?", (index.id,))
+    corpus.run(
+        "INSERT INTO embedding_share (index_id, compartment, vectors) SELECT index_id, "
+        "compartment, count(*) FROM embedded WHERE index_id = ? GROUP BY index_id, compartment",
+        (index.id,),
+    )
+    changes.record_ranges(corpus, changes.ALL)
+
+
 def move(corpus: Corpus, rowids: Sequence[int], target: int) -> None:
     """Move the vectors of these chunks, in every index, to another compartment."""
     of_chunks = f"FROM embedded WHERE chunk {AMONG}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -87,7 +86,7 @@ _MAX_LISTED = 20
 
 
 @corpus.command(short_help="Check and repair the file")
-@click.option("--repair", is_flag=True, help="Replace a damaged corpus by what can be saved of it.")
+@click.option("--repair", is_flag=True, help="Make damaged indexes again.")
 @with_call("as_json")
 def doctor(call: Call, repair: bool) -> None:
     """Check the corpus and the files beside it. Change nothing without --repair.
@@ -98,11 +97,8 @@ def doctor(call: Call, repair: bool) -> None:
     Exit code 0 if there is no problem, also if there are warnings; 7 if the corpus or its audit is
     damaged.
 
-    --repair writes a new corpus beside a damaged one and checks it before it takes its name. The
-    damaged file is kept as NAME.damaged-DATE-TIME until you delete it. Damaged documents are left
-    out; ingest their folders again. If the stored options of earlier ingests (--untrusted,
-    --max-trust, --meta) are damaged, an ingest of a path is refused until you give them again. If
-    the policy is damaged, every agent is denied until `rolebundle policy set`.
+    --repair makes the indexes again: words from the stored texts; damaged vectors are removed, and
+    the next ingest makes them. A corpus with other damage is not changed; restore a backup.
 
     \b
     rolebundle corpus doctor
@@ -120,7 +116,7 @@ def doctor(call: Call, repair: bool) -> None:
         raise CorpusCorrupt(
             "check_failed",
             f"{report.location}: problems were found",
-            "follow the remedies above; `rolebundle corpus doctor --repair` repairs the corpus",
+            "follow the remedies above; `rolebundle corpus doctor --repair` mends indexes",
         )
 
 
@@ -135,20 +131,10 @@ def _doctor_lines(report: DoctorReport) -> Iterator[str]:
 def _repair_lines(report: RepairReport) -> Iterator[str]:
     if not report.repaired:
         yield f"{report.location}: nothing to repair"
-        return
-    yield (
-        f"{report.location}: {counted(report.documents, 'document')} and "
-        f"{counted(report.chunks, 'chunk')} saved"
-    )
-    yield f"the damaged file is kept: {report.kept}"
-    for lost in report.lost[:_MAX_LISTED]:
-        name, path = (one_line(lost[key]) for key in ("document_id", "path"))
-        yield f"lost: {name or 'documents of'} ({path or '?'})"
-    if report.lost[_MAX_LISTED:]:
-        yield f"lost: {len(report.lost) - _MAX_LISTED} more; see --json"
-    yield from (f"note: {note}" for note in report.notes)
-    folders = " ".join(shlex.quote(root) for root in report.roots) or "PATH"
-    yield f"next: rolebundle ingest --reread {folders}, with the options of the first time"
+    for problem in report.problems[:_MAX_LISTED]:
+        yield f"repaired: {one_line(problem.message, _LINE_CHARS)}"
+    if report.problems[_MAX_LISTED:]:
+        yield f"repaired: {len(report.problems) - _MAX_LISTED} more; see --json"
 
 
 @corpus.command(short_help="Copy it while others use it")
