@@ -40,12 +40,9 @@ from rolebundle.storage.file import (
 from rolebundle.storage.opening import (
     corpus_format,
     is_corpus,
-    latest_version,
     open_reader,
-    schema_version,
 )
 from rolebundle.storage.publications import PULL, stored_manifest
-from rolebundle.storage.sqlite import page_problem
 from rolebundle.storage.writing import open_writer
 from rolebundle.text.words import counted
 
@@ -63,33 +60,20 @@ def examine(path: Path) -> DoctorReport:
         StorageError: it cannot be read.
     """
     path = Path(os.path.realpath(path))
-    if address := address_of(path):
-        return _database_report(path, address)
-    damage = None
-    try:
-        check_path(path, corpus_format())
-    except CorpusCorrupt as error:
-        damage = _problem(error.message, REPAIR)
+    address = address_of(path)
     checks = [
-        *_named("permissions", _permissions(path)),
-        *_named("leftovers", _leftovers(path)),
-        *(_named("content", damage) if damage else _examine_content(path)),
+        *(_examine_database(path) if address else _examine_file(path)),
         *_named("audit", _audit(audit_path(path))),
     ]
     is_sound = all(check.state != "problem" for check in checks)
-    return DoctorReport(location=str(path), sound=is_sound, checks=checks)
+    return DoctorReport(location=address or str(path), sound=is_sound, checks=checks)
 
 
-def _database_report(path: Path, address: str) -> DoctorReport:
+def _examine_database(path: Path) -> list[DoctorCheck]:
     """What can be checked of a corpus in a database; its server checks its own pages."""
     with open_reader(path) as corpus, corpus.reading():
         problems = find_problems(corpus, deny_matcher(corpus))
-        checks = [
-            *_examine_corpus(corpus, problems, "restore a backup of the database"),
-            *_named("audit", _audit(audit_path(path))),
-        ]
-    is_sound = all(check.state != "problem" for check in checks)
-    return DoctorReport(location=address, sound=is_sound, checks=checks)
+        return [*_examine_corpus(corpus, problems, "restore a backup of the database")]
 
 
 Finding = tuple[CheckState, str, str]
@@ -171,19 +155,15 @@ def _leftovers(path: Path) -> Iterator[Finding]:
 # -- the content -----------------------------------------------------------------------------------
 
 
-def _examine_content(path: Path) -> Iterator[DoctorCheck]:
-    """The checks that need the corpus open. If it is damaged, those that can still be done."""
+def _examine_file(path: Path) -> Iterator[DoctorCheck]:
+    """The checks of a corpus file. If it is damaged, those that can still be done."""
+    copy = path
     with ExitStack() as stack:
         try:
+            check_path(path, corpus_format())
+            yield from _named("permissions", _permissions(path))
+            yield from _named("leftovers", _leftovers(path))
             copy = stack.enter_context(private_copy(path))
-            with Corpus.open_read_only(copy, corpus_format()) as corpus:
-                schema = schema_version(corpus)
-                problem = page_problem(corpus) if schema < latest_version() else ""
-            if schema < latest_version():
-                message = f"schema {schema}; only the file's pages were checked"
-                older = _warning(message, "rolebundle ingest PATH migrates it")
-                yield from _named("content", _problem(problem, REPAIR) if problem else older)
-                return
             corpus = stack.enter_context(open_writer(copy, lock=False, verify=False, replica=True))
             problems = find_problems(corpus, deny_matcher(corpus))
         except CorpusCorrupt as error:

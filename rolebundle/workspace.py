@@ -99,20 +99,19 @@ class Workspace:
         return self._restricted_reader
 
     @contextmanager
-    def open_writer(self, *, create: bool = False, verify: bool = True) -> Iterator[Corpus]:
+    def open_writer(self, *, create: bool = False) -> Iterator[Corpus]:
         """Open the corpus for writing; at the end it remembers the head of a required audit.
 
         Args:
             create: also create or migrate the corpus, as an ingest does.
-            verify: see :func:`rolebundle.storage.writing.open_writer`.
 
         Raises:
             UsageError: there is no corpus file, or it is a replica.
             WrongFile, CorpusCorrupt, CorpusBusy, StorageError: it cannot be opened.
         """
         if not create:
-            open_reader(self.path, verify=verify).close()
-        with writing.open_writer(self.path, verify=verify) as corpus:
+            open_reader(self.path).close()
+        with writing.open_writer(self.path) as corpus:
             corpus.before_commit = policy_change.save_database_access
             yield corpus
             self.recorder.store_head(corpus)

@@ -12,7 +12,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
@@ -53,14 +52,12 @@ from rolebundle.storage.file import (
     rename_synced,
     sync_file,
 )
-from rolebundle.storage.opening import corpus_format, latest_version, open_reader, schema_version
+from rolebundle.storage.opening import corpus_format, latest_version, open_reader
 from rolebundle.storage.publications import PULL, load_manifest, stored_manifest
-from rolebundle.storage.sqlite import is_missing_or_empty, page_problem
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
 
 _MAX_MANIFEST_BYTES = 1 << 20
-_TRACE_OF_REPLICA = b'{"manifest":{"version":1,"publisher":'
 _MOMENT = "%Y%m%d-%H%M%S"
 
 
@@ -224,13 +221,6 @@ def restore_backup(workspace: Workspace, backup: Path, *, confirmed: bool = Fals
         raise UsageError(
             "same_file", f"{backup}: is the corpus itself", "name the backup of this corpus"
         )
-    with suppress(OSError):  # It may be missing.
-        if _is_replica(path):
-            raise UsageError(
-                "replica_is_read_only",
-                f"{path}: is a replica, which only `replica pull` changes",
-                "name another file with --db",
-            )
     manifest = _read_manifest(backup)
     if manifest is None and is_there(manifest_path(backup)):
         raise _unsound(backup, "its manifest cannot be read")
@@ -247,20 +237,6 @@ def restore_backup(workspace: Workspace, backup: Path, *, confirmed: bool = Fals
         return _restore(backup, manifest, path, path.parent, True)
 
 
-def _is_replica(path: Path) -> bool:
-    """Whether a file is a replica, however damaged it is: its record or a trace of it is there.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    if is_missing_or_empty(path):
-        return False
-    with suppress(RolebundleError), Corpus.open_read_only(path, corpus_format()) as corpus:
-        return bool(stored_manifest(corpus))
-    with path.open("rb") as stream, mmap(stream.fileno(), 0, access=ACCESS_READ) as content:
-        return content.find(_TRACE_OF_REPLICA) >= 0
-
-
 def _restore(
     backup: Path, manifest: BackupManifest | None, path: Path, folder: Path, confirmed: bool
 ) -> RestoreReport:
@@ -269,13 +245,17 @@ def _restore(
         partial_file(folder / path.name) as corpus_copy,
         partial_file(folder / audit.name) as audit_copy,
     ):
-        copied, schema, purges = _copy_backup(backup, manifest, corpus_copy)
+        copied, purges = _copy_backup(backup, manifest, corpus_copy)
         audit_state = _audit_to_use(backup, manifest, audit)
         if audit_state == "restored" and manifest is not None and manifest.audit is not None:
             _copy_verified(audit_path(backup), audit_copy, manifest.audit.sha256, backup)
-        present: set[str] = set()
-        with suppress(RolebundleError), open_reader(path) as corpus:
-            present = purge.purge_ids(corpus)
+        is_replica, present = _present(path)
+        if is_replica:
+            raise UsageError(
+                "replica_is_read_only",
+                f"{path}: is a replica, which only `replica pull` changes",
+                "name another file with --db",
+            )
         report = RestoreReport(
             backup=str(backup),
             location=str(path),
@@ -295,16 +275,22 @@ def _restore(
             if audit_state == "restored":
                 replace_file(audit_copy, audit, AUDIT_FORMAT, moment)
             replaced = replace_file(corpus_copy, path, corpus_format(), moment)
-    if schema == latest_version():
-        with open_reader(path) as corpus:
-            Recorder(path).note(corpus, "restore", details={"documents": copied.documents})
+    with open_reader(path) as corpus:
+        Recorder(path).note(corpus, "restore", details={"documents": copied.documents})
     return report.model_copy(update={"replaced": str(replaced) if replaced else None})
+
+
+def _present(path: Path) -> tuple[bool, set[str]]:
+    """Whether the file to replace is a replica, and the ids of its purges, if it can be read."""
+    with suppress(RolebundleError), open_reader(path, verify=False) as corpus:
+        return bool(stored_manifest(corpus)), purge.purge_ids(corpus)
+    return False, set()
 
 
 def _copy_backup(
     backup: Path, manifest: BackupManifest | None, target: Path
-) -> tuple[CorpusCounts, int, set[str]]:
-    """Copy the corpus of a backup and check it. Return its sizes, schema and ids of purges."""
+) -> tuple[CorpusCounts, set[str]]:
+    """Copy the corpus of a backup, migrate and check it. Return its sizes and ids of purges."""
     if manifest is not None:
         _copy_verified(backup, target, manifest.corpus.sha256, backup)
     else:
@@ -313,17 +299,9 @@ def _copy_backup(
                 copy_database(source, target, target)
         except CorpusCorrupt as error:
             raise _unsound(backup, error.message) from error
-    with Corpus.open_read_only(target, corpus_format()) as corpus:
-        counts, schema = corpus_counts(corpus), schema_version(corpus)
-        if schema < latest_version():
-            # The next ingest migrates it. Until then only SQLite's own check applies.
-            problem = page_problem(corpus)
-            if problem:
-                raise _unsound(backup, problem)
-            return counts, schema, set()
     try:
         with _checked(target) as copy:
-            return counts, schema, purge.purge_ids(copy)
+            return corpus_counts(copy), purge.purge_ids(copy)
     except CorpusCorrupt as error:
         raise _unsound(backup, error.message) from error
 

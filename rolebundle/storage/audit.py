@@ -16,14 +16,12 @@ from uuid import uuid4
 from rolebundle.contracts.audit import AuditEntry, AuditRow, AuditSettings
 from rolebundle.contracts.base import writable
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, UsageError, WrongFile
-from rolebundle.storage.file import FileFormat, busy_timeout, is_there
+from rolebundle.storage.file import FileFormat, is_there
 from rolebundle.storage.sqlite import SqliteFile, closed_on_error, create_file, page_problem
 from rolebundle.storage.stored_values import typed
 
 VERSION = 1
 """Of the file and of how rows are hashed."""
-MAX_WAIT_MS = 5_000
-"""Writing a row takes a moment. A process that holds the lock for longer is stuck."""
 SCHEMA = (
     """CREATE TABLE entry (
     seq INTEGER PRIMARY KEY,
@@ -98,8 +96,7 @@ def open_audit_writer(path: Path) -> SqliteFile:
         UsageError: there is none.
         WrongFile, CorpusCorrupt, StorageError: it cannot be appended to.
     """
-    wait = min(busy_timeout(), MAX_WAIT_MS)
-    log = SqliteFile.open_for_writing(path, AUDIT_FORMAT, wait=wait)
+    log = SqliteFile.open_for_writing(path, AUDIT_FORMAT)
     with closed_on_error(log):
         log.run("PRAGMA journal_mode = wal")
         # FULL: a row that was acknowledged survives a power loss.

@@ -86,7 +86,7 @@ Ranges = list[tuple[int, int]]
 class Lexical(Protocol):
     """The full-text indexes of a corpus, one for each compartment.
 
-    ``lexical_index.py`` keeps them in the file, ``postgres_words.py`` in PostgreSQL.
+    ``lexical_index.py`` keeps them in the file, ``postgres_indexes.py`` in PostgreSQL.
     """
 
     def create(self, corpus: Corpus, compartment: int) -> None:
@@ -130,7 +130,7 @@ class Lexical(Protocol):
 class Vectors(Protocol):
     """Distances of the stored vectors to one of a query, unless they are in memory.
 
-    ``vector_distance.py`` lets sqlite-vec measure them, ``postgres_vectors.py`` pgvector.
+    ``vector_search.py`` lets sqlite-vec measure them, ``postgres_indexes.py`` pgvector.
     """
 
     def nearest(
@@ -158,7 +158,7 @@ class Corpus(SqliteFile):
     """One open corpus file."""
 
     lexical: Lexical = field(default=lazy_module("rolebundle.storage.lexical_index"), init=False)
-    vectors: Vectors = field(default=lazy_module("rolebundle.storage.vector_distance"), init=False)
+    vectors: Vectors = field(default=lazy_module("rolebundle.storage.vector_search"), init=False)
 
     is_restricted: bool = field(default=False, init=False)
     """Whether only the compartments of :meth:`restrict_to_compartments` are visible."""

@@ -39,7 +39,7 @@ from rolebundle.errors import (
     with_detail,
 )
 from rolebundle.resources import data_folder
-from rolebundle.storage import postgres_vectors, postgres_words
+from rolebundle.storage import postgres_indexes
 from rolebundle.storage.address import parameters_of
 from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus, Lexical, Vectors
 from rolebundle.storage.file import FileFormat, busy_timeout
@@ -134,8 +134,8 @@ def _size(rows: Sequence[Row]) -> int:
 class PostgresCorpus(Corpus):
     """One connection to a corpus in PostgreSQL. ``path`` is the link on this machine."""
 
-    lexical: Lexical = field(default=postgres_words, init=False)
-    vectors: Vectors = field(default=postgres_vectors, init=False)
+    lexical: Lexical = field(default=postgres_indexes, init=False)
+    vectors: Vectors = field(default=postgres_indexes, init=False)
     is_database: bool = field(default=True, init=False)
     connection: psycopg.Connection[Row] = field(kw_only=True)
     _writes: int = field(default=-1, init=False)
@@ -234,7 +234,7 @@ class PostgresCorpus(Corpus):
             changed = ", ".join(f"{name} = excluded.{name}" for name in names)
             self._insert(target, rows, f" ON CONFLICT ({_KEYS[table]}) DO UPDATE SET {changed}")
         elif table == "embedded":
-            self._insert(target, [(*row[:-1], postgres_vectors.Vector(row[-1])) for row in rows])
+            self._insert(target, [(*row[:-1], postgres_indexes.Vector(row[-1])) for row in rows])
         elif rows:
             with (
                 self._mapped_errors(),
@@ -606,7 +606,7 @@ def _find_vectors(path: Path, connection: psycopg.Connection[Row]) -> None:
             )
         if schema != SCHEMA:
             connection.execute(f"SET search_path = {SCHEMA}, {schema}".encode())
-        postgres_vectors.register(connection)
+        postgres_indexes.register(connection)
 
 
 def open_reader(path: Path, address: str, file_format: FileFormat) -> Corpus:

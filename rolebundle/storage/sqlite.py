@@ -16,7 +16,6 @@ import apsw
 
 from rolebundle.errors import (
     FULL_ERRNOS,
-    ConfigurationError,
     CorpusBusy,
     CorpusCorrupt,
     Interrupted,
@@ -51,10 +50,7 @@ UNUSABLE = "corpus_unusable"
 def vectors_library() -> str:
     """The path of sqlite-vec. Its module would import numpy's types and Python's own SQLite."""
     spec = find_spec("sqlite_vec")
-    if spec is None or spec.origin is None:
-        raise ConfigurationError(
-            "incomplete", "sqlite-vec is not installed", "install rolebundle again"
-        )
+    assert spec is not None and spec.origin is not None
     return str(Path(spec.origin).with_name("vec0"))
 
 
@@ -245,7 +241,6 @@ class SqliteFile:
         path: Path,
         file_format: FileFormat,
         *,
-        wait: int | None = None,
         create: bool = False,
     ) -> Self:
         """Open a file for writing. A file of another format is not changed.
@@ -253,7 +248,6 @@ class SqliteFile:
         Args:
             path: the file.
             file_format: what the file must be.
-            wait: milliseconds to wait for a lock; ``None`` means the usual time.
             create: also accept a missing or empty file, and leave the check of its identity to
                 the caller.
 
@@ -270,7 +264,7 @@ class SqliteFile:
             with closed_on_error(db):
                 # Closing must not fold the log of a file that is of another application.
                 db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-                db.set_busy_timeout(busy_timeout() if wait is None else wait)
+                db.set_busy_timeout(busy_timeout())
                 if db.readonly("main"):
                     # SQLite opens it read-only without an error, and fails at the first write.
                     raise StorageError(
@@ -527,13 +521,6 @@ def _connect_frozen(path: Path) -> apsw.Connection:
     if not log.exists() or log.stat().st_size == 0:
         # Without a log the file alone is complete.
         return _connect(f"{name}&immutable=1")
-    if _WITHOUT_LOCKS not in apsw.vfs_names():
-        raise StorageError(
-            "log_unreadable",
-            f"{path}: has an unmerged log beside it, and no shared memory for reading it",
-            "make room, or open it once where the folder can be written, for example with "
-            "`rolebundle status`",
-        )
     # The index of the log is then in this process's memory.
     return _connect(f"{name}&vfs={_WITHOUT_LOCKS}", exclusive=True)
 

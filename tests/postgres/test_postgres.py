@@ -28,7 +28,7 @@ from rolebundle.errors import (
 )
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.resources import demo_overlays
-from rolebundle.storage import postgres, postgres_words
+from rolebundle.storage import postgres, postgres_indexes
 from rolebundle.storage.address import parameters_of
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
@@ -428,7 +428,7 @@ def test_a_transaction_with_a_failed_statement_is_not_reported_as_written(databa
 def test_many_blocks_of_a_word_are_joined(tmp_path: Path, database: Make) -> None:
     link, folder = database(), tmp_path / "notes"
     folder.mkdir()
-    with patch.object(postgres_words, "MAX_BLOCKS", 4):
+    with patch.object(postgres_indexes, "MAX_BLOCKS", 4):
         for number in range(7):
             text = f"# Note {number}\n\nThe printer is number {number}.\n"
             (folder / f"n{number}.md").write_text(text)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rolebundle.admin.purges import PurgeSelection
 from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.upkeep import Receipt
-from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError
+from rolebundle.errors import CorpusBusy, StorageError
 from rolebundle.storage import marks, vector_index
 from rolebundle.storage import vector_index as vector_cache
 from rolebundle.storage.check import find_problems
@@ -441,10 +441,3 @@ def test_a_purge_raises_exactly_the_publications_that_carried_it() -> None:
 def test_hashes_of_two_corpora_cannot_be_compared() -> None:
     assert carried_hash("one", "a") != carried_hash("two", "a")
     assert len(carried_hash("x" * 100, "a")) == 8
-
-
-def test_a_damaged_record_is_reported(tmp_path: Path) -> None:
-    with open_writer(build(tmp_path, [])) as corpus:
-        save(corpus, [publication_of("/t")._replace(carried=b"seven..")])
-        with pytest.raises(CorpusCorrupt), corpus.writing():
-            raise_purge_generations(corpus, ["a"])

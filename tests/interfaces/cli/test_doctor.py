@@ -181,13 +181,6 @@ def test_a_tampered_audit(db: Path) -> None:
     assert "row 1 was altered" in finding(doctor_report(db, 7), "audit", "problem")[0]
 
 
-def test_an_older_schema(db: Path) -> None:
-    raw(db, "PRAGMA user_version = 1")
-    message, remedy = finding(doctor_report(db), "content")
-    assert "schema 1" in message
-    assert "rolebundle ingest" in remedy
-
-
 def test_what_is_no_corpus(tmp_path: Path) -> None:
     raw(tmp_path / "other.db", "CREATE TABLE t (a)")
     assert invoke("corpus", "doctor", "--db", tmp_path / "other.db").code == 8
