@@ -221,12 +221,19 @@ def restore_backup(workspace: Workspace, backup: Path, *, confirmed: bool = Fals
         raise UsageError(
             "same_file", f"{backup}: is the corpus itself", "name the backup of this corpus"
         )
+    is_replica, present = _present(path)
+    if is_replica:
+        raise UsageError(
+            "replica_is_read_only",
+            f"{path}: is a replica, which only `replica pull` changes",
+            "name another file with --db",
+        )
     manifest = _read_manifest(backup)
     if manifest is None and is_there(manifest_path(backup)):
         raise _unsound(backup, "its manifest cannot be read")
     if not confirmed:
         with TemporaryDirectory(prefix="rolebundle-") as folder:
-            return _restore(backup, manifest, path, Path(folder), False)
+            return _restore(backup, manifest, path, Path(folder), present, False)
     with storage_errors(
         "restore_failed",
         f"{path}: the backup could not be copied here",
@@ -234,12 +241,18 @@ def restore_backup(workspace: Workspace, backup: Path, *, confirmed: bool = Fals
         "command again",
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
-        return _restore(backup, manifest, path, path.parent, True)
+        return _restore(backup, manifest, path, path.parent, present, True)
 
 
 def _restore(
-    backup: Path, manifest: BackupManifest | None, path: Path, folder: Path, confirmed: bool
+    backup: Path,
+    manifest: BackupManifest | None,
+    path: Path,
+    folder: Path,
+    present: set[str],
+    confirmed: bool,
 ) -> RestoreReport:
+    """Restore it, by a copy in a folder. ``present`` are the ids of the purges until now."""
     audit = audit_path(path)
     with (
         partial_file(folder / path.name) as corpus_copy,
@@ -249,13 +262,6 @@ def _restore(
         audit_state = _audit_to_use(backup, manifest, audit)
         if audit_state == "restored" and manifest is not None and manifest.audit is not None:
             _copy_verified(audit_path(backup), audit_copy, manifest.audit.sha256, backup)
-        is_replica, present = _present(path)
-        if is_replica:
-            raise UsageError(
-                "replica_is_read_only",
-                f"{path}: is a replica, which only `replica pull` changes",
-                "name another file with --db",
-            )
         report = RestoreReport(
             backup=str(backup),
             location=str(path),
