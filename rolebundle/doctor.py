@@ -7,7 +7,6 @@ create SQLite's files beside the file that it reads.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,11 +14,7 @@ from shlex import quote
 
 from rolebundle.contracts.status import CheckProblem
 from rolebundle.contracts.upkeep import CheckState, DoctorCheck, DoctorReport
-from rolebundle.errors import (
-    CorpusCorrupt,
-    RolebundleError,
-    WrongFile,
-)
+from rolebundle.errors import CorpusCorrupt, RolebundleError, WrongFile
 from rolebundle.policy.access import policy_problem
 from rolebundle.policy.audit_check import verify_audit
 from rolebundle.policy.policy_change import deny_matcher
@@ -37,11 +32,7 @@ from rolebundle.storage.file import (
     published_folder,
     stale_partials,
 )
-from rolebundle.storage.opening import (
-    corpus_format,
-    is_corpus,
-    open_reader,
-)
+from rolebundle.storage.opening import corpus_format, open_reader
 from rolebundle.storage.publications import PULL, stored_manifest
 from rolebundle.storage.writing import open_writer
 from rolebundle.text.words import counted
@@ -116,10 +107,6 @@ def _own_files(path: Path) -> list[Path]:
 
 
 def _permissions(path: Path) -> Finding:
-    if sys.platform == "win32":
-        return _ok("not checked on Windows")
-    if not is_corpus(path):
-        return _ok("not checked: the file cannot be recognized as a corpus")
     wide = []
     for file in _own_files(path):
         try:

@@ -33,13 +33,7 @@ from rolebundle.policy.policy_change import deny_matcher, save_database_access
 from rolebundle.storage import purge, records
 from rolebundle.storage.address import address_of, in_database
 from rolebundle.storage.audit import AUDIT_FORMAT, open_audit_reader
-from rolebundle.storage.backup import (
-    copy_corpus,
-    copy_database,
-    is_empty,
-    replace_file,
-    sha256_of,
-)
+from rolebundle.storage.backup import copy_corpus, copy_database, replace_file, sha256_of
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus, CorpusCounts, corpus_counts
 from rolebundle.storage.file import (
@@ -364,7 +358,8 @@ def copy_to(workspace: Workspace, target: Path) -> CopyReport:
     with open_reader(workspace.path) as source, open_writer(target) as corpus:
         corpus.before_commit = save_database_access
         with corpus.writing():
-            if not is_empty(corpus) or audits[1].exists():
+            # Nothing was ever stored in an empty corpus.
+            if corpus_counts(corpus).generation or audits[1].exists():
                 raise UsageError(
                     "target_not_empty", f"{target}: has a corpus already", "name a new one"
                 )

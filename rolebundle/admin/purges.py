@@ -26,12 +26,7 @@ from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.facts import citing as citing_facts
 from rolebundle.storage.publications import Publication, carrying, publications
 from rolebundle.text.paths import locations, matches
-from rolebundle.text.references import (
-    MAX_SUGGESTIONS,
-    is_glob,
-    named_document,
-    similar_names,
-)
+from rolebundle.text.references import MAX_SUGGESTIONS, is_glob, named_document, similar_names
 from rolebundle.workspace import Workspace
 
 

@@ -24,7 +24,7 @@ import apsw
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError, storage_errors
 from rolebundle.storage import compartments
 from rolebundle.storage.address import in_database
-from rolebundle.storage.corpus import Corpus, corpus_counts
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import (
     COMPANIONS,
     FileFormat,
@@ -35,12 +35,7 @@ from rolebundle.storage.file import (
     sync_folder,
 )
 from rolebundle.storage.publications import refuse_changes
-from rolebundle.storage.sqlite import (
-    SqliteFile,
-    is_missing_or_empty,
-    own_error,
-    stamp_of,
-)
+from rolebundle.storage.sqlite import SqliteFile, is_missing_or_empty, own_error, stamp_of
 
 KEPT_FILE_NAME = r"\.(?:replaced|damaged)-\d{8}-\d{6}(?:\.\d+)?"
 """The end of the names of files that were set aside: ``NAME.replaced-20261101-093000``."""
@@ -296,8 +291,3 @@ def copy_corpus(source: Corpus, target: Corpus) -> None:
         for compartment in compartments.visible_compartments(target):
             target.lexical.create(target, compartment.id)
             target.lexical.rebuild(target, compartment.id)
-
-
-def is_empty(corpus: Corpus) -> bool:
-    """Whether nothing was ever stored in a corpus."""
-    return corpus_counts(corpus).generation == 0

@@ -43,13 +43,7 @@ from rolebundle.storage import postgres_indexes
 from rolebundle.storage.address import parameters_of
 from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus, Lexical, Vectors
 from rolebundle.storage.file import FileFormat, busy_timeout
-from rolebundle.storage.sqlite import (
-    Binding,
-    Row,
-    closed_on_error,
-    interrupted,
-    stamp_of,
-)
+from rolebundle.storage.sqlite import Binding, Row, closed_on_error, interrupted, stamp_of
 
 _INSIDE = (TransactionStatus.INTRANS, TransactionStatus.ACTIVE, TransactionStatus.INERROR)
 
@@ -531,15 +525,6 @@ def own_error(error: psycopg.Error, path: Path) -> RolebundleError:
     )
 
 
-def no_corpus(path: Path) -> UsageError:
-    """The error for a database without a corpus."""
-    return UsageError(
-        "corpus_missing",
-        f"{path}: there is no corpus in this database",
-        "run `rolebundle ingest PATH` first, or name another one with --db",
-    )
-
-
 # -- opening -----------------------------------------------------------------------------------
 
 
@@ -615,7 +600,11 @@ def open_reader(path: Path, address: str, file_format: FileFormat) -> Corpus:
     with _mapped_errors(path), closed_on_error(corpus):
         version = _version(corpus)
         if version == 0:
-            raise no_corpus(path)
+            raise UsageError(
+                "corpus_missing",
+                f"{path}: there is no corpus in this database",
+                "run `rolebundle ingest PATH` first, or name another one with --db",
+            )
         if version != len(migrations()):
             raise _wrong_version(path, version)
     return corpus

@@ -13,13 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.errors import CorpusBusy, StorageError, storage_errors
-from rolebundle.storage import (
-    compartments,
-    decisions,
-    digests,
-    partition,
-    vector_index,
-)
+from rolebundle.storage import compartments, decisions, digests, partition, vector_index
 from rolebundle.storage.compartments import FACTS
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import (

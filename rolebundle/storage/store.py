@@ -234,7 +234,7 @@ class _Batch:
             row = self.next_document
             self.next_document += 1
         claims = [(old, metadata.reach) for old in dict.fromkeys(metadata.supersedes)]
-        findings = _with_digest((row, *scanned)) if scanned else None
+        findings = (row, *scanned, row_digest((row, *scanned))) if scanned else None
         source_row = self._source_row(metadata.source_id)
         own = (file_row, source_row, *values_of(metadata)[2:-1], compartment)
         values = (row, metadata.document_id, *own)
@@ -291,10 +291,6 @@ def _ids_of(documents: Iterable[StoredDocument]) -> Iterator[str]:
 def _file_row(row: int, file: StoredFile) -> Row:
     values = (row, *file)
     return (*values, file_digest(values))
-
-
-def _with_digest(row: Row) -> Row:
-    return (*row, row_digest(row))
 
 
 def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:

@@ -32,12 +32,7 @@ from rolebundle.storage.opening import (
     schema_version,
 )
 from rolebundle.storage.publications import refuse_changes
-from rolebundle.storage.sqlite import (
-    MappedErrors,
-    SqliteFile,
-    closed_on_error,
-    is_missing_or_empty,
-)
+from rolebundle.storage.sqlite import MappedErrors, SqliteFile, closed_on_error, is_missing_or_empty
 
 if TYPE_CHECKING:
     from rolebundle.storage import postgres

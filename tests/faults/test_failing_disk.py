@@ -3,7 +3,6 @@
 import random
 import resource
 import subprocess
-import sys
 from itertools import count
 from pathlib import Path
 
@@ -162,7 +161,6 @@ def test_a_page_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert invoke("ingest", tmp_path / "many", "--lexical-only", "--db", db).code == 0
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs RLIMIT_FSIZE")
 def test_a_file_size_limit(tmp_path: Path) -> None:
     db = tmp_path / "c.db"
     assert invoke("ingest", notes(tmp_path / "few", 3), "--lexical-only", "--db", db).code == 0

@@ -19,13 +19,7 @@ from rolebundle.admin import Admin
 from rolebundle.admin.purges import finish_pending
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.errors import (
-    CorpusBusy,
-    CorpusCorrupt,
-    RolebundleError,
-    StorageError,
-    UsageError,
-)
+from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, StorageError, UsageError
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.resources import demo_overlays
 from rolebundle.storage import postgres, postgres_indexes

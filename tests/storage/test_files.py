@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Timer
@@ -193,8 +192,7 @@ def test_a_created_file_is_complete_and_private(path: Path) -> None:
             file.run("INSERT INTO t VALUES (1)")
             files = [*path.parent.iterdir()]
             assert {entry.name.removeprefix(path.name) for entry in files} == {"", "-wal", "-shm"}
-            if sys.platform != "win32":
-                assert {stat.S_IMODE(entry.stat().st_mode) for entry in files} == {0o600}
+            assert {stat.S_IMODE(entry.stat().st_mode) for entry in files} == {0o600}
             assert file.db.pragma("application_id") == AUDIT_FORMAT.application_id
             assert file.db.pragma("user_version") == AUDIT_FORMAT.newest
     finally:

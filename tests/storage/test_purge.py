@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -355,7 +354,6 @@ def test_a_replica_that_was_renewed_stays(db: Path) -> None:
     assert not staged.exists()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="has no lock of folders")
 def test_a_publish_makes_it_pending(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "20")
     stage(db, "/one", ["a"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import sys
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -160,7 +159,6 @@ def _append_many(path: Path, agent: str, rows: int) -> None:
             audit.append(log, AuditEntry(kind="get", agent=agent, details={"n": number}), clock)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 @rounds(5, 1000)
 def test_many_processes_make_one_chain(tmp_path: Path, rounds: int) -> None:
     """Also in the first moment, when each of them finds no file."""

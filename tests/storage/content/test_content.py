@@ -14,11 +14,7 @@ from rolebundle.storage import store, vector_index
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.documents import StoredDocument, StoredFile
-from rolebundle.storage.passages import (
-    passage_by_id,
-    passages_by_rowid,
-    passages_of_document,
-)
+from rolebundle.storage.passages import passage_by_id, passages_by_rowid, passages_of_document
 from rolebundle.storage.writing import open_writer
 from support.compartments import assert_compartments_are_separate, lexical_data, search_everywhere
 from support.corpora import (
