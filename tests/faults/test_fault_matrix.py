@@ -16,7 +16,7 @@ FAULTS = """
   faults/test_power_loss.py::test_a_power_loss_loses_nothing_acknowledged
 5 the n-th write fails with FULL
   faults/test_failing_disk.py::test_the_nth_write_finds_the_disk_full
-  faults/test_failing_disk.py::test_an_ingest_on_a_failing_disk
+  faults/test_full_disk_commands.py::test_commands_with_0_bytes_free
 6 page or quota limit
   faults/test_failing_disk.py::test_a_page_limit
   faults/test_failing_disk.py::test_a_file_size_limit
