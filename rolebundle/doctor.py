@@ -18,7 +18,7 @@ from rolebundle.errors import CorpusCorrupt, RolebundleError, WrongFile
 from rolebundle.policy.access import policy_problem
 from rolebundle.policy.audit_check import verify_audit
 from rolebundle.policy.policy_change import deny_matcher
-from rolebundle.storage import purge, records, store
+from rolebundle.storage import purge, records, roots
 from rolebundle.storage.address import address_of
 from rolebundle.storage.backup import private_copy
 from rolebundle.storage.check import find_problems
@@ -182,7 +182,7 @@ def _examine_corpus(
     for name, check in checks.items():
         try:
             yield from _named(name, check(corpus))
-        except CorpusCorrupt:
+        except (CorpusCorrupt, ValueError):
             unchecked = "not checked, because the corpus is damaged"
             yield from _named(name, _warning(unchecked, remedy))
 
@@ -213,28 +213,16 @@ def _purges(corpus: Corpus) -> Finding:
 
 
 def _roots(corpus: Corpus) -> Finding:
-    """Whether the folders of the ingested files are still there."""
-    if stored_manifest(corpus):
-        return _ok("none: the files are on the publisher's machine")
-    files = store.known_files(corpus)
-    roots = {root_of(location, path) for location, (path, _, _) in files.items()}
-    missing = sorted(str(root) for root in roots if not root.exists())
-    message = f"folders: {len(roots)}, files: {len(files)}"
+    """Whether the folders and files that were ingested are still there."""
+    locations = [root.location for root in roots.load(corpus)]
+    missing = [location for location in locations if not Path(location).exists()]
     if missing:
         return _warning(
-            f"{message}; not there: {', '.join(missing)}",
+            f"not there: {', '.join(missing)}",
             "bring them back, or, if they were moved, `rolebundle corpus roots move OLD NEW`; "
             "their documents stay",
         )
-    return _ok(message)
-
-
-def root_of(location: str, path: str) -> Path:
-    """The folder that a file's path in the corpus is relative to."""
-    folder = Path(location)
-    for _ in Path(path).parts:
-        folder = folder.parent
-    return folder
+    return _ok(f"{counted(len(locations), 'root')}, all there")
 
 
 # -- the audits ------------------------------------------------------------------------------------
