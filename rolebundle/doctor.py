@@ -7,37 +7,20 @@ create SQLite's files beside the file that it reads.
 from __future__ import annotations
 
 import os
-import platform
-import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from shlex import quote
-from time import monotonic
 
 from rolebundle.contracts.status import CheckProblem
 from rolebundle.contracts.upkeep import CheckState, DoctorCheck, DoctorReport
-from rolebundle.embedding.registry import provider_for, spec_from_json
-from rolebundle.errors import (
-    CorpusCorrupt,
-    DocumentError,
-    RolebundleError,
-    WrongFile,
-)
-from rolebundle.ingest.heartbeat import is_alive, read_heartbeat, seconds_since
-from rolebundle.ingest.prepare import hash_of_file
-from rolebundle.ingest.walk import read_bytes
+from rolebundle.errors import CorpusCorrupt, RolebundleError, WrongFile
 from rolebundle.policy.access import policy_problem
-from rolebundle.policy.audience import publish_command
 from rolebundle.policy.audit_check import verify_audit
 from rolebundle.policy.policy_change import deny_matcher
-from rolebundle.storage import purge, records, store
-from rolebundle.storage import roots as root_storage
+from rolebundle.storage import purge, records, roots
 from rolebundle.storage.address import address_of
-from rolebundle.storage.backup import page_problem, private_copy
+from rolebundle.storage.backup import private_copy
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import (
@@ -49,27 +32,14 @@ from rolebundle.storage.file import (
     published_folder,
     stale_partials,
 )
-from rolebundle.storage.opening import (
-    corpus_format,
-    is_corpus,
-    latest_version,
-    open_reader,
-    schema_version,
-)
-from rolebundle.storage.publications import PULL, load_manifest, publications, stored_manifest
-from rolebundle.storage.sqlite import sqlite_version
-from rolebundle.storage.vector_index import active_index
+from rolebundle.storage.opening import corpus_format, open_reader
+from rolebundle.storage.publications import PULL, stored_manifest
 from rolebundle.storage.writing import open_writer
-from rolebundle.text.words import age, counted
+from rolebundle.text.words import counted
 
-SECONDS_FOR_FILES = 5.0
-"""How long the ingested files are compared. The others are not counted."""
-SECONDS_FOR_MODEL = 3.0
 REPAIR = "rolebundle corpus doctor --repair, or rolebundle corpus restore BACKUP"
 
 _MAX_PROBLEMS = 20
-_DISTRIBUTIONS = ("rolebundle", "apsw", "sqlite-vec")
-_SPARE_BYTES = 64 * 1024 * 1024
 
 
 def examine(path: Path) -> DoctorReport:
@@ -81,38 +51,20 @@ def examine(path: Path) -> DoctorReport:
         StorageError: it cannot be read.
     """
     path = Path(os.path.realpath(path))
-    if address := address_of(path):
-        return _database_report(path, address)
-    damage = None
-    try:
-        check_path(path, corpus_format())
-    except CorpusCorrupt as error:
-        damage = _problem(error.message, REPAIR)
+    address = address_of(path)
     checks = [
-        *_named("versions", _versions()),
-        *_named("permissions", _permissions(path)),
-        *_named("space", _space(path)),
-        *_named("leftovers", _leftovers(path)),
-        *(_named("content", damage) if damage else _examine_content(path)),
+        *(_examine_database(path) if address else _examine_file(path)),
         *_named("audit", _audit(audit_path(path))),
-        *_named("watch", _watch(path)),
     ]
     is_sound = all(check.state != "problem" for check in checks)
-    return DoctorReport(location=str(path), sound=is_sound, checks=checks)
+    return DoctorReport(location=address or str(path), sound=is_sound, checks=checks)
 
 
-def _database_report(path: Path, address: str) -> DoctorReport:
+def _examine_database(path: Path) -> list[DoctorCheck]:
     """What can be checked of a corpus in a database; its server checks its own pages."""
     with open_reader(path) as corpus, corpus.reading():
         problems = find_problems(corpus, deny_matcher(corpus))
-        checks = [
-            *_named("versions", _versions()),
-            *_examine_corpus(corpus, problems, "restore a backup of the database"),
-            *_named("audit", _audit(audit_path(path))),
-            *_named("watch", _watch(path)),
-        ]
-    is_sound = all(check.state != "problem" for check in checks)
-    return DoctorReport(location=address, sound=is_sound, checks=checks)
+        return [*_examine_corpus(corpus, problems, "restore a backup of the database")]
 
 
 Finding = tuple[CheckState, str, str]
@@ -143,23 +95,6 @@ def _named(name: str, found: Finding | Iterable[Finding]) -> list[DoctorCheck]:
 # -- the machine and the files beside the corpus ---------------------------------------------------
 
 
-def _versions() -> Finding:
-    numbers = [f"Python {platform.python_version()}", f"SQLite {sqlite_version()}"]
-    missing = []
-    for name in _DISTRIBUTIONS:
-        try:
-            numbers.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            missing.append(name)
-    message = ", ".join(numbers) + f", schema {latest_version()}"
-    if missing:
-        return _warning(
-            f"{message}; not installed as a package: {', '.join(missing)}",
-            "pip install rolebundle",
-        )
-    return _ok(message)
-
-
 def _own_files(path: Path) -> list[Path]:
     """The corpus and its companions and copies beside it, as far as they exist."""
     files = [
@@ -172,10 +107,6 @@ def _own_files(path: Path) -> list[Path]:
 
 
 def _permissions(path: Path) -> Finding:
-    if sys.platform == "win32":
-        return _ok("not checked on Windows")
-    if not is_corpus(path):
-        return _ok("not checked: the file cannot be recognized as a corpus")
     wide = []
     for file in _own_files(path):
         try:
@@ -190,21 +121,6 @@ def _permissions(path: Path) -> Finding:
             f"chmod go= {' '.join(quote(str(file)) for file in wide)}",
         )
     return _ok("only the owner can open the files")
-
-
-def _space(path: Path) -> Finding:
-    try:
-        free = shutil.disk_usage(path.parent).free
-        needed = 2 * path.stat().st_size + _SPARE_BYTES
-    except OSError as error:
-        return _warning(f"cannot be read ({error.strerror})", "check the disk")
-    message = f"{free >> 20:,} MiB free beside the corpus"
-    if free < needed:
-        return _warning(
-            f"{message}; a purge or repair needs up to {needed >> 20:,} MiB",
-            "free some disk space",
-        )
-    return _ok(message)
 
 
 def _leftovers(path: Path) -> Iterator[Finding]:
@@ -226,19 +142,15 @@ def _leftovers(path: Path) -> Iterator[Finding]:
 # -- the content -----------------------------------------------------------------------------------
 
 
-def _examine_content(path: Path) -> Iterator[DoctorCheck]:
-    """The checks that need the corpus open. If it is damaged, those that can still be done."""
+def _examine_file(path: Path) -> Iterator[DoctorCheck]:
+    """The checks of a corpus file. If it is damaged, those that can still be done."""
+    copy = path
     with ExitStack() as stack:
         try:
+            check_path(path, corpus_format())
+            yield from _named("permissions", _permissions(path))
+            yield from _named("leftovers", _leftovers(path))
             copy = stack.enter_context(private_copy(path))
-            with Corpus.open_read_only(copy, corpus_format()) as corpus:
-                schema = schema_version(corpus)
-                problem = page_problem(corpus) if schema < latest_version() else ""
-            if schema < latest_version():
-                message = f"schema {schema}; only the file's pages were checked"
-                older = _warning(message, "rolebundle ingest PATH migrates it")
-                yield from _named("content", _problem(problem, REPAIR) if problem else older)
-                return
             corpus = stack.enter_context(open_writer(copy, lock=False, verify=False, replica=True))
             problems = find_problems(corpus, deny_matcher(corpus))
         except CorpusCorrupt as error:
@@ -265,15 +177,12 @@ def _examine_corpus(
     checks: dict[str, Callable[[Corpus], Finding | Iterable[Finding]]] = {
         "policy": _policy,
         "purges": _purges,
-        "model": _model,
         "roots": _roots,
-        "replica": _replica,
-        "publications": _publications,
     }
     for name, check in checks.items():
         try:
             yield from _named(name, check(corpus))
-        except CorpusCorrupt:
+        except (CorpusCorrupt, ValueError):
             unchecked = "not checked, because the corpus is damaged"
             yield from _named(name, _warning(unchecked, remedy))
 
@@ -284,40 +193,6 @@ def _remedy(corpus: Corpus) -> str:
         return PULL if stored_manifest(corpus) else REPAIR
     except CorpusCorrupt:
         return REPAIR
-
-
-def _replica(corpus: Corpus) -> Iterator[Finding]:
-    """Whether a replica was renewed in time."""
-    signed = load_manifest(corpus)
-    if signed is None:
-        return
-    manifest, now = signed.manifest, datetime.now(UTC)
-    message = (
-        f"of {manifest.publisher}, generation {manifest.generation}, published "
-        f"{age(manifest.age_hours(now))} ago"
-    )
-    if manifest.is_refusing(now):
-        yield _problem(f"{message}; since {manifest.refuses_at} it gives no answers", PULL)
-    elif manifest.is_expired(now):
-        yield _warning(f"{message}; to be renewed by {manifest.expires_at}", PULL)
-    else:
-        yield _ok(message)
-
-
-def _publications(corpus: Corpus) -> Iterator[Finding]:
-    """Whether a publisher published its purges."""
-    for publication in publications(corpus):
-        target, published_at = publication.target, publication.published_at
-        if publication.is_outdated:
-            since = published_at or "a publish that was not completed"
-            message = f"{target}: what was purged since {since} may still be there"
-            yield _warning(message, publish_command(publication))
-        elif not published_at:
-            message = (
-                f"{target}: a publish was not completed; what its readers may not see any more may "
-                "still be there"
-            )
-            yield _warning(message, publish_command(publication))
 
 
 def _policy(corpus: Corpus) -> Finding:
@@ -337,93 +212,17 @@ def _purges(corpus: Corpus) -> Finding:
     return _ok("none pending")
 
 
-def _model(corpus: Corpus) -> Finding:
-    index = active_index(corpus)
-    if index is None:
-        return _ok("none: the corpus has no vectors, and retrieval is lexical")
-    model = index.identity.model
-    name = f"{model.provider}:{model.model}"
-    try:
-        # Only servers on this machine are permitted unless the caller names another host.
-        spec = spec_from_json(index.connection, model, deadline_seconds=SECONDS_FOR_MODEL)
-        current = provider_for(spec).identity
-    except RolebundleError as error:
-        return _warning(f"{name}: {error.message}", error.hint)
-    if current != model:
-        return _warning(
-            f"{name} is another version than that of the index",
-            f"rolebundle corpus embed --model {model.provider}:{model.model}",
-        )
-    return _ok(f"{name}, at hand")
-
-
 def _roots(corpus: Corpus) -> Finding:
-    """Whether the ingested files are still there, and how many of them changed."""
-    if stored_manifest(corpus):
-        return _ok("none: the files are on the publisher's machine")
-    files = store.known_files(corpus)
-    roots = {root_of(location, path) for location, (path, _, _) in files.items()}
-    missing = sorted(str(root) for root in roots if not root.exists())
-    unreadable = changed = compared = 0
-    end = monotonic() + SECONDS_FOR_FILES
-    for location, (path, expected, _) in files.items():
-        if monotonic() > end:
-            break
-        compared += 1
-        try:
-            changed += hash_of_file(read_bytes(location, path, sys.maxsize - 1)) != expected
-        except (DocumentError, ValueError):
-            unreadable += 1  # A damaged location may have a zero byte.
-    message = f"folders: {len(roots)}, files: {len(files)}"
-    if compared < len(files):
-        message += f", {compared} of them compared"
+    """Whether the folders and files that were ingested are still there."""
+    locations = [root.location for root in roots.load(corpus)]
+    missing = [location for location in locations if not Path(location).exists()]
     if missing:
         return _warning(
-            f"{message}; not there: {', '.join(missing)}",
+            f"not there: {', '.join(missing)}",
             "bring them back, or, if they were moved, `rolebundle corpus roots move OLD NEW`; "
             "their documents stay",
         )
-    if unreadable or changed:
-        problems = [f"{changed} changed"] if changed else []
-        problems += [f"{unreadable} cannot be read"] if unreadable else []
-        folders = " ".join(sorted(quote(str(root)) for root in roots))
-        return _warning(
-            f"{message}; since then {' and '.join(problems)}",
-            "rolebundle ingest" if root_storage.load(corpus) else f"rolebundle ingest {folders}",
-        )
-    return _ok(f"{message}, unchanged; new files were not looked for")
-
-
-def root_of(location: str, path: str) -> Path:
-    """The folder that a file's path in the corpus is relative to."""
-    folder = Path(location)
-    for _ in Path(path).parts:
-        folder = folder.parent
-    return folder
-
-
-def _watch(path: Path) -> Iterator[Finding]:
-    """Whether the watch that kept the corpus in step is still there."""
-    watch = read_heartbeat(path)
-    if watch is None:
-        return
-    now = datetime.now(UTC)
-    restart_hint = "start `rolebundle corpus watch` again, if the corpus is to follow the files"
-    silent = f"{seconds_since(watch.heartbeat_at, now):.0f} s ago"
-    if watch.state == "stopped" and not watch.problem:
-        yield _ok(f"ended {silent}")
-    elif watch.problem == "too_many_removed":
-        many = "more than a fifth of a folder's files disappeared at once"
-        yield _warning(many, f"rolebundle ingest, if that is meant; then {restart_hint}")
-    elif watch.state == "stopped":
-        yield _warning(f"ended {silent}: {watch.problem}", restart_hint)
-    elif not is_alive(watch, now):
-        yield _warning(f"last heard {silent}: it was killed, or hangs", restart_hint)
-    elif watch.problem:
-        yield _warning(f"tries again after: {watch.problem}", "see its messages")
-    else:
-        waiting = seconds_since(watch.pending_since, now)
-        yield _ok(f"{watch.state}, last heard {silent}, changes wait for {waiting:.0f} s")
+    return _ok(f"{counted(len(locations), 'root')}, all there")
 
 
 # -- the audits ------------------------------------------------------------------------------------

@@ -1,205 +1,42 @@
-"""`rolebundle corpus doctor --repair`: a new corpus from what can be trusted of a damaged one.
+"""`rolebundle corpus doctor --repair`: the indexes of a corpus are made again from its documents.
 
-The new file takes the place of the damaged one after a full check, and the damaged one is kept.
-The next ingest reads all files again. Nothing is weakened: what cannot be trusted is not taken
-over, and without a policy that can be trusted every agent is denied.
+Everything else has no second copy in the file: a corpus with other damage is not changed.
 """
 
 from __future__ import annotations
 
-import os
-from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 
-from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.upkeep import RepairReport
-from rolebundle.doctor import root_of
-from rolebundle.embedding.provider import embedding_text, input_hash
-from rolebundle.errors import CorpusCorrupt, RolebundleError, UsageError, WrongFile, storage_errors
-from rolebundle.ingest.authority import ALL_LOST
-from rolebundle.policy.audit import AuditLog, Recorder
+from rolebundle.errors import CorpusCorrupt
+from rolebundle.policy.audit import Recorder
 from rolebundle.policy.policy_change import deny_matcher
-from rolebundle.storage import records as path_flags
-from rolebundle.storage import records as stored_policy
-from rolebundle.storage import salvage, store, vector_index
-from rolebundle.storage.backup import private_copy, replace_file
-from rolebundle.storage.check import find_problems
-from rolebundle.storage.corpus import Corpus, corpus_counts
-from rolebundle.storage.file import check_path, partial_file
-from rolebundle.storage.lock import folder_lock
-from rolebundle.storage.opening import corpus_format, latest_version, open_reader, schema_version
-from rolebundle.storage.passages import chunk_texts
-from rolebundle.storage.publications import PULL
-from rolebundle.storage.records import StoredAudit, save_stored_audit
-from rolebundle.storage.sqlite import Row, SqliteFile
+from rolebundle.storage.check import IN_INDEXES, find_problems, rebuild_indexes
 from rolebundle.storage.writing import open_writer
-
-_BATCH = 1_000
 
 
 def repair(path: Path) -> RepairReport:
-    """Replace a damaged corpus by what can be saved of it. A sound one is left alone.
+    """Rebuild the lexical indexes, and remove the vectors that are not what was stored.
+
+    The next ingest embeds their chunks again. A sound corpus is left alone.
 
     Raises:
         UsageError: there is no corpus, or it is a replica.
         WrongFile: it belongs to another application, or has another schema.
-        CorpusBusy: another process has it open for writing. Nothing was changed.
-        StorageError: the new file cannot be written. Nothing was changed.
-        CorpusCorrupt: nothing can be read from it, or the new file did not pass the check. Nothing
-            was changed.
+        CorpusBusy, StorageError: it cannot be written.
+        CorpusCorrupt: something else than an index is damaged. Nothing was changed.
     """
-    path = Path(os.path.realpath(path))
-    with (
-        storage_errors(
-            "repair_failed",
-            f"{path}: the new file cannot be written beside it",
-            "make room, or give yourself write permission to the folder",
-        ),
-        folder_lock(path, exclusive=True),
-    ):
-        if _is_sound(path):
-            return RepairReport(location=str(path), repaired=False)
-        if salvage.is_replica(path):
-            raise UsageError(
-                "replica_is_read_only",
-                f"{path}: is a damaged replica; a repair would make another corpus of it",
-                f"replace it by the one that is published now: `{PULL}`",
-            )
-        report = _repair(path)
-    recorder = Recorder(path)
-    with open_reader(path) as corpus:
-        if stored_policy.has_policy(corpus):
-            recorder.begin(corpus)
-        details = {"kept": report.documents, "lost": len(report.lost)}
-        recorder.note(corpus, "repair", details=details)
-    return report
-
-
-def _is_sound(path: Path) -> bool:
-    """Whether there is nothing to repair.
-
-    Raises:
-        CorpusCorrupt: it is empty.
-        WrongFile: it belongs to another application, or has another schema.
-    """
-    try:
-        check_path(path, corpus_format())
-        with private_copy(path) as copy:
-            with Corpus.open_read_only(copy, corpus_format()) as corpus:
-                if schema_version(corpus) < latest_version():
-                    raise WrongFile(
-                        "older_schema",
-                        f"{path}: has an older schema, which can be checked after its migration",
-                        "run `rolebundle ingest` once with this version; if it is damaged, run "
-                        "`rolebundle corpus restore BACKUP`, or repair it with the version that "
-                        "made it",
-                    )
-            with open_writer(copy, lock=False, verify=False, replica=True) as corpus:
-                return not find_problems(corpus, deny_matcher(corpus))
-    except CorpusCorrupt as error:
-        if error.code == "corpus_empty_file":
-            raise
-        return False
-
-
-def _repair(path: Path) -> RepairReport:
-    old = salvage.open_damaged(path)
-    if old is None:
-        raise CorpusCorrupt(
-            "beyond_repair",
-            f"{path}: nothing that this version stored can be read from it; it was not changed",
-            "run `rolebundle corpus restore BACKUP`, or move it away and ingest again",
-        )
-    with old, partial_file(path) as partial:
-        with open_writer(partial, lock=False) as new, salvage.copying(new):
-            distrusted = salvage.copy_rows(old, new)
-            lost = salvage.remove_unproven(new)
-            notes = _restore_rules(old, new, path, distrusted)
-            salvage.derive(new, deny_matcher(new))
-            _restore_vectors(old, new)
-        with open_writer(partial, lock=False) as new:
-            problems = find_problems(new, deny_matcher(new))
-            if problems:
+    with open_writer(path, verify=False) as corpus:
+        problems = find_problems(corpus, deny_matcher(corpus))
+        for problem in problems:
+            if problem.code not in IN_INDEXES:
                 raise CorpusCorrupt(
-                    "repair_failed",
-                    f"{path}: what can be saved does not pass the check ({problems[0].message}); "
-                    "nothing was changed",
-                    "run `rolebundle corpus restore BACKUP`, or ingest into a new file with --db",
+                    "beyond_repair",
+                    f"{path}: {problem.message}; it was not changed",
+                    "run `rolebundle corpus restore BACKUP`, or move it away and ingest again",
                 )
-            counts = corpus_counts(new)
-            roots = sorted(
-                {str(root_of(place, name)) for place, (name, *_) in store.known_files(new).items()}
-            )
-        moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-        replaced = replace_file(partial, path, corpus_format(), "damaged", moment)
-    return RepairReport(
-        location=str(path),
-        repaired=True,
-        kept=str(replaced) if replaced else None,
-        documents=counts.documents,
-        chunks=counts.chunks,
-        lost=[{"document_id": name, "path": place} for name, place in lost],
-        roots=roots,
-        notes=notes,
-    )
-
-
-def _restore_rules(old: SqliteFile, new: Corpus, path: Path, distrusted: set[str]) -> list[str]:
-    """Replace the small tables that cannot be trusted by what allows less. Return notes."""
-    notes = []
-    if distrusted:
-        names = ", ".join(sorted(distrusted))
-        notes.append(f"not taken over, because it is not what was stored: {names}")
-    if "policy" in distrusted:
-        salvage.deny_everyone(new, iso_utc(datetime.now(UTC)))
-        notes.append(
-            "the policy cannot be trusted: every agent is denied until `rolebundle policy set FILE`"
-        )
-    if "audit_state" in distrusted and (salvage.required_records(old) or _requires_records(path)):
-        save_stored_audit(new, StoredAudit(True))
-    if "path_flags" in distrusted:
-        path_flags.save_path_flags(new, ALL_LOST)
-        notes.append(
-            "the options --untrusted, --max-trust and --meta of earlier ingests are lost: each "
-            "path is refused until it is ingested with these options, or with --max-trust "
-            "authoritative"
-        )
-    if "embedding_index" in distrusted:
-        notes.append(
-            "the embedding index is lost; if it is not the default, build it again: `rolebundle "
-            "corpus embed --model PROVIDER:MODEL`"
-        )
-    return notes
-
-
-def _requires_records(path: Path) -> bool:
-    """Whether the audit itself says that each answer needs a record, or cannot be read."""
-    log = AuditLog(path)
-    try:
-        return log.exists and log.settings().mode == "required"
-    except RolebundleError:
-        return True
-
-
-def _restore_vectors(old: SqliteFile, new: Corpus) -> None:
-    """Give each chunk the vector that it had, if that was made of the text that it has."""
-    for index in vector_index.all_indexes(new):
-        records = salvage.stored_vectors(old, index.id)
-        while batch := list(islice(records, _BATCH)):
-            _add_vectors(new, index, batch)
-
-
-def _add_vectors(new: Corpus, index: vector_index.EmbeddingIndex, records: list[Row]) -> None:
-    texts = chunk_texts(new, [chunk for chunk, *_ in records])
-    hashes = {text.rowid: input_hash(embedding_text(*text[1:])) for text in texts}
-    size = 4 * index.identity.model.dimensions
-    vectors = [
-        (chunk, made_of, vector)
-        for chunk, made_of, vector_hash, vector in records
-        if hashes.get(chunk) == made_of
-        and isinstance(vector, bytes)
-        and len(vector) == size
-        and vector_index.vector_hash(made_of, vector) == vector_hash
-    ]
-    vector_index.add(new, index, vectors)
+        if problems:
+            with Recorder(path).change(corpus, "repair") as details:
+                rebuild_indexes(corpus)
+                details["problems"] = len(problems)
+        return RepairReport(location=str(path), repaired=bool(problems), problems=problems)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from rolebundle.contracts.status import (
-    CheckProblem,
     CorpusStatus,
     IndexStatus,
     PathFlags,
@@ -18,26 +16,15 @@ from rolebundle.contracts.upkeep import SignedManifest
 from rolebundle.ingest.authority import as_arguments
 from rolebundle.ingest.default_model import building_note, contextual_model
 from rolebundle.ingest.heartbeat import read_heartbeat
-from rolebundle.policy.policy_change import deny_matcher
 from rolebundle.retrieval.corpus_state import corpus_state
 from rolebundle.storage import documents, records, vector_index
-from rolebundle.storage.backup import private_copy
-from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.opening import open_reader
-from rolebundle.storage.publications import load_manifest, publications, stored_manifest
+from rolebundle.storage.publications import load_manifest, publications
 from rolebundle.storage.vector_index import EmbeddingIndex
-from rolebundle.storage.writing import open_writer
-from rolebundle.workspace import Workspace
 
 
-def corpus_status(corpus: Corpus, problems: Sequence[CheckProblem] | None = None) -> CorpusStatus:
-    """Describe what the corpus contains.
-
-    Args:
-        corpus: an open corpus; it is only read.
-        problems: what a check of the file reported; ``None`` if it was not checked.
-    """
+def corpus_status(corpus: Corpus) -> CorpusStatus:
+    """Describe what the corpus contains."""
     now = datetime.now(UTC)
     with corpus.reading():
         state = corpus_state(corpus, now)
@@ -68,8 +55,6 @@ def corpus_status(corpus: Corpus, problems: Sequence[CheckProblem] | None = None
         indexes=indexes,
         cached_vectors=cached,
         replica=_replica_status(replica, now) if replica else None,
-        checked=problems is not None,
-        problems=list(problems or ()),
     )
 
 
@@ -133,25 +118,3 @@ def advised_status(corpus: Corpus) -> CorpusStatus:
         return status
     update = {"model_reason": contextual_model(corpus)[1], "building": building_note(corpus)}
     return status.model_copy(update=update)
-
-
-def checked_status(workspace: Workspace) -> CorpusStatus:
-    """What :func:`corpus_status` says, and the problems that a check of the whole file finds.
-
-    Raises:
-        CorpusBusy, StorageError: the file could not be opened for a check.
-    """
-    with open_reader(workspace.path, verify=False) as reader:
-        if stored_manifest(reader):
-            # A check writes, so it works on a copy.
-            with (
-                private_copy(workspace.path) as copy,
-                open_writer(copy, lock=False, verify=False, replica=True) as corpus,
-            ):
-                return corpus_status(reader, _problems_of(corpus))
-    with workspace.open_writer(verify=False) as corpus:
-        return corpus_status(corpus, _problems_of(corpus))
-
-
-def _problems_of(corpus: Corpus) -> list[CheckProblem]:
-    return find_problems(corpus, deny_matcher(corpus))

@@ -13,7 +13,7 @@ from threading import Event
 from typing import Self
 
 from rolebundle.admin.indexes import Indexing
-from rolebundle.admin.purges import finish_in
+from rolebundle.admin.purges import finish_purges
 from rolebundle.contracts.upkeep import RepairReport
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.ingest.default_model import is_contextual
@@ -27,9 +27,6 @@ from rolebundle.storage import roots
 from rolebundle.storage.corpus import Corpus, true_generation
 from rolebundle.storage.publications import refuse_changes
 from rolebundle.workspace import Workspace
-
-INGEST_PURGE_PATIENCE_MS = 1_000
-"""How long an ingest waits for other readers before it leaves a pending purge pending."""
 
 
 class Admin:
@@ -57,15 +54,9 @@ class Admin:
         options = options or IngestOptions()
         options = replace(options, lexical_only=bool(options.lexical_only))
         with self.workspace.open_writer(create=True) as corpus:
-            finish_in(self.workspace, corpus, INGEST_PURGE_PATIENCE_MS)
+            finish_purges(corpus, self.workspace.recorder)
             provider = self._provider(corpus, options, is_lexical=bool(options.lexical_only))
-            report = ingest(
-                corpus,
-                paths,
-                provider,
-                options,
-                progress or no_progress,
-            )
+            report = ingest(corpus, paths, provider, options, progress or no_progress)
             self._record_ingest(corpus, report)
             return report
 
@@ -74,7 +65,7 @@ class Admin:
         options: IngestOptions | None = None,
         *,
         lexical_only: bool = False,
-        progress: Progress | None = None,
+        progress: Progress = no_progress,
     ) -> IngestReport:
         """Update the corpus from all roots; see :func:`rolebundle.ingest.sync.update`.
 
@@ -83,10 +74,10 @@ class Admin:
         """
         # It migrates the corpus, as an ingest with paths does, and creates none.
         with self.workspace.open_writer(create=self.workspace.path.exists()) as corpus:
-            finish_in(self.workspace, corpus, INGEST_PURGE_PATIENCE_MS)
+            finish_purges(corpus, self.workspace.recorder)
             all_lexical = all(root.options.lexical_only for root in roots.load(corpus))
             provider = self._provider(corpus, options, is_lexical=lexical_only or all_lexical)
-            report = update(corpus, provider, options, progress or no_progress)
+            report = update(corpus, provider, options, progress)
             if report.added or report.updated or report.removed:
                 self._record_ingest(corpus, report)
             return report
@@ -156,7 +147,7 @@ class Admin:
         self.workspace.recorder.note(corpus, "ingest", details=changes)
 
     def repair(self) -> RepairReport:
-        """Replace a damaged corpus by what can be saved; see :func:`rolebundle.repair.repair`."""
+        """Make damaged indexes again; see :func:`rolebundle.repair.repair`."""
         self.close()
         return repair(self.workspace.path)
 

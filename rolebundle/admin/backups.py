@@ -8,9 +8,8 @@ How files are copied and replaced is in :mod:`rolebundle.storage.backup`.
 from __future__ import annotations
 
 import os
-import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,84 +19,44 @@ from typing import Literal
 from pydantic import ValidationError
 
 from rolebundle.contracts.documents import iso_utc
-from rolebundle.contracts.upkeep import BackedUpFile, BackupManifest, BackupReport, RestoreReport
+from rolebundle.contracts.upkeep import (
+    BackedUpFile,
+    BackupManifest,
+    BackupReport,
+    CopyReport,
+    RestoreReport,
+)
 from rolebundle.errors import CorpusCorrupt, RolebundleError, UsageError, WrongFile, storage_errors
 from rolebundle.policy.audit import Recorder
 from rolebundle.policy.audit_check import verify_audit
-from rolebundle.policy.overlays import overlay_digests
-from rolebundle.policy.policy_change import deny_matcher
-from rolebundle.storage import purge, records, salvage
+from rolebundle.policy.policy_change import deny_matcher, save_database_access
+from rolebundle.storage import purge, records
 from rolebundle.storage.address import address_of, in_database
 from rolebundle.storage.audit import AUDIT_FORMAT, open_audit_reader
-from rolebundle.storage.backup import copy_database, page_problem, replace_file, sha256_of
+from rolebundle.storage.backup import copy_corpus, copy_database, replace_file, sha256_of
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus, CorpusCounts, corpus_counts
 from rolebundle.storage.file import (
     audit_path,
+    folder_lock,
     is_there,
     partial_file,
     remove_stale_partials,
     rename_if_free,
     rename_synced,
     sync_file,
-    sync_folder,
 )
-from rolebundle.storage.lock import folder_lock
-from rolebundle.storage.opening import corpus_format, latest_version, open_reader, schema_version
-from rolebundle.storage.publications import PULL, load_manifest
+from rolebundle.storage.opening import corpus_format, latest_version, open_reader
+from rolebundle.storage.publications import PULL, load_manifest, stored_manifest
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
-
-DAILY, WEEKLY = 7, 4
-"""A rotation keeps the newest backup of so many days and of so many weeks that have one."""
 
 _MAX_MANIFEST_BYTES = 1 << 20
 _MOMENT = "%Y%m%d-%H%M%S"
 
 
-def rotate_backups(
-    workspace: Workspace, folder: Path, overlay_folders: Sequence[Path] = ()
-) -> BackupReport:
-    """Back up a corpus into a folder, and remove its older backups there that are not kept.
-
-    The newest backup is kept of each of the last ``DAILY`` days and ``WEEKLY`` weeks that have one.
-
-    Raises:
-        UsageError, CorpusCorrupt, WrongFile, StorageError: as for :func:`create_backup`.
-    """
-    with storage_errors(
-        "backup_failed",
-        f"{folder}: the folder cannot be created",
-        "choose another folder",
-    ):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    stem = workspace.path.stem
-    remove_stale_partials(folder / stem)
-    target = folder / f"{stem}-{datetime.now(UTC).strftime(_MOMENT)}.db"
-    report = create_backup(workspace, target, overlay_folders)
-    backups = _backups_in(folder, stem, report.manifest.corpus_id)
-    retained = _retained(backups)
-    removed = [backup for _, backup in backups if backup not in retained]
-    for backup in removed:
-        # FILE first: what is left without it counts as no backup.
-        for file in (backup, audit_path(backup), manifest_path(backup)):
-            file.unlink(missing_ok=True)
-    sync_folder(folder)
-    return report.model_copy(update={"removed": [str(backup) for backup in removed]})
-
-
-# -- making a backup -------------------------------------------------------------------------------
-
-
-def create_backup(
-    workspace: Workspace, target: Path, overlay_folders: Sequence[Path] = ()
-) -> BackupReport:
+def create_backup(workspace: Workspace, target: Path) -> BackupReport:
     """Copy a corpus and its audit while other processes may write, and check the copy.
-
-    Args:
-        workspace: of the corpus.
-        target: the name of the backup.
-        overlay_folders: the folders of the overlays whose digests are recorded.
 
     Raises:
         UsageError: there is no corpus, it is a replica, or something has the name of the backup.
@@ -124,14 +83,13 @@ def create_backup(
         # After the corpus, so that it has the row of each change that the corpus has.
         has_audit, head = _copy_audit(audit_path(path), audit_copy, target, warnings)
         with _checked(corpus_copy) as copy:
-            policy, overlays = records.load_policy(copy), overlay_digests(overlay_folders)
+            policy = records.load_policy(copy)
             counts = corpus_counts(copy)._asdict()
         manifest = BackupManifest(
             **counts,
             created_at=iso_utc(datetime.now(UTC)),
             schema_version=latest_version(),
             policy_digest=policy.digest if policy else "",
-            overlays=overlays,
             corpus=_described(corpus_copy, target),
             audit=_described(audit_copy, audit_path(target)) if has_audit else None,
             audit_head=head,
@@ -180,7 +138,7 @@ def _file_exists(path: Path) -> UsageError:
     return UsageError(
         "backup_exists",
         f"{path}: something with this name is there; it was not changed",
-        "choose another name, or let `rolebundle corpus backup --rotate DIR` name the backups",
+        "choose another name",
     )
 
 
@@ -229,44 +187,15 @@ def _described(file: Path, name: Path) -> BackedUpFile:
     return BackedUpFile(name=name.name, bytes=file.stat().st_size, sha256=sha256_of(file))
 
 
-def _backups_in(folder: Path, stem: str, corpus_id: str) -> list[tuple[datetime, Path]]:
-    """The complete backups of one corpus that a rotation made, the newest first."""
-    name = re.compile(rf"{re.escape(stem)}-(\d{{8}}-\d{{6}})\.db")
-    backups = []
-    for entry in sorted(folder.iterdir(), reverse=True):
-        match = name.fullmatch(entry.name)
-        manifest = _read_manifest(entry) if match else None
-        if match and manifest is not None and manifest.corpus_id == corpus_id:
-            with suppress(ValueError):
-                backups.append((datetime.strptime(match[1], _MOMENT).replace(tzinfo=UTC), entry))
-    return backups
-
-
-def _retained(backups: Sequence[tuple[datetime, Path]]) -> set[Path]:
-    days: dict[object, Path] = {}
-    weeks: dict[object, Path] = {}
-    for moment, backup in backups:
-        days.setdefault(moment.date(), backup)
-        weeks.setdefault(moment.isocalendar()[:2], backup)
-    return {*list(days.values())[:DAILY], *list(weeks.values())[:WEEKLY]}
-
-
 # -- restoring -------------------------------------------------------------------------------------
 
 
-def restore_backup(
-    workspace: Workspace,
-    backup: Path,
-    overlay_folders: Sequence[Path] = (),
-    *,
-    confirmed: bool = False,
-) -> RestoreReport:
+def restore_backup(workspace: Workspace, backup: Path, *, confirmed: bool = False) -> RestoreReport:
     """Verify a backup, and put it in the place of a corpus, which is kept under another name.
 
     Args:
         workspace: of the corpus file, which may be damaged or missing. It is closed.
         backup: a backup, or another corpus file without a manifest.
-        overlay_folders: the folders of the overlays to compare with those of the backup.
         confirmed: without it only report what would happen.
 
     Raises:
@@ -280,27 +209,25 @@ def restore_backup(
     backup, path = (Path(os.path.realpath(file)) for file in (backup, workspace.path))
     if address_of(path):
         raise in_database(path)
-    if backup.is_dir():
-        raise UsageError("backup_is_folder", f"{backup}: is a folder", "name a backup in it")
     if not backup.is_file():
         raise UsageError("backup_missing", f"{backup}: there is no backup", "check the name")
     if path.exists() and path.samefile(backup):
         raise UsageError(
             "same_file", f"{backup}: is the corpus itself", "name the backup of this corpus"
         )
-    with suppress(OSError):  # It may be missing.
-        if salvage.is_replica(path):
-            raise UsageError(
-                "replica_is_read_only",
-                f"{path}: is a replica, which only `replica pull` changes",
-                "name another file with --db",
-            )
+    is_replica, present = _present(path)
+    if is_replica:
+        raise UsageError(
+            "replica_is_read_only",
+            f"{path}: is a replica, which only `replica pull` changes",
+            "name another file with --db",
+        )
     manifest = _read_manifest(backup)
     if manifest is None and is_there(manifest_path(backup)):
         raise _unsound(backup, "its manifest cannot be read")
     if not confirmed:
         with TemporaryDirectory(prefix="rolebundle-") as folder:
-            return _restore(backup, manifest, path, Path(folder), overlay_folders, False)
+            return _restore(backup, manifest, path, Path(folder), present, False)
     with storage_errors(
         "restore_failed",
         f"{path}: the backup could not be copied here",
@@ -308,7 +235,7 @@ def restore_backup(
         "command again",
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
-        return _restore(backup, manifest, path, path.parent, overlay_folders, True)
+        return _restore(backup, manifest, path, path.parent, present, True)
 
 
 def _restore(
@@ -316,21 +243,19 @@ def _restore(
     manifest: BackupManifest | None,
     path: Path,
     folder: Path,
-    overlay_folders: Sequence[Path],
+    present: set[str],
     confirmed: bool,
 ) -> RestoreReport:
+    """Restore it, by a copy in a folder. ``present`` are the ids of the purges until now."""
     audit = audit_path(path)
     with (
         partial_file(folder / path.name) as corpus_copy,
         partial_file(folder / audit.name) as audit_copy,
     ):
-        copied, schema, purges = _copy_backup(backup, manifest, corpus_copy)
+        copied, purges = _copy_backup(backup, manifest, corpus_copy)
         audit_state = _audit_to_use(backup, manifest, audit)
         if audit_state == "restored" and manifest is not None and manifest.audit is not None:
             _copy_verified(audit_path(backup), audit_copy, manifest.audit.sha256, backup)
-        present: set[str] = set()
-        with suppress(RolebundleError), open_reader(path) as corpus:
-            present = purge.purge_ids(corpus)
         report = RestoreReport(
             backup=str(backup),
             location=str(path),
@@ -341,7 +266,6 @@ def _restore(
             replaced=None,
             audit=audit_state,
             purges_undone=len(present - purges),
-            overlays_changed=_changed_overlays(manifest, overlay_folders),
         )
         if not confirmed:
             return report
@@ -349,18 +273,24 @@ def _restore(
         with folder_lock(path, exclusive=True):
             # First, so that the restored corpus never has an audit that is too old for it.
             if audit_state == "restored":
-                replace_file(audit_copy, audit, AUDIT_FORMAT, "replaced", moment)
-            replaced = replace_file(corpus_copy, path, corpus_format(), "replaced", moment)
-    if schema == latest_version():
-        with open_reader(path) as corpus:
-            Recorder(path).note(corpus, "restore", details={"documents": copied.documents})
+                replace_file(audit_copy, audit, AUDIT_FORMAT, moment)
+            replaced = replace_file(corpus_copy, path, corpus_format(), moment)
+    with open_reader(path) as corpus:
+        Recorder(path).note(corpus, "restore", details={"documents": copied.documents})
     return report.model_copy(update={"replaced": str(replaced) if replaced else None})
+
+
+def _present(path: Path) -> tuple[bool, set[str]]:
+    """Whether the file to replace is a replica, and the ids of its purges, if it can be read."""
+    with suppress(RolebundleError), open_reader(path, verify=False) as corpus:
+        return bool(stored_manifest(corpus)), purge.purge_ids(corpus)
+    return False, set()
 
 
 def _copy_backup(
     backup: Path, manifest: BackupManifest | None, target: Path
-) -> tuple[CorpusCounts, int, set[str]]:
-    """Copy the corpus of a backup and check it. Return its sizes, schema and ids of purges."""
+) -> tuple[CorpusCounts, set[str]]:
+    """Copy the corpus of a backup, migrate and check it. Return its sizes and ids of purges."""
     if manifest is not None:
         _copy_verified(backup, target, manifest.corpus.sha256, backup)
     else:
@@ -369,17 +299,9 @@ def _copy_backup(
                 copy_database(source, target, target)
         except CorpusCorrupt as error:
             raise _unsound(backup, error.message) from error
-    with Corpus.open_read_only(target, corpus_format()) as corpus:
-        counts, schema = corpus_counts(corpus), schema_version(corpus)
-        if schema < latest_version():
-            # The next ingest migrates it. Until then only SQLite's own check applies.
-            problem = page_problem(corpus)
-            if problem:
-                raise _unsound(backup, problem)
-            return counts, schema, set()
     try:
         with _checked(target) as copy:
-            return counts, schema, purge.purge_ids(copy)
+            return corpus_counts(copy), purge.purge_ids(copy)
     except CorpusCorrupt as error:
         raise _unsound(backup, error.message) from error
 
@@ -422,9 +344,36 @@ def _audit_to_use(
     return "restored"
 
 
-def _changed_overlays(manifest: BackupManifest | None, folders: Sequence[Path]) -> list[str]:
-    if manifest is None:
-        return []
-    now = overlay_digests(folders)
-    roles = manifest.overlays.keys() | now.keys()
-    return sorted(role for role in roles if manifest.overlays.get(role) != now.get(role))
+# -- copying between a file and a database ---------------------------------------------------------
+
+
+def copy_to(workspace: Workspace, target: Path) -> CopyReport:
+    """Copy a corpus to a place that has none: a new file, or an empty database.
+
+    Raises:
+        UsageError: there is no corpus, it is a replica, or the target is not empty.
+        CorpusBusy, CorpusCorrupt, WrongFile, StorageError: it was not copied.
+    """
+    audits = audit_path(workspace.path), audit_path(target)
+    with open_reader(workspace.path) as source, open_writer(target) as corpus:
+        corpus.before_commit = save_database_access
+        with corpus.writing():
+            # Nothing was ever stored in an empty corpus.
+            if corpus_counts(corpus).generation or audits[1].exists():
+                raise UsageError(
+                    "target_not_empty", f"{target}: has a corpus already", "name a new one"
+                )
+            copy_corpus(source, corpus)
+        counts = corpus_counts(corpus)
+    if audits[0].exists():
+        with (
+            storage_errors(
+                "audit_not_copied", f"{audits[1]}: it cannot be written", "copy the audit yourself"
+            ),
+            # With its log, which copying the file alone would leave out.
+            open_audit_reader(audits[0]) as log,
+            partial_file(audits[1]) as partial,
+        ):
+            copy_database(log, partial, audits[1])
+            rename_if_free(partial, audits[1])
+    return CopyReport(location=str(target), **counts._asdict(), audit=audits[0].exists())

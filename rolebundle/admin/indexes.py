@@ -22,10 +22,8 @@ from rolebundle.ingest.default_model import (
     count_waiting_for,
 )
 from rolebundle.ingest.indexes import EmbeddingReport, Progress, no_progress
-from rolebundle.storage import vector_index
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.file import indexing_path
-from rolebundle.storage.lock import try_lock
+from rolebundle.storage.file import indexing_path, try_lock
 from rolebundle.storage.publications import stored_manifest
 from rolebundle.storage.vector_index import active_index
 from rolebundle.workspace import Workspace
@@ -35,7 +33,7 @@ def embed(
     workspace: Workspace,
     spec: ProviderSpec | None = None,
     *,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     parallel: int | None = None,
     max_seconds: float = inf,
 ) -> EmbeddingReport:
@@ -62,7 +60,7 @@ def embed(
         return indexes.build_index(
             corpus,
             provider,
-            progress or no_progress,
+            progress,
             connection=connection,
             started_at=started_at,
             parallel=parallel,
@@ -73,7 +71,7 @@ def embed(
 def complete(
     workspace: Workspace,
     *,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     parallel: int | None = None,
     is_patient: bool = True,
 ) -> EmbeddingReport | None:
@@ -132,17 +130,6 @@ def drop_index(workspace: Workspace, name: str) -> None:
     """Remove an index that is not active; see :func:`rolebundle.ingest.indexes.drop_index`."""
     with workspace.open_writer() as corpus:
         indexes.drop_index(corpus, name)
-
-
-def clear_vector_cache(workspace: Workspace) -> int:
-    """Empty the vector cache; return how many vectors it had.
-
-    It has the vectors of texts that were removed or changed, in case they come back.
-    """
-    with workspace.open_writer() as corpus, corpus.writing():
-        count, _ = vector_index.cache_size(corpus)
-        vector_index.clear_cache(corpus)
-        return count
 
 
 _POLL_SECONDS = 30.0

@@ -16,6 +16,7 @@ from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.upkeep import PublishedCopy, PurgePreview, Receipt
 from rolebundle.errors import UsageError
 from rolebundle.policy.audience import publish_command
+from rolebundle.policy.audit import Recorder
 from rolebundle.storage import decisions
 from rolebundle.storage import documents as stored
 from rolebundle.storage import purge as purge_storage
@@ -23,17 +24,9 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.decisions import DecisionKey
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.facts import citing as citing_facts
-from rolebundle.storage.passages import passage_by_id, passages_of_documents
 from rolebundle.storage.publications import Publication, carrying, publications
 from rolebundle.text.paths import locations, matches
-from rolebundle.text.references import (
-    MAX_SUGGESTIONS,
-    is_glob,
-    may_be_stored,
-    named_document,
-    parse_lines,
-    similar_names,
-)
+from rolebundle.text.references import MAX_SUGGESTIONS, is_glob, named_document, similar_names
 from rolebundle.workspace import Workspace
 
 
@@ -42,9 +35,7 @@ class PurgeSelection:
     """Which documents to purge: those that are named.
 
     Attributes:
-        names: each the id of a document, source or chunk, the path of a file, or
-            ``path:start-end``, which is the whole document that has these lines, or a glob for
-            paths or ids.
+        names: each the id of a document or source, the path of a file, or a glob for paths or ids.
         as_sources: the names are ids of sources only.
         decisions: ids of decisions.
         folder: where relative paths on this machine begin; ``None``: only absolute ones are known.
@@ -54,50 +45,6 @@ class PurgeSelection:
     as_sources: bool = False
     decisions: Sequence[str] = ()
     folder: str | None = None
-
-
-def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
-    """Erase documents, and complete earlier purges.
-
-    Returns:
-        The receipt. If it is pending, bytes may be left, and :func:`finish_purges` must be called.
-
-    Raises:
-        UsageError: a name is unknown or ambiguous, or the glob matches nothing. Nothing was erased.
-    """
-    pending = _erase(corpus, selection)
-    [receipt] = _finish(corpus, {pending.id}, pending.publications)
-    return receipt
-
-
-def _erase(corpus: Corpus, selection: PurgeSelection) -> Receipt:
-    """The transaction of a purge. Its receipt is pending."""
-    with corpus.writing():
-        documents, _ = _with_facts(corpus, selection)
-        decided = _select_decisions(corpus, selection)
-        purged_at = iso_utc(datetime.now(UTC))
-        receipt, raised = purge_storage.erase(corpus, documents, purged_at, decided)
-        return receipt.model_copy(update={"publications": _copies(raised)})
-
-
-def _finish(
-    corpus: Corpus,
-    pending: Collection[str],
-    copies: Sequence[PublishedCopy],
-    patience_ms: int | None = None,
-) -> list[Receipt]:
-    """Complete every purge, and return the receipts with these ids."""
-    obstacle = purge_storage.finish(corpus, patience_ms)
-    return [
-        receipt.model_copy(
-            update={
-                "waiting_for": "" if receipt.state == "done" else obstacle,
-                "publications": list(copies),
-            }
-        )
-        for receipt in purge_storage.receipts(corpus)
-        if receipt.id in pending
-    ]
 
 
 def _copies(affected: Iterable[Publication]) -> list[PublishedCopy]:
@@ -116,41 +63,14 @@ def _with_facts(
 ) -> tuple[list[DocumentName], list[DocumentName]]:
     """The selected documents with the facts that cite them, and those of the facts not selected."""
     purgeable = stored.document_names(corpus, facts=True)
-    selected = _select_documents(corpus, purgeable, selection)
+    selected = _select_documents(purgeable, selection)
     citing = citing_facts(corpus, [document.document_id for document in selected])
     facts = [name for name in purgeable if name.row in citing and name not in selected]
     return sorted([*selected, *facts], key=attrgetter("document_id")), facts
 
 
-def finish_purges(corpus: Corpus, patience_ms: int | None = None) -> list[Receipt]:
-    """Complete the pending purges and return their receipts.
-
-    Args:
-        corpus: a corpus open for writing.
-        patience_ms: how long to wait for other processes; ``None`` means the usual time.
-    """
-    pending = {receipt.id for receipt in purge_storage.unfinished(corpus)}
-    if not pending:
-        return []
-    outdated = (publication for publication in publications(corpus) if publication.is_outdated)
-    return _finish(corpus, pending, _copies(outdated), patience_ms)
-
-
-def _with_part(corpus: Corpus, selection: PurgeSelection, name: str) -> set[str]:
-    """The ids of the documents of a chunk, or of the lines ``path:start-end``."""
-    if not may_be_stored(name):
-        return set()
-    passage, lines = passage_by_id(corpus, name), parse_lines(name)
-    passages = [passage] if passage else []
-    if not passage and lines:
-        named = stored.documents_named(corpus, lines.path, locations(lines.path, selection.folder))
-        rows = [document.row for document in named]
-        passages = passages_of_documents(corpus, rows, lines.start, lines.end)
-    return {passage.document.document_id for passage in passages}
-
-
 def _select_documents(
-    corpus: Corpus, documents: Sequence[DocumentName], selection: PurgeSelection
+    documents: Sequence[DocumentName], selection: PurgeSelection
 ) -> list[DocumentName]:
     """The selected ones of all documents, each once, in the order of their ids.
 
@@ -178,7 +98,6 @@ def _select_documents(
                 or of_source
                 or with_any("location", locations(name, selection.folder))
                 or with_any("path", (name,))
-                or with_any("document_id", _with_part(corpus, selection, name))
             )
         if not named and not selection.as_sources and is_glob(name):
             named = [
@@ -258,32 +177,58 @@ def plan_of(workspace: Workspace, selection: PurgeSelection) -> PurgePreview:
 def purge_documents(workspace: Workspace, selection: PurgeSelection) -> Receipt:
     """Erase documents from the corpus's files; see :func:`purge`."""
     with workspace.open_writer() as corpus:
-        with workspace.recorder.change(corpus, "purge") as details:
-            pending = _erase(corpus, selection)
-            details.update(_details(pending))
-        [receipt] = _finish(corpus, {pending.id}, pending.publications)
-        if receipt.state == "done":
-            workspace.recorder.note(corpus, "purge", details=_details(receipt))
-        return receipt
+        return purge(corpus, selection, workspace.recorder)
+
+
+def purge(corpus: Corpus, selection: PurgeSelection, recorder: Recorder) -> Receipt:
+    """Erase documents, and complete earlier purges.
+
+    Returns:
+        The receipt. If it is pending, bytes may be left, and :func:`finish_purges` must be called.
+
+    Raises:
+        UsageError: a name is unknown or ambiguous, or the glob matches nothing. Nothing was erased.
+    """
+    with recorder.change(corpus, "purge") as details:
+        documents, _ = _with_facts(corpus, selection)
+        decided = _select_decisions(corpus, selection)
+        pending = purge_storage.erase(corpus, documents, iso_utc(datetime.now(UTC)), decided)
+        details.update(_details(pending))
+    [receipt] = _finish(corpus, {pending.id})
+    if receipt.state == "done":
+        recorder.note(corpus, "purge", details=_details(receipt))
+    return receipt
 
 
 def finish_pending(workspace: Workspace) -> list[Receipt]:
     """Complete the pending purges and return their receipts."""
     with workspace.open_writer() as corpus:
-        return finish_in(workspace, corpus)
+        return finish_purges(corpus, workspace.recorder)
 
 
-def finish_in(
-    workspace: Workspace, corpus: Corpus, patience_ms: int | None = None
-) -> list[Receipt]:
-    """Complete the pending purges of a corpus that is open for writing, and record it.
-
-    The arguments besides the workspace are those of :func:`finish_purges`.
-    """
-    receipts = finish_purges(corpus, patience_ms)
+def finish_purges(corpus: Corpus, recorder: Recorder) -> list[Receipt]:
+    """Complete the pending purges of a corpus that is open for writing, and record it."""
+    pending = {receipt.id for receipt in purge_storage.unfinished(corpus)}
+    receipts = _finish(corpus, pending) if pending else []
     for receipt in receipts:
-        workspace.recorder.note(corpus, "purge", details=_details(receipt))
+        recorder.note(corpus, "purge", details=_details(receipt))
     return receipts
+
+
+def _finish(corpus: Corpus, pending: Collection[str]) -> list[Receipt]:
+    """Complete every purge, and return the receipts with these ids."""
+    obstacle = purge_storage.finish(corpus)
+    copies = _copies(publication for publication in publications(corpus) if publication.is_outdated)
+    return [
+        receipt.model_copy(
+            update={
+                "waiting_for": "" if receipt.state == "done" else obstacle,
+                "publications": copies,
+            }
+        )
+        for receipt in purge_storage.receipts(corpus)
+        if receipt.id in pending
+    ]
 
 
 def _details(receipt: Receipt) -> dict[str, Any]:

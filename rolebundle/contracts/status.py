@@ -160,7 +160,6 @@ class CorpusStatus(Contract):
         replica: what it is a copy of; missing if it is not a replica.
         publications: where it was published to. Only the command lists them.
         watch: what `watch` last said; missing if it never ran. Only the command shows it.
-        checked: whether the corpus was checked. ``problems`` are the result.
     """
 
     location: str
@@ -177,5 +176,3 @@ class CorpusStatus(Contract):
     replica: ReplicaStatus | None = None
     publications: list[PublicationStatus] = []
     watch: WatchStatus | None = None
-    checked: bool = False
-    problems: list[CheckProblem] = []

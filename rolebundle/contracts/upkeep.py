@@ -7,6 +7,7 @@ from typing import Literal
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.request import PersonName
+from rolebundle.contracts.status import CheckProblem
 
 DraftState = Literal["written", "planned", "kept"]
 """``written``; ``planned``: only proposed (``--dry-run``); ``kept``: it was there already."""
@@ -82,7 +83,7 @@ class BackupManifest(Contract):
         generation: how many writes it had.
         documents: number of documents; ``chunks`` likewise.
         policy_digest: digest of the policy in the corpus; empty if it has none.
-        overlays: digest of each role's overlay at that time. The overlays are not in the backup.
+        overlays: what earlier versions recorded of overlays; it is not read.
         corpus: the corpus file.
         audit: the audit's file; null if there was none.
         audit_head: ``seq:hash`` of the audit's last row; empty if there was no intact audit.
@@ -96,7 +97,7 @@ class BackupManifest(Contract):
     documents: int
     chunks: int
     policy_digest: str
-    overlays: dict[str, str]
+    overlays: dict[str, str] = {}
     corpus: BackedUpFile
     audit: BackedUpFile | None
     audit_head: str
@@ -109,14 +110,12 @@ class BackupReport(Contract):
         location: path of the backup.
         files: the paths of all of its files.
         manifest: what it holds.
-        removed: paths of older backups that the rotation removed.
         warnings: what the owner should look at.
     """
 
     location: str
     files: list[str]
     manifest: BackupManifest
-    removed: list[str] = []
     warnings: list[str] = []
 
 
@@ -149,7 +148,6 @@ class RestoreReport(Contract):
         audit: ``kept`` if the present audit stays, because it continues that of the backup;
             ``restored`` if that of the backup takes its place; ``none`` if there is none.
         purges_undone: number of purges after the backup, whose documents come back.
-        overlays_changed: roles whose overlay differs from that at the time of the backup.
     """
 
     backup: str
@@ -161,7 +159,6 @@ class RestoreReport(Contract):
     replaced: str | None
     audit: Literal["kept", "restored", "none"]
     purges_undone: int
-    overlays_changed: list[str]
 
 
 CheckState = Literal["ok", "warning", "problem"]
@@ -196,22 +193,12 @@ class RepairReport(Contract):
     Attributes:
         location: path of the corpus file.
         repaired: false if it was sound, so that nothing was done.
-        kept: under which name the damaged file is kept; null if nothing was done.
-        documents: number of documents that were saved; ``chunks`` likewise.
-        lost: ``document_id`` and ``path`` of documents that were not saved, as far as they are
-            known; damage may have changed them. The next ingest reads them again from their files.
-        roots: the folders of the saved files; to be ingested again.
-        notes: what else was lost, and what to do.
+        problems: what was mended. Vectors that were removed are made by the next ingest.
     """
 
     location: str
     repaired: bool
-    kept: str | None = None
-    documents: int = 0
-    chunks: int = 0
-    lost: list[dict[str, str]] = []
-    roots: list[str] = []
-    notes: list[str] = []
+    problems: list[CheckProblem] = []
 
 
 PurgeState = Literal["pending", "done"]
@@ -252,8 +239,7 @@ class Receipt(Contract):
             bytes may still be in the corpus file or the files beside it. ``done`` means that none
             are.
         waiting_for: what prevented the erasing of these copies; empty if ``done``.
-        publications: those that ever held something of it. Of a purge that is completed later,
-            those that were not renewed since any purge of what they held.
+        publications: those that were not renewed since a purge of what they held.
     """
 
     id: str

@@ -242,7 +242,6 @@ FlagsByPath = Mapping[str, Flags]
 UNTRUSTED: Flags = {"trust_tier": "untrusted", "origin": "untrusted"}
 LOST = "lost"
 """Is set if a repair could not save the flags."""
-ALL_LOST: FlagsByPath = {"": {LOST: True}}
 _TRUST_FLAGS = frozenset({"trust_tier", "origin", "max_trust", "manifests", LOST})
 
 

@@ -27,18 +27,17 @@ from rolebundle.replication.signatures import PublicKey, is_signed_by, key_id
 from rolebundle.storage import publications as replicas
 from rolebundle.storage import replicas as replica_file
 from rolebundle.storage import seal
-from rolebundle.storage.backup import page_problem
 from rolebundle.storage.corpus import Corpus, CorpusCounts, corpus_counts
 from rolebundle.storage.file import (
     COMPANIONS,
     expected_manifest,
+    folder_lock,
     partial_file,
     rename_synced,
     sync_folder,
 )
-from rolebundle.storage.lock import folder_lock
 from rolebundle.storage.opening import REPLICAS, corpus_format, latest_version, schema_version
-from rolebundle.storage.sqlite import is_missing_or_empty
+from rolebundle.storage.sqlite import is_missing_or_empty, page_problem
 from rolebundle.storage.writing import open_writer
 
 _ATTEMPTS = 3

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from rolebundle.storage import digests, lexical_index
-from rolebundle.storage.compartments import Compartment, searchable_compartments
+from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus, true_generation
 from rolebundle.storage.stored_values import damaged
 from rolebundle.storage.vector_index import EmbeddingIndex
-
-_WHOLE_WORD = re.compile(r"(?<!\S)[A-Za-z0-9]+(?!\S)")
-"""A word that is one token of the index, whatever surrounds it."""
 
 
 def verify_passages(corpus: Corpus, rowids: Collection[int]) -> None:
@@ -45,7 +41,7 @@ def _verify(word: str, rows: Iterable[digests.Checked], path: Path) -> None:
 
 
 def verify_lexical_indexes(corpus: Corpus) -> None:
-    """Check that the lexical indexes have as many chunks as there are, and find a known one.
+    """Check that the lexical indexes have as many chunks as there are.
 
     It is done once for each state of the corpus that this connection sees.
 
@@ -56,23 +52,10 @@ def verify_lexical_indexes(corpus: Corpus) -> None:
         name = lexical_index.table_name(compartment.id)
         if corpus.verified.get(name) == true_generation(corpus):
             continue
-        indexed = corpus.lexical.extent(corpus, compartment.id).chunks
-        if indexed != compartment.chunks or not _finds_first_chunk(corpus, compartment):
+        indexed, _ = corpus.lexical.extent(corpus, compartment.id)
+        if indexed != compartment.chunks:
             raise damaged("the lexical index", "damaged_index", corpus.path)
         corpus.verified[name] = true_generation(corpus)
-
-
-def _finds_first_chunk(corpus: Corpus, compartment: Compartment) -> bool:
-    rows = corpus.rows(
-        "SELECT c.id, c.content FROM document d CROSS JOIN chunk c ON c.document = d.id "
-        "WHERE d.compartment = ? LIMIT 1",
-        (compartment.id,),
-    )
-    if not rows:
-        return False
-    [(rowid, content)] = rows
-    word = _WHOLE_WORD.search(str(content))
-    return word is None or corpus.lexical.has_word(corpus, compartment.id, word[0], rowid)
 
 
 def vectors_problem(corpus: Corpus, index: EmbeddingIndex) -> str:

@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from time import monotonic, monotonic_ns, sleep
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -18,13 +17,11 @@ from rolebundle.contracts.audit import AuditEntry, AuditRow, AuditSettings
 from rolebundle.contracts.base import writable
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, UsageError, WrongFile
 from rolebundle.storage.file import FileFormat, is_there
-from rolebundle.storage.sqlite import SqliteFile, busy_timeout, closed_on_error, create_file
+from rolebundle.storage.sqlite import SqliteFile, closed_on_error, create_file, page_problem
 from rolebundle.storage.stored_values import typed
 
 VERSION = 1
 """Of the file and of how rows are hashed."""
-MAX_WAIT_MS = 5_000
-"""Writing a row takes a moment. A process that holds the lock for longer is stuck."""
 SCHEMA = (
     """CREATE TABLE entry (
     seq INTEGER PRIMARY KEY,
@@ -99,33 +96,12 @@ def open_audit_writer(path: Path) -> SqliteFile:
         UsageError: there is none.
         WrongFile, CorpusCorrupt, StorageError: it cannot be appended to.
     """
-    wait = _busy_handler(min(busy_timeout(), MAX_WAIT_MS))
-    log = SqliteFile.open_for_writing(path, AUDIT_FORMAT, wait=wait)
+    log = SqliteFile.open_for_writing(path, AUDIT_FORMAT)
     with closed_on_error(log):
         log.run("PRAGMA journal_mode = wal")
         # FULL: a row that was acknowledged survives a power loss.
         log.run("PRAGMA synchronous = full")
     return log
-
-
-def _busy_handler(milliseconds: int) -> Callable[[int], bool]:
-    """A busy handler that tries again every millisecond or two.
-
-    SQLite's own busy handler waits up to a tenth of a second between two tries. Beside processes
-    that write row after row, it could miss every free moment until the time is over.
-    """
-    end = 0.0
-
-    def wait(tries: int) -> bool:
-        nonlocal end
-        now = monotonic()
-        if tries == 0:
-            end = now + milliseconds / 1000
-        # The last digits of the clock, so that waiting processes do not try at the same moment.
-        sleep(0.0002 + monotonic_ns() % 1_800 * 1e-6)
-        return now < end
-
-    return wait
 
 
 def open_audit_reader(path: Path) -> SqliteFile:
@@ -343,16 +319,6 @@ def reaches(log: SqliteFile, log_id: str, rows: int, last_hash: str) -> bool:
     return not rows or log.rows("SELECT hash FROM entry WHERE seq = ?", (rows,)) == [(last_hash,)]
 
 
-def rows_sql(*, by: bool, kind: bool, newest: bool) -> str:
-    """One page of rows, oldest or newest first. Bindings: seq, then one per condition, limit."""
-    conditions = [f"seq {'<' if newest else '>'} ?"]
-    conditions += ["agent = ?"] if by else []
-    conditions += ["kind = ?"] if kind else []
-    order = "DESC" if newest else "ASC"
-    where = " AND ".join(conditions)
-    return f"SELECT {COLUMNS} FROM entry WHERE {where} ORDER BY seq {order} LIMIT ?"
-
-
 def read_rows(
     log: SqliteFile,
     *,
@@ -365,10 +331,13 @@ def read_rows(
     Raises:
         CorpusCorrupt: a row is not what was written.
     """
-    sql = rows_sql(by=by is not None, kind=bool(kind), newest=newest)
-    conditions = [value for value in (by, kind or None) if value is not None]
+    beyond, order = ("<", "DESC") if newest else (">", "ASC")
+    given = {"agent": by, "kind": kind or None}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    where = "".join(f" AND {name} = ?" for name in chosen)
+    sql = f"SELECT {COLUMNS} FROM entry WHERE seq {beyond} ?{where} ORDER BY seq {order} LIMIT ?"
     last = 2**63 - 1 if newest else -(2**63)
-    while rows := log.rows(sql, (last, *conditions, PAGE_ROWS)):
+    while rows := log.rows(sql, (last, *chosen.values(), PAGE_ROWS)):
         for values in rows:
             yield _row(log, values)
         last = int(rows[-1][0])
@@ -387,9 +356,8 @@ def count_rows(log: SqliteFile) -> int:
 
 def file_problem(log: SqliteFile) -> str:
     """What is wrong with the file's pages, indexes and schema, or an empty text."""
-    result = str(log.value("PRAGMA integrity_check(1)"))
-    if result != "ok":
-        return result
+    if problem := page_problem(log):
+        return problem
     stored = {sql for (sql,) in log.rows("SELECT sql FROM sqlite_schema")}
     return "" if stored == set(SCHEMA) else "its tables are not those that were created"
 

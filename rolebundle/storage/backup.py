@@ -13,15 +13,18 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from hashlib import file_digest
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import apsw
 
-from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError, WrongFile, storage_errors
+from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError, storage_errors
+from rolebundle.storage import compartments
 from rolebundle.storage.address import in_database
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import (
     COMPANIONS,
     FileFormat,
@@ -31,19 +34,11 @@ from rolebundle.storage.file import (
     sync_file,
     sync_folder,
 )
-from rolebundle.storage.sqlite import (
-    SqliteFile,
-    busy_timeout,
-    is_missing_or_empty,
-    own_error,
-    stamp_of,
-)
+from rolebundle.storage.publications import refuse_changes
+from rolebundle.storage.sqlite import SqliteFile, is_missing_or_empty, own_error, stamp_of
 
-KEPT_LABELS = ("replaced", "damaged")
-"""Of files that were set aside: ``NAME.replaced-20261101-093000``."""
-
-KEPT_FILE_NAME = rf"\.(?:{'|'.join(KEPT_LABELS)})-\d{{8}}-\d{{6}}(?:\.\d+)?"
-"""The end of their names, as a regular expression."""
+KEPT_FILE_NAME = r"\.(?:replaced|damaged)-\d{8}-\d{6}(?:\.\d+)?"
+"""The end of the names of files that were set aside: ``NAME.replaced-20261101-093000``."""
 
 _CONTENT = ("", "-wal", "-journal")
 _COPY_ATTEMPTS = 5
@@ -125,8 +120,11 @@ def private_copy(path: Path) -> Iterator[Path]:
                 if [stamp_of(file, frozen=True) for file in files] == before:
                     break
             else:
-                # Others write all the time. SQLite waits for a moment between two writes.
-                _copy_pages(path, copy)
+                raise CorpusBusy(
+                    "corpus_busy",
+                    f"{path}: another process writes to it all the time",
+                    "wait for it to end and run the same command again",
+                )
         yield copy
 
 
@@ -141,27 +139,6 @@ def _copy_files(path: Path, copy: Path) -> None:
             target.unlink(missing_ok=True)
 
 
-def _copy_pages(path: Path, copy: Path) -> None:
-    for suffix in _CONTENT:
-        Path(f"{copy}{suffix}").unlink(missing_ok=True)
-    try:
-        with (
-            closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as source,
-            closing(apsw.Connection(str(copy))) as target,
-        ):
-            source.set_busy_timeout(busy_timeout())
-            with target.backup("main", source, "main") as pages:
-                pages.step()
-    except apsw.Error as error:
-        raise own_error(error, path) from error
-
-
-def page_problem(file: SqliteFile) -> str:
-    """What SQLite's own check finds wrong with the file, or an empty text."""
-    result = str(file.value("PRAGMA integrity_check(1)"))
-    return "" if result == "ok" else result
-
-
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file, hexadecimal."""
     with path.open("rb") as stream:
@@ -171,9 +148,7 @@ def sha256_of(path: Path) -> str:
 # -- replacing a file ------------------------------------------------------------------------------
 
 
-def replace_file(
-    new: Path, path: Path, file_format: FileFormat, label: str, moment: str
-) -> Path | None:
+def replace_file(new: Path, path: Path, file_format: FileFormat, moment: str) -> Path | None:
     """Give a complete file the name of another one, which is kept under a new name.
 
     Call it with the exclusive lock of the folder.
@@ -182,8 +157,6 @@ def replace_file(
         new: the file; it has no log.
         path: the name to take. There may be no file, or a damaged one.
         file_format: what the old file should be.
-        label: one of ``KEPT_LABELS``. A ``damaged`` file is known to be ours, whatever its header
-            says.
         moment: the time, as ``20261101-093000``.
 
     Returns:
@@ -194,13 +167,9 @@ def replace_file(
         CorpusBusy: another process is writing to it. Nothing was changed.
         StorageError: it could not be replaced.
     """
-    kept_path = _kept_name(path, label, moment)
+    kept_path = _kept_name(path, moment)
     if not is_missing_or_empty(path):
-        try:
-            _fold_log(path, file_format)
-        except WrongFile:
-            if label != "damaged":
-                raise
+        _fold_log(path, file_format)
     with storage_errors(
         "not_replaced",
         f"{path}: it could not be replaced",
@@ -217,13 +186,13 @@ def replace_file(
     return kept_path if any(kept) else None
 
 
-def _kept_name(path: Path, label: str, moment: str) -> Path:
+def _kept_name(path: Path, moment: str) -> Path:
     """A name that is free, or that a run which was killed has already given to this file."""
     for kept_file, _ in files_beside(path, re.compile(KEPT_FILE_NAME)):
         with suppress(OSError):
             if path.samefile(kept_file):
                 return kept_file
-    return _free_name(path.with_name(f"{path.name}.{label}-{moment}"))
+    return _free_name(path.with_name(f"{path.name}.replaced-{moment}"))
 
 
 def _free_name(path: Path) -> Path:
@@ -259,3 +228,66 @@ def _fold_log(path: Path, file_format: FileFormat) -> None:
             f"{path}: another process is reading or writing it",
             "end that process or wait for it, and run the same command again",
         )
+
+
+# -- copying between a file and a database, row by row: ids, digests and vectors stay --------------
+
+_COPIED_TABLES = (
+    "corpus_state",
+    "source",
+    "file",
+    "compartment",
+    "document",
+    "supersession",
+    "chunk",
+    "scanned",
+    "embedding_index",
+    "embedded",
+    "embedding_share",
+    "embedding_cache",
+    "chunk_change",
+    "policy",
+    "purge",
+    "approved_manifest",
+    "path_flags",
+    "audit_state",
+    "mark",
+    "decision",
+    "decision_end",
+    "remembered",
+    "gate_baseline",
+    "root",
+)
+"""In an order in which each row refers to rows that are there. What was published stays behind: it
+was published from the other corpus."""
+_ROWS = 1_000
+
+
+def copy_corpus(source: Corpus, target: Corpus) -> None:
+    """Copy everything into a new corpus. Call it inside a write transaction of that.
+
+    Args:
+        source: open for reading.
+        target: open for writing, and empty.
+
+    Raises:
+        UsageError: the source is a replica.
+        CorpusBusy, CorpusCorrupt, StorageError: it could not be copied.
+    """
+    with source.reading():
+        refuse_changes(source)
+        target.run("DELETE FROM corpus_state")
+        for table in _COPIED_TABLES:
+            columns = ", ".join(target.columns(table))
+            # In a database, the further rows are made from the first.
+            chosen = " WHERE only_row = 1" if table == "policy" else ""
+            rows = source.iterate(f"SELECT {columns} FROM {table}{chosen}")
+            while batch := list(islice(rows, _ROWS)):
+                target.insert(f"{table} ({columns})", batch)
+        if target.is_database:
+            # Its machines do not have the file that the policy was set from.
+            target.run("UPDATE policy SET location = ''")
+        target.renumber()
+        for compartment in compartments.visible_compartments(target):
+            target.lexical.create(target, compartment.id)
+            target.lexical.rebuild(target, compartment.id)

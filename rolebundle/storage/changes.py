@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from rolebundle.storage.corpus import Corpus, Ranges, corpus_counts, true_generation
@@ -63,14 +63,7 @@ def changed_since(corpus: Corpus, generation: int) -> Ranges | None:
     return ranges if sum(last - first + 1 for first, last in ranges) <= MAX_CHANGED else None
 
 
-class InMemory(Protocol):
-    """What searches keep in memory of a corpus at one generation. It never changes."""
-
-    def updated(self, corpus: Corpus, ranges: Ranges) -> Self:
-        """The same at the current generation: what is of these ranges is read again."""
-
-
-_T = TypeVar("_T", bound=InMemory)
+_T = TypeVar("_T")
 _shared: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
 """For all connections of this process to a file. Each open corpus holds those that it uses: as long
 as one does, no other file can have its stamp."""
@@ -78,6 +71,9 @@ as one does, no other file can have its stamp."""
 
 def up_to_date(corpus: Corpus, name: Hashable, read: Callable[[], _T]) -> _T:
     """What is kept in memory under a name. Call it inside a snapshot.
+
+    It never changes. Its method ``updated(corpus, ranges)`` returns the same at the current
+    generation: what is of these ranges is read again.
 
     Args:
         corpus: a corpus open for reading.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from rolebundle.contracts.status import CheckProblem
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import digests, facts, seal, vector_index
 from rolebundle.storage.compartments import visible_compartments
-from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns, placements
+from rolebundle.storage.vector_index import EmbeddingIndex
 
 Found = Iterable[tuple[str, str]]
 """Problems, each a stable code and a message."""
@@ -118,19 +119,37 @@ def _vector_problems(corpus: Corpus) -> Found:
     for index in vector_index.all_indexes(corpus):
         counted = {place: number for place, number in index.vector_counts.items() if number}
         stored: Counter[int] = Counter()
-        for chunk, own, place, input_hash, vector_hash, vector in corpus.iterate(
-            "SELECT e.chunk, e.compartment, d.compartment, input_hash, vector_hash, vector "
-            "FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk CROSS JOIN document d "
-            "ON d.id = c.document WHERE e.index_id = ?",
-            (index.id,),
-        ):
+        for chunk, own, is_intact in _vectors(corpus, index):
             stored[own] += 1
-            if (
-                own != place
-                or len(vector) != 4 * index.identity.model.dimensions
-                or vector_index.vector_hash(input_hash, vector) != vector_hash
-            ):
+            if not is_intact:
                 yield "vectors_damaged", f"the vector of chunk {chunk} is not what was stored"
         if stored != counted:
             message = f"index {index.id} has {dict(stored)} vectors by compartment, not {counted}"
             yield "vectors_miscounted", message
+
+
+def _vectors(corpus: Corpus, index: EmbeddingIndex) -> Iterator[tuple[int, int, bool]]:
+    """The chunk and the compartment of each vector, and whether it is what was stored."""
+    for chunk, own, place, input_hash, vector_hash, vector in corpus.iterate(
+        "SELECT e.chunk, e.compartment, d.compartment, input_hash, vector_hash, vector "
+        "FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk CROSS JOIN document d "
+        "ON d.id = c.document WHERE e.index_id = ?",
+        (index.id,),
+    ):
+        is_whole = own == place and len(vector) == 4 * index.identity.model.dimensions
+        is_intact = is_whole and vector_index.vector_hash(input_hash, vector) == vector_hash
+        yield chunk, own, is_intact
+
+
+IN_INDEXES = ("lexical_drift", "vectors_damaged", "vectors_miscounted")
+"""The codes of damage that :func:`rebuild_indexes` mends."""
+
+
+def rebuild_indexes(corpus: Corpus) -> None:
+    """Rebuild the lexical indexes, and remove damaged vectors. Call it in a write transaction."""
+    for compartment in visible_compartments(corpus):
+        corpus.lexical.rebuild(corpus, compartment.id)
+    for index in vector_index.all_indexes(corpus):
+        damaged = [chunk for chunk, _, is_intact in _vectors(corpus, index) if not is_intact]
+        vector_index.remove_damaged(corpus, index, damaged)
+    increment_generation(corpus)

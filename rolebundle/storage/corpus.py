@@ -83,17 +83,10 @@ Ranges = list[tuple[int, int]]
 """The first and the last rowid of chunks, ends included."""
 
 
-class Extent(NamedTuple):
-    """How many chunks an index has, and how many tokens they have together."""
-
-    chunks: int
-    tokens: int
-
-
 class Lexical(Protocol):
     """The full-text indexes of a corpus, one for each compartment.
 
-    ``lexical_index.py`` keeps them in the file, ``postgres_words.py`` in PostgreSQL.
+    ``lexical_index.py`` keeps them in the file, ``postgres_indexes.py`` in PostgreSQL.
     """
 
     def create(self, corpus: Corpus, compartment: int) -> None:
@@ -111,8 +104,8 @@ class Lexical(Protocol):
     def remove_chunks(self, corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
         """Remove chunks from an index, while their rows still have the indexed text."""
 
-    def extent(self, corpus: Corpus, compartment: int) -> Extent:
-        """The recorded size of an index."""
+    def extent(self, corpus: Corpus, compartment: int) -> tuple[int, int]:
+        """How many chunks an index records, and how many tokens they have together."""
 
     def lengths(
         self, corpus: Corpus, compartment: int, ranges: Ranges
@@ -123,9 +116,6 @@ class Lexical(Protocol):
         self, corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets: bool
     ) -> dict[str, NDArray[np.int64]]:
         """Word → its occurrences; see :func:`rolebundle.storage.lexical_index.keys`."""
-
-    def has_word(self, corpus: Corpus, compartment: int, word: str, rowid: int) -> bool:
-        """Whether an index finds a chunk by a word of letters and digits."""
 
     def merge(self, corpus: Corpus, compartment: int) -> bool:
         """Do one step of making searches faster. Return whether there may be more."""
@@ -140,7 +130,7 @@ class Lexical(Protocol):
 class Vectors(Protocol):
     """Distances of the stored vectors to one of a query, unless they are in memory.
 
-    ``vector_distance.py`` lets sqlite-vec measure them, ``postgres_vectors.py`` pgvector.
+    ``vector_search.py`` lets sqlite-vec measure them, ``postgres_indexes.py`` pgvector.
     """
 
     def nearest(
@@ -168,15 +158,13 @@ class Corpus(SqliteFile):
     """One open corpus file."""
 
     lexical: Lexical = field(default=lazy_module("rolebundle.storage.lexical_index"), init=False)
-    vectors: Vectors = field(default=lazy_module("rolebundle.storage.vector_distance"), init=False)
+    vectors: Vectors = field(default=lazy_module("rolebundle.storage.vector_search"), init=False)
 
     is_restricted: bool = field(default=False, init=False)
     """Whether only the compartments of :meth:`restrict_to_compartments` are visible."""
     _has_vectors: bool = field(default=False, init=False)
     searched_first: int = field(default=0, init=False)
     """The first :attr:`snapshot` in which vectors were searched."""
-    in_place_of: str | None = field(default=None, init=False)
-    """The name of the database's link, if this replica answers because it cannot be reached."""
     before_commit: Callable[[Corpus], None] | None = field(default=None, init=False)
     """Called before each commit into a database."""
     _is_stopped: bool = field(default=False, init=False)
@@ -227,10 +215,6 @@ class Corpus(SqliteFile):
         A database sends it with the next one, so that both take one round trip.
         """
 
-    def standby_seconds(self) -> float | None:
-        """How old the newest change is that a standby server has; ``None`` if it is none."""
-        return None
-
     def columns(self, table: str) -> list[str]:
         """The names of a table's columns."""
         return self.column("SELECT name FROM pragma_table_info(?) ORDER BY cid", (table,))
@@ -250,12 +234,6 @@ class Corpus(SqliteFile):
         """Fold the log into the file, and truncate it. False if somebody still reads from it."""
         [(busy, *_)] = self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
         return not busy
-
-    def set_patience(self, milliseconds: int) -> int:
-        """Set how long to wait for others. Return how long it was."""
-        before = int(self.value("PRAGMA busy_timeout"))
-        self.db.set_busy_timeout(milliseconds)
-        return before
 
     # -- interruption --------------------------------------------------------------------------
 

@@ -10,11 +10,8 @@ import json
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
 from rolebundle.contracts.terms import DEFAULT_SCOPE
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.stored_values import damaged
 
 # What an answer does not need is imported by the functions that need it.
 if TYPE_CHECKING:
@@ -101,18 +98,12 @@ def decisions(
         corpus: open for reading.
         at: ISO 8601 in UTC.
         scopes: ``None`` for all.
-
-    Raises:
-        CorpusCorrupt: a row is not what was stored.
     """
     of_scopes = None if scopes is None else json.dumps(sorted(scopes))
-    try:
-        rows = corpus.rows(_RECORDS, (of_scopes, at))
-        from rolebundle.contracts.memory import DecisionRecord
+    rows = corpus.column(_RECORDS, (of_scopes, at))
+    from rolebundle.contracts.memory import DecisionRecord
 
-        return [DecisionRecord.model_validate_json(row) for (row,) in rows]
-    except ValidationError as error:
-        raise damaged("a decision") from error
+    return [DecisionRecord.model_validate_json(row) for row in rows]
 
 
 def add_decision(

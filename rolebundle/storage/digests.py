@@ -234,12 +234,6 @@ def write(corpus: Corpus, table: str, rowids: Sequence[int] | None = None) -> No
     corpus.run_many(f"UPDATE {table} SET digest = ? WHERE {_key(table)} = ?", changes)
 
 
-def remove_damaged(corpus: Corpus, table: str) -> None:
-    """Delete the rows of a table that are not what was stored, inside a write transaction."""
-    damaged = [(row.rowid,) for row in checked(corpus, table) if not row.is_intact]
-    corpus.run_many(f"DELETE FROM {table} WHERE {_key(table)} = ?", damaged)
-
-
 def _key(table: str) -> str:
     return _TABLES[table][0].removeprefix("d.")
 

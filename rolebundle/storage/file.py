@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from struct import unpack
+from time import monotonic, sleep
 from typing import NamedTuple
 from uuid import uuid4
 
 import apsw
 from platformdirs import user_data_path
 
-from rolebundle.errors import CorpusCorrupt, RolebundleError, UsageError, WrongFile, storage_errors
+from rolebundle.errors import (
+    ConfigurationError,
+    CorpusBusy,
+    CorpusCorrupt,
+    RolebundleError,
+    UsageError,
+    WrongFile,
+    storage_errors,
+)
 from rolebundle.storage.address import address_of, in_database, is_address, link_for
-from rolebundle.storage.stored_values import DAMAGE_HINT
-
-_MAGIC = b"SQLite format 3\0"
-_HEADER_BYTES = 100
-_LOG_HEADER_BYTES = 32
-_FRAME_HEADER_BYTES = 24
-_ATTEMPTS = 5
 
 
 def _unchanged(path: Path, error: RolebundleError) -> RolebundleError:
@@ -67,7 +68,7 @@ def check_path(path: Path, file_format: FileFormat) -> None:
     Raises:
         UsageError, WrongFile: it names no regular file; see ``FileFormat.missing``.
         StorageError: there is no permission to look.
-        CorpusCorrupt: the file is empty, or shorter than its header says.
+        CorpusCorrupt: the file is empty.
     """
     with storage_errors(
         "no_permission",
@@ -79,7 +80,6 @@ def check_path(path: Path, file_format: FileFormat) -> None:
         if address_of(path):
             raise in_database(path)
         size = path.stat().st_size
-        was_cut_off = size > 0 and is_cut_off(path)
     if size == 0:
         empty = CorpusCorrupt(
             "corpus_empty_file",
@@ -87,13 +87,6 @@ def check_path(path: Path, file_format: FileFormat) -> None:
             "run `rolebundle corpus restore BACKUP`, or delete it and ingest the documents again",
         )
         raise file_format.translate(path, empty)
-    if was_cut_off:
-        cut_off = CorpusCorrupt(
-            "corpus_cut_off",
-            f"{path}: the file is damaged (it is shorter than its header says)",
-            DAMAGE_HINT,
-        )
-        raise file_format.translate(path, cut_off)
 
 
 def check_identity(db: apsw.Connection, path: Path, file_format: FileFormat) -> None:
@@ -106,7 +99,7 @@ def check_identity(db: apsw.Connection, path: Path, file_format: FileFormat) -> 
 
     Raises:
         WrongFile: the file belongs to another application, or has a newer schema.
-        CorpusCorrupt: it has a trigger or view that we never create, or too old a version.
+        CorpusCorrupt: it has a trigger or view that we never create.
     """
     if db.pragma("application_id") != file_format.application_id:
         raise WrongFile(
@@ -115,20 +108,13 @@ def check_identity(db: apsw.Connection, path: Path, file_format: FileFormat) -> 
             file_format.foreign_hint,
         )
     version = db.pragma("user_version")
-    if version > file_format.newest:
+    if not file_format.oldest <= version <= file_format.newest:
         raise WrongFile(
             "newer_schema",
             f"{path}: is {file_format.name} of version {version}, this rolebundle knows versions "
             f"up to {file_format.newest}; it was not changed",
             file_format.newer_hint,
         )
-    if version < file_format.oldest:
-        outdated = CorpusCorrupt(
-            "foreign_schema",
-            f"{path}: has the version {version}, which never existed",
-            "do not trust this file",
-        )
-        raise file_format.translate(path, outdated)
     for kind, name, sql in db.execute(
         "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view') ORDER BY name"
     ).fetchall():
@@ -139,66 +125,6 @@ def check_identity(db: apsw.Connection, path: Path, file_format: FileFormat) -> 
                 "do not trust this file: ingest the documents into a new one with --db",
             )
             raise file_format.translate(path, foreign)
-
-
-# -- whether a file was cut off --------------------------------------------------------------------
-#
-# Pages that it must have stand neither in it nor in its log. SQLite notices this only without a
-# log, or when it reads one of these pages. A writer would first fold the log into the file. The
-# formats: https://sqlite.org/fileformat2.html.
-
-
-def is_cut_off(path: Path) -> bool:
-    """Whether pages of the file are missing. False if that cannot be known.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    return all(_misses_pages(path) for _ in range(_ATTEMPTS))
-
-
-def _misses_pages(path: Path) -> bool:
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
-        if len(header) < _HEADER_BYTES or header[:16] != _MAGIC:
-            return False
-        page_size, pages, changed, counted = (
-            int.from_bytes(header[start:end], "big")
-            for start, end in ((16, 18), (28, 32), (24, 28), (92, 96))
-        )
-        page_size = 65536 if page_size == 1 else page_size
-        # The number of pages counts only if the last writer also wrote it.
-        if changed != counted or os.fstat(file.fileno()).st_size >= pages * page_size:
-            return False
-        journal = Path(f"{path}-journal")
-        if journal.exists() and journal.stat().st_size > 0:
-            return False
-        logged = _pages_of_log(Path(f"{path}-wal"), page_size)
-        complete_pages = os.fstat(file.fileno()).st_size // page_size
-        file.seek(0)
-        # If somebody is folding the log into the file, the next attempt sees another state.
-        is_same = file.read(_HEADER_BYTES) == header
-        return is_same and not logged.issuperset(range(complete_pages + 1, pages + 1))
-
-
-def _pages_of_log(path: Path, page_size: int) -> set[int]:
-    """The numbers of the pages that the log has of committed transactions."""
-    committed: set[int] = set()
-    pending: set[int] = set()
-    frame_size = _FRAME_HEADER_BYTES + page_size
-    with suppress(FileNotFoundError), path.open("rb") as log:
-        header = log.read(_LOG_HEADER_BYTES)
-        size = os.fstat(log.fileno()).st_size
-        for start in range(_LOG_HEADER_BYTES, size - frame_size + 1, frame_size):
-            log.seek(start)
-            number, total, salt = unpack(">II8s", log.read(16))
-            if salt != header[16:24]:
-                break  # What follows is of an earlier use of the log.
-            pending.add(number)
-            if total:  # Only the last frame of a transaction says how many pages the file has.
-                committed |= pending
-                pending = set()
-    return committed
 
 
 COMPANIONS = ("-journal", "-wal", "-shm")
@@ -261,9 +187,8 @@ def files_beside(path: Path, suffix: re.Pattern[str]) -> list[tuple[Path, re.Mat
 
 
 def is_running(process: str | int | None) -> bool:
-    """Whether a process with this id runs. False on Windows, where that is not known."""
-    # On Windows a file that is in use cannot be deleted, and signal 0 ends the process.
-    if process is None or sys.platform == "win32":
+    """Whether a process with this id runs."""
+    if process is None:
         return False
     try:
         os.kill(int(process), 0)
@@ -318,6 +243,104 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+# -- locks between processes -----------------------------------------------------------------------
+#
+# The one on a corpus's folder: many write, or one replaces the file. SQLite's locks belong to the
+# file that is open. They do not keep a writer from continuing with a file that another one has
+# replaced, and what it writes then is lost. Readers take no lock: they finish with the file that
+# they have open.
+
+BUSY_TIMEOUT_MS = 10_000
+"""How long a writer waits for a lock, unless the environment variable sets another time."""
+BUSY_TIMEOUT_ENVIRONMENT = "ROLEBUNDLE_BUSY_TIMEOUT_MS"
+_PAUSE_SECONDS = 0.02
+
+
+def busy_timeout() -> int:
+    """Milliseconds to wait for another process's lock.
+
+    Raises:
+        ConfigurationError: the environment variable is not a number of milliseconds.
+    """
+    text = os.environ.get(BUSY_TIMEOUT_ENVIRONMENT)
+    if not text:
+        return BUSY_TIMEOUT_MS
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise ConfigurationError(
+            "bad_busy_timeout",
+            f"{BUSY_TIMEOUT_ENVIRONMENT}={text[:40]!r} is not a number of milliseconds",
+            f"set it to a whole number such as {BUSY_TIMEOUT_MS}, or unset it",
+        )
+    return int(text)
+
+
+@contextmanager
+def try_lock(path: Path) -> Iterator[bool]:
+    """Whether no other process, and nothing else in this one, is in such a block for a path.
+
+    If there are no locks, or if no such file can be made, it is always true.
+
+    Args:
+        path: the file of the lock; it is created if it is missing, and stays.
+    """
+    with _opened(path, os.O_RDWR | os.O_CREAT) as descriptor:
+        yield _is_locked(descriptor, exclusive=True)
+
+
+@contextmanager
+def folder_lock(corpus: Path, *, exclusive: bool) -> Iterator[None]:
+    """A block with the lock of a corpus's folder.
+
+    Some file systems have no locks; there it does nothing.
+
+    Args:
+        corpus: the corpus file; its folder must exist.
+        exclusive: wait until nobody writes, and keep writers out. Otherwise other writers may have
+            the lock, too.
+
+    Raises:
+        CorpusBusy: another process kept it for that time.
+    """
+    deadline = monotonic() + busy_timeout() / 1000
+    with _opened(Path(os.path.realpath(corpus)).parent, os.O_RDONLY) as descriptor:
+        while not _is_locked(descriptor, exclusive=exclusive):
+            if monotonic() >= deadline:
+                raise CorpusBusy(
+                    "corpus_busy",
+                    f"{corpus}: another process "
+                    + ("has it open for writing" if exclusive else "is replacing the file"),
+                    "wait for it to end and run the same command again",
+                )
+            sleep(_PAUSE_SECONDS)
+        yield
+
+
+@contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    """The descriptor of a file or folder during the block; -1 if it cannot be opened."""
+    descriptor = -1
+    with suppress(OSError):
+        descriptor = os.open(path, flags, 0o600)
+    try:
+        yield descriptor
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def _is_locked(descriptor: int, *, exclusive: bool) -> bool:
+    """Try to lock an open file. True also if there are no locks here."""
+    if descriptor < 0:
+        return True
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 ENVIRONMENT = "ROLEBUNDLE_DB"

@@ -11,7 +11,7 @@ import apsw
 
 from rolebundle.lazy import numpy as np
 from rolebundle.storage import changes
-from rolebundle.storage.corpus import Corpus, Extent, Ranges
+from rolebundle.storage.corpus import Corpus, Ranges
 from rolebundle.storage.sqlite import Binding, Row
 from rolebundle.storage.stored_values import damaged
 
@@ -88,8 +88,8 @@ def drop(corpus: Corpus, compartment: int) -> None:
     corpus.run(f"DROP VIEW IF EXISTS {content_view(compartment)[0]}")
 
 
-def extent(corpus: Corpus, compartment: int) -> Extent:
-    """The size of an index, from FTS5's own record.
+def extent(corpus: Corpus, compartment: int) -> tuple[int, int]:
+    """The chunks and tokens of an index, from FTS5's own record.
 
     The record (row 1 of the table's data) consists of varints: the number of rows, then the tokens
     of each column; see "averages" in SQLite's ``fts5_index.c``.
@@ -101,7 +101,7 @@ def extent(corpus: Corpus, compartment: int) -> Extent:
     if not isinstance(block, bytes):
         raise damaged(f"the record of {table_name(compartment)}")
     numbers = _varints(block)
-    return Extent(numbers[0], sum(numbers[1:])) if numbers else Extent(0, 0)
+    return (numbers[0], sum(numbers[1:])) if numbers else (0, 0)
 
 
 def _varints(block: bytes) -> list[int]:
@@ -157,15 +157,6 @@ def keys(
 
 def _numbers(text: str | None) -> NDArray[np.int64]:
     return np.fromstring(text or "", np.int64, sep=",")
-
-
-def has_word(corpus: Corpus, compartment: int, word: str, rowid: int) -> bool:
-    """Whether the index finds a chunk by a word of letters and digits."""
-    name = table_name(compartment)
-    found = corpus.value(
-        f"SELECT count(*) FROM {name} WHERE {name} MATCH ? AND rowid = ?", (f'"{word}"', rowid)
-    )
-    return bool(found)
 
 
 def add_range(corpus: Corpus, compartment: int, first: int, last: int) -> None:

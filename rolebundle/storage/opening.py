@@ -77,17 +77,6 @@ def schema_version(corpus: Corpus) -> int:
     return int(corpus.value("PRAGMA user_version"))
 
 
-def is_corpus(path: Path) -> bool:
-    """Whether a file has the header of a corpus. False if it cannot be read."""
-    try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as stream:
-            return stream.read(72)[68:] == APPLICATION_ID.to_bytes(4, "big")
-    except OSError:
-        return False
-
-
 @cache
 def corpus_format() -> FileFormat:
     """How a corpus file is recognized. Every older schema can be migrated."""

@@ -8,13 +8,7 @@ from typing import NamedTuple, get_type_hints
 from rolebundle.contracts.documents import Passage
 from rolebundle.storage import marks
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.documents import (
-    METADATA,
-    PLACED,
-    metadata_of,
-    superseders,
-    superseders_sql,
-)
+from rolebundle.storage.documents import METADATA, PLACED, metadata_of, superseders, superseders_sql
 from rolebundle.storage.sqlite import AMONG, Binding
 from rolebundle.storage.stored_values import typed
 

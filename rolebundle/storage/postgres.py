@@ -39,18 +39,11 @@ from rolebundle.errors import (
     with_detail,
 )
 from rolebundle.resources import data_folder
-from rolebundle.storage import postgres_vectors, postgres_words
+from rolebundle.storage import postgres_indexes
 from rolebundle.storage.address import parameters_of
 from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus, Lexical, Vectors
-from rolebundle.storage.file import FileFormat
-from rolebundle.storage.sqlite import (
-    Binding,
-    Row,
-    busy_timeout,
-    closed_on_error,
-    interrupted,
-    stamp_of,
-)
+from rolebundle.storage.file import FileFormat, busy_timeout
+from rolebundle.storage.sqlite import Binding, Row, closed_on_error, interrupted, stamp_of
 
 _INSIDE = (TransactionStatus.INTRANS, TransactionStatus.ACTIVE, TransactionStatus.INERROR)
 
@@ -135,11 +128,10 @@ def _size(rows: Sequence[Row]) -> int:
 class PostgresCorpus(Corpus):
     """One connection to a corpus in PostgreSQL. ``path`` is the link on this machine."""
 
-    lexical: Lexical = field(default=postgres_words, init=False)
-    vectors: Vectors = field(default=postgres_vectors, init=False)
+    lexical: Lexical = field(default=postgres_indexes, init=False)
+    vectors: Vectors = field(default=postgres_indexes, init=False)
     is_database: bool = field(default=True, init=False)
     connection: psycopg.Connection[Row] = field(kw_only=True)
-    _patience: int = field(default_factory=busy_timeout, init=False)
     _writes: int = field(default=-1, init=False)
     """How many transactions had written when the last snapshot began."""
     _known: OrderedDict[Hashable, list[Row]] = field(default_factory=OrderedDict, init=False)
@@ -236,7 +228,7 @@ class PostgresCorpus(Corpus):
             changed = ", ".join(f"{name} = excluded.{name}" for name in names)
             self._insert(target, rows, f" ON CONFLICT ({_KEYS[table]}) DO UPDATE SET {changed}")
         elif table == "embedded":
-            self._insert(target, [(*row[:-1], postgres_vectors.Vector(row[-1])) for row in rows])
+            self._insert(target, [(*row[:-1], postgres_indexes.Vector(row[-1])) for row in rows])
         elif rows:
             with (
                 self._mapped_errors(),
@@ -250,16 +242,6 @@ class PostgresCorpus(Corpus):
         if rows:
             places = ", ".join("?" * len(rows[0]))
             self.run_many(f"INSERT INTO {target} VALUES ({places}){conflict}", rows)
-
-    def standby_seconds(self) -> float | None:
-        """See :meth:`Corpus.standby_seconds`."""
-        if self.connection.info.parameter_status("in_hot_standby") != "on":
-            return None
-        age = "SELECT extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float"
-        with self._mapped_errors():
-            row = self._execute(age, ()).fetchone()
-        # NULL if the standby has replayed no transaction since its start.
-        return round(float(row[0]), 3) if row and row[0] is not None else 0.0
 
     def columns(self, table: str) -> list[str]:
         """See :meth:`Corpus.columns`."""
@@ -352,7 +334,7 @@ class PostgresCorpus(Corpus):
             try:
                 # This row is the lock between writers.
                 self.connection.execute(
-                    f"SET LOCAL lock_timeout = {max(1, self._patience)}; "
+                    f"SET LOCAL lock_timeout = {max(1, busy_timeout())}; "
                     f"UPDATE {SCHEMA}.schema_version SET writes = writes + 1".encode()
                 )
                 yield
@@ -404,7 +386,7 @@ class PostgresCorpus(Corpus):
         self.connection.add_notice_handler(count)
         try:
             with self._mapped_errors():
-                self.connection.execute(f"SET lock_timeout = {max(1, self._patience)}".encode())
+                self.connection.execute(f"SET lock_timeout = {max(1, busy_timeout())}".encode())
                 self.connection.execute(f"VACUUM (FULL, VERBOSE) {SCHEMA}.{table}".encode())
                 self.connection.execute(b"RESET lock_timeout")
         finally:
@@ -421,11 +403,6 @@ class PostgresCorpus(Corpus):
     def empty_log(self) -> bool:
         """True: the log of a server is its operator's; see docs/team.md."""
         return True
-
-    def set_patience(self, milliseconds: int) -> int:
-        """See :meth:`Corpus.set_patience`."""
-        before, self._patience = self._patience, milliseconds
-        return before
 
     # -- interruption ------------------------------------------------------------------------------
 
@@ -548,15 +525,6 @@ def own_error(error: psycopg.Error, path: Path) -> RolebundleError:
     )
 
 
-def no_corpus(path: Path) -> UsageError:
-    """The error for a database without a corpus."""
-    return UsageError(
-        "corpus_missing",
-        f"{path}: there is no corpus in this database",
-        "run `rolebundle ingest PATH` first, or name another one with --db",
-    )
-
-
 # -- opening -----------------------------------------------------------------------------------
 
 
@@ -623,7 +591,7 @@ def _find_vectors(path: Path, connection: psycopg.Connection[Row]) -> None:
             )
         if schema != SCHEMA:
             connection.execute(f"SET search_path = {SCHEMA}, {schema}".encode())
-        postgres_vectors.register(connection)
+        postgres_indexes.register(connection)
 
 
 def open_reader(path: Path, address: str, file_format: FileFormat) -> Corpus:
@@ -632,7 +600,11 @@ def open_reader(path: Path, address: str, file_format: FileFormat) -> Corpus:
     with _mapped_errors(path), closed_on_error(corpus):
         version = _version(corpus)
         if version == 0:
-            raise no_corpus(path)
+            raise UsageError(
+                "corpus_missing",
+                f"{path}: there is no corpus in this database",
+                "run `rolebundle ingest PATH` first, or name another one with --db",
+            )
         if version != len(migrations()):
             raise _wrong_version(path, version)
     return corpus

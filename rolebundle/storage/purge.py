@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -38,7 +37,7 @@ from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.decisions import DecisionKey
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.file import files_beside
-from rolebundle.storage.publications import Publication, decision_name, raise_purge_generations
+from rolebundle.storage.publications import decision_name, raise_purge_generations
 from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.stored_values import json_array
 
@@ -63,13 +62,13 @@ def erase(
     documents: Sequence[DocumentName],
     purged_at: str,
     decided: Sequence[DecisionKey] = (),
-) -> tuple[Receipt, list[Publication]]:
+) -> Receipt:
     """Delete documents with all that derives from them, and the words of decisions.
 
     Call it inside a write transaction, and :func:`finish` after it.
 
     Returns:
-        The receipt, and the publications that ever held something of what was erased.
+        The receipt, which is pending.
     """
     rows = [document.row for document in documents]
     erased = extent(corpus, rows)
@@ -86,13 +85,13 @@ def erase(
         # All of them: documents that moved or changed left words in other compartments.
         corpus.lexical.rebuild(corpus, compartment.id)
     increment_generation(corpus)
-    raised = raise_purge_generations(corpus, names_of(documents, decided))
+    raise_purge_generations(corpus, names_of(documents, decided))
     receipt = Receipt(id=uuid4().hex, purged_at=purged_at, **erased, state="pending")
     corpus.insert(
         "purge (id, purged_at, documents, chunks, vectors, state)",
         [(receipt.id, purged_at, *erased.values(), "erased")],
     )
-    return receipt, raised
+    return receipt
 
 
 def names_of(documents: Sequence[DocumentName], decided: Sequence[DecisionKey]) -> list[str]:
@@ -153,46 +152,37 @@ def purge_ids(corpus: Corpus) -> set[str]:
     return set(corpus.column("SELECT id FROM purge"))
 
 
-def finish(corpus: Corpus, patience_ms: int | None = None) -> Obstacle:
+def finish(corpus: Corpus) -> Obstacle:
     """Do what remains of every purge: rewrite the file, empty its log, delete staged replicas.
 
     Call it outside of any transaction.
-
-    Args:
-        corpus: a corpus open for writing.
-        patience_ms: how long to wait for other processes; ``None`` means the usual time.
 
     Returns:
         What prevented it, so that it must be called again; empty if all is done.
     """
     if not _in_state(corpus, "erased", "rewritten"):
         return ""
-    with _waiting(corpus, patience_ms):
-        try:
-            return _finish(corpus, patience_ms)
-        except CorpusBusy:
-            return "writer"
-        except StorageError:
-            return "disk"
-
-
-def _finish(corpus: Corpus, patience_ms: int | None) -> Obstacle:
     # Each step only counts for the purges read before it: another process may add one meanwhile.
-    erased = _in_state(corpus, "erased")
-    if erased:
-        if not corpus.rewrite():
-            return "reader"
-        _advance(corpus, erased, "rewritten")
-    rewritten = _in_state(corpus, "rewritten")
-    if not corpus.empty_log():
-        return "reader"
     try:
-        replicas.erase_outdated(corpus, patience_ms)
+        erased = _in_state(corpus, "erased")
+        if erased:
+            if not corpus.rewrite():
+                return "reader"
+            _advance(corpus, erased, "rewritten")
+        rewritten = _in_state(corpus, "rewritten")
+        if not corpus.empty_log():
+            return "reader"
+        try:
+            replicas.erase_outdated(corpus)
+        except CorpusBusy:
+            return "publisher"
+        except StorageError:
+            return "staging"
+        _advance(corpus, rewritten, "done")
     except CorpusBusy:
-        return "publisher"
+        return "writer"
     except StorageError:
-        return "staging"
-    _advance(corpus, rewritten, "done")
+        return "disk"
     return ""
 
 
@@ -203,18 +193,6 @@ def _in_state(corpus: Corpus, *states: str) -> list[str]:
 def _advance(corpus: Corpus, purges: Sequence[str], state: str) -> None:
     with corpus.writing():
         corpus.run(f"UPDATE purge SET state = ? WHERE id {AMONG}", (state, [*purges]))
-
-
-@contextmanager
-def _waiting(corpus: Corpus, milliseconds: int | None) -> Iterator[None]:
-    if milliseconds is None:
-        yield
-        return
-    before = corpus.set_patience(milliseconds)
-    try:
-        yield
-    finally:
-        corpus.set_patience(before)
 
 
 def backups(path: Path) -> list[Path]:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import content_hash
-from rolebundle.storage.stored_values import damaged, typed
 
 
 class Approval(NamedTuple):
@@ -66,22 +65,9 @@ def save_gate_baseline(corpus: Corpus, baseline: StoredBaseline) -> None:
 
 
 def load_path_flags(corpus: Corpus) -> dict[str, dict[str, Any]]:
-    """Real path → flag → value, ordered by path.
-
-    Raises:
-        CorpusCorrupt: a row is not what is stored.
-    """
+    """Real path → flag → value, ordered by path."""
     rows = corpus.rows("SELECT location, flags FROM path_flags ORDER BY location")
-    remembered = {}
-    for location, text in typed(rows, str, str):
-        try:
-            flags = json.loads(text)
-        except ValueError:
-            flags = None
-        if not isinstance(flags, dict):
-            raise damaged("the flags of a path")
-        remembered[location] = flags
-    return remembered
+    return {location: json.loads(flags) for location, flags in rows}
 
 
 def save_path_flags(corpus: Corpus, remembered: Mapping[str, Mapping[str, object]]) -> None:

@@ -13,14 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.errors import CorpusBusy, StorageError, storage_errors
-from rolebundle.storage import (
-    compartments,
-    decisions,
-    digests,
-    partition,
-    vector_index,
-)
-from rolebundle.storage.chunks import insert_chunks
+from rolebundle.storage import compartments, decisions, digests, partition, vector_index
 from rolebundle.storage.compartments import FACTS
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import (
@@ -29,11 +22,18 @@ from rolebundle.storage.digests import (
     REMEMBERED_COLUMNS,
     UNINDEXED_COLUMNS,
 )
-from rolebundle.storage.file import REPLICA, partials, published_folder, staged_replica, sync_folder
-from rolebundle.storage.lock import folder_lock
+from rolebundle.storage.file import (
+    REPLICA,
+    folder_lock,
+    partials,
+    published_folder,
+    staged_replica,
+    sync_folder,
+)
 from rolebundle.storage.publications import PUBLISHED, publications
 from rolebundle.storage.seal import digest_rows, row_digest
 from rolebundle.storage.sqlite import AMONG, Row, SqliteFile
+from rolebundle.storage.store import insert_chunks
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 _NOT_COVERED = ("replica", "seal", "corpus_state")
@@ -86,15 +86,11 @@ _OF_A_TARGET = re.compile(r"[0-9a-f]{16}")
 
 
 @contextmanager
-def staging(corpus: Path, patience_ms: int | None = None) -> Iterator[None]:
+def staging(corpus: Path) -> Iterator[None]:
     """A block in which no other process changes the folder of the staged replicas.
 
     Begin it before the corpus is read for a replica. Then no purge erases a staged replica while it
     is written or sent.
-
-    Args:
-        corpus: the publisher's corpus.
-        patience_ms: how long to wait for another process; ``None`` means the usual time.
 
     Raises:
         CorpusBusy: another process publishes, or erases staged replicas.
@@ -104,7 +100,7 @@ def staging(corpus: Path, patience_ms: int | None = None) -> Iterator[None]:
     make_private_folder(folder)
     with ExitStack() as locks:
         # The lock is on the folder of the path that it is given.
-        lock = folder_lock(folder / REPLICA, exclusive=True, patience_ms=patience_ms)
+        lock = folder_lock(folder / REPLICA, exclusive=True)
         try:
             locks.enter_context(lock)
         except CorpusBusy as error:
@@ -130,7 +126,7 @@ def make_private_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def erase_outdated(corpus: Corpus, patience_ms: int | None) -> None:
+def erase_outdated(corpus: Corpus) -> None:
     """Delete the staged replicas that may hold what was purged.
 
     Also those of no publication, and partial files: a publish that was killed has not stored what
@@ -142,7 +138,7 @@ def erase_outdated(corpus: Corpus, patience_ms: int | None) -> None:
     """
     if not _outdated(corpus):
         return
-    with staging(corpus.path, patience_ms):
+    with staging(corpus.path):
         # Nobody publishes now, so no partial file is in use.
         for path in _outdated(corpus):
             try:

@@ -10,7 +10,6 @@ from rolebundle.contracts.ingest import Root
 from rolebundle.storage import digests
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.sqlite import AMONG
-from rolebundle.storage.stored_values import damaged
 
 _COLUMNS = "location, prefix, source_id, options, documents, synced_at"
 _BELOW = "(f.location = ? OR (f.location >= ? AND f.location < ?))"
@@ -21,21 +20,13 @@ _GIVEN_SOURCE = "NOT EXISTS (SELECT 1 FROM json_each(d.self_declared) WHERE valu
 
 
 def load(corpus: Corpus) -> list[Root]:
-    """Every root, ordered by location.
-
-    Raises:
-        CorpusCorrupt: a row is not what is stored.
-    """
+    """Every root, ordered by location."""
     names = _COLUMNS.split(", ")
-    try:
-        return [
-            Root.model_validate(
-                dict(zip(names, row, strict=True)) | {"options": json.loads(row[3])}
-            )
-            for row in corpus.rows(f"SELECT {_COLUMNS} FROM root ORDER BY location")
-        ]
-    except (TypeError, ValueError) as error:
-        raise damaged("a root") from error
+    rows = corpus.rows(f"SELECT {_COLUMNS} FROM root ORDER BY location")
+    return [
+        Root.model_validate(dict(zip(names, row, strict=True)) | {"options": json.loads(row[3])})
+        for row in rows
+    ]
 
 
 def save(corpus: Corpus, roots: Sequence[Root]) -> None:

@@ -90,12 +90,6 @@ def verify(file: SqliteFile) -> None:
         raise damaged(", ".join(different), "seal_broken", file.path)
 
 
-def is_intact(file: SqliteFile, table: str) -> bool:
-    """Whether one of the small tables is what was sealed."""
-    rows = _rows(file, table)
-    return _stored(file).get(table) == (row_digest(rows) if rows else None)
-
-
 def write(file: SqliteFile, broken_before: Collection[str] = ()) -> None:
     """Seal what is stored now. Call it at the end of a write transaction.
 

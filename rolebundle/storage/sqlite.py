@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from shutil import disk_usage
 from types import MappingProxyType
 from typing import Any, Self
 from urllib.parse import quote
@@ -18,7 +16,6 @@ import apsw
 
 from rolebundle.errors import (
     FULL_ERRNOS,
-    ConfigurationError,
     CorpusBusy,
     CorpusCorrupt,
     Interrupted,
@@ -28,6 +25,7 @@ from rolebundle.errors import (
 )
 from rolebundle.storage.file import (
     FileFormat,
+    busy_timeout,
     check_identity,
     check_path,
     partial_file,
@@ -52,10 +50,7 @@ UNUSABLE = "corpus_unusable"
 def vectors_library() -> str:
     """The path of sqlite-vec. Its module would import numpy's types and Python's own SQLite."""
     spec = find_spec("sqlite_vec")
-    if spec is None or spec.origin is None:
-        raise ConfigurationError(
-            "incomplete", "sqlite-vec is not installed", "install rolebundle again"
-        )
+    assert spec is not None and spec.origin is not None
     return str(Path(spec.origin).with_name("vec0"))
 
 
@@ -83,12 +78,11 @@ class MappedErrors:
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if isinstance(error, apsw.Error):
-            reason, is_interrupted = 0, False
+            reason = 0
             with suppress(apsw.ConnectionClosedError):  # Closing failed.
-                if self.db is not None:
-                    reason = self.db.system_errno if _is_kind(error, _IO) else 0
-                    is_interrupted = self.db.is_interrupted
-            own = own_error(error, self.path, reason, is_interrupted=is_interrupted)
+                if self.db is not None and _is_kind(error, _IO):
+                    reason = self.db.system_errno
+            own = own_error(error, self.path, reason)
             raise self.file_format.translate(self.path, own) from error
         if isinstance(error, UnicodeDecodeError):
             # Only text was stored. If something else comes back, the file was damaged.
@@ -100,19 +94,17 @@ class MappedErrors:
             raise self.file_format.translate(self.path, damage) from error
 
 
-def own_error(
-    error: apsw.Error, path: Path, reason: int = 0, *, is_interrupted: bool = False
-) -> RolebundleError:
+def own_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError:
     """Our error for an error of SQLite about the file at ``path``.
 
     Args:
         error: the error.
         path: the file.
         reason: the system's error number, if there is one.
-        is_interrupted: whether an interrupt is in effect. If it comes while a virtual table is set
-            up, SQLite reports another error.
     """
-    if _is_kind(error, apsw.FullError) or reason in FULL_ERRNOS or _has_no_room(error, path):
+    # The memory that readers and writers share.
+    no_shared_room = error_detail(error) == apsw.SQLITE_IOERR_SHMSIZE
+    if _is_kind(error, apsw.FullError) or reason in FULL_ERRNOS or no_shared_room:
         return StorageError(
             "storage_full",
             f"{path}: no room left to write ({error})",
@@ -150,8 +142,6 @@ def own_error(
             f"{path}: reading or writing failed ({error})",
             "check the disk and the permissions, then run the same command again",
         )
-    if is_interrupted:
-        return interrupted(path)
     return CorpusCorrupt(
         UNUSABLE,
         f"{path}: {type(error).__name__}: {error}",
@@ -168,24 +158,6 @@ def interrupted(path: Path) -> Interrupted:
     )
 
 
-def _has_no_room(error: apsw.Error, path: Path) -> bool:
-    """Whether there was no room for what SQLite does not name in its error.
-
-    That is the memory that readers and writers share, and what a virtual table writes: sqlite-vec
-    reports no reason.
-    """
-    if error_detail(error) == apsw.SQLITE_IOERR_SHMSIZE:
-        return True
-    if not isinstance(error, apsw.SQLError):
-        return False
-    temporary = os.environ.get("SQLITE_TMPDIR") or os.environ.get("TMPDIR") or "/var/tmp"
-    for folder in (path.parent, temporary):
-        with suppress(OSError):
-            if disk_usage(folder).free == 0:
-                return True
-    return False
-
-
 def error_detail(error: apsw.Error) -> int:
     """SQLite's extended result code, or 0."""
     return getattr(error, "extendedresult", 0)
@@ -199,10 +171,6 @@ def _is_kind(error: BaseException | None, kinds: type | tuple[type, ...]) -> boo
         error = error.__context__
     return False
 
-
-BUSY_TIMEOUT_MS = 10_000
-"""How long a writer waits for a lock, unless the environment variable sets another time."""
-BUSY_TIMEOUT_ENVIRONMENT = "ROLEBUNDLE_BUSY_TIMEOUT_MS"
 
 _READER_CACHE_KIB = 16_384
 """Pages that a reader caches: an OR query reads the same ones several times."""
@@ -273,7 +241,6 @@ class SqliteFile:
         path: Path,
         file_format: FileFormat,
         *,
-        wait: int | Callable[[int], bool] | None = None,
         create: bool = False,
     ) -> Self:
         """Open a file for writing. A file of another format is not changed.
@@ -281,7 +248,6 @@ class SqliteFile:
         Args:
             path: the file.
             file_format: what the file must be.
-            wait: milliseconds to wait for a lock, or a busy handler; ``None`` means the usual time.
             create: also accept a missing or empty file, and leave the check of its identity to
                 the caller.
 
@@ -298,10 +264,7 @@ class SqliteFile:
             with closed_on_error(db):
                 # Closing must not fold the log of a file that is of another application.
                 db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-                if callable(wait):
-                    db.set_busy_handler(wait)
-                else:
-                    db.set_busy_timeout(busy_timeout() if wait is None else wait)
+                db.set_busy_timeout(busy_timeout())
                 if db.readonly("main"):
                     # SQLite opens it read-only without an error, and fails at the first write.
                     raise StorageError(
@@ -455,24 +418,6 @@ def _bound(bindings: Sequence[Binding]) -> tuple[Any, ...]:
 # -- before and while a file is opened ---------------------------------------------------------
 
 
-def busy_timeout() -> int:
-    """Milliseconds to wait for another process's lock.
-
-    Raises:
-        ConfigurationError: the environment variable is not a number of milliseconds.
-    """
-    text = os.environ.get(BUSY_TIMEOUT_ENVIRONMENT)
-    if not text:
-        return BUSY_TIMEOUT_MS
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise ConfigurationError(
-            "bad_busy_timeout",
-            f"{BUSY_TIMEOUT_ENVIRONMENT}={text[:40]!r} is not a number of milliseconds",
-            f"set it to a whole number such as {BUSY_TIMEOUT_MS}, or unset it",
-        )
-    return int(text)
-
-
 def is_missing_or_empty(path: Path) -> bool:
     """Whether a new file may be created here."""
     # A process that was killed in its first moment leaves an empty file. It is filled.
@@ -525,6 +470,12 @@ def sqlite_version() -> str:
     return str(apsw.sqlite_lib_version())
 
 
+def page_problem(file: SqliteFile) -> str:
+    """What SQLite's own check finds wrong with the file, or an empty text."""
+    result = str(file.value("PRAGMA integrity_check(1)"))
+    return "" if result == "ok" else result
+
+
 def stamp_of(path: Path, *, frozen: bool = False) -> tuple[int, ...]:
     """What distinguishes the file at a path from another one that takes its place.
 
@@ -570,13 +521,6 @@ def _connect_frozen(path: Path) -> apsw.Connection:
     if not log.exists() or log.stat().st_size == 0:
         # Without a log the file alone is complete.
         return _connect(f"{name}&immutable=1")
-    if _WITHOUT_LOCKS not in apsw.vfs_names():
-        raise StorageError(
-            "log_unreadable",
-            f"{path}: has an unmerged log beside it, and no shared memory for reading it",
-            "make room, or open it once where the folder can be written, for example with "
-            "`rolebundle status`",
-        )
     # The index of the log is then in this process's memory.
     return _connect(f"{name}&vfs={_WITHOUT_LOCKS}", exclusive=True)
 

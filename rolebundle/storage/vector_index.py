@@ -12,7 +12,7 @@ from rolebundle.storage import changes, compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.seal import row_digest
 from rolebundle.storage.sqlite import AMONG
-from rolebundle.storage.stored_values import damaged, typed
+from rolebundle.storage.stored_values import typed
 
 MAX_CACHE_BYTES = 50 * 1024 * 1024
 """Maximum size of the cache in bytes. The oldest vectors are deleted first."""
@@ -126,9 +126,7 @@ def _indexes(corpus: Corpus, condition: str) -> list[EmbeddingIndex]:
         *model, chunker, normalization, active, connection, started_at, floor, related = columns
         identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
         counts = current_counts(corpus, number)
-        if (floor is None) != (related is None):
-            raise damaged("the noise floor of an embedding index")
-        noise = None if floor is None else Noise(floor, related)
+        noise = None if floor is None or related is None else Noise(floor, related)
         indexes.append(
             EmbeddingIndex(number, identity, counts, active, connection, started_at, noise)
         )
@@ -266,6 +264,18 @@ def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None
         _count(corpus, index, compartment, -number)
     corpus.run(f"DELETE {_OF_CHUNKS}", chosen)
     changes.record(corpus, [chunk for chunk, *_ in stored])
+
+
+def remove_damaged(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None:
+    """Remove the vectors of these chunks, keep none in the cache, and count those that stay."""
+    corpus.run(f"DELETE {_OF_CHUNKS}", (index.id, [*rowids]))
+    corpus.run("DELETE FROM embedding_share WHERE index_id = ?", (index.id,))
+    corpus.run(
+        "INSERT INTO embedding_share (index_id, compartment, vectors) SELECT index_id, "
+        "compartment, count(*) FROM embedded WHERE index_id = ? GROUP BY index_id, compartment",
+        (index.id,),
+    )
+    changes.record_ranges(corpus, changes.ALL)
 
 
 def move(corpus: Corpus, rowids: Sequence[int], target: int) -> None:

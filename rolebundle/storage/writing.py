@@ -22,8 +22,7 @@ from rolebundle.storage import digests, partition, seal, vector_index
 from rolebundle.storage.address import address_of
 from rolebundle.storage.backup import back_up
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.file import OWNER_ONLY, remove_stale_partials
-from rolebundle.storage.lock import folder_lock
+from rolebundle.storage.file import OWNER_ONLY, busy_timeout, folder_lock, remove_stale_partials
 from rolebundle.storage.opening import (
     APPLICATION_ID,
     REPLICAS,
@@ -33,13 +32,7 @@ from rolebundle.storage.opening import (
     schema_version,
 )
 from rolebundle.storage.publications import refuse_changes
-from rolebundle.storage.sqlite import (
-    MappedErrors,
-    SqliteFile,
-    busy_timeout,
-    closed_on_error,
-    is_missing_or_empty,
-)
+from rolebundle.storage.sqlite import MappedErrors, SqliteFile, closed_on_error, is_missing_or_empty
 
 if TYPE_CHECKING:
     from rolebundle.storage import postgres
@@ -87,7 +80,7 @@ def open_writer(
     with ExitStack() as locks:
         if lock:
             locks.enter_context(folder_lock(path, exclusive=False))
-        corpus = _open_writer(path, verify, replica)
+        corpus = _open_writer(path, verify, replica, is_private=not lock)
         corpus.on_close = locks.pop_all().close
     # Of runs that were killed, also those that created the audit or a backup beside the corpus.
     remove_stale_partials(path)
@@ -107,7 +100,7 @@ def _create_empty(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
 
 
-def _open_writer(path: Path, verify: bool, replica: bool) -> Corpus:
+def _open_writer(path: Path, verify: bool, replica: bool, *, is_private: bool) -> Corpus:
     if not is_missing_or_empty(path):
         with Corpus.open_read_only(path, corpus_format()) as corpus:
             if not replica and schema_version(corpus) >= REPLICAS:
@@ -126,7 +119,7 @@ def _open_writer(path: Path, verify: bool, replica: bool) -> Corpus:
         db.pragma("cache_size", -CACHE_KIB)
         db.pragma("foreign_keys", True)
         db.pragma("secure_delete", True)
-        apply_migrations(corpus)
+        _apply_migrations(corpus, is_private=is_private)
         _drop_former_indexes(corpus)
     return corpus
 
@@ -154,10 +147,10 @@ def _retry_while_busy(step: Callable[[], None]) -> None:
             sleep(_PAUSE_SECONDS)
 
 
-def apply_migrations(corpus: Corpus) -> None:
+def _apply_migrations(corpus: Corpus, *, is_private: bool) -> None:
     """Bring the schema to the newest version, in one transaction.
 
-    An existing corpus is first backed up beside the file.
+    An existing corpus is first backed up beside the file, unless it is a private copy.
 
     Raises:
         StorageError: the backup could not be made.
@@ -166,7 +159,7 @@ def apply_migrations(corpus: Corpus) -> None:
     version = db.pragma("user_version")
     if version >= latest:
         return
-    if version > 0:
+    if version > 0 and not is_private:
         back_up(corpus, Path(f"{corpus.path}.schema-{version}.bak"))
     with SqliteFile.writing(corpus):
         # Another process may have been faster while we waited for the lock.

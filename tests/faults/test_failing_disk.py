@@ -3,7 +3,6 @@
 import random
 import resource
 import subprocess
-import sys
 from itertools import count
 from pathlib import Path
 
@@ -11,9 +10,7 @@ import apsw
 import pytest
 
 from rolebundle.errors import StorageError
-from rolebundle.ingest import indexes, sync
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.commands import CHECKOUT, PROGRAM, forked_program, invoke, invoke_in_a_child
 from support.corpora import ask, document, fill, scratch_folder
@@ -84,51 +81,6 @@ def test_the_nth_sync_fails(step: int) -> None:
     assert fail_at_every_place("sync", apsw.IOError, "io_error", step) >= 1
 
 
-@pytest.mark.parametrize(
-    ("kind", "error"), [("write", apsw.FullError), ("sync", apsw.IOError)], ids=["full", "sync"]
-)
-def test_an_ingest_on_a_failing_disk(
-    kind: str, error: type[apsw.Error], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The whole run: an error of ours, what was reported is there, the next run completes it."""
-    monkeypatch.setattr(sync, "_FILES_PER_BATCH", 3)
-    monkeypatch.setattr(indexes, "BATCH", 4)
-    with scratch_folder() as folder:
-        tree = folder / "tree"
-        tree.mkdir()
-        for number in range(12):
-            text = f"# Note {number}\n\n{f'token {number} ' * 80}\n"
-            (tree / f"n{number:02}.md").write_text(text, encoding="utf-8")
-        with open_writer(folder / "whole.db") as corpus:
-            sync.ingest(corpus, [tree], HashingProvider())
-        expected = contents(folder / "whole.db")
-        for nth in (1, 4, 40, 80) if kind == "write" else (1, 2, 4, 6):
-            path = folder / f"{kind}-{nth}.db"
-            reported: list[int] = []
-            with shimmed_disk() as disk:
-                corpus = open_writer(path)
-                disk.fail_at(kind, nth, error)
-                with pytest.raises(StorageError) as caught:
-                    _ingest_reporting(corpus, tree, reported)
-                assert caught.value.exit_code == 6
-                disk.fail = None
-                corpus.close()
-            with open_reader(path) as corpus:
-                assert corpus.value("SELECT count(*) FROM file") >= max(reported, default=0)
-            assert_sound(path)
-            with open_writer(path) as corpus:
-                sync.ingest(corpus, [tree], HashingProvider())
-            assert contents(path) == expected
-
-
-def _ingest_reporting(corpus: Corpus, tree: Path, reported: list[int]) -> None:
-    def report_progress(step: str, done: int, _total: int) -> None:
-        if step == "reading":
-            reported.append(done)
-
-    sync.ingest(corpus, [tree], HashingProvider(), progress=report_progress)
-
-
 # -- quotas ------------------------------------------------------------------------------------
 
 
@@ -162,7 +114,6 @@ def test_a_page_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert invoke("ingest", tmp_path / "many", "--lexical-only", "--db", db).code == 0
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs RLIMIT_FSIZE")
 def test_a_file_size_limit(tmp_path: Path) -> None:
     db = tmp_path / "c.db"
     assert invoke("ingest", notes(tmp_path / "few", 3), "--lexical-only", "--db", db).code == 0

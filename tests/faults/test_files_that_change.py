@@ -2,7 +2,6 @@
 
 import os
 import socket
-import sys
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -16,8 +15,6 @@ from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.sound import paths_in
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX links, pipes and sockets")
 
 SECRET = "the launch code is 0000"
 

@@ -55,7 +55,6 @@ read:2 corpus roots remove {tree} DB
 read retrieve note LEXICAL
 read retrieve note DB
 write corpus embed run DB
-write corpus embed clear-cache DB
 write corpus embed drop other DB
 write corpus embed use other DB
 read compare note --roles mossline-docs-writer,mossline-code-reviewer LEXICAL
@@ -87,7 +86,6 @@ scratch corpus copy {}/c.db {}/copied.db
 scratch corpus doctor DB
 scratch corpus doctor --repair DB
 write corpus backup {}/copy.db DB
-write corpus backup --rotate {}/backups DB
 write corpus restore {}/saved.db --yes DB
 write gate approve {}/work.gate.toml DB
 read:1 gate check {}/work.gate.toml DB
@@ -164,20 +162,6 @@ def closed(_: Path) -> None:
     """As a writer that was closed leaves them."""
 
 
-def with_log_and_memory(place: Path) -> None:
-    """A log that a killed writer left, with shared memory."""
-    db = place / "c.db"
-    with open_writer(db) as corpus:
-        corpus.db.pragma("wal_checkpoint(TRUNCATE)")
-        with corpus.writing():
-            corpus.run("UPDATE corpus_state SET generation = generation")
-        contents = [
-            (Path(f"{db}{end}"), Path(f"{db}{end}").read_bytes()) for end in ("", "-wal", "-shm")
-        ]
-    for path, content in contents:
-        path.write_bytes(content)
-
-
 def held_open(place: Path) -> Corpus:
     """Another process has the corpus open; here this one, whose locks its child does not have."""
     return open_writer(place / "c.db")
@@ -185,7 +169,6 @@ def held_open(place: Path) -> Corpus:
 
 STATES: dict[str, Callable[[Path], Corpus | None]] = {
     "closed": closed,
-    "log and memory": with_log_and_memory,
     "open": held_open,
 }
 

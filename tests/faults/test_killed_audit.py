@@ -2,7 +2,6 @@
 
 import os
 import random
-import sys
 from itertools import count
 from pathlib import Path
 
@@ -19,8 +18,6 @@ from support.faulty_file_system import shimmed_disk
 from support.killing import Report, run_child
 
 REQUIRED = AuditSettings(mode="required", query="text")
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 
 
 def entry(number: int, agent: str = "bot") -> AuditEntry:

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,8 +14,6 @@ from rolebundle.storage.opening import open_reader
 from support.commands import PROGRAM, invoke
 from support.corpora import scratch_folder
 from support.sound import assert_sound, paths_in
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 
 Moment = Callable[[int, Path], bool]
 """Whether it has come, of a session of processes that ingest into a file."""
@@ -75,7 +72,7 @@ def test_kill_of_a_real_process_with_workers(moment: Moment) -> None:
         assert invoke("ingest", tree, "--lexical-only", "--workers", "1", "--db", db).code == 0
         with open_reader(db) as corpus:
             assert len(paths_in(corpus)) == 80
-        assert invoke("status", "--check", "--db", db).code == 0
+        assert invoke("corpus", "doctor", "--db", db).code == 0
 
 
 def assert_no_process_left(session: int, patience: float = 10) -> None:

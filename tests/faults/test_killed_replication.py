@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 import pytest
 
-from rolebundle.admin.purges import PurgeSelection, purge
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.pull import pull, verify_replica
@@ -32,6 +32,7 @@ from support.corpora import scratch_folder
 from support.fake_embedder import HashingProvider
 from support.faulty_file_system import shimmed_disk
 from support.killing import Report, run_child
+from support.purging import purge
 from support.replication_site import (
     Site,
     assert_sound_replica,

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.admin.backups import restore_backup
-from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.admin.records import all_decisions, all_facts, all_marks
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.audit import AuditLog
@@ -27,7 +26,6 @@ from rolebundle.policy.audit_check import verify_audit
 from rolebundle.storage import opening, vector_index
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
-from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.canaries import files_of, found_in, make_canary, vector_traces
 from support.corpora import build, document, scratch_folder
@@ -36,6 +34,7 @@ from support.killing import ChildResult, Report, killed_at_operation, run_child
 from support.old_schema import build_schema_1
 from support.operations import OTHER_MODEL, STEPS, Place, final_contents, schema_of, stored_rows
 from support.publications import stage
+from support.purging import finish_purges, purge
 from support.sound import assert_sound, paths_in
 from support.vectors import assert_never_mixed
 
@@ -45,7 +44,6 @@ pytestmark = [
 ]
 
 FILES = 16
-KEPT_DAMAGED = re.compile(r"c\.db\.damaged-\d{8}-\d{6}(\.\d+)?")
 _MOMENT = re.compile(r"\d{8}-\d{6}(\.\d+)?")
 
 
@@ -259,31 +257,6 @@ class Purge(Case):
         assert found_in(files_of(place.db), self.traces) == set()
 
 
-class Repair(AllOrNothing):
-    """The corpus is the damaged one or the repaired one, and the damaged one is kept."""
-
-    def __init__(self) -> None:
-        super().__init__(self.repair, self.damage)
-
-    def damage(self, place: Place) -> None:
-        steps("ingest", "require")(place)
-        # Without a trace of ours: no digest is written.
-        db = apsw.Connection(str(place.db))
-        db.execute("UPDATE chunk SET content = content || ' altered' WHERE id % 7 = 3")
-        db.close()
-
-    def repair(self, place: Place, _: Report) -> None:
-        with Admin(Workspace(place.db, HashingProvider())) as admin:
-            admin.repair()
-
-    def is_sound(self, place: Place) -> bool:
-        return bool(contents_of(place.db) != self.before)
-
-    def check_end(self, place: Place, reported: Sequence[str]) -> None:
-        damaged_files = [path for path in files_of(place.db) if KEPT_DAMAGED.fullmatch(path.name)]
-        assert [contents_of(path) for path in damaged_files] == [self.before]
-
-
 def old_schema(place: Place) -> None:
     """A corpus of the first schema with documents of three scopes."""
     scopes = ("shared", "hr", "board")
@@ -316,7 +289,6 @@ CASES: dict[str, Callable[[], Case]] = {
     "new audit": lambda: Audit(STEPS["audit"], steps("ingest")),
     "audit": lambda: Audit(STEPS["audit"], steps("ingest", "require")),
     "backup": lambda: BackUp(STEPS["back up"], steps("ingest", "require")),
-    "repair": Repair,
     "restore": lambda: Restore(STEPS["restore"], steps("ingest", "require", "back up", "update")),
 }
 

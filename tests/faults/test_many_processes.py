@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ import pytest
 from rolebundle.ingest import indexes, sync
 from rolebundle.storage import vector_index
 from rolebundle.storage.corpus import corpus_counts
+from rolebundle.storage.file import BUSY_TIMEOUT_ENVIRONMENT
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.sqlite import BUSY_TIMEOUT_ENVIRONMENT
 from rolebundle.storage.writing import open_writer
 from support.amounts import rounds
 from support.commands import invoke
@@ -22,8 +21,6 @@ from support.corpora import ask, build, document, fill, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.program_server import forked_python
 from support.sound import assert_sound, contents, paths_in
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 
 
 def tree_of(folder: Path, name: str, number: int = 12) -> Path:

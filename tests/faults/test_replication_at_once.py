@@ -1,10 +1,8 @@
-"""Publish and pull beside each other, beside ingest and purge, and where nothing can be written."""
+"""Publish and pull beside each other, and beside ingest and purge."""
 
-import errno
 import gzip
 import os
 import shutil
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,14 +12,14 @@ from unittest.mock import patch
 
 import pytest
 
-from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
-from rolebundle.errors import StorageError
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.replication import publish as publishing
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.storage import replicas
 from rolebundle.storage.publications import carrying
 from rolebundle.storage.writing import open_writer
 from support.corpora import document, fill
+from support.purging import finish_purges, purge
 from support.replication_site import (
     Site,
     assert_sound_replica,
@@ -178,48 +176,3 @@ def test_a_purge_after_the_replica_is_recorded(owner: object, name: str, site: S
     assert not site.publication().is_outdated
     assert_renewed(site)
     assert holding(site.folder) == []
-
-
-# -- nothing can be written --------------------------------------------------------------------------
-
-NO_ROOM = OSError(errno.ENOSPC, "No space left on device")
-FAILED = OSError(errno.EIO, "Input/output error")
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("error", [NO_ROOM, FAILED], ids=["full", "failed"])
-@pytest.mark.parametrize("name", ["fsync", "replace"])
-def test_each_sync_and_rename_fails(name: str, error: OSError, site: Site) -> None:
-    """One after another: exit code 6, the old replica stays, and the next run completes it."""
-    failures = 0
-    for step in (site.publish, site.pull):
-        for nth in range(1, 30):
-            before = site.replica.read_bytes()
-            if not fails(step, name, nth, error):
-                break
-            failures += 1
-            assert site.replica.read_bytes() == before
-    assert failures >= 4
-    assert_renewed(site)
-    assert site.publication().generation == 2
-
-
-def fails(step: Callable[[], object], name: str, nth: int, error: OSError) -> bool:
-    function, calls = getattr(os, name), 0
-
-    def call(*args: Any, **options: Any) -> Any:
-        nonlocal calls
-        # That of a folder may fail: not every system syncs one.
-        is_folder = name == "fsync" and stat.S_ISDIR(os.fstat(args[0]).st_mode)
-        calls += not is_folder
-        if calls == nth and not is_folder:
-            raise error
-        return function(*args, **options)
-
-    with patch.object(os, name, call):
-        try:
-            step()
-        except StorageError as raised:
-            assert raised.exit_code == 6
-            return True
-    return False

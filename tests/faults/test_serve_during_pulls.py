@@ -5,7 +5,6 @@ All documents of a generation name it. So an answer of two generations shows.
 
 import json
 import re
-import sys
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -23,8 +22,6 @@ from support.amounts import rounds
 from support.commands import run
 from support.replication_site import Site
 from support.served import Served
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix domain sockets")
 
 QUESTION: dict[str, Any] = {"task": "token rotation", "lexical_only": True, "limit": 10}
 EDITION = re.compile(r"edition(\d+)")

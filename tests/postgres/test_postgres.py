@@ -3,41 +3,31 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from tempfile import mkdtemp
 from threading import Thread
-from time import monotonic
 from typing import Any
 from unittest.mock import patch
 
 import psycopg
 import pytest
 
-from rolebundle import workspace
 from rolebundle.admin import Admin
 from rolebundle.admin.purges import finish_pending
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.errors import (
-    CorpusBusy,
-    CorpusCorrupt,
-    RolebundleError,
-    StorageError,
-    UsageError,
-)
+from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, StorageError, UsageError
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.resources import demo_overlays
-from rolebundle.storage import lexical_index, postgres, postgres_words
-from rolebundle.storage.address import address_of, parameters_of
+from rolebundle.storage import postgres, postgres_indexes
+from rolebundle.storage.address import parameters_of
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support import databases
-from support.commands import SAMPLE, Outcome, invoke
+from support.commands import SAMPLE, invoke
 from support.corpora import set_policy
 
 ROLES = [None, *sorted(path.stem for path in demo_overlays().glob("*.toml"))]
@@ -211,23 +201,8 @@ def test_a_damaged_index_is_found_and_built_again(sample: Path, database: Make) 
     with connected(link) as owner:
         owner.execute("DELETE FROM rolebundle.posting WHERE word = 'token'")
     assert "lexical_drift" in invoke("corpus", "doctor", "--db", link).out
-    with open_writer(link) as corpus, corpus.writing():
-        for compartment in corpus.column("SELECT id FROM compartment"):
-            corpus.lexical.rebuild(corpus, compartment)
+    assert invoke("corpus", "doctor", "--repair", "--db", link).code == 0
     assert invoke("corpus", "doctor", "--db", link).code == 0
-
-
-def test_words_are_those_of_the_file(sample: Path, sample_with_vectors: Path) -> None:
-    with open_reader(sample) as database, open_reader(sample_with_vectors) as file:
-        for compartment in file.column("SELECT id FROM compartment"):
-            words = ["token", "sync", lexical_index.phrase_of("releases")[0], "none"]
-            for with_offsets in (True, False):
-                found = [
-                    corpus.lexical.keys(corpus, compartment, words, with_offsets=with_offsets)
-                    for corpus in (database, file)
-                ]
-                for word in words:
-                    assert found[0][word].tolist() == found[1][word].tolist()
 
 
 # -- who may see what ----------------------------------------------------------------------------
@@ -387,34 +362,12 @@ def test_a_schema_of_another_user_is_refused(database: Make) -> None:
     assert caught.value.code == "foreign_schema"
 
 
-def test_a_user_who_may_create_no_schema_gets_an_error(database: Make) -> None:
-    link = database("template1")
-    connected(link, "stranger").close()
-    name = databases.name_in(link.read_text())
-    link.write_text(databases.address(databases.server(), name, "stranger"))
-    with pytest.raises(StorageError) as caught:
-        open_writer(link)
-    assert caught.value.code == "read_only"
-
-
 def test_a_stranger_keeps_nobody_from_writing(governed: Path) -> None:
     with connected(governed, "stranger") as stranger:
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             stranger.execute("SELECT * FROM rolebundle.schema_version FOR UPDATE")
         with open_writer(governed) as corpus, corpus.writing():
             pass
-
-
-def test_a_policy_of_a_database_needs_no_file_on_this_machine(
-    governed: Path, tmp_path: Path
-) -> None:
-    policy = tmp_path / "policy.json"
-    policy.write_text(json.dumps(POLICY))
-    assert invoke("policy", "set", policy, "--db", governed).code == 0
-    policy.unlink()
-    with Engine(governed) as engine:
-        request = asked(task="token", agent="reader", lexical_only=True)
-        assert engine.retrieve(request).selected
 
 
 # -- erasing -------------------------------------------------------------------------------------
@@ -469,7 +422,7 @@ def test_a_transaction_with_a_failed_statement_is_not_reported_as_written(databa
 def test_many_blocks_of_a_word_are_joined(tmp_path: Path, database: Make) -> None:
     link, folder = database(), tmp_path / "notes"
     folder.mkdir()
-    with patch.object(postgres_words, "MAX_BLOCKS", 4):
+    with patch.object(postgres_indexes, "MAX_BLOCKS", 4):
         for number in range(7):
             text = f"# Note {number}\n\nThe printer is number {number}.\n"
             (folder / f"n{number}.md").write_text(text)
@@ -505,7 +458,6 @@ def canaries_in(link: Path, canaries: tuple[bytes, ...]) -> list[bool]:
     [
         ["corpus", "backup", "copy.db"],
         ["corpus", "restore", "backup.db", "--yes"],
-        ["corpus", "doctor", "--repair"],
     ],
     ids=" ".join,
 )
@@ -554,12 +506,6 @@ def test_writers_wait_for_each_other_and_readers_do_not(database: Make) -> None:
             order.append("first")
         thread.join()
     assert order == ["first", "second"]
-
-
-def test_a_database_without_a_corpus(database: Make) -> None:
-    with pytest.raises(UsageError) as caught:
-        open_reader(database("template1"))
-    assert caught.value.code == "corpus_missing"
 
 
 @pytest.mark.parametrize(
@@ -613,13 +559,6 @@ def test_the_environment_cannot_redirect(monkeypatch: pytest.MonkeyPatch) -> Non
         parameters_of("postgresql://localhost/team")
 
 
-def test_what_is_no_link(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "long").write_text("postgresql:///team?x=" + "x" * 5_000)
-    (tmp_path / "text").write_text("# postgresql:///team")
-    assert [address_of(tmp_path / name) for name in ("pipe", "long", "text", "none")] == [""] * 4
-
-
 def test_statements_are_translated() -> None:
     sql, places = postgres.translated(
         "SELECT a FROM main.t CROSS JOIN main.u v ON v.id = t.id "
@@ -630,109 +569,6 @@ def test_statements_are_translated() -> None:
         "WHERE a = ANY(%s) AND b = %s AND c LIKE 'x%%'"
     )
     assert places == ((1, True), (0, False))
-
-
-# -- a database that is away -----------------------------------------------------------------------
-
-
-def pulled(link: Path, tmp_path: Path, *audience: str) -> Outcome:
-    """Publish a copy of a database to an audience, and pull the replica that answers for it."""
-    place = Path(mkdtemp(dir=tmp_path))
-    copy, share, key = place / "copy.db", place / "share", place / "team.key"
-    assert invoke("corpus", "copy", link, copy).code == 0
-    assert invoke("replica", "keygen", key).code == 0
-    publish = ("replica", "publish", share, *audience, "--key", key, "--db", copy)
-    assert invoke(*publish).code == 0
-    return invoke("replica", "pull", share, "--key", place / "team.pub", "--db", link)
-
-
-def take_away(link: Path) -> str:
-    """Let a link lead to no database. Return what it was."""
-    before = link.read_text()
-    link.write_text(f"{databases.address(databases.server(), 'gone')}\n")
-    return before
-
-
-def test_the_replica_answers_if_the_database_is_away(
-    sample: Path, database: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    link = database(databases.name_in(sample.read_text()))
-    assert pulled(link, tmp_path, "--level", "confidential").code == 0
-    question = asked(task=QUESTIONS[0])
-    with Engine(link) as engine:
-        before = engine.retrieve(question)
-        assert before.corpus.in_place_of is None
-        address = take_away(link)
-        with connected(sample) as owner:
-            owner.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
-                (databases.name_in(address),),
-            )
-        with pytest.raises(CorpusBusy, match="cannot be reached"):
-            engine.retrieve(question)
-        engine.refresh()
-        bundle = engine.retrieve(question)
-        assert (bundle.corpus.in_place_of, bundle.corpus.file) == (link.name, "team0.replica.db")
-        assert [row.chunk_id for row in bundle.selected] == [
-            row.chunk_id for row in before.selected
-        ]
-        warnings = {warning.code: warning.message for warning in bundle.warnings}
-        assert "the replica of team was published" in warnings["DATABASE_UNREACHABLE"]
-        refused = invoke("ingest", SAMPLE, "--db", link)
-        assert (refused.code, "database_unreachable" in refused.err) == (5, True)
-
-        link.write_text(address)
-        engine.refresh()
-        assert engine.retrieve(question).corpus.in_place_of == link.name
-        monkeypatch.setattr(workspace, "monotonic", lambda: monotonic() + workspace.RETRY_SECONDS)
-        engine.refresh()
-        assert engine.retrieve(question).corpus.in_place_of is None
-        opened = engine.workspace.corpus
-        engine.refresh()
-        assert engine.workspace.corpus is opened
-
-
-def test_an_ordinary_corpus_does_not_stand_in_for_a_database(
-    sample: Path, database: Callable[..., Path]
-) -> None:
-    link = database(databases.name_in(sample.read_text()))
-    assert invoke("corpus", "copy", link, link.with_suffix(".replica.db")).code == 0
-    take_away(link)
-    outcome = invoke("retrieve", QUESTIONS[0], "--db", link)
-    assert (outcome.code, outcome.out, "not_a_replica" in outcome.err) == (2, "", True)
-
-
-def test_a_policy_that_comes_later_ends_a_replica_for_everyone(
-    sample: Path, database: Callable[..., Path], tmp_path: Path
-) -> None:
-    link, policy = database(databases.name_in(sample.read_text())), tmp_path / "policy.json"
-    assert pulled(link, tmp_path, "--level", "internal").code == 0
-    policy.write_text(json.dumps(POLICY))
-    assert invoke("policy", "set", policy, "--db", link).code == 0
-    take_away(link)
-    for agent in ("auditor", "nobody"):
-        outcome = invoke("retrieve", QUESTIONS[0], "--agent", agent, "--db", link)
-        assert (outcome.code, outcome.out) == (2, "")
-        assert "no replica for an agent" in outcome.err
-
-
-def test_under_a_policy_the_replica_is_for_an_agent(
-    sample: Path, database: Callable[..., Path], tmp_path: Path
-) -> None:
-    link = database(databases.name_in(sample.read_text()))
-    set_policy(link, POLICY)
-    for_everyone = pulled(link, tmp_path, "--level", "internal")
-    assert (for_everyone.code, "replica_unsuitable" in for_everyone.err) == (2, True)
-    assert not link.with_suffix(".replica.db").exists()
-
-    laptop = tmp_path / "laptop.link"
-    laptop.write_text(link.read_text())
-    assert pulled(laptop, tmp_path, "--agent", "auditor").code == 0
-    take_away(laptop)
-    for agent, code in (("auditor", 0), ("reader", 4)):
-        assert invoke("retrieve", QUESTIONS[0], "--agent", agent, "--db", laptop).code == code
-    recorded = invoke("policy", "audit", "list", "--db", laptop, "--json").json()
-    assert [row["kind"] for row in recorded["rows"]] == ["settings", "retrieve", "refused"]
 
 
 # -- round trips ---------------------------------------------------------------------------------
@@ -769,13 +605,3 @@ def test_agents_of_one_server_get_their_own_answers(
         for _ in range(2):
             assert [engine.retrieve(request).selected for request in asks] == alone
     assert alone[0] != alone[1]
-
-
-def test_a_writer_can_read_before_it_writes(database: Make) -> None:
-    with open_writer(database()) as corpus:
-        with corpus.reading():
-            assert corpus.value("SELECT documents FROM corpus_state") == 0
-        with corpus.writing():
-            corpus.run("UPDATE corpus_state SET documents = 1")
-        with corpus.reading():
-            assert corpus.value("SELECT documents FROM corpus_state") == 1

@@ -159,21 +159,15 @@ def test_it_refuses_from_its_time_on_by_the_real_clock(db: Path) -> None:
         ask(db, PUBLISHED_AT)
 
 
-def test_status_and_doctor_tell_about_an_expired_replica(db: Path) -> None:
+def test_status_tells_about_an_expired_replica(db: Path) -> None:
     make_replica(db, refuses_at=LONG_AGO)
     assert invoke("retrieve", "token", "--db", db).code == 6
     with Engine(db) as engine:
         replica = engine.status().replica
     assert replica is not None and replica.refusing and replica.expired
     outcome = invoke("status", "--db", db)
-    assert (
-        outcome.code == 0
-        and "gives no answers any more: run `rolebundle replica pull`" in outcome.out
-    )
-    checked = invoke("corpus", "doctor", "--db", db)
-    assert checked.code == 7
-    assert f"since {LONG_AGO} it gives no answers" in checked.out
-    assert "rolebundle replica pull" in checked.out
+    assert outcome.code == 0
+    assert "gives no answers any more: run `rolebundle replica pull`" in outcome.out
 
 
 # -- status, doctor and pages ----------------------------------------------------------------------
@@ -186,15 +180,10 @@ def test_publications_are_for_the_owner_alone(db: Path) -> None:
         save_publication(corpus, publication_of("/srv/b")._replace(purge_generation=2))
     with Admin(db) as admin:
         known = owner_status(admin.workspace.corpus).publications
-        report = {(check.name, check.message) for check in examine(db).checks}
     assert [(publication.target, publication.purge_pending) for publication in known] == [
         ("/srv/a", False),
         ("/srv/b", True),
     ]
-    [message] = [message for name, message in report if name == "publications"]
-    assert "/srv/b" in message
-    remedies = {check.remedy for check in examine(db).checks}
-    assert any("rolebundle replica publish /srv/b --key FILE" in remedy for remedy in remedies)
     output = invoke("status", "--db", db).out
     assert "publications: target /srv/a, agent ana, generation 3, " in output
     assert "! /srv/b may hold what was purged" in output
@@ -278,7 +267,6 @@ WRITES: dict[str, Callable[[Admin, Path], object]] = {
     "embed": lambda a, _: indexes.embed(a.workspace),
     "use_index": lambda a, _: indexes.use_index(a.workspace, "1"),
     "drop_index": lambda a, _: indexes.drop_index(a.workspace, "1"),
-    "clear_vector_cache": lambda a, _: indexes.clear_vector_cache(a.workspace),
     "release_document": lambda a, _: records.release_document(a.workspace, "guide/hidden.md"),
     "drop_document": lambda a, _: records.drop_document(a.workspace, "guide/hidden.md"),
     "put_mark": lambda a, _: records.put_mark(a.workspace, NOTE, "disputed", "Ana", "old"),
@@ -309,7 +297,6 @@ WRITES: dict[str, Callable[[Admin, Path], object]] = {
     "set_policy": lambda a, _: records.set_policy(a.workspace, POLICY, "toml"),
     "set_audit": lambda a, _: audit.set_audit(a.workspace, "required"),
     "create_backup": lambda a, more: backups.create_backup(a.workspace, more / "copy.db"),
-    "rotate_backups": lambda a, more: backups.rotate_backups(a.workspace, more),
     "restore_backup": lambda a, more: backups.restore_backup(
         a.workspace, more / "other.db", confirmed=True
     ),
@@ -318,7 +305,7 @@ READS = {
     *("close", "passages_waiting", "plan_of"),
     *("all_marks", "all_decisions", "all_facts"),
 }
-OTHER_OPERATIONS = {"complete", "repair", "pull_replica", "finish_in"}
+OTHER_OPERATIONS = {"complete", "copy_to", "repair", "pull_replica"}
 """They change files beside it, leave a sound corpus alone, replace it, or need it open to write."""
 
 
@@ -354,8 +341,7 @@ def test_no_method_of_the_owner_changes_a_replica(db: Path, more: Path, name: st
     before, beside = contents(db), contents(more / "other.db")
     with Admin(db) as admin, pytest.raises(UsageError) as error:
         WRITES[name](admin, more)
-    is_backup = name in ("create_backup", "rotate_backups")
-    expected = "replica_no_backup" if is_backup else "replica_is_read_only"
+    expected = "replica_no_backup" if name == "create_backup" else "replica_is_read_only"
     assert error.value.code == expected
     assert contents(db) == before and contents(more / "other.db") == beside
 
@@ -400,9 +386,8 @@ def test_a_damaged_replica_is_not_made_an_ordinary_corpus(
     before = contents(db)
     with Admin(db) as admin:
         assert not examine(db).sound
-        with pytest.raises(UsageError) as error:
+        with pytest.raises(UsageError):
             admin.repair()
-        assert error.value.code == "replica_is_read_only" and "pull" in error.value.hint
         with pytest.raises(UsageError) as error:
             backups.restore_backup(admin.workspace, more / "other.db", confirmed=True)
         assert error.value.code == "replica_is_read_only"

@@ -14,7 +14,7 @@ import apsw
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from rolebundle.admin.purges import PurgeSelection, purge
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.errors import RolebundleError
 from rolebundle.replication.pull import pull, verify_replica
 from rolebundle.replication.signatures import PrivateKey, key_id
@@ -23,6 +23,7 @@ from rolebundle.storage.opening import latest_version
 from rolebundle.storage.writing import open_writer
 from support.commands import CODED, invoke
 from support.corpora import build
+from support.purging import purge
 from support.replication_site import Site, edition_documents, editions_in, names_in
 from support.sound import contents
 from support.tampering import (

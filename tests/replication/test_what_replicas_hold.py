@@ -17,7 +17,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rolebundle.admin import Admin
-from rolebundle.admin.purges import PurgeSelection, purge
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.admin.records import publish_replica
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import Mark
@@ -47,6 +47,7 @@ from support.canaries import Canary, found_in, make_canary, vector_traces
 from support.corpora import NOW, build, document, embed, fill, put_file, set_policy
 from support.fake_embedder import HashingProvider
 from support.publications import published
+from support.purging import purge
 from support.rich_corpus import RICH_ROLE, rich_corpus
 from support.values import WORDS
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
@@ -19,34 +18,11 @@ from rolebundle.storage.corpus import increment_generation
 from rolebundle.storage.documents import StoredDocument, self_declared
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
-from support.commands import CHECKOUT, invoke
 from support.compartments import assert_compartments_are_separate, kinds
-from support.corpora import NOISE, ask, build, document
+from support.corpora import build, document
 from support.fake_embedder import DIMENSIONS, HashingProvider
 from support.old_schema import build_schema_1, names_in
 from support.sound import assert_sound, contents
-
-
-def test_the_files_are_the_checkouts_and_numbered() -> None:
-    found = [entry.name for entry in opening.migrations()]
-    assert found == sorted(entry.name for entry in (CHECKOUT / "migrations").glob("*.sql"))
-    assert [int(name[:4]) for name in found] == list(range(1, len(found) + 1))
-    assert opening.latest_version() == len(found)
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(opening, "data_folder", lambda _: tmp_path)
-    opening.migrations.cache_clear()
-    yield tmp_path
-    monkeypatch.undo()
-    opening.migrations.cache_clear()
-
-
-def test_other_files_in_the_folder_are_ignored(folder: Path) -> None:
-    for name in ("0001_a.sql", "README.md", "0002_B.sql", "2_b.sql", "0002_b.sql~"):
-        (folder / name).touch()
-    assert [entry.name for entry in opening.migrations()] == ["0001_a.sql"]
 
 
 def test_a_new_corpus_is_what_the_migrations_make(tmp_path: Path) -> None:
@@ -80,16 +56,6 @@ def test_every_own_table_is_strict(tmp_path: Path) -> None:
         assert triggers_and_views == [lexical_index.content_view(1)]
         assert corpus.db.pragma("user_version") == opening.latest_version()
         assert corpus.db.pragma("application_id") == opening.APPLICATION_ID
-
-
-def test_each_corpus_has_its_own_id(tmp_path: Path) -> None:
-    ids = set()
-    for name in "ab":
-        with open_writer(tmp_path / name) as corpus:
-            ids.add(corpus.value("SELECT corpus_id FROM corpus_state"))
-        with open_writer(tmp_path / name) as corpus:
-            ids.add(corpus.value("SELECT corpus_id FROM corpus_state"))
-    assert len(ids) == 2
 
 
 def test_a_backup_is_complete_or_missing(tmp_path: Path) -> None:
@@ -176,8 +142,6 @@ class TestFromTheFirstSchema:
         }
         assert contents(old) == contents(new)
         assert_sound(old)
-        checked = invoke("status", "--check", "--json", "--db", old)
-        assert (checked.code, checked.json()["problems"]) == (0, [])
 
     def test_the_old_indexes_are_gone(self, old: Path) -> None:
         assert {"lexical", "lexical_data", "vectors_1", "vectors_1_chunks"} <= names_in(old)
@@ -194,26 +158,6 @@ class TestFromTheFirstSchema:
         # And it can be migrated as well as the file itself.
         open_writer(backup).close()
         assert contents(backup) == contents(old)
-
-    @pytest.mark.sample(4)
-    @pytest.mark.parametrize("lexical_only", [True, False])
-    @pytest.mark.parametrize("task", ["token rotation", "audit", "kernel threat release", "title"])
-    def test_searches_find_the_same(
-        self, old: Path, new: Path, task: str, lexical_only: bool
-    ) -> None:
-        with open_writer(old) as corpus:
-            index = vector_index.active_index(corpus)
-            assert index is not None
-            assert index.noise is None
-            with corpus.writing():
-                vector_index.set_noise(corpus, index, NOISE)
-        bundles = []
-        for path in (old, new):
-            with open_reader(path) as corpus:
-                bundle = ask(corpus, None, PROVIDER, task=task, lexical_only=lexical_only, limit=50)
-                bundles.append(bundle.without_timings())
-        assert bundles[0]["selected"]
-        assert bundles[0] == bundles[1]
 
 
 def _every_row(path: Path) -> dict[str, list[tuple[object, ...]]]:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.admin.purges import PurgeSelection, finish_purges, purge
+from rolebundle.admin.purges import PurgeSelection
 from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.upkeep import Receipt
-from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError
+from rolebundle.errors import CorpusBusy, StorageError
 from rolebundle.storage import marks, vector_index
 from rolebundle.storage import vector_index as vector_cache
 from rolebundle.storage.check import find_problems
@@ -51,6 +49,7 @@ from support.corpora import (
 )
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.publications import publication_of, stage
+from support.purging import finish_purges, purge
 from support.sound import assert_sound
 
 # -- What was purged is nowhere: not in the file, its log, its indexes, nor in what is free in them
@@ -181,19 +180,6 @@ def test_no_byte_of_a_canary_is_left(rounds: int) -> None:
                 names(planted.to_stay)
             )
             assert vector_cache.cache_size(corpus) == (0, 0)
-
-
-def test_free_pages_of_the_file_are_overwritten(tmp_path: Path) -> None:
-    """What a split page keeps of rows that moved on is as free as a page that was given back."""
-    db = build(tmp_path, [document("a", ["one"]), document("b", ["two"])])
-    with apsw.Connection(str(db)) as plain:
-        plain.execute("CREATE TABLE freed (text); INSERT INTO freed VALUES ('xqzjkvwp' || '')")
-        plain.execute("INSERT INTO freed SELECT text || zeroblob(9000) FROM freed")
-        plain.execute("DROP TABLE freed")
-    plain.close()
-    assert found_in(files_of(db), {b"xqzjkvwp"})
-    purged(db, PurgeSelection(["a"]))
-    assert found_in(files_of(db), {b"xqzjkvwp"}) == set()
 
 
 def test_everything_derived_from_it_is_deleted(tmp_path: Path) -> None:
@@ -368,7 +354,6 @@ def test_a_replica_that_was_renewed_stays(db: Path) -> None:
     assert not staged.exists()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="has no lock of folders")
 def test_a_publish_makes_it_pending(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "20")
     stage(db, "/one", ["a"])
@@ -451,20 +436,6 @@ def test_a_purge_raises_exactly_the_publications_that_carried_it() -> None:
         check()
 
 
-def test_hashes_are_sorted_and_each_is_there_once() -> None:
-    names = ["a", "b", "c", "decision:shared-1"]
-    known = with_carried(publication_of("/t"), "corpus", names[:2])
-    known = with_carried(known, "corpus", names[1:])
-    assert known.carried == b"".join(sorted(carried_hash("corpus", name) for name in names))
-
-
 def test_hashes_of_two_corpora_cannot_be_compared() -> None:
     assert carried_hash("one", "a") != carried_hash("two", "a")
     assert len(carried_hash("x" * 100, "a")) == 8
-
-
-def test_a_damaged_record_is_reported(tmp_path: Path) -> None:
-    with open_writer(build(tmp_path, [])) as corpus:
-        save(corpus, [publication_of("/t")._replace(carried=b"seven..")])
-        with pytest.raises(CorpusCorrupt), corpus.writing():
-            raise_purge_generations(corpus, ["a"])

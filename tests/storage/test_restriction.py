@@ -166,17 +166,6 @@ class TestNothing:
             restricted.rows("SELECT * FROM nowhere")
         self.assert_nothing_visible(restricted)
 
-    def test_can_be_allowed_outside_of_a_reading(self, restricted: Corpus) -> None:
-        with pytest.raises(AssertionError):
-            restricted.restrict_to_compartments(places(restricted).values())
-        self.assert_nothing_visible(restricted)
-
-    def test_can_be_allowed_on_an_unrestricted_connection(self, db: Path) -> None:
-        with open_reader(db) as corpus, corpus.reading():
-            with pytest.raises(AssertionError):
-                corpus.restrict_to_compartments([1])
-            assert len(search_everywhere(corpus, '"token"')) == 4
-
 
 class TestWhatIsAllowed:
     @pytest.mark.parametrize(
@@ -282,9 +271,6 @@ class TestTheFile:
             restricted.restrict_to_compartments(["not a number"])  # type: ignore[list-item]
         assert restricted.db.pragma("query_only") == 1
         assert seen(restricted)["chunk"] == 0
-
-    def test_temporary_tables_are_in_memory(self, restricted: Corpus) -> None:
-        assert restricted.db.pragma("temp_store") == 2
 
 
 FOREIGN = {

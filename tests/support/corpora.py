@@ -17,7 +17,7 @@ import pytest
 from rolebundle.access_control import AccessControl
 from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
-from rolebundle.admin.copies import copy_to
+from rolebundle.admin.backups import copy_to
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.models import IndexIdentity, Noise

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import apsw
 import pytest
 
 from rolebundle.admin import Admin
@@ -24,7 +23,6 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.repair import repair
 from rolebundle.status import owner_status
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
@@ -375,25 +373,6 @@ def test_a_replica_with_a_fact_is_outdated_by_the_purge_of_its_source(ingested: 
     ][0]
     assert [copy["target"] for copy in receipt["publications"]] == ["/share"]
     assert not staged.exists()
-
-
-def test_a_repair_keeps_sound_facts_and_drops_damaged_ones(ingested: Path) -> None:
-    sound = remember_in(ingested)
-    damaged = [remember_in(ingested, f"Fact number {n}.", PAGE) for n in range(2)]
-    rows = "(SELECT id FROM document WHERE document_id = ?)"
-    db = apsw.Connection(str(ingested))
-    db.execute(
-        f"UPDATE remembered SET count = 9 WHERE document = {rows}", (damaged[0].document_id,)
-    )
-    db.execute(f"DELETE FROM remembered WHERE document = {rows}", (damaged[1].document_id,))
-    db.close()
-    assert {problem.code for problem in problems(ingested)} == {"row_damaged"}
-    report = repair(ingested)
-    assert {lost["document_id"] for lost in report.lost} == {
-        damaged_fact.document_id for damaged_fact in damaged
-    }
-    assert [fact.document_id for fact in listed(ingested).values()] == [sound.document_id]
-    assert problems(ingested) == []
 
 
 # -- Which agent may remember what, and what of it others see --------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -12,8 +11,7 @@ from typing import Any
 import click
 
 from rolebundle.admin import Admin, indexes
-from rolebundle.admin.backups import create_backup, restore_backup, rotate_backups
-from rolebundle.admin.copies import copy_to
+from rolebundle.admin.backups import copy_to, create_backup, restore_backup
 from rolebundle.admin.purges import PurgeSelection, finish_pending, plan_of, purge_documents
 from rolebundle.admin.records import drop_document, move_root, release_document, remove_root
 from rolebundle.contracts.ingest import (
@@ -79,7 +77,7 @@ _LINE_CHARS = 300
 
 
 @corpus.command(short_help="Check and repair the file")
-@click.option("--repair", is_flag=True, help="Replace a damaged corpus by what can be saved of it.")
+@click.option("--repair", is_flag=True, help="Make damaged indexes again.")
 @with_call("as_json")
 def doctor(call: Call, repair: bool) -> None:
     """Check the corpus and the files beside it. Change nothing without --repair.
@@ -90,11 +88,8 @@ def doctor(call: Call, repair: bool) -> None:
     Exit code 0 if there is no problem, also if there are warnings; 7 if the corpus or its audit is
     damaged.
 
-    --repair writes a new corpus beside a damaged one and checks it before it takes its name. The
-    damaged file is kept as NAME.damaged-DATE-TIME until you delete it. Damaged documents are left
-    out; ingest their folders again. If the stored options of earlier ingests (--untrusted,
-    --max-trust, --meta) are damaged, an ingest of a path is refused until you give them again. If
-    the policy is damaged, every agent is denied until `rolebundle policy set`.
+    --repair makes the indexes again: words from the stored texts; damaged vectors are removed, and
+    the next ingest makes them. A corpus with other damage is not changed; restore a backup.
 
     \b
     rolebundle corpus doctor
@@ -105,10 +100,6 @@ def doctor(call: Call, repair: bool) -> None:
         with call.admin() as admin:
             repaired = admin.repair()
         call.print(repaired)
-        if repaired.repaired:
-            folders = " ".join(shlex.quote(root) for root in repaired.roots) or "PATH"
-            command = f"rolebundle ingest --reread {folders}"
-            print_note(f"next: run `{command}` with the options of the first time")
         return
     report = examine(call.path)
     call.print(report, _doctor_lines(report))
@@ -116,7 +107,7 @@ def doctor(call: Call, repair: bool) -> None:
         raise CorpusCorrupt(
             "check_failed",
             f"{report.location}: problems were found",
-            "follow the remedies above; `rolebundle corpus doctor --repair` repairs the corpus",
+            "follow the remedies above; `rolebundle corpus doctor --repair` mends indexes",
         )
 
 
@@ -129,32 +120,19 @@ def _doctor_lines(report: DoctorReport) -> Iterator[str]:
 
 
 @corpus.command(short_help="Copy it while others use it")
-@click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--rotate",
-    "folder",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Back up into this folder, and keep one backup of each of 7 days and of each of 4 weeks.",
-)
-@with_call("overlay_dirs", "as_json")
-def backup(call: Call, file: Path | None, folder: Path | None) -> None:
+@click.argument("file", type=click.Path(path_type=Path))
+@with_call("as_json")
+def backup(call: Call, file: Path) -> None:
     """Copy the corpus with its policy and its audit, while other processes may write.
 
-    The backup is FILE, FILE.audit if there is an audit, and FILE.manifest.json with their hashes
-    and the digests of the overlays. FILE gets its name after a full check. An existing file is not
-    replaced. Documents that a purge erases later stay in the backup.
+    The backup is FILE, FILE.audit if there is an audit, and FILE.manifest.json with their hashes.
+    FILE gets its name after a full check. An existing file is not replaced. Documents that a
+    purge erases later stay in the backup.
 
     \b
     rolebundle corpus backup /media/disk/team.db
-    rolebundle corpus backup --rotate ~/backups
     """
-    if file is not None and folder is None:
-        report = call.owner(create_backup, file, call.folders)
-    elif folder is not None and file is None:
-        report = call.owner(rotate_backups, folder, call.folders)
-    else:
-        raise click.UsageError("name the backup's FILE, or give --rotate DIR")
+    report = call.owner(create_backup, file)
     call.print(report)
     for warning in report.warnings:
         print_note(f"warning: {warning}")
@@ -189,7 +167,7 @@ def _require_yes(location: str, *, yes: bool) -> None:
 @corpus.command(short_help="Replace it by a backup")
 @click.argument("file", type=click.Path(path_type=Path))
 @_yes_option
-@with_call("overlay_dirs", "as_json")
+@with_call("as_json")
 def restore(call: Call, file: Path, yes: bool) -> None:
     """Replace the corpus, which may be damaged or missing, by a backup.
 
@@ -201,7 +179,7 @@ def restore(call: Call, file: Path, yes: bool) -> None:
     rolebundle corpus restore /media/disk/team.db
     rolebundle corpus restore /media/disk/team.db --yes
     """
-    report = call.owner(restore_backup, file, call.folders, confirmed=yes)
+    report = call.owner(restore_backup, file, confirmed=yes)
     call.print(report)
     if report.purges_undone:
         print_note(
@@ -238,8 +216,8 @@ def purge(
     reading the old data, the purge is pending (exit code 5). A purge without names or the next
     ingest completes it.
 
-    A document is named by its id, by the path of its file, here or in the corpus, by a chunk id or
-    path:start-end, or by a glob of paths or ids: the whole document is erased.
+    A document is named by its id, by the path of its file, here or in the corpus, or by a glob of
+    paths or ids.
 
     The marks of what is erased go with it. Of a decision (--decision) the words and names are
     erased; its number stays, and it has ended.
@@ -514,18 +492,6 @@ def drop_index(call: Call, index: str) -> None:
     """
     call.owner(indexes.drop_index, index)
     print_note(f"{index} was removed")
-
-
-@embed.command("clear-cache")
-@with_call()
-def clear_cache(call: Call) -> None:
-    """Delete the cached vectors of removed and changed texts.
-
-    \b
-    rolebundle corpus embed clear-cache
-    """
-    deleted = call.owner(indexes.clear_vector_cache)
-    print_note(f"{counted(deleted, 'vector')} deleted")
 
 
 @corpus.group(short_help="List, release and drop dangerous documents")

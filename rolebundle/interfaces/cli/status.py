@@ -9,14 +9,13 @@ import click
 
 from rolebundle.contracts.status import CorpusStatus, SourceStatus
 from rolebundle.contracts.terms import TRUSTED_TIERS
-from rolebundle.errors import CorpusCorrupt
 from rolebundle.ingest.heartbeat import is_alive, seconds_since
 from rolebundle.interfaces.cli.ingest import UNDECLARED_TRUST
 from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import field_lines, time_text
 from rolebundle.interfaces.layout import Style, folded, harmless, terminal_width
 from rolebundle.retrieval.passage_text import one_line
-from rolebundle.status import advised_status, checked_status
+from rolebundle.status import advised_status
 from rolebundle.text.words import counted
 
 _LINE_CHARS = 300
@@ -25,28 +24,17 @@ _IN_FIELDS = {"replica", "publications", "path_flags", "watch"}
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Compare content, indexes and hashes.")
 @with_call("as_json")
-def status(call: Call, check: bool) -> None:
+def status(call: Call) -> None:
     """Show what the corpus holds, by source, and the state of its indexes.
 
     \b
     rolebundle status
-    rolebundle status --check --json
+    rolebundle status --json
     """
     with call.admin() as admin:
-        if check:
-            status = checked_status(admin.workspace)
-        else:
-            status = advised_status(admin.workspace.corpus)
+        status = advised_status(admin.workspace.corpus)
     call.print(status, [_text(status, call.style)])
-    if status.problems:
-        codes = ", ".join(sorted({problem.code for problem in status.problems}))
-        raise CorpusCorrupt(
-            "check_failed",
-            f"{status.location}: the check found {codes}",
-            "run `rolebundle corpus doctor --repair`, or `rolebundle corpus restore BACKUP`",
-        )
 
 
 def _text(status: CorpusStatus, style: Style) -> str:
@@ -57,16 +45,11 @@ def _text(status: CorpusStatus, style: Style) -> str:
         *field_lines(status.model_dump(include=_IN_FIELDS)),
         *_warnings(status),
     ]
-    if status.checked:
-        lines.append("check: no problems" if not status.problems else "check: problems")
-        lines += [f"  {problem.code}: {problem.message}" for problem in status.problems]
     # In a pipe, what is said of one thing stays on one line.
     columns = terminal_width(without=_UNLIMITED)
     folded_lines = [part for line in lines for part in folded(harmless(line), columns)]
-    warning = ("!", "check: problems")
     return "\n".join(
-        style("caution", line) if line.lstrip().startswith(warning) else line
-        for line in folded_lines
+        style("caution", line) if line.lstrip().startswith("!") else line for line in folded_lines
     )
 
 

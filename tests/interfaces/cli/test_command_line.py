@@ -10,7 +10,7 @@ import pytest
 
 import rolebundle
 from rolebundle.interfaces.cli.main import cli
-from rolebundle.storage.sqlite import BUSY_TIMEOUT_ENVIRONMENT
+from rolebundle.storage.file import BUSY_TIMEOUT_ENVIRONMENT
 from rolebundle.storage.writing import open_writer
 from support.commands import commands_of, invoke, is_coded, run
 from support.corpora import build, document
@@ -125,7 +125,7 @@ def test_a_usual_mistake_has_a_hint(arguments: tuple[str, ...], hint: str) -> No
 
 
 def test_no_corpus(tmp_path: Path) -> None:
-    for command in (("retrieve", "x"), ("get", "x"), ("status",), ("status", "--check")):
+    for command in (("retrieve", "x"), ("get", "x"), ("status",)):
         outcome = invoke(*command, "--db", tmp_path / "none.db")
         assert (outcome.code, outcome.out) == (2, "")
         assert "rolebundle ingest" in outcome.err

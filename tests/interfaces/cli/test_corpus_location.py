@@ -47,4 +47,4 @@ def test_a_corpus_name_that_is_unusual(
         assert invoke("ingest", "a.md", "--lexical-only", "--db", db).code == 0
         assert Path(db).is_file()
         assert "a.md" in invoke("retrieve", "token", "--lexical-only", "--db", db).out
-        assert invoke("status", "--check", "--db", db).code == 0
+        assert invoke("corpus", "doctor", "--db", db).code == 0

@@ -10,12 +10,9 @@ import apsw
 import pytest
 
 from rolebundle.contracts.upkeep import DoctorReport
-from rolebundle.storage import vector_index
 from rolebundle.storage.file import audit_path, published_folder
 from rolebundle.storage.writing import open_writer
 from support.commands import invoke, invoke_as_a_common_user
-from support.corpora import build, document
-from support.fake_embedder import HashingProvider
 from support.templates import Template
 
 Snapshot = dict[str, tuple[int, int, str]]
@@ -87,7 +84,7 @@ def raw(db: Path, *statements: str) -> None:
 def test_a_sound_corpus(db: Path) -> None:
     report = doctor_report(db)
     assert states(report) == dict.fromkeys(
-        ["versions", "permissions", "space", "leftovers", "content", "policy", "purges", "model",
+        ["permissions", "leftovers", "content", "policy", "purges",
          "roots", "audit"],
         "ok",
     )  # fmt: skip
@@ -156,12 +153,7 @@ def test_a_pending_purge(db: Path) -> None:
     assert finding(doctor_report(db), "purges")[1] == "rolebundle corpus purge"
 
 
-def test_files_that_changed_or_are_gone(db: Path, tree: Path) -> None:
-    (tree / "a.md").write_text("changed", encoding="utf-8")
-    (tree / "b.md").unlink()
-    message, remedy = finding(doctor_report(db), "roots")
-    assert message.endswith("; since then 1 changed and 1 cannot be read")
-    assert remedy == "rolebundle ingest"
+def test_folders_that_are_gone(db: Path, tree: Path) -> None:
     shutil.rmtree(tree)
     message, remedy = finding(doctor_report(db), "roots")
     assert f"not there: {tree}" in message
@@ -171,31 +163,9 @@ def test_files_that_changed_or_are_gone(db: Path, tree: Path) -> None:
     assert invoke("ls", "--db", db).out == before != ""
 
 
-def test_a_model_that_is_not_at_hand(tmp_path: Path) -> None:
-    db = build(tmp_path, [document("d0", ["the token"])], HashingProvider())
-    for connection in (
-        '{"provider": "ollama", "model": "m", "url": "http://127.0.0.1:9"}',
-        '{"provider": "openai", "model": "m", "url": "http://model.example"}',
-        "{}",
-    ):
-        with open_writer(db) as corpus, corpus.writing():
-            index = vector_index.active_index(corpus)
-            assert index is not None
-            vector_index.set_connection(corpus, index, connection)
-        [model] = [check for check in doctor_report(db).checks if check.name == "model"]
-        assert model.state == "warning", connection
-
-
 def test_a_tampered_audit(db: Path) -> None:
     raw(audit_path(db), "UPDATE entry SET agent = 'mallory'")
     assert "row 1 is not what was written" in finding(doctor_report(db, 7), "audit", "problem")[0]
-
-
-def test_an_older_schema(db: Path) -> None:
-    raw(db, "PRAGMA user_version = 1")
-    message, remedy = finding(doctor_report(db), "content")
-    assert "schema 1" in message
-    assert "rolebundle ingest" in remedy
 
 
 def test_what_is_no_corpus(tmp_path: Path) -> None:

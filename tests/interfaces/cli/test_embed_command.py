@@ -7,7 +7,6 @@ import pytest
 from rolebundle.contracts.models import ModelIdentity
 from rolebundle.embedding.provider import PROBE_TEXT
 from rolebundle.storage import vector_index
-from rolebundle.storage import vector_index as vector_cache
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.commands import Outcome, invoke, is_coded
@@ -114,17 +113,6 @@ class TestUseAndDrop:
         assert outcome.code == 2
         assert "unexpected extra argument" in outcome.err
         assert len(invoke("status", "--json", "--db", db).json()["indexes"]) == 2
-
-
-def test_clear_cache(db: Path) -> None:
-    with open_writer(db) as corpus, corpus.writing():
-        vector_index.remove(corpus, vector_index.all_indexes(corpus)[0], [1, 2])
-        # All were made of "input", as far as the helper knows.
-        assert vector_cache.cache_size(corpus)[0] == 1
-    outcome = invoke("corpus", "embed", "clear-cache", "--db", db)
-    assert (outcome.code, outcome.err) == (0, "1 vector deleted\n")
-    with open_reader(db) as corpus:
-        assert vector_cache.cache_size(corpus) == (0, 0)
 
 
 @pytest.mark.parametrize("url", ["//host", "//127.0.0.1:11434", "localhost:11434"])

@@ -72,7 +72,6 @@ def test_bytes_in_arguments(sample_db: Path) -> None:
         (("ingest", bad), 2),
         (("nonsense" + os.fsdecode(bad),), 2),
         (("corpus", "backup", bad), 2),
-        (("corpus", "backup", "--rotate", bad), 2),
         (("corpus", "quarantine", "release", bad), 2),
         (("mark", "remove", bad), 2),
         (("remember", "forget", bad, "--by", "Ana"), 2),

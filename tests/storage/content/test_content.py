@@ -9,18 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.documents import DocumentMetadata
-from rolebundle.errors import DocumentError
 from rolebundle.storage import documents as stored
 from rolebundle.storage import store, vector_index
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.documents import StoredDocument, StoredFile
-from rolebundle.storage.passages import (
-    passage_by_id,
-    passages_at_lines,
-    passages_by_rowid,
-    passages_of_document,
-)
+from rolebundle.storage.passages import passage_by_id, passages_by_rowid, passages_of_document
 from rolebundle.storage.writing import open_writer
 from support.compartments import assert_compartments_are_separate, lexical_data, search_everywhere
 from support.corpora import (
@@ -109,12 +103,6 @@ class TestPassages:
         assert own.tags == ("a", "b")
         assert own.applicable_roles == ("editor",)
         assert own.excluded_roles == ("writer", "reviewer")
-
-    def test_passages_at_lines(self, corpus: Corpus) -> None:
-        fill(corpus, [document("d", ["one", "two", "three"])])  # a line each
-        found = passages_at_lines(corpus, "d.md", 2, 3)
-        assert [passage.content for passage in found] == ["two", "three"]
-        assert passages_at_lines(corpus, "e.md", 1, 9) == []
 
 
 class TestSupersession:
@@ -352,13 +340,6 @@ class TestReplacing:
         assert (found(corpus, "beta"), found(corpus, "delta")) == (set(), {"x"})
         assert find_problems(corpus) == []
 
-    def test_a_chunk_may_move(self, corpus: Corpus) -> None:
-        row = rows(corpus)
-        fill(corpus, [of_chunks("d", [("c", "gamma"), ("a", "alpha"), ("b", "beta")])])
-        assert rows(corpus) == row
-        order = [passage.chunk_id for passage in passages_of_document(corpus, "d")]
-        assert order == ["c", "a", "b"]
-
     def test_a_changed_text_under_the_same_id_loses_its_vector(self, corpus: Corpus) -> None:
         row = rows(corpus)
         fill(corpus, [of_chunks("d", [("a", "alpha"), ("b", "other"), ("c", "gamma")])])
@@ -366,11 +347,6 @@ class TestReplacing:
         assert set(vectors(corpus)) == {"a", "c"}
         assert (found(corpus, "beta"), found(corpus, "other")) == (set(), {"b"})
         assert find_problems(corpus) == []
-
-    def test_a_changed_title_is_indexed_and_embedded_again(self, corpus: Corpus) -> None:
-        fill(corpus, [of_chunks("d", [("a", "alpha")], title="Zebra")])
-        assert found(corpus, "zebra") == {"a"}
-        assert vectors(corpus) == {}
 
     @pytest.mark.parametrize("field", ["tags", "retrieval_hints"])
     def test_changed_tags_and_hints_are_indexed_and_hints_keep_the_vector(
@@ -393,19 +369,6 @@ class TestReplacing:
 
 
 class TestIdsAreTaken:
-    @pytest.mark.parametrize("same_file", [False, True])
-    def test_a_chunk_id_of_another_document(self, corpus: Corpus, same_file: bool) -> None:
-        first, second = of_chunks("d", [("c", "x")]), of_chunks("e", [("c", "y")])
-        with pytest.raises(DocumentError) as error, corpus.writing():
-            put_file(corpus, file_of("d"), [first, second] if same_file else [first])
-            put_file(corpus, file_of("e"), [second])
-        assert error.value.code == "duplicate_chunk_id"
-        assert rows(corpus) == {}
-
-    def test_a_chunk_id_twice_in_one_document(self, corpus: Corpus) -> None:
-        with pytest.raises(DocumentError, match=r"\[duplicate_chunk_id\]"):
-            fill(corpus, [of_chunks("d", [("c", "x"), ("c", "y")])])
-
     def test_of_several_files_only_the_refused_one_is_left_out(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["old"])])
         with corpus.writing():

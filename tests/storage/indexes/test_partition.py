@@ -23,7 +23,6 @@ from support.compartments import (
     kinds,
     quarantined_documents,
     search_everywhere,
-    tables,
 )
 from support.corpora import build, document, embed, file_of, fill, remove, scratch_folder
 from support.fake_embedder import IDENTITY, HashingProvider
@@ -119,16 +118,6 @@ class TestMoving:
         assert len(search_everywhere(corpus, '"token"')) == 3
         assert_consistent(corpus)
 
-    def test_a_policy_moves_unchanged_documents(self, corpus: Corpus) -> None:
-        before, moved = self.rows(corpus), []
-        for denied in (denied_by("d*"), denied_by("d*"), denied_by("*.md"), no_denied_patterns):
-            with corpus.writing():
-                moved.append(assign_compartments(corpus, denied))
-            assert self.rows(corpus) == before
-            assert_consistent(corpus, denied)
-        assert moved == [1, 0, 2, 2]
-        assert kinds(corpus) == {"d": OPEN, "e": OPEN}
-
 
 def flagged(stored: StoredDocument, found: str = "h") -> StoredDocument:
     return replace(stored, scanned=Scanned("quarantine", found, '["hidden"]', "[]", ""))
@@ -153,28 +142,7 @@ class TestQuarantine:
         assert_consistent(corpus)
 
 
-class TestEmptyOnes:
-    def test_the_last_one_is_removed_too(self, corpus: Corpus) -> None:
-        fill(corpus, [document("d", ["x"])], PROVIDER)
-        with corpus.writing():
-            store.remove_files(corpus, [file_of("d").location])
-            store.drop_unused(corpus)
-        assert by_kind(corpus) == {}
-        assert tables(corpus) == set()
-        assert search_everywhere(corpus, '"x"') == []
-        fill(corpus, [document("d", ["y"])], PROVIDER)
-        assert len(search_everywhere(corpus, '"y"')) == 1
-        assert_consistent(corpus)
-
-
 class TestCounts:
-    @pytest.mark.parametrize("column", ["documents", "chunks"])
-    def test_a_wrong_count_is_found(self, corpus: Corpus, column: str) -> None:
-        put(corpus, document("a", ["x", "y"]), document("b", ["x"], scope="hr"))
-        corpus.run(f"UPDATE compartment SET {column} = {column} + 1 WHERE scope = 'hr'")
-        found = [problem.code for problem in find_problems(corpus)]
-        assert found == ["seal_broken", "miscounted"]
-
     def test_a_document_in_no_compartment_is_found(self, corpus: Corpus) -> None:
         put(corpus, document("a", ["x"]), document("b", ["y"]))
         corpus.run("UPDATE document SET compartment = 77 WHERE document_id = 'a'")

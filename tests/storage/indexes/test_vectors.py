@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from rolebundle.contracts.models import IndexIdentity, Noise
-from rolebundle.errors import CorpusCorrupt
 from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions, IngestReport
 from rolebundle.retrieval.candidate import Term
@@ -22,13 +21,12 @@ from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import first_by_score
-from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.vector_search import GROWTH, MARGIN, search_with_ties
 from rolebundle.storage.writing import open_writer
 from support.corpora import build, document, fill
 from support.fake_embedder import DIMENSIONS, IDENTITY, HashingProvider
-from support.sound import assert_sound, contents
+from support.sound import assert_sound
 
 # -- The embedding index: exact neighbours, replaced and removed vectors, and its identity ---------
 
@@ -88,24 +86,9 @@ class TestSearch:
         assert [r for r, _ in vector_search.search(corpus_exact, index, unit(1, 0), 1, [2])] == [4]
         assert vector_search.search(corpus_exact, index, unit(1, 0), 9, []) == []
 
-    @pytest.mark.parametrize("documents", [[1], [2], [1, 2], [2, 1, 99]])
-    def test_documents_are_searched_with_the_same_result(
-        self, corpus_exact: Corpus, index: EmbeddingIndex, documents: list[int]
-    ) -> None:
-        everywhere = vector_search.search(corpus_exact, index, unit(0.8, 0.6), 9)
-        own = corpus_exact.column(f"SELECT id FROM chunk WHERE document {AMONG}", (documents,))
-        expected = [(row, cosine) for row, cosine in everywhere if row in own]
-        found = vector_search.search(corpus_exact, index, unit(0.8, 0.6), 9, documents)
-        assert found == expected
-
     def test_given_rows_are_scored(self, corpus_exact: Corpus, index: EmbeddingIndex) -> None:
         found = vector_search.score(corpus_exact, index, unit(0, 1), [2, 3, 6, 99])
         assert found == pytest.approx({2: 0.8, 3: 1.0}, abs=1e-6)
-
-    def test_a_limit_above_the_number_gives_all(
-        self, corpus_exact: Corpus, index: EmbeddingIndex
-    ) -> None:
-        assert len(vector_search.search(corpus_exact, index, unit(1, 0), 1_000_000)) == 4
 
 
 class TestAddAndRemove:
@@ -143,12 +126,6 @@ class TestIdentity:
         assert [index.noise for index in vector_index.all_indexes(corpus_exact)] == [
             Noise(-0.25, 0.5)
         ]
-
-    def test_half_a_noise_is_damage(self, corpus_exact: Corpus, index: EmbeddingIndex) -> None:
-        with corpus_exact.writing():
-            corpus_exact.run("UPDATE embedding_index SET noise_floor = 0.5")
-        with pytest.raises(CorpusCorrupt):
-            vector_index.active_index(corpus_exact)
 
 
 # -- Vectors kept for text that comes back: by model and by input, bounded, cleared, and used ------
@@ -189,16 +166,6 @@ class TestKeys:
         assert vector_cache.model_key(changed_identity) != vector_cache.model_key(IDENTITY)
         assert vector_cache.cached_vectors(corpus, changed_identity, ["h1"]) == {}
 
-    def test_text_that_moves_from_one_prefix_to_the_other_changes_the_key(self) -> None:
-        first = IDENTITY._replace(query_prefix="ab", passage_prefix="c")
-        second = IDENTITY._replace(query_prefix="a", passage_prefix="bc")
-        assert vector_cache.model_key(first) != vector_cache.model_key(second)
-
-    def test_a_vector_of_the_wrong_length_is_not_returned(self, corpus: Corpus) -> None:
-        keep(corpus, 1)
-        corpus.run("UPDATE embedding_cache SET vector = x'0000'")
-        assert vector_cache.cached_vectors(corpus, IDENTITY, ["h1"]) == {}
-
 
 class TestBounds:
     def test_the_oldest_go_first(self, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,18 +175,6 @@ class TestBounds:
         assert vector_cache.cache_size(corpus) == (3, 3 * 4 * DIMENSIONS)
         found = vector_cache.cached_vectors(corpus, IDENTITY, [f"h{n}" for n in range(9)])
         assert found.keys() == {"h3", "h4", "h5"}
-
-    def test_a_vector_that_is_cached_again_counts_as_new(
-        self, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(vector_cache, "MAX_CACHE_BYTES", 2 * 4 * DIMENSIONS)
-        keep(corpus, 1, 2)
-        keep(corpus, 1)
-        keep(corpus, 3)
-        assert vector_cache.cached_vectors(corpus, IDENTITY, ["h1", "h2", "h3"]).keys() == {
-            "h1",
-            "h3",
-        }
 
 
 def test_a_damaged_vector_is_not_kept(corpus: Corpus) -> None:
@@ -284,15 +239,6 @@ def test_a_moved_file_is_not_embedded_again(world: World) -> None:
     assert (report.added, report.removed) == (1, 1)
     assert report.embedded > 0
     assert world.provider.texts == before
-
-
-def test_chunking_back_is_not_embedded_again(world: World) -> None:
-    vectors = contents(world.db)["vectors"]
-    world.ingest(size=300, maximum=400)
-    smaller = world.provider.texts
-    world.ingest(size=1200, maximum=1800)
-    assert world.provider.texts == smaller
-    assert contents(world.db)["vectors"] == vectors
 
 
 # -- Ties at the edge of a search are broken by chunk id, and cost a second search only if needed

@@ -1,4 +1,4 @@
-"""The words of chunks in PostgreSQL, with the tokens of the file's index.
+"""The words and vectors of chunks in PostgreSQL, with the tokens of the file's index.
 
 A word has blocks of its occurrences; see ``migrations/postgres/0001_initial.sql``. Each batch of
 chunks writes a block for each of its words, so a block is written once, and read as it is. The
@@ -7,17 +7,28 @@ occurrences of a chunk in a word are all in one block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from struct import pack
+from typing import Any
 
+import apsw
 import numpy as np
+import psycopg
 from numpy.typing import NDArray
+from psycopg.adapt import Dumper, Loader
+from psycopg.pq import Format
+from psycopg.types import TypeInfo
 
 from rolebundle.storage import changes
 from rolebundle.storage.compartments import searchable_compartments
-from rolebundle.storage.corpus import Corpus, Extent, Ranges
-from rolebundle.storage.lexical_index import COLUMNS, OFFSETS, keys_of_texts, phrase_of
-from rolebundle.storage.sqlite import AMONG, Binding, Row
+from rolebundle.storage.corpus import Corpus, Ranges
+from rolebundle.storage.lexical_index import COLUMNS, OFFSETS, keys_of_texts
+from rolebundle.storage.sqlite import AMONG, Binding, Row, vectors_library
 from rolebundle.storage.stored_values import damaged
+from rolebundle.storage.vector_search import cosines_of
 
 _OF_A_CHUNK = OFFSETS * len(COLUMNS)
 """How many keys a chunk may have."""
@@ -114,11 +125,11 @@ def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> No
     changes.record(corpus, rowids)
 
 
-def extent(corpus: Corpus, compartment: int) -> Extent:
-    """The size of an index."""
+def extent(corpus: Corpus, compartment: int) -> tuple[int, int]:
+    """The chunks and tokens of an index."""
     sizes = "SELECT count(*), coalesce(sum(tokens), 0) FROM main.chunk_length WHERE compartment = ?"
     [(chunks, tokens)] = corpus.rows(sizes, (compartment,))
-    return Extent(chunks, int(tokens))
+    return chunks, int(tokens)
 
 
 def lengths(
@@ -152,13 +163,6 @@ def keys(corpus: Corpus, compartment: int, words: Sequence[str], *, with_offsets
         word: np.sort(np.frombuffer(b"".join(blocks.get(word, ())), "<i8")) // unit
         for word in words
     }
-
-
-def has_word(corpus: Corpus, compartment: int, word: str, rowid: int) -> bool:
-    """Whether the index finds a chunk by a word of letters and digits."""
-    phrase = phrase_of(word)
-    found = keys(corpus, compartment, phrase, with_offsets=True)
-    return all(bool((found[part] // _OF_A_CHUNK == rowid).any()) for part in phrase)
 
 
 def merge(corpus: Corpus, compartment: int) -> bool:
@@ -221,5 +225,99 @@ def check(corpus: Corpus, compartment: int) -> None:
         ):
             raise damaged("the lexical index")
         total += sum(map(len, expected.values()))
-    if extent(corpus, compartment).tokens != total:
+    if extent(corpus, compartment)[1] != total:
         raise damaged("the lexical index")
+
+
+# -- vectors ---------------------------------------------------------------------------------------
+#
+# pgvector finds the nearest ones, and sqlite-vec measures those. So the cosines are those of a
+# corpus file, to the last bit.
+
+
+class Vector(bytes):
+    """A vector of float32, as a corpus file has it: little-endian."""
+
+
+def _swapped(data: bytes) -> bytes:
+    numbers = array("f", data)
+    numbers.byteswap()
+    return numbers.tobytes()
+
+
+class _Dumper(Dumper):
+    """pgvector's binary form: the number of dimensions, 0, and float32, big-endian."""
+
+    format = Format.BINARY
+
+    def dump(self, obj: Any) -> bytes:
+        return pack(">HH", len(obj) // 4, 0) + _swapped(obj)
+
+
+class _Loader(Loader):
+    format = Format.BINARY
+
+    def load(self, data: Any) -> bytes:
+        return _swapped(bytes(data)[4:])
+
+
+def register(connection: psycopg.Connection[Row]) -> None:
+    """Let a connection read and write vectors, if the database has any."""
+    assert sys.byteorder == "little"
+    info = TypeInfo.fetch(connection, "vector")
+    if info is not None:
+        dumper = type("_VectorDumper", (_Dumper,), {"oid": info.oid})
+        connection.adapters.register_dumper(Vector, dumper)
+        connection.adapters.register_loader(info.oid, _Loader)
+
+
+def nearest(
+    corpus: Corpus,
+    index_id: int,
+    vector: bytes,
+    limit: int,
+    compartments: Sequence[int],
+    documents: Sequence[int] | None,
+) -> dict[int, float]:
+    """The nearest chunks of compartments, or of documents in them: rowid → cosine."""
+    chosen, bindings = "", list[Binding]()
+    if documents is not None:
+        chosen = f"AND e.chunk IN (SELECT id FROM chunk WHERE document {AMONG})"
+        bindings = [[*documents]]
+    rows = corpus.rows(
+        f"SELECT e.chunk, e.vector FROM embedded e WHERE e.index_id = ? AND e.compartment {AMONG} "
+        f"{chosen} ORDER BY e.vector <-> ?, e.chunk LIMIT ?",
+        (index_id, [*compartments], *bindings, Vector(vector), limit),
+    )
+    return dict(sorted(_measured(vector, rows).items(), key=lambda item: (-item[1], item[0])))
+
+
+_VECTORS = f"SELECT e.chunk, e.vector FROM embedded e WHERE e.index_id = ? AND e.chunk {AMONG}"
+
+
+def prefetch(corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
+    """Say that :func:`cosines` will be asked of these chunks."""
+    corpus.prefetch(_VECTORS, (index_id, [*rowids]))
+
+
+def cosines(
+    corpus: Corpus, index_id: int, vector: bytes, rowids: Sequence[int]
+) -> dict[int, float]:
+    """Rowid → cosine, of those chunks that have a vector."""
+    return _measured(vector, corpus.rows(_VECTORS, (index_id, [*rowids])))
+
+
+def _measured(vector: bytes, rows: Iterable[Row]) -> dict[int, float]:
+    measure = "SELECT vec_distance_L2(?, ?)"
+    return cosines_of(
+        (rowid, _measuring().execute(measure, (vector, own)).get) for rowid, own in rows
+    )
+
+
+@cache
+def _measuring() -> apsw.Connection:
+    db = apsw.Connection(":memory:")
+    db.enable_load_extension(True)
+    db.load_extension(vectors_library())
+    db.enable_load_extension(False)
+    return db
