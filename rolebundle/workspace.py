@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.audit import AuditKind
@@ -18,12 +19,15 @@ from rolebundle.embedding.provider import (
     Unavailable,
     WithSubstitutes,
 )
-from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
+from rolebundle.errors import ConfigurationError, CorpusBusy, EmbedderError, UsageError
 from rolebundle.lazy import lazy_module
 from rolebundle.policy.audit import Recorder
+from rolebundle.storage.address import replica_of
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.file import audit_path, is_there
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.publications import refuse_expired
+from rolebundle.storage.publications import load_manifest, refuse_expired
+from rolebundle.storage.records import has_policy
 from rolebundle.storage.vector_index import EmbeddingIndex, active_index, all_indexes
 
 # Answers do not need them.
@@ -33,6 +37,9 @@ if TYPE_CHECKING:
 else:
     policy_change = lazy_module("rolebundle.policy.policy_change")
     writing = lazy_module("rolebundle.storage.writing")
+
+RETRY_SECONDS = 30.0
+"""How long a replica answers before the database is asked again."""
 
 
 class Workspace:
@@ -66,6 +73,8 @@ class Workspace:
         self._reader: Corpus | None = None
         self._restricted_reader: Corpus | None = None
         self._closing = Lock()
+        self._retry_at = 0.0
+        """Until this moment of the monotonic clock, a replica answers in place of a database."""
 
     @property
     def has_own_model(self) -> bool:
@@ -76,8 +85,32 @@ class Workspace:
     def corpus(self) -> Corpus:
         """The corpus, open for reading, with everything in it."""
         if self._reader is None or self._reader.is_closed:
-            self._reader = open_reader(self.path)
+            self._reader = self._open_reader()
         return self._reader
+
+    def _open_reader(self) -> Corpus:
+        """Open the corpus for reading, or the replica of a database that cannot be reached."""
+        replica = replica_of(self.path)
+        if monotonic() >= self._retry_at:
+            try:
+                return open_reader(self.path)
+            except CorpusBusy as error:
+                if error.code != "database_unreachable" or not replica.exists():
+                    raise
+            self._retry_at = monotonic() + RETRY_SECONDS
+        reader = open_reader(replica)
+        # An audit here comes with a policy, under which a replica for everyone would show too much.
+        is_for_all = is_there(audit_path(self.path)) and not has_policy(reader)
+        if is_for_all or load_manifest(reader) is None:
+            reader.close()
+            raise UsageError(
+                "not_a_replica",
+                f"{self.path}: the database cannot be reached, and {replica.name} is no replica"
+                f"{' for an agent' if is_for_all else ''}",
+                "delete that file, and run `rolebundle replica pull`",
+            )
+        reader.in_place_of = self.path.name
+        return reader
 
     @property
     def answering_corpus(self) -> Corpus:
@@ -93,7 +126,7 @@ class Workspace:
     def restricted_corpus(self) -> Corpus:
         """The corpus, open for reading. It shows nothing until a view for an agent is set."""
         if self._restricted_reader is None or self._restricted_reader.is_closed:
-            reader = open_reader(self.path)
+            reader = self._open_reader()
             reader.enable_restriction()
             self._restricted_reader = reader
         return self._restricted_reader
@@ -191,8 +224,10 @@ class Workspace:
         return [reader for reader in readers if reader is not None]
 
     def refresh(self) -> None:
-        """Close the readers if the file was replaced since."""
-        if not all(reader.is_current() for reader in self._open_readers()):
+        """Close the readers if the file was replaced since, or the database may be back."""
+        is_over = 0 < self._retry_at < monotonic()
+        if is_over or not all(reader.is_current() for reader in self._open_readers()):
+            self._retry_at = 0.0
             self.close()
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from rolebundle.contracts.memory import (
     RememberRequest,
 )
 from rolebundle.contracts.terms import MarkState
-from rolebundle.contracts.upkeep import PublishReport, PullReport
+from rolebundle.contracts.upkeep import PublishReport, PullReport, ReplicaManifest
 from rolebundle.errors import UsageError
 from rolebundle.ingest import roots as ingested_roots
 from rolebundle.policy import policy_change
@@ -33,7 +33,8 @@ from rolebundle.replication.signatures import PrivateKey, PublicKey
 from rolebundle.scan import scan
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.storage import records as approvals
-from rolebundle.storage.address import address_of, in_database
+from rolebundle.storage.address import address_of, replica_of
+from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.publications import load_manifest, refuse_changes
 from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.verification import decisions, gate, memory
@@ -292,9 +293,15 @@ def forget_target(workspace: Workspace, target: str, *, confirmed: bool) -> None
 def pull_replica(
     workspace: Workspace, folder: PublishedFolder, key: PublicKey, overlay_folders: Sequence[Path]
 ) -> PullReport:
-    """Replace the replica by the published one; see :mod:`rolebundle.replication.pull`."""
+    """Replace the replica by the published one; see :mod:`rolebundle.replication.pull`.
+
+    That of a database is beside its link, and answers if the database cannot be reached.
+    """
     if address_of(workspace.path):
-        raise in_database(workspace.path)
+        beside = Workspace(replica_of(workspace.path))
+        report = pull_replica(beside, folder, key, overlay_folders)
+        _check_stand_in(workspace.corpus, beside.path, report.manifest)
+        return report
     report = pull(folder, workspace.path, key, overlay_folders)
     workspace.refresh()
     if report.manifest.policy_digest:
@@ -304,6 +311,27 @@ def pull_replica(
         details = {"generation": report.manifest.generation}
         workspace.recorder.note(workspace.corpus, "pull", details=details)
     return report
+
+
+def _check_stand_in(database: Corpus, replica: Path, manifest: ReplicaManifest) -> None:
+    """Delete a replica that would answer otherwise than its database.
+
+    Raises:
+        UsageError: ``replica_unsuitable``: it is of another corpus, or for everyone, and the
+            database has a policy.
+    """
+    is_other = manifest.corpus_id != corpus_counts(database).corpus_id
+    if is_other or (approvals.has_policy(database) and not manifest.agent):
+        replica.unlink()
+        problem = (
+            "is of another corpus" if is_other else "is for everyone, and the database has a policy"
+        )
+        raise UsageError(
+            "replica_unsuitable",
+            f"{replica}: {problem}; it was deleted",
+            "publish one for an agent from a copy of the database: `rolebundle corpus copy`, "
+            "`rolebundle replica publish TARGET --agent ID`",
+        )
 
 
 def set_audit(

@@ -404,6 +404,9 @@ class CorpusState(Contract):
         generation: counter that grows with each change of the corpus.
         index: the embedding index that answered, or else the active one; ``None`` if there is none.
         replica: what it is a copy of; ``None`` if it is not a replica.
+        in_place_of: the link of the database that cannot be reached, so that this replica answers.
+        standby_seconds: the answer is from a standby server, whose newest change is so old;
+            ``None`` if it is not.
     """
 
     file: str
@@ -414,6 +417,8 @@ class CorpusState(Contract):
     chunks: int
     index: IndexState | None = None
     replica: ReplicaState | None = None
+    in_place_of: str | None = None
+    standby_seconds: float | None = None
 
 
 class OverlayRef(Contract):
@@ -661,6 +666,7 @@ FIELDS = (
     Field("corpus.replica.published_at"),
     Field("corpus.replica.expires_at"),
     Field("corpus.replica.age_hours"),
+    Field("corpus.in_place_of", "text"),
     Field("diagnostics.candidate_pool_size"),
 )
 

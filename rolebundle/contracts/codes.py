@@ -125,6 +125,10 @@ WARNINGS: Mapping[WarningCode, WarningRow] = {
         "Say how old it is: documents may have been changed or withdrawn since.",
         limitation=Limitation(None, "warn", "the replica was not renewed in time"),
     ),
+    "DATABASE_UNREACHABLE": WarningRow(
+        "Say how old it is, and ask again later.",
+        limitation=Limitation(None, "warn", "a replica answers in place of the database"),
+    ),
     "NO_HIGH_TRUST_MATCH": WarningRow(
         "Say so, and have it confirmed before anyone acts on it.",
         "message",

@@ -51,7 +51,7 @@ WarningCode = Literal[
     "ACTION_RESTRICTED", "APPROVAL_REFUSED", "LOW_DIVERSITY", "CONFLICTING_EVIDENCE",
     "SUPERSEDE_IGNORED", "EVIDENCE_KIND_MISSING", "SEMANTIC_LANE_DEGRADED", "INDEX_STALE",
     "RERANK_DEGRADED", "REPLICA_STALE", "SEEN_UNKNOWN", "WEAK_EVIDENCE", "WORDS_MISSING",
-    "WORDS_CORRECTED", "SOURCE_CHANGED", "SOURCE_UNCHECKED",
+    "WORDS_CORRECTED", "SOURCE_CHANGED", "SOURCE_UNCHECKED", "DATABASE_UNREACHABLE",
 ]  # fmt: skip
 WatchState = Literal["starting", "idle", "syncing", "waiting", "failing", "stopped"]
 """What `watch` does: waits for changes; reads them; waits for another process or for a folder to

@@ -378,8 +378,8 @@ class AuditNeeds(NamedTuple):
     Attributes:
         known: what the corpus remembers of it.
         has_policy: whether it has a policy.
-        is_shared: whether it is a database: each machine has its own audit of the calls that it
-            answers.
+        is_shared: whether it is a database, or answers in place of one: each machine has its own
+            audit of the calls that it answers.
     """
 
     known: StoredAudit
@@ -389,7 +389,8 @@ class AuditNeeds(NamedTuple):
     @classmethod
     def of(cls, corpus: Corpus) -> AuditNeeds:
         """What an open corpus needs."""
-        return cls(load_stored_audit(corpus), records.has_policy(corpus), corpus.is_database)
+        is_shared = corpus.is_database or corpus.in_place_of is not None
+        return cls(load_stored_audit(corpus), records.has_policy(corpus), is_shared)
 
 
 class Recorder:

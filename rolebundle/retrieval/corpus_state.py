@@ -31,6 +31,8 @@ def corpus_state(corpus: Corpus, now: datetime, index: EmbeddingIndex | None = N
         chunks=counts.chunks,
         index=_index_state(index) if index else None,
         replica=_replica_state(corpus, now),
+        in_place_of=corpus.in_place_of,
+        standby_seconds=corpus.standby_seconds(),
     )
 
 

@@ -283,6 +283,16 @@ def _replica_stale(retrieval: Retrieval) -> str:
     )
 
 
+def _database_unreachable(retrieval: Retrieval) -> str:
+    corpus = retrieval.corpus
+    if corpus.in_place_of is None or corpus.replica is None:
+        return ""
+    return (
+        f"the database of {corpus.in_place_of} cannot be reached; the replica of "
+        f"{corpus.replica.publisher} was published {age(corpus.replica.age_hours)} ago"
+    )
+
+
 CONDITIONS: Mapping[WarningCode, Callable[[Retrieval], str]] = {
     "WEAK_EVIDENCE": _weak_evidence,
     "NO_HIGH_TRUST_MATCH": _no_high_trust_match,
@@ -299,6 +309,7 @@ CONDITIONS: Mapping[WarningCode, Callable[[Retrieval], str]] = {
     "WORDS_MISSING": _words_missing,
     "WORDS_CORRECTED": _words_corrected,
     "REPLICA_STALE": _replica_stale,
+    "DATABASE_UNREACHABLE": _database_unreachable,
     "SEEN_UNKNOWN": _seen_unknown,
     "RERANK_DEGRADED": lambda retrieval: retrieval.rerank_problem,
     "SOURCE_CHANGED": lambda retrieval: retrieval.source_warnings.get("SOURCE_CHANGED", ""),

@@ -77,6 +77,11 @@ def link_for(address: str) -> Path:
     return path
 
 
+def replica_of(link: Path) -> Path:
+    """The replica beside a link, which answers if the database cannot be reached."""
+    return link.with_suffix(".replica.db")
+
+
 def in_database(path: Path) -> UsageError:
     """The error for what is done with a corpus file, and asked for the link of a database."""
     return UsageError(

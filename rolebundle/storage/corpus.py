@@ -165,6 +165,8 @@ class Corpus(SqliteFile):
     _has_vectors: bool = field(default=False, init=False)
     searched_first: int = field(default=0, init=False)
     """The first :attr:`snapshot` in which vectors were searched."""
+    in_place_of: str | None = field(default=None, init=False)
+    """The name of the database's link, if this replica answers because it cannot be reached."""
     before_commit: Callable[[Corpus], None] | None = field(default=None, init=False)
     """Called before each commit into a database."""
     _is_stopped: bool = field(default=False, init=False)
@@ -214,6 +216,10 @@ class Corpus(SqliteFile):
 
         A database sends it with the next one, so that both take one round trip.
         """
+
+    def standby_seconds(self) -> float | None:
+        """How old the newest change is that a standby server has; ``None`` if it is none."""
+        return None
 
     def columns(self, table: str) -> list[str]:
         """The names of a table's columns."""

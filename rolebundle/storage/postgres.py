@@ -243,6 +243,16 @@ class PostgresCorpus(Corpus):
             places = ", ".join("?" * len(rows[0]))
             self.run_many(f"INSERT INTO {target} VALUES ({places}){conflict}", rows)
 
+    def standby_seconds(self) -> float | None:
+        """See :meth:`Corpus.standby_seconds`."""
+        if self.connection.info.parameter_status("in_hot_standby") != "on":
+            return None
+        age = "SELECT extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float"
+        with self._mapped_errors():
+            row = self._execute(age, ()).fetchone()
+        # NULL if the standby has replayed no transaction since its start.
+        return round(float(row[0]), 3) if row and row[0] is not None else 0.0
+
     def columns(self, table: str) -> list[str]:
         """See :meth:`Corpus.columns`."""
         return self.column(

@@ -8,13 +8,16 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from tempfile import mkdtemp
 from threading import Thread
+from time import monotonic
 from typing import Any
 from unittest.mock import patch
 
 import psycopg
 import pytest
 
+from rolebundle import workspace
 from rolebundle.admin import Admin
 from rolebundle.admin.purges import finish_pending
 from rolebundle.contracts.request import RetrievalRequest
@@ -27,7 +30,7 @@ from rolebundle.storage.address import parameters_of
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support import databases
-from support.commands import SAMPLE, invoke
+from support.commands import SAMPLE, Outcome, invoke
 from support.corpora import set_policy
 
 ROLES = [None, *sorted(path.stem for path in demo_overlays().glob("*.toml"))]
@@ -569,6 +572,109 @@ def test_statements_are_translated() -> None:
         "WHERE a = ANY(%s) AND b = %s AND c LIKE 'x%%'"
     )
     assert places == ((1, True), (0, False))
+
+
+# -- a database that is away -----------------------------------------------------------------------
+
+
+def pulled(link: Path, tmp_path: Path, *audience: str) -> Outcome:
+    """Publish a copy of a database to an audience, and pull the replica that answers for it."""
+    place = Path(mkdtemp(dir=tmp_path))
+    copy, share, key = place / "copy.db", place / "share", place / "team.key"
+    assert invoke("corpus", "copy", link, copy).code == 0
+    assert invoke("replica", "keygen", key).code == 0
+    publish = ("replica", "publish", share, *audience, "--key", key, "--db", copy)
+    assert invoke(*publish).code == 0
+    return invoke("replica", "pull", share, "--key", place / "team.pub", "--db", link)
+
+
+def take_away(link: Path) -> str:
+    """Let a link lead to no database. Return what it was."""
+    before = link.read_text()
+    link.write_text(f"{databases.address(databases.server(), 'gone')}\n")
+    return before
+
+
+def test_the_replica_answers_if_the_database_is_away(
+    sample: Path, database: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = database(databases.name_in(sample.read_text()))
+    assert pulled(link, tmp_path, "--level", "confidential").code == 0
+    question = asked(task=QUESTIONS[0])
+    with Engine(link) as engine:
+        before = engine.retrieve(question)
+        assert before.corpus.in_place_of is None
+        address = take_away(link)
+        with connected(sample) as owner:
+            owner.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+                (databases.name_in(address),),
+            )
+        with pytest.raises(CorpusBusy, match="cannot be reached"):
+            engine.retrieve(question)
+        engine.refresh()
+        bundle = engine.retrieve(question)
+        assert (bundle.corpus.in_place_of, bundle.corpus.file) == (link.name, "team0.replica.db")
+        assert [row.chunk_id for row in bundle.selected] == [
+            row.chunk_id for row in before.selected
+        ]
+        warnings = {warning.code: warning.message for warning in bundle.warnings}
+        assert "the replica of team was published" in warnings["DATABASE_UNREACHABLE"]
+        refused = invoke("ingest", SAMPLE, "--db", link)
+        assert (refused.code, "database_unreachable" in refused.err) == (5, True)
+
+        link.write_text(address)
+        engine.refresh()
+        assert engine.retrieve(question).corpus.in_place_of == link.name
+        monkeypatch.setattr(workspace, "monotonic", lambda: monotonic() + workspace.RETRY_SECONDS)
+        engine.refresh()
+        assert engine.retrieve(question).corpus.in_place_of is None
+        opened = engine.workspace.corpus
+        engine.refresh()
+        assert engine.workspace.corpus is opened
+
+
+def test_an_ordinary_corpus_does_not_stand_in_for_a_database(
+    sample: Path, database: Callable[..., Path]
+) -> None:
+    link = database(databases.name_in(sample.read_text()))
+    assert invoke("corpus", "copy", link, link.with_suffix(".replica.db")).code == 0
+    take_away(link)
+    outcome = invoke("retrieve", QUESTIONS[0], "--db", link)
+    assert (outcome.code, outcome.out, "not_a_replica" in outcome.err) == (2, "", True)
+
+
+def test_a_policy_that_comes_later_ends_a_replica_for_everyone(
+    sample: Path, database: Callable[..., Path], tmp_path: Path
+) -> None:
+    link, policy = database(databases.name_in(sample.read_text())), tmp_path / "policy.json"
+    assert pulled(link, tmp_path, "--level", "internal").code == 0
+    policy.write_text(json.dumps(POLICY))
+    assert invoke("policy", "set", policy, "--db", link).code == 0
+    take_away(link)
+    for agent in ("auditor", "nobody"):
+        outcome = invoke("retrieve", QUESTIONS[0], "--agent", agent, "--db", link)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert "no replica for an agent" in outcome.err
+
+
+def test_under_a_policy_the_replica_is_for_an_agent(
+    sample: Path, database: Callable[..., Path], tmp_path: Path
+) -> None:
+    link = database(databases.name_in(sample.read_text()))
+    set_policy(link, POLICY)
+    for_everyone = pulled(link, tmp_path, "--level", "internal")
+    assert (for_everyone.code, "replica_unsuitable" in for_everyone.err) == (2, True)
+    assert not link.with_suffix(".replica.db").exists()
+
+    laptop = tmp_path / "laptop.link"
+    laptop.write_text(link.read_text())
+    assert pulled(laptop, tmp_path, "--agent", "auditor").code == 0
+    take_away(laptop)
+    for agent, code in (("auditor", 0), ("reader", 4)):
+        assert invoke("retrieve", QUESTIONS[0], "--agent", agent, "--db", laptop).code == code
+    recorded = invoke("policy", "audit", "list", "--db", laptop, "--json").json()
+    assert [row["kind"] for row in recorded["rows"]] == ["settings", "retrieve", "refused"]
 
 
 # -- round trips ---------------------------------------------------------------------------------
