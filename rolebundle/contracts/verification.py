@@ -23,7 +23,7 @@ CheckName = Literal[Check, "sources", "publish", "deadline"]
 FindingCode = Literal[
     "exact", "normalized", "misattributed", "near", "absent", "cited", "unknown_citation",
     "wrong_place", "unrelated_citation", "unchecked_language", "figure_found", "rounded",
-    "computed", "should_cite", "unsupported_figure", "unknown_name", "wrong_name", "covered",
+    "computed", "unsupported_figure", "unknown_name", "wrong_name", "covered",
     "uncovered", "differs", "judged_unsupported", "unknown_passage", "changed_passage",
     "superseded_source", "stale_source", "untrusted_source", "flagged_source",
     "rejected_source", "disputed_source", "secret", "personal_data", "sensitive_source",

@@ -46,6 +46,7 @@ class Figure:
         per: what it is a rate of: "time 1" in "5 MB/s"; "" if it is no rate.
         nouns: the stems of up to three words that follow a bare number.
         words: the stems of its sentence; in a table, of its cell and headings.
+        cell: the cell of a table that it stands in.
         is_counting: whether it is a word for a number up to twelve, without a unit.
     """
 
@@ -59,6 +60,7 @@ class Figure:
     per: str = ""
     nouns: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
+    cell: Cell | None = None
     is_counting: bool = False
 
     @property
@@ -443,6 +445,7 @@ class _Context:
             hedge=(hedge.lastgroup or "") if hedge else "",
             nouns=nouns,
             words=frozenset(stems_in(beside)),
+            cell=cell,
             readings=measured + figure.readings if cell else figure.readings + measured,
         )
 

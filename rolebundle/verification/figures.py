@@ -7,9 +7,11 @@ A figure is compared by its value and unit, not by its notation (see ``text/figu
 - The draft may say less: "May 2026" for "3 May 2026". It may not say more.
 - A number that is rounded, or calculated from two figures, is said to be so, with the true value
   or the calculation.
+- "12 servers" is not "12 people" if there are "9 servers", and the value of one row of a table is
+  not that of the row that the draft names.
 
-That the same value stands for another thing is not seen: rules that compare the words beside
-figures find as many faults in faithful drafts as in wrong ones.
+Otherwise it is not seen that the same value stands for another thing: rules that compare the words
+beside figures find as many faults in faithful drafts as in wrong ones.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 from rolebundle.contracts.verification import FindingCode
-from rolebundle.text.figures import Figure, Reading, find_figures
+from rolebundle.text.figures import Cell, Figure, Reading, find_figures, stems_in
 
 _POOL = 10
 """From how many figures of the evidence a figure may be calculated: those in the most like
@@ -79,7 +81,7 @@ def check_figures(
         if check.passage is not None:
             check = check._replace(passage=places[check.passage])
         elif check.outcome == "unsupported_figure" and everything.has(figure):
-            check = check._replace(note="only another passage has it")
+            check = check._replace(note=f"{check.note}; another passage has it")
         checks.append(check)
     return sorted(checks)
 
@@ -133,6 +135,8 @@ class _Index:
         equal = self._equal(figure)
         numbers = equal or self._rounded(figure)
         if same := [n for n in nearest if n in numbers and _is_same_rate(figure, self.figures[n])]:
+            if (meant := self._meant(figure, same)) is not None:
+                return bare._replace(note=f'the evidence has "{self.figures[meant].text}" there')
             true = self.figures[same[0]].text
             found = bare._replace(passage=self._passages[same[0]], true_text=true)
             if equal:
@@ -154,6 +158,23 @@ class _Index:
         pattern = re.sub(r"(?:\\[ -]|_)+", r"[\\s_-]*", re.escape(low))
         search = re.compile(rf"(?<![^\W_v]){pattern}(?!\w|\.\d)").search
         return next((n for n, lower in enumerate(self._texts) if search(lower)), None)
+
+    def _meant(self, figure: Figure, same: Sequence[int]) -> int | None:
+        """The figure of the thing that the draft names, if its value stands at others only."""
+        nouns = [self.figures[n].nouns for n in same]
+        if figure.nouns and not any(figure.nouns[0] in other or not other for other in nouns):
+            counts = (
+                n for n, other in enumerate(self.figures) if figure.nouns[:1] == other.nouns[:1]
+            )
+            return next(counts, None)
+        cells = [self.figures[n].cell for n in same]
+        if not all(cells) or any(_names_row(figure, cell) is not False for cell in cells):
+            return None
+        columns = {cell.column for cell in cells if cell}
+        for n, other in enumerate(self.figures):
+            if other.cell and other.cell.column in columns and _names_row(figure, other.cell):
+                return n
+        return None
 
     def _nearest(self, figure: Figure) -> list[int]:
         """All figures, those first whose sentences share the most words with the one's."""
@@ -210,6 +231,12 @@ def _results(own: str, a: Fraction, b: Fraction, unit: str) -> Iterator[tuple[Fr
         yield 100 * abs(a - b) / b, False, "compared with"
     elif unit == "x" and b:
         yield a / b, False, "/"
+
+
+def _names_row(figure: Figure, cell: Cell | None) -> bool | None:
+    """Whether the words beside a figure name the row of a cell; ``None`` if it has no heading."""
+    row = stems_in(cell.row) if cell else ()
+    return figure.words.issuperset(row) if row else None
 
 
 def _is_same_rate(figure: Figure, other: Figure) -> bool:

@@ -35,7 +35,6 @@ _CODES: dict[FindingCode, tuple[CheckName, bool, str | None]] = {
     "figure_found": ("figures", False, None),
     "rounded": ("figures", False, "Check that this is what the passage says."),
     "computed": ("figures", False, "Check the calculation."),
-    "should_cite": ("figures", False, "Cite the passage that has the figure."),
     "unsupported_figure": ("figures", True, "Give a figure of the passage, or leave it out."),
     "unknown_name": ("names", False, "Look it up, or leave it out."),
     "wrong_name": ("names", True, "Give the passage's name, or leave it out."),

@@ -168,7 +168,7 @@ class SentenceCheck:
     ) -> Finding:  # fmt: skip
         """A finding on a range of the draft; one on an expression of the author's own holds."""
         more: dict[str, object] = {"true_text": shortened(true_text) or None}
-        if code in ("wrong_place", "misattributed", "should_cite") and passage:
+        if code in ("wrong_place", "misattributed") and passage:
             more["remedy"] = f"Cite {passage.locator}, if that is meant."
         if is_own:
             more |= {"fails": False, "remedy": None}

@@ -72,8 +72,8 @@ class TestCompared:
         write(
             corpus, "boatman",
             source_policy={
-                "preferred_sources": [{"path": "boats/**", "reason": "our boats"}],
-                "forbidden_sources": [{"path": "archive/**", "reason": "old"}],
+                "preferred_sources": [{"path": "meetings/**", "reason": "our board"}],
+                "forbidden_sources": [{"path": "decisions/**", "reason": "old"}],
             },
         )  # fmt: skip
         arguments = ("compare", "jetty", "--roles", "boatman", "--lexical-only", "--db", corpus)
@@ -82,7 +82,7 @@ class TestCompared:
         [old] = [
             passage
             for passage in comparison.passages
-            if (passage.locator or "").startswith("archive/jetty-2019.md")
+            if (passage.locator or "").startswith("decisions/0001-wood.md")
         ]
         without, with_role = old.standings
         assert without.rank and with_role.reason == "forbidden_source"
@@ -90,7 +90,7 @@ class TestCompared:
         text = invoke(*arguments, "--html", page).out
         assert "Roles side by side" in page.read_text("utf-8")
         assert "(no role): rank" in text and "forbidden_source" in text
-        assert "boost:preferred-source(path boats/**: our boats" in " ".join(text.split())
+        assert "boost:preferred-source(path meetings/**: our board" in " ".join(text.split())
 
     def test_an_agent_that_needs_a_role_names_two(self, corpus: Path) -> None:
         refused = invoke("compare", "jetty", "--roles", ",", "--db", corpus)

@@ -29,7 +29,7 @@ def test_other_damage_is_left_alone(corpus_file: Path, statement: str) -> None:
 
 def test_a_sound_corpus_is_left_alone(corpus_file: Path) -> None:
     outcome = invoke("corpus", "doctor", "--repair", "--db", corpus_file)
-    assert (outcome.code, outcome.out) == (0, f"{corpus_file}: nothing to repair\n")
+    assert (outcome.code, outcome.out) == (0, f"location: {corpus_file}\nrepaired: no\n")
 
 
 def test_what_is_no_corpus_is_left_alone(tmp_path: Path) -> None:

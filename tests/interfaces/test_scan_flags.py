@@ -37,7 +37,7 @@ def corpus() -> Iterator[Corpus]:
 
 
 def about(corpus: Corpus, role_id: str = "reviewer") -> RetrievalBundle:
-    return ask(corpus, overlay(role_id=role_id), task="token", lexical_only=True)
+    return ask(corpus, overlay(role_id=role_id), task="token", limit=5, lexical_only=True)
 
 
 class TestFlags:

@@ -366,23 +366,11 @@ def test_an_agent_changes_nothing(db: Path) -> None:
 # -- repair, restore and audit ---------------------------------------------------------------------
 
 
-def _damage_content(db: Path) -> None:
+def test_a_damaged_replica_is_not_made_an_ordinary_corpus(db: Path, more: Path) -> None:
+    make_replica(db)
     with sqlite3.connect(db) as raw:
         raw.execute("UPDATE chunk SET content = 'forged'")
     raw.close()
-
-
-def _lose_schema(db: Path) -> None:
-    with db.open("r+b") as file:
-        file.write(b"\0" * 4096)
-
-
-@pytest.mark.parametrize("damage", [_damage_content, _lose_schema])
-def test_a_damaged_replica_is_not_made_an_ordinary_corpus(
-    db: Path, more: Path, damage: Callable[[Path], None]
-) -> None:
-    make_replica(db)
-    damage(db)
     before = contents(db)
     with Admin(db) as admin:
         assert not examine(db).sound
