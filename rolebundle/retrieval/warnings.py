@@ -76,13 +76,13 @@ def _weak_evidence(retrieval: Retrieval) -> str:
         return ""
     best = evidence.best
     first = [passage.rowid for passage in retrieval.judged]
-    anywhere = _names_missing(retrieval)
-    lacking = [
-        word for word in _words_at(retrieval, evidence.missing(first)) if word not in anywhere
-    ]
+    anywhere = {part for name in _names_missing(retrieval) for part in words_of(name)}
+    words = _words_at(retrieval, evidence.missing(first))
+    lacking = first_of(
+        [word for word in words if word.casefold() not in anywhere], MAX_MISSING_WORDS
+    )
     found = f"the best passage has {words_found(best.matched, best.words)}"
-    names = first_of(lacking, MAX_MISSING_WORDS)
-    without = f", and none of the first mentions: {names}" if names else ""
+    without = f", and none of the first mentions: {lacking}" if lacking else ""
     return f"thin evidence: {found}{without}{narrowed_by(retrieval.request.where)}"
 
 
