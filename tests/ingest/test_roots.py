@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.ingest import Root
 from rolebundle.errors import UsageError
-from rolebundle.ingest import formats, sync
 from rolebundle.ingest import roots as ingested_roots
+from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestReport
-from rolebundle.ingest.readers import FORMATS, reader_for, reader_names
+from rolebundle.ingest.readers import FORMATS, formats, reader_for, reader_names
 from rolebundle.ingest.roots import plan
 from rolebundle.storage import roots
 from rolebundle.storage.corpus import Corpus
@@ -502,7 +502,7 @@ def test_what_is_not_read_is_named() -> None:
 
 
 def test_every_reader_is_listed() -> None:
-    listing = formats.formats()
+    listing = formats()
     assert sorted(item.name for item in listing.formats) == list(reader_names())
     assert [item.name for item in listing.formats if not item.suffixes] == ["separated"]
 
@@ -510,7 +510,7 @@ def test_every_reader_is_listed() -> None:
 def test_no_suffix_of_a_document_is_called_unsupported() -> None:
     read = {
         suffix
-        for kind in formats.formats().unsupported
+        for kind in formats().unsupported
         for suffix in kind["suffixes"]
         if reader_for(f"a{suffix}")
     }

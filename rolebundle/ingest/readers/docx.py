@@ -131,32 +131,6 @@ def _style_look(style: Any) -> Look:
 # Numbers of lists
 
 
-def _roman(number: int) -> str:
-    digits = ""
-    for value, letters in zip(
-        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
-        "M CM D CD C XC L XL X IX V IV I".split(),
-        strict=True,
-    ):
-        digits += letters * (number // value)
-        number %= value
-    return digits
-
-
-def _letter(number: int) -> str:
-    return chr(ord("A") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-
-
-_FORMS: Mapping[str, Callable[[int], str]] = {
-    "lowerRoman": lambda number: _roman(number).lower(),
-    "upperRoman": _roman,
-    "lowerLetter": lambda number: _letter(number).lower(),
-    "upperLetter": _letter,
-    "decimalZero": lambda number: f"{number:02}",
-}
-_MAX_SPELLED = 234  # nine letters
-
-
 class _Numbering:
     """The labels of numbered paragraphs, such as ``4.2``, as Word counts them."""
 
@@ -186,13 +160,12 @@ class _Numbering:
         for at in range(level + 1, 9):
             counts.pop(at, None)
         forms = {at: _value(item, "numFmt") for at, item in levels.items()}
-        if forms.get(level, "bullet") in {"bullet", "none"}:
-            return "" if forms.get(level) == "none" else "-"
+        form = forms.get(level, "bullet")
+        if form != "decimal":
+            return "" if form == "none" else "-"
 
         def written(match: re.Match[str]) -> str:
-            at = int(match[1]) - 1
-            count = counts.get(at, 0)
-            return _FORMS.get(forms.get(at, "") if 0 < count <= _MAX_SPELLED else "", str)(count)
+            return str(counts.get(int(match[1]) - 1, 0))
 
         return re.sub(r"%([1-9])", written, _value(levels[level], "lvlText")).strip()
 
@@ -248,10 +221,6 @@ class _Docx(Walk):
     def read(self) -> ParsedDocument:
         """The document."""
         self.read_stream(self._main)
-        title = self.blocks.title
-        # The title of a template stays in all documents that are made from it.
-        if title and not _shares_word(self._properties.get("title", ""), self.blocks.beginning()):
-            self._properties["title"] = title
         self.page_margins(map(self.package.parse, self._margins))
         return self.document(self._properties)
 
@@ -363,9 +332,4 @@ class _Docx(Walk):
     }
 
 
-def _shares_word(title: str, text: str) -> bool:
-    words = set(re.findall(r"\w{3,}", text.casefold()))
-    return any(word in words for word in re.findall(r"\w{3,}", title.casefold()))
-
-
-READERS = {"docx": package_reader("docx", 4, lambda package: _Docx(package).read())}
+READERS = {"docx": package_reader("docx", 5, lambda package: _Docx(package).read())}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
 
 from lxml import etree
 
@@ -49,17 +48,10 @@ def _document(package: Package) -> ParsedDocument:
         is_content = local_name(element) == "CipherReference"
         if is_content and joined("", element.get("URI", "")) in chapters:
             raise package.encrypted()
-    spine = book.find("{*}spine")
-    old_contents = "" if spine is None else names.get(spine.get("toc", ""), "")
-    labels = dict(
-        label
-        for name in (old_contents, *(names[key] for key in reversed(contents)))
-        for label in reversed(list(_labels(package, name)))
-    )
     blocks = TextBlocks(package.too_large)
     for name in chapters:
         if name in package:
-            _chapter(package, name, labels.get(name, ""), blocks)
+            _chapter(package, name, blocks)
     missing = sum(name not in package for name in chapters)
     metadata = book.find("{*}metadata")
     properties = properties_of(() if metadata is None else metadata)
@@ -78,25 +70,10 @@ def _main_member(package: Package) -> str:
     return found
 
 
-def _labels(package: Package, name: str) -> Iterator[tuple[str, str]]:
-    """The members that a table of contents refers to, with their titles."""
-    folder = posixpath.dirname(name)
-    root = package.parse(name, is_lenient=True)
-    for link in root.iter("{*}a"):
-        yield joined(folder, link.get("href", "")), " ".join("".join(link.itertext()).split())
-    for point in root.iter("{*}navPoint"):
-        target = point.find("{*}content")
-        if target is not None:
-            label = " ".join((point.findtext("{*}navLabel/{*}text") or "").split())
-            yield joined(folder, target.get("src", "")), label
-
-
-def _chapter(package: Package, name: str, label: str, blocks: TextBlocks) -> None:
+def _chapter(package: Package, name: str, blocks: TextBlocks) -> None:
     page = read_page(_as_html(package, name), f"{package.path}: {name}", is_message=True)
     for part in page.hidden:
         blocks.hide(part.kind, part.text, is_usual=not part.is_labelled, is_kept=part.is_kept)
-    if page.blocks and label and not any(block.level for block in page.blocks):
-        blocks.heading(label, 1, is_title=False)
     for block in page.blocks:
         if block.level:
             blocks.heading(block.text, block.level, is_title=False)
@@ -130,4 +107,4 @@ def _as_html(package: Package, name: str) -> bytes:
     return data
 
 
-READERS = {"epub": package_reader("epub", 3, _document)}
+READERS = {"epub": package_reader("epub", 4, _document)}

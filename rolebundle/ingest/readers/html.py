@@ -11,7 +11,7 @@ from lxml import etree
 from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers.base import Reader
+from rolebundle.ingest.readers import Reader
 from rolebundle.ingest.readers.html_hidden import (
     HiddenElement,
     hidden_elements,

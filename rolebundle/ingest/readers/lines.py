@@ -28,7 +28,7 @@ from itertools import takewhile
 
 from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers import base
+from rolebundle.ingest.readers import MAX_TITLE_CHARS, Reader, block_of, open_text, runs
 
 _MAX_LEVEL = 6
 
@@ -51,7 +51,7 @@ def _read_text(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocume
     Raises:
         DocumentError: ``undecodable``, ``bad_front_matter``.
     """
-    lines, notes = base.open_text(data, path)
+    lines, notes = open_text(data, path)
     front = front_matter(lines, path)
     heading = _HEADINGS.get(path.rpartition(".")[2].lower(), _NOTHING)
     blocks = tuple(_text_blocks(lines, front.body_index, heading))
@@ -67,17 +67,17 @@ def _read_text(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocume
 
 
 def _text_blocks(lines: Sequence[str], start: int, heading: re.Pattern[str]) -> Iterator[Block]:
-    for first, last in base.runs(lines, start, len(lines)):
+    for first, last in runs(lines, start, len(lines)):
         at = first
         for i in range(first, last):
             if match := heading.match(lines[i]):
                 if at < i:
-                    yield base.block_of(lines, "paragraph", at, i)
+                    yield block_of(lines, "paragraph", at, i)
                 level, words = min(len(match[1]), _MAX_LEVEL), match[2].strip()
-                yield base.block_of(lines, "heading", i, i + 1, level=level, heading=words)
+                yield block_of(lines, "heading", i, i + 1, level=level, heading=words)
                 at = i + 1
         if at < last:
-            yield base.block_of(lines, "paragraph", at, last)
+            yield block_of(lines, "paragraph", at, last)
 
 
 # reStructuredText
@@ -130,7 +130,7 @@ class Scanner:
 
     def element(self, kind: BlockKind, at: int, end: int) -> Element:
         """A block of lines."""
-        return end, base.block_of(self.lines, kind, at, end)
+        return end, block_of(self.lines, kind, at, end)
 
     def end_of_run(self, at: int, pattern: re.Pattern[str]) -> int:
         """The end of the lines below ``at`` that a pattern matches."""
@@ -233,7 +233,7 @@ _HEADER_LINE = re.compile(r"[A-Z][\w-]*: |[A-Z][\w-]*:$|[ \t]+\S")
 
 def plain_words(title: str) -> str:
     """A title of reStructuredText without roles and inline markup."""
-    if len(title) <= base.MAX_TITLE_CHARS and ("`" in title or "*" in title):
+    if len(title) <= MAX_TITLE_CHARS and ("`" in title or "*" in title):
         title = _INLINE.sub(_unmarked, title)
     return " ".join(title.split())
 
@@ -287,7 +287,7 @@ def _section(
         scanner.title_styles.append(style)
     level = min(scanner.title_styles.index(style) + 1, _MAX_LEVEL)
     words = plain_words(title)
-    return end, base.block_of(scanner.lines, "heading", start, end, level=level, heading=words)
+    return end, block_of(scanner.lines, "heading", start, end, level=level, heading=words)
 
 
 def _table(border: str, end: Callable[[Scanner, int], int]) -> Read:
@@ -295,7 +295,7 @@ def _table(border: str, end: Callable[[Scanner, int], int]) -> Read:
 
     def read(scanner: Scanner, at: int, _match: re.Match[str]) -> Element:
         lines, last = scanner.lines, end(scanner, at)
-        block = base.block_of(lines, "table", at, last)
+        block = block_of(lines, "table", at, last)
         if last > at + 3 and lines[at + 2].lstrip().startswith(border):
             block = block._replace(header=lines[at + 1])
         return last, block
@@ -340,7 +340,7 @@ def _read_rst(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocumen
     Raises:
         DocumentError: ``undecodable``.
     """
-    lines, notes = base.open_text(data, path)
+    lines, notes = open_text(data, path)
     blocks = tuple(Scanner(lines).blocks())
     title = _preamble_title(lines) or next((b.heading for b in blocks if b.level), "")
     inferred = {"title": title} if title else {}
@@ -348,6 +348,6 @@ def _read_rst(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocumen
 
 
 READERS = {
-    "text": base.Reader("text", 5, _read_text),
-    "rst": base.Reader("rst", 4, _read_rst),
+    "text": Reader("text", 5, _read_text),
+    "rst": Reader("rst", 4, _read_rst),
 }

@@ -26,7 +26,7 @@ from typing import cast
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers.base import (
+from rolebundle.ingest.readers import (
     Reader,
     block_of,
     damaged,

@@ -25,7 +25,7 @@ from markdown_it.token import Token
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers.base import (
+from rolebundle.ingest.readers import (
     MAX_TITLE_CHARS,
     Reader,
     block_of,

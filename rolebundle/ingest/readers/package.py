@@ -16,7 +16,7 @@ from lxml import etree
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers.base import Reader, damaged, is_own_title
+from rolebundle.ingest.readers import Reader, damaged, is_own_title
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import SAME_COLOR, WHITE, Color
 from rolebundle.text.decoding import clean, cleaned_note, with_newlines
@@ -54,7 +54,7 @@ def package_reader(
 
     Args:
         name: the name of the reader, also for the codes of errors.
-        version: see :class:`rolebundle.ingest.readers.base.Reader`.
+        version: see :class:`rolebundle.ingest.readers.Reader`.
         document: makes the document of an archive.
     """
 
@@ -359,10 +359,6 @@ class TextBlocks:
             kind, self._kind = self._kind, None
             self._store(kind, "\n".join(self._pending), self._anchor, header=self._header)
             self._pending = []
-
-    def beginning(self) -> str:
-        """The first lines of the text."""
-        return "\n".join(line[:1000] for line in self._lines[:60])
 
     def table(self, rows: Iterable[Sequence[str]], anchor: str = "") -> None:
         """Add a table, one line for each row. Its first row is the header row."""

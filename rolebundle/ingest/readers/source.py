@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers.base import Reader, block_of, is_blank, open_text
+from rolebundle.ingest.readers import Reader, block_of, is_blank, open_text
 
 _MAX_LEVEL = 6
 _MAX_LINE_CHARS = 300

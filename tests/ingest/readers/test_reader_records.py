@@ -219,7 +219,6 @@ CORPUS = {
             "document_id": "d1",
             "source_id": "s",
             "title": "T",
-            "house_key": 1,
             "chunks": [
                 {
                     "chunk_id": "c1",
@@ -246,7 +245,6 @@ def test_a_corpus_keeps_its_chunks_and_their_lines(indent):
     first, second = read_json(text)
     assert first.declared == {"document_id": "d1", "source_id": "s", "title": "T"}
     assert first.key == "d1"
-    assert "house_key" in first.notes[0]
     first_chunk, second_chunk = chunk_document("ignored", first, ChunkSettings())
     assert (first_chunk.chunk_id, first_chunk.content_type) == ("c1", "code")
     assert (first_chunk.tags, first_chunk.applicable_roles) == (("t",), ("r",))
@@ -330,14 +328,7 @@ def test_a_line_is_a_document():
         ("one\nline", 2, 2),
         ("two", 2, 2),
     ]
-    assert "'volume'" in document.notes[0]
     assert not document.line_exact
-
-
-def test_an_unknown_key_is_noted_once():
-    line = '{"_id": "%s", "text": "x", "metadata": {"volume": "A"}}\n'
-    documents = read_jsonl(line % "a" + line % "b")
-    assert [len(d.notes) for d in documents] == [1, 0]
 
 
 def test_a_record_without_text_is_indexed_by_its_title():

@@ -72,7 +72,6 @@ XLSX = {
         '<cols><col min="2" max="4" width="0"/></cols>',
     ),
     **{name: xlsx(_ROW + _SECOND, styles=styles) for name, styles in _HIDDEN_LOOKS.items()},
-    "merged": xlsx(_ROW + _SECOND, after='<mergeCells><mergeCell ref="A1:B2"/></mergeCells>'),
     "tiny-part": xlsx(
         f'{_ROW}<row r="2"><c r="A2" t="s"><v>0</v></c></row>',
         strings=f"<si><r><t>x</t></r><r><rPr><sz val='1'/></rPr><t>{FACT}</t></r></si>",
