@@ -21,7 +21,6 @@ from rolebundle.ingest.readers.package import (
     properties_of,
 )
 
-_EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
 _PAGES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+xml"))
 _MAX_SHEET_BYTES = 1_000_000
 # What would end a style element, and what XML cannot contain.
@@ -94,9 +93,6 @@ def _as_html(package: Package, name: str) -> bytes:
         # It has mistakes, or entities such as `&nbsp;`, which HTML knows.
         parser = etree.HTMLParser(encoding="utf-8", no_network=True, collect_ids=False)
         root = etree.fromstring(package.read(name) or b"<p>", parser)
-    for element in root.iter("*"):
-        if element.get(_EPUB_TYPE) == "pagebreak":
-            element.clear(keep_tail=True)
     for link in list(root.iter("link", "{*}link")):
         if link.get("rel", "").lower().split() == ["stylesheet"]:
             css = package.read(joined(posixpath.dirname(name), link.get("href", "")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -65,7 +65,6 @@ _MIN_LABELLED_WORDS = 4
 _MIN_SPOKEN_WORDS = 12
 _MAX_WORK = 100_000_000
 """Elements that the selectors of a page may visit; one that needs more is labelled."""
-_MAX_BACKGROUNDS = 50
 
 
 HiddenElement = tuple[Any, HiddenPart]
@@ -86,26 +85,14 @@ def hiding_sheets(root: Any) -> Sheets:
 
 @lru_cache(maxsize=64)
 def _suspects(sheets: Sheets) -> tuple[Rule, ...]:
-    """The rules that may hide an element by themselves or together with a background."""
-    rules = [rule for sheet in sheets for rule in rules_of(*sheet) if rule.applies < 2]
-    colors = {color(rule.declared.get("background-color", "")) for rule in rules}
-    backgrounds = [WHITE, *(c for c in colors if c is not None and c.alpha > 0)]
-    is_any = len(backgrounds) > _MAX_BACKGROUNDS
+    """The rules that may hide an element by themselves or together with another color."""
     return tuple(
         rule
-        for rule in rules
-        if hiding(rule.declared) is not None or _is_like_any(rule.declared, backgrounds, is_any)
+        for sheet in sheets
+        for rule in rules_of(*sheet)
+        if rule.applies < 2
+        and (hiding(rule.declared) is not None or not COLOR_PROPERTIES.isdisjoint(rule.declared))
     )
-
-
-def _is_like_any(declared: Declarations, backgrounds: Sequence[Color], is_any: bool) -> bool:
-    """Whether a rule gives a text the color of one of the backgrounds, or may do so."""
-    own = color(declared.get("background-color", ""))
-    own_backgrounds = [own] if own is not None and own.alpha > 0 else []
-    text_color = color(declared.get("color", "black" if own_backgrounds else ""))
-    if text_color is None or (is_any and not own_backgrounds):
-        return text_color is not None
-    return any(_distance(text_color, b) <= SIMILAR_COLOR for b in own_backgrounds or backgrounds)
 
 
 def _distance(text_color: Color, background: Color) -> float:

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import takewhile
 
 from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
@@ -132,10 +131,10 @@ class Scanner:
         """A block of lines."""
         return end, block_of(self.lines, kind, at, end)
 
-    def end_of_run(self, at: int, pattern: re.Pattern[str]) -> int:
-        """The end of the lines below ``at`` that a pattern matches."""
+    def grid_end(self, at: int, _indent: int) -> int:
+        """A table with a grid ends below its last line with a bar or a corner."""
         end = at + 1
-        while end < len(self.lines) and pattern.match(self.lines[end]):
+        while end < len(self.lines) and self.lines[end].lstrip().startswith(("+", "|")):
             end += 1
         return end
 
@@ -156,7 +155,7 @@ class Scanner:
                 end = i + 1
         return end
 
-    def border_end(self, at: int) -> int:
+    def border_end(self, at: int, _indent: int) -> int:
         """The end of a simple table: the first border with a blank line below it."""
         if at >= self._borderless:
             for i in range(at + 1, len(self.lines)):
@@ -228,7 +227,6 @@ _CODE = (
 _TABLES = "table|list-table|csv-table|flat-table"
 _INLINE = re.compile(r":[\w:+.-]+:`([^`]*)`|``(.+?)``|`([^`]*)`_{0,2}|\*\*(.+?)\*\*|\*(\S[^*]*)\*")
 _ANGLE_TARGET = re.compile(r"\s*<[^<>]*>$")
-_HEADER_LINE = re.compile(r"[A-Z][\w-]*: |[A-Z][\w-]*:$|[ \t]+\S")
 
 
 def plain_words(title: str) -> str:
@@ -290,21 +288,6 @@ def _section(
     return end, block_of(scanner.lines, "heading", start, end, level=level, heading=words)
 
 
-def _table(border: str, end: Callable[[Scanner, int], int]) -> Read:
-    """What reads a table, with a header if ``border`` begins the line below its first row."""
-
-    def read(scanner: Scanner, at: int, _match: re.Match[str]) -> Element:
-        lines, last = scanner.lines, end(scanner, at)
-        block = block_of(lines, "table", at, last)
-        if last > at + 3 and lines[at + 2].lstrip().startswith(border):
-            block = block._replace(header=lines[at + 1])
-        return last, block
-
-    return read
-
-
-_GRID_ROW = re.compile(r"\s*[+|]")
-
 _RULES: tuple[tuple[re.Pattern[str], Read], ...] = (
     (re.compile(_DIRECTIVE.format(_CODE)), _block("code", Scanner.body_end)),
     (re.compile(_DIRECTIVE.format(_TABLES)), _block("table", Scanner.body_end)),
@@ -314,24 +297,12 @@ _RULES: tuple[tuple[re.Pattern[str], Read], ...] = (
     (re.compile(r"\s*\.\.\s+(?:\[[^\]]+\](?:\s|$)|\||__)"), _block("paragraph")),
     (re.compile(r"\s*\.\.(?:\s|$)"), _read_comment),
     (_ADORNMENT, _read_overline),
-    (
-        re.compile(r"\s*\+[-=+]{2,}\+\s*$"),
-        _table("+=", lambda scanner, at: scanner.end_of_run(at, _GRID_ROW)),
-    ),
-    (_SIMPLE_TABLE, _table("=", Scanner.border_end)),
+    (re.compile(r"\s*\+[-=+]{2,}\+\s*$"), _block("table", Scanner.grid_end)),
+    (_SIMPLE_TABLE, _block("table", Scanner.border_end)),
     (re.compile(r"\s*>>>"), _block("code")),
     (re.compile(r"\S.*"), _read_title),
     (_ITEM, _block("list", Scanner.list_end)),
 )
-
-
-def _preamble_title(lines: Sequence[str]) -> str:
-    """The title in header fields at the beginning (``Title: …``), as PEPs and mails have them."""
-    for line in takewhile(_HEADER_LINE.match, lines):
-        name, _, value = line.partition(":")
-        if name.lower() == "title":
-            return plain_words(value)
-    return ""
 
 
 def _read_rst(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
@@ -342,12 +313,12 @@ def _read_rst(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocumen
     """
     lines, notes = open_text(data, path)
     blocks = tuple(Scanner(lines).blocks())
-    title = _preamble_title(lines) or next((b.heading for b in blocks if b.level), "")
+    title = next((b.heading for b in blocks if b.level), "")
     inferred = {"title": title} if title else {}
     yield ParsedDocument(blocks=blocks, inferred=inferred, lines=lines, notes=notes)
 
 
 READERS = {
     "text": Reader("text", 5, _read_text),
-    "rst": Reader("rst", 4, _read_rst),
+    "rst": Reader("rst", 5, _read_rst),
 }

@@ -453,16 +453,10 @@ def _read_notebook(data: bytes, path: str, _separator: str) -> Iterable[ParsedDo
     for number, cell in enumerate(_list(notebook, "cells"), 1):
         if isinstance(cell, dict):
             blocks += _cell(cell, number, index, max(1, len(lines)), hidden)
-    metadata = _object(notebook, "metadata")
-    heading = next((block.heading for block in blocks if block.heading), "")
-    kernel, language = _object(metadata, "kernelspec"), _object(metadata, "language_info")
-    inferred = {
-        "title": heading or _string(metadata, "title"),
-        "programming_language": _string(language, "name") or _string(kernel, "language"),
-    }
+    title = next((block.heading for block in blocks if block.heading), "")
     yield ParsedDocument(
         blocks=tuple(blocks),
-        inferred={key: value for key, value in inferred.items() if value},
+        inferred={"title": title} if title else {},
         line_exact=False,
         notes=notes,
         hidden=tuple(hidden),
@@ -536,13 +530,8 @@ def _list(owner: Mapping[str, Any], key: str) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 
-def _string(owner: Mapping[str, Any], key: str) -> str:
-    value = owner.get(key)
-    return " ".join(clean(value)[0].split()) if isinstance(value, str) else ""
-
-
 READERS = {
     "markdown": Reader("markdown", 4, _read),
     "separated": Reader("separated", 4, _read_separated),
-    "ipynb": Reader("ipynb", 3, _read_notebook),
+    "ipynb": Reader("ipynb", 4, _read_notebook),
 }

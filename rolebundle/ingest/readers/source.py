@@ -81,15 +81,9 @@ _PATTERNS = {
         r"|([-+]\s*\([^()]*\)\s*\w+))"
     ),
     ".rb": r"\s*((?:def|class|module)\s+[\w.:?!=]+)",
-    ".ex .exs": r"\s*((?:defp?|defmodule|defmacrop?|defprotocol|defimpl)\s+[\w.?!]+)",
-    ".pl .pm": r"\s*((?:sub|package)\s+[\w:]+)",
     ".lua": r"\s*(?:local\s+)?(?:(function\s+[\w.:]+)|([\w.]+)\s*=\s*function\b)",
     ".sh .bash .zsh .fish": r"\s*(?:(function\s+[\w:.-]+)|([\w:.-]+)\s*\(\))",
-    ".ps1": r"(?i)\s*((?:function|filter|class|enum)\s+[\w:-]+)",
     ".r": r"\s*([\w.]+)\s*(?:<-|=)\s*function\b",
-    ".jl": r"\s*((?:function|macro|module|(?:mutable\s+)?struct|abstract\s+type)\s+[\w.!@]+)",
-    ".hs": r"(?:((?:data|class|instance|newtype|type|module)\s+[\w.]+)|([a-z_]\w*)\s*::)",
-    ".clj .el": r"\(((?:def[\w-]*|ns|cl-def[\w-]*)\s+[^\s()\[\]]+)",
     ".sql": (
         r"(?i)\s*(create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+|unique\s+|materialized\s+)*"
         r"(?:table|view|function|procedure|trigger|index|type|schema)\s+(?:if\s+not\s+exists\s+)?"
@@ -107,7 +101,7 @@ _PATTERNS = {
 }
 _BY_SUFFIX = {suffix: p for suffixes, p in _PATTERNS.items() for suffix in suffixes.split()}
 # In these, a definition continues to the next one.
-_FLAT = frozenset({".ini", ".toml", ".cfg", ".properties", ".hs"})
+_FLAT = frozenset({".ini", ".toml", ".cfg", ".properties"})
 _PYTHON = frozenset({".py", ".pyi"})
 _WITH_DIRECTIVES = frozenset(".c .cc .cpp .cxx .h .hh .hpp .m .mm .cs".split())
 _STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
@@ -260,4 +254,4 @@ class _Outline:
         return frozenset(inside)
 
 
-READERS = {"source": Reader("source", 2, _read)}
+READERS = {"source": Reader("source", 3, _read)}

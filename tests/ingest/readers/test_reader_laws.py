@@ -448,10 +448,6 @@ SHORT = {
     "a.toml": ("x = 1\n\n[project]\nname = 1\n\n[[tool.x]]\ny = 1\n", "[project]|[[tool.x]]"),
     "Makefile": ("X := 1\nall: a b\n\tcc\n\nclean:\n\trm\n", "all|clean"),
     "a.lua": ("local function a(x)\nend\n\nfunction M.b()\nend\nM.c = function()\nend\n", "function a|function M.b|M.c"),
-    "a.pl": ("package A;\n\nsub foo {\n  1;\n}\n\nsub bar { 2 }\n", "package A|sub foo|sub bar"),
-    "a.clj": ("(ns a.b)\n\n(defn foo [x]\n  (bar x))\n\n(def x 1)\n", "ns a.b|defn foo|def x"),
-    "a.ex": ("defmodule A do\n  @doc 1\n  def foo(a) do\n    1\n  end\n\n  defp bar, do: 2\nend\n", "defmodule A|defmodule A > def foo|defmodule A > defp bar"),
-    "a.hs": ("module A where\n\nfoo :: Int -> Int\nfoo x = 1\n\ndata B = C\n", "module A|foo|data B"),
 }  # fmt: skip
 
 

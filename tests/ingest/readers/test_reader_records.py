@@ -384,8 +384,7 @@ CELLS: list[dict[str, Any]] = [
 
 
 def notebook(cells: list[dict[str, Any]], **more: Any) -> str:
-    metadata = {"kernelspec": {"language": "python", "name": "python3"}}
-    return json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4, **more}, indent=1)
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, **more}, indent=1)
 
 
 def read_ipynb(text: str) -> ParsedDocument:
@@ -406,10 +405,7 @@ def test_cells_are_blocks_with_their_lines_and_number():
         cited = "\n".join(lines[block.start_line - 1 : block.end_line])
         assert all(json.dumps(line)[1:-1] in cited for line in block.text.split("\n"))
         assert ('"outputs"' in cited) is False
-    assert document.inferred == {
-        "title": "Harbour study",
-        "programming_language": "python",
-    }
+    assert document.inferred == {"title": "Harbour study"}
 
 
 def test_a_passage_is_in_one_cell_and_below_the_headings_of_others():
