@@ -207,10 +207,12 @@ FORMATS = (
 """The formats that are read: for each reader its suffixes, what it reads, and a passage's place."""
 # Other readers have a module of their name.
 _MODULES = {
+    **dict.fromkeys(("docx", "pptx"), "ooxml"),
     **dict.fromkeys(("eml", "mbox"), "mail"),
+    "epub": "html",
     **dict.fromkeys(("ipynb", "separated"), "markdown"),
     **dict.fromkeys(("json", "jsonl"), "records"),
-    **dict.fromkeys(("rst", "text"), "lines"),
+    **dict.fromkeys(("rst", "source", "text"), "lines"),
 }
 _NAMES = tuple(sorted(form.name for form in FORMATS))
 _BY_SUFFIX = {suffix: form.name for form in FORMATS for suffix in form.suffixes}

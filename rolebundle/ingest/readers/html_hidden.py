@@ -124,6 +124,12 @@ class _Page:
         self._selected: dict[Any, None] = {}
         self._is_linked = bool(_LINKED(root))
         self._controlled = {value.lstrip("#") for value in " ".join(_CONTROLS(root)).split()}
+        # For selectors: the places of all elements, the pairs of siblings, what each path selects,
+        # and how much work is left.
+        self._order: dict[Any, int] = {}
+        self._pairs = 0
+        self._found: dict[str, list[Any]] = {}
+        self._left = _MAX_WORK
         self._is_cut = False
         try:
             self._select(sheets)
@@ -136,12 +142,14 @@ class _Page:
         """Find the elements of the rules that may hide, and the rules that may show them again."""
         if not sheets:
             return
+        self._order = {element: place for place, element in enumerate(self._root.iter("*"))}
+        siblings = Counter(element.getparent() for element in self._order)
+        self._pairs = sum(count * count for count in siblings.values())
         suspects = _suspects(sheets)
         inside = set(self._around).union(self._main.iterdescendants())
-        work = _Work(self._root)
         concerned: set[str] = set()
         for rule in suspects:
-            elements = [e for e in work.selected(rule) if e in inside]
+            elements = [e for e in self._selected_by(rule) if e in inside]
             if elements:
                 concerned.update(rule.declared)
                 self._selected.update(dict.fromkeys(elements))
@@ -151,8 +159,55 @@ class _Page:
         # Sorting is stable: of two rules that are as specific, the later one wins.
         for rule in sorted(every, key=lambda rule: rule.specificity):
             if not concerned.isdisjoint(rule.declared):
-                for element in work.selected(rule):
+                for element in self._selected_by(rule):
                     self._rules[element].append(rule)
+
+    def _selected_by(self, rule: Rule) -> list[Any]:
+        """The elements of a rule.
+
+        Raises:
+            UnreadableStyleError: this would take too long, or a name has control characters.
+        """
+        found: list[Any] = []
+        for number, (combinator, path) in enumerate(rule.steps):
+            candidates = self._elements(path)
+            found = self._related(candidates, combinator, found) if number else candidates
+        return found
+
+    def _elements(self, path: str) -> list[Any]:
+        if path not in self._found:
+            # Conditions such as :nth-child look at all siblings of each element.
+            self._count(len(self._order) + path.count("sibling::") * self._pairs)
+            try:
+                self._found[path] = _xpath(path)(self._root)
+            except etree.XPathError:
+                self._found[path] = []  # The namespace of no element.
+            except ValueError:
+                raise UnreadableStyleError from None  # XPaths have no control characters.
+        self._count(len(self._found[path]))
+        return self._found[path]
+
+    def _count(self, work: int) -> None:
+        self._left -= work
+        if self._left < 0:
+            raise UnreadableStyleError
+
+    def _related(self, candidates: list[Any], combinator: str, before: list[Any]) -> list[Any]:
+        """The candidates whose parent, sibling or ancestor, by the combinator, is in ``before``."""
+        matched = set(before)
+        if combinator == ">":
+            return [e for e in candidates if e.getparent() in matched]
+        if combinator == "+":
+            return [
+                e for e in candidates if next(e.itersiblings("*", preceding=True), 0) in matched
+            ]
+        if combinator == "~":
+            first: dict[Any, int] = {}
+            for element in before:
+                first.setdefault(element.getparent(), self._order[element])
+            last = len(self._order)
+            return [e for e in candidates if first.get(e.getparent(), last) < self._order[e]]
+        return [e for e in candidates if not matched.isdisjoint(e.iterancestors())]
 
     def hidden(self) -> list[HiddenElement]:
         """The hidden elements, outer elements first."""
@@ -288,65 +343,6 @@ class _Page:
         is_usual = _SWITCHED_CLASS.search(element.get("class") or "") is not None
         is_panel = element.get("role") in _SWITCHED_ROLES
         return is_usual or is_panel or element.get("id") in self._controlled
-
-
-class _Work:
-    """The elements that rules select on one page, within a bound of work."""
-
-    def __init__(self, root: Any) -> None:
-        self._root = root
-        self._order = {element: place for place, element in enumerate(root.iter("*"))}
-        siblings = Counter(element.getparent() for element in self._order)
-        self._pairs = sum(count * count for count in siblings.values())
-        self._found: dict[str, list[Any]] = {}
-        self._left = _MAX_WORK
-
-    def selected(self, rule: Rule) -> list[Any]:
-        """The elements of a rule.
-
-        Raises:
-            UnreadableStyleError: this would take too long, or a name has control characters.
-        """
-        found: list[Any] = []
-        for number, (combinator, path) in enumerate(rule.steps):
-            candidates = self._elements(path)
-            found = self._related(candidates, combinator, found) if number else candidates
-        return found
-
-    def _elements(self, path: str) -> list[Any]:
-        if path not in self._found:
-            # Conditions such as :nth-child look at all siblings of each element.
-            self._count(len(self._order) + path.count("sibling::") * self._pairs)
-            try:
-                self._found[path] = _xpath(path)(self._root)
-            except etree.XPathError:
-                self._found[path] = []  # The namespace of no element.
-            except ValueError:
-                raise UnreadableStyleError from None  # XPaths have no control characters.
-        self._count(len(self._found[path]))
-        return self._found[path]
-
-    def _count(self, work: int) -> None:
-        self._left -= work
-        if self._left < 0:
-            raise UnreadableStyleError
-
-    def _related(self, candidates: list[Any], combinator: str, before: list[Any]) -> list[Any]:
-        """The candidates whose parent, sibling or ancestor, by the combinator, is in ``before``."""
-        matched = set(before)
-        if combinator == ">":
-            return [e for e in candidates if e.getparent() in matched]
-        if combinator == "+":
-            return [
-                e for e in candidates if next(e.itersiblings("*", preceding=True), 0) in matched
-            ]
-        if combinator == "~":
-            first: dict[Any, int] = {}
-            for element in before:
-                first.setdefault(element.getparent(), self._order[element])
-            last = len(self._order)
-            return [e for e in candidates if first.get(e.getparent(), last) < self._order[e]]
-        return [e for e in candidates if not matched.isdisjoint(e.iterancestors())]
 
 
 _xpath: Any = lru_cache(maxsize=1_024)(etree.XPath)
