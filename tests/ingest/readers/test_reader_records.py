@@ -95,12 +95,6 @@ def test_html_is_read_if_the_plain_text_is_a_stub(stub: str):
     assert [part.text for part in document.hidden] == ["zebra47"]
 
 
-def test_plain_text_that_the_html_lacks_is_labelled():
-    secret = "The vault of the north wing opens with zebra47."
-    document = alternative(f"The gate is shut.\n\n{secret}\n", "<p>The gate is shut.</p>")
-    assert [(part.text, part.is_kept) for part in document.hidden] == [(secret, True)]
-
-
 def test_a_long_line_without_spaces_is_compared_once():
     # From each of its letters again, it would take minutes.
     document = alternative(f"The gate is shut.\n\n{'x1' * 200_000}\n", "<p>The gate is shut.</p>")
@@ -120,11 +114,6 @@ def test_mail_is_foreign_and_declares_nothing():
     metadata = resolve("a.eml", FileDefaults(Authority(default_source="s")), document)
     assert (metadata.origin, metadata.trust_tier) == ("external", "general")
     assert metadata.attributes == (("from", ("a@b.c",)),)
-
-
-def test_an_encrypted_message_is_refused():
-    with pytest.raises(DocumentError, match=r"\[encrypted_mail\]"):
-        read(b"Content-Type: multipart/encrypted; boundary=b\n\n--b\n\nx\n--b--\n")
 
 
 MAILBOX = (
@@ -355,11 +344,6 @@ def test_a_file_of_bad_lines_gives_a_short_report():
     assert (len(results), "980 more lines" in results[-1].message) == (21, True)
 
 
-def test_unicode_separators_do_not_end_a_line():
-    (document,) = read_jsonl('{"_id": "a", "text": "x\u2028y"}\n')
-    assert document.blocks[0].text == "x\u2028y"
-
-
 def test_the_number_of_an_export_is_no_document_id():
     for key, declared in {"_id": "7", "id": None}.items():
         (document,) = read_jsonl(f'{{"{key}": 7, "text": "x"}}')
@@ -417,35 +401,21 @@ def test_a_passage_is_in_one_cell_and_below_the_headings_of_others():
     ]
 
 
-def test_outputs_are_not_read():
-    assert "zebra47" not in repr(read_ipynb(notebook(CELLS)).blocks)
-
-
 @pytest.mark.parametrize(
     "metadata",
     [
         {"jupyter": {"source_hidden": True}},
-        {"tags": ["hide-input"]},
-        {"tags": ["x", "remove-cell"]},
+        {"tags": ["x", "hide-input"]},
         {"hide_input": True},
-        {"hidden": True},
     ],
 )
-@pytest.mark.parametrize("kind", ["code", "markdown"])
-def test_cells_that_are_not_shown_are_labelled(metadata: dict[str, Any], kind: str):
+def test_cells_that_are_not_shown_are_labelled(metadata: dict[str, Any]):
     document = read_ipynb(
-        notebook([{"cell_type": kind, "metadata": metadata, "source": ["zebra47"]}])
+        notebook([{"cell_type": "markdown", "metadata": metadata, "source": ["zebra47"]}])
     )
     assert [(part.text, part.is_kept, part.is_labelled) for part in document.hidden] == [
         ("zebra47", True, True)
     ]
-
-
-def test_comments_in_markdown_cells_are_left_out():
-    cells = [{"cell_type": "markdown", "metadata": {}, "source": ["a <!-- zebra47 --> b"]}]
-    document = read_ipynb(notebook(cells))
-    assert "zebra47" not in repr(document.blocks)
-    assert "zebra47" in repr(document.hidden)
 
 
 def test_numbers_that_are_not_json_are_accepted_in_outputs():
@@ -496,10 +466,6 @@ def test_each_part_is_a_document_with_the_lines_of_the_whole_file():
         ("paragraph", 9, 9),
     ]
     assert [(b.text, b.start_line) for b in documents[2].blocks] == [("more", 11)]
-
-
-def test_blank_text_before_the_first_separator_is_not_a_document():
-    assert [d.key for d in read_separated("\n\n=== A\nx\n")] == ["a"]
 
 
 def test_no_separator_is_an_error():
