@@ -261,7 +261,7 @@ def _documents(
 
 def _check_is_text(data: bytes, path: str) -> None:
     """Raise an error with the kind of a file if it is not text for people."""
-    if looks_binary(data) or is_markup_only(path, data):
+    if looks_binary(data) or is_markup_only(path):
         kind = kind_of(path, data)
         if kind:
             raise DocumentError("unsupported", f"{path}: {kind}")

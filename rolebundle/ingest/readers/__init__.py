@@ -303,7 +303,7 @@ def formats() -> FormatList:
 
 
 _ARCHIVE = "archive; unpack it"
-# A file with one of these suffixes is read if it is text, except those in _TEXT_MARKS.
+# A file with one of these suffixes is read if it is text, except those in _MARKUP_ONLY.
 KINDS = {
     "image": (
         "png jpg jpeg jpe gif bmp tif tiff webp heic heif avif ico icns psd svg svgz raw cr2 nef"
@@ -337,15 +337,8 @@ KINDS = {
     "OneNote section; export it as docx": "one onetoc2",
 }
 _KIND_BY_SUFFIX = {suffix: kind for kind, suffixes in KINDS.items() for suffix in suffixes.split()}
-# How a file of markup begins that is text, but not for people.
-_TEXT_MARKS = {
-    "svg": (b"<svg", b"<?xml", b"<!DOCTYPE svg"),
-    "rtf": (b"{\\rtf",),
-    **dict.fromkeys(("fodt", "fods", "fodp", "fodg"), (b"<?xml", b"<office:")),
-    "ps": (b"%!PS",),
-    "eps": (b"%!PS",),
-    "ai": (b"%!PS", b"%PDF"),
-}
+# These are text, but not for people.
+_MARKUP_ONLY = frozenset("svg rtf fodt fods fodp fodg ps eps ai".split())
 _MAGIC = {
     "image": (b"\x89PNG", b"\xff\xd8\xff", b"GIF8"),
     _ARCHIVE: (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!", b"!<arch>"),
@@ -370,10 +363,9 @@ def kind_of(path: str, data: bytes = b"") -> str:
     return f"{suffix}: {kind}"
 
 
-def is_markup_only(path: str, data: bytes) -> bool:
+def is_markup_only(path: str) -> bool:
     """Whether a file of text, such as a drawing, is not written for people."""
-    marks = _TEXT_MARKS.get(_suffix_of(path))
-    return marks is not None and data[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(marks)
+    return _suffix_of(path) in _MARKUP_ONLY
 
 
 def _suffix_of(path: str) -> str:

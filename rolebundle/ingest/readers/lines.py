@@ -226,20 +226,15 @@ _CODE = (
     "|prompt|math|graphviz|kernel-render|productionlist|highlight|ipython"
 )
 _TABLES = "table|list-table|csv-table|flat-table"
-_INLINE = re.compile(r":[\w:+.-]+:`([^`]*)`|``(.+?)``|`([^`]*)`_{0,2}|\*\*(.+?)\*\*|\*(\S[^*]*)\*")
-_ANGLE_TARGET = re.compile(r"\s*<[^<>]*>$")
+# Roles, targets of links, and marks. A star between spaces is a sign of multiplication.
+_INLINE = re.compile(r":[\w:+.-]+:(?=`)|\s*<[^<>`]*>(?=`)|`_{0,2}|(?<!\s)\*+|\*+(?!\s)")
 
 
 def plain_words(title: str) -> str:
     """A title of reStructuredText without roles and inline markup."""
     if len(title) <= MAX_TITLE_CHARS and ("`" in title or "*" in title):
-        title = _INLINE.sub(_unmarked, title)
+        title = _INLINE.sub("", title)
     return " ".join(title.split())
-
-
-def _unmarked(match: re.Match[str]) -> str:
-    words = next((group for group in match.groups() if group), "")
-    return _ANGLE_TARGET.sub("", words) if "<" in words else words
 
 
 def _item_mark(line: str) -> str:

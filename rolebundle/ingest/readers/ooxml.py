@@ -343,8 +343,6 @@ _TITLES = frozenset(("title", "ctrTitle"))
 _SURROUNDINGS = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))
 _SHAPES = frozenset(("sp", "pic", "graphicFrame", "cxnSp"))
 _TREE = "{*}cSld/{*}spTree"
-# Of so many shapes it is known what they cover.
-_MAX_DRAWN = 500
 _MAX_LEVEL = 8
 
 _Box = tuple[float, float, float, float]
@@ -438,11 +436,9 @@ class _Pptx(Walk):
     def _fill_behind(self, shape: _Shape) -> Color | None:
         """The color behind the text of a shape; ``None`` if it is not known."""
         element, box, _ = shape
-        is_known = len(self._drawn) < _MAX_DRAWN and not any(
-            box is None or _overlap(other, box) for other in self._drawn
-        )
+        is_known = box is not None and not any(_overlap(other, box) for other in self._drawn)
         is_filled, color = _shape_fill(element, self._theme)
-        if box and is_filled and len(self._drawn) < _MAX_DRAWN:
+        if box and is_filled:
             self._drawn.append(box)
         return color if is_filled else self._background if is_known else None
 
