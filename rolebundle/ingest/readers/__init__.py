@@ -165,9 +165,7 @@ _TEXT = ".txt .text .log .adoc .asciidoc .org .pod .srt .vtt"
 # ``separated`` has no suffix: a manifest or a flag selects it.
 FORMATS = (
     _format("markdown", ".md .markdown .mdx .md.txt", "Markdown with front matter of any tool"),
-    _format(
-        "text", _TEXT, "plain text, AsciiDoc, Org, and text files without a reader of their own"
-    ),
+    _format("text", _TEXT, "plain text, AsciiDoc, Org, and text files without another reader"),
     _format("rst", ".rst .rest .rst.txt", "reStructuredText"),
     _format("html", ".html .htm .xhtml", "the main part of a page, as people see it"),
     _format("source", _SOURCE, "source code by definitions, and configuration"),
@@ -177,32 +175,12 @@ FORMATS = (
     _format("separated", "", "several documents in one file; chosen by a manifest"),
     _format("pdf", ".pdf", "the text layer by pages", "p. 3"),
     _format("docx", ".docx .docm .dotx .dotm", "Word documents"),
-    _format(
-        "pptx",
-        ".pptx .pptm .potx .potm .ppsx .ppsm",
-        "PowerPoint: slides with their notes",
-        "slide 4",
-    ),
-    _format(
-        "xlsx",
-        ".xlsx .xlsm .xltx .xltm",
-        "Excel: rows with their header",
-        "sheet Budget, rows 2-40",
-    ),
-    _format(
-        "opendocument",
-        ".odt .ott .ods .ots .odp .otp",
-        "LibreOffice: texts, spreadsheets, presentations",
-        "slide 4",
-    ),
+    _format("pptx", ".pptx .pptm .potx .potm .ppsx .ppsm", "slides with their notes", "slide 4"),
+    _format("xlsx", ".xlsx .xlsm .xltx .xltm", "Excel: rows with their header", "sheet A, row 2"),
+    _format("opendocument", ".odt .ott .ods .ots .odp .otp", "LibreOffice documents", "slide 4"),
     _format("epub", ".epub", "e-books, in reading order"),
     _format("eml", ".eml", "one mail message, also in a Maildir; attachments are named"),
-    _format(
-        "mbox",
-        ".mbox .mbx",
-        "a mailbox, also without a suffix: one document per message",
-        "message 7",
-    ),
+    _format("mbox", ".mbox .mbx", "a mailbox: one document per message", "message 7"),
 )
 """The formats that are read: for each reader its suffixes, what it reads, and a passage's place."""
 # Other readers have a module of their name.

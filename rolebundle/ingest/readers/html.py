@@ -13,7 +13,12 @@ from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import Reader
-from rolebundle.ingest.readers.html_hidden import HiddenElement, hidden_elements, hiding_sheets
+from rolebundle.ingest.readers.html_hidden import (
+    HiddenElement,
+    hidden_elements,
+    hiding_sheets,
+    parsed_page,
+)
 from rolebundle.ingest.readers.package import (
     Package,
     TextBlocks,
@@ -108,19 +113,12 @@ def _parsed(source: bytes, path: str) -> Any:
     """The root of a page; ``None`` if it is empty."""
     if not source or source.isspace():
         return None
-    parser = etree.HTMLParser(
-        encoding="utf-8", recover=True, huge_tree=False, no_network=True, collect_ids=False
-    )
-    detail: object = ""
     try:
-        root = etree.fromstring(source, parser)
-        # In recovery mode a fatal error is not raised, and the rest of the page is lost.
-        last = parser.error_log.last_error
-        if last is None or last.level < etree.ErrorLevels.FATAL:
+        root, detail = parsed_page(source)
+        if not detail:
             return root
-        detail = last.message
     except (etree.LxmlError, ValueError) as error:
-        detail = error
+        detail = str(error)
     raise DocumentError(
         "unreadable_html",
         f"{path}: the page is damaged, or nested too deep",
@@ -286,18 +284,12 @@ def _words(text: str) -> str:
 
 def _has_descendant(element: Any, *tags: str) -> bool:
     """Whether ``element`` has a descendant with one of ``tags``."""
-    # iter() may also yield the element itself, always first.
-    inside = element.iter(*tags)
-    first = next(inside, None)
-    return (next(inside, None) if first is element else first) is not None
+    return next(element.iterdescendants(*tags), None) is not None
 
 
 def _holds_block(element: Any) -> bool:
     """Whether an inline element contains blocks, as in ``<a><div>``."""
-    for inside in element.iterdescendants():  # noqa: SIM110 (any() is twice as slow)
-        if inside.tag in _BLOCKS:
-            return True
-    return False
+    return _has_descendant(element, *_BLOCKS)
 
 
 def _is_long(element: Any) -> bool:

@@ -67,6 +67,16 @@ _MAX_WORK = 100_000_000
 """Elements that the selectors of a page may visit; one that needs more is labelled."""
 
 
+def parsed_page(source: bytes) -> tuple[Any, str]:
+    """The root of a page, and why the rest of it is missing; nothing is fetched."""
+    parser = etree.HTMLParser(encoding="utf-8", recover=True, no_network=True, collect_ids=False)
+    root = etree.fromstring(source, parser)
+    # In recovery mode a fatal error, as of elements nested too deep, is not raised.
+    last = parser.error_log.last_error
+    is_cut = last is not None and last.level >= etree.ErrorLevels.FATAL
+    return root, last.message if is_cut else ""
+
+
 HiddenElement = tuple[Any, HiddenPart]
 """An element that people do not see, or perhaps do not see."""
 

@@ -17,7 +17,6 @@ from html import unescape
 from itertools import pairwise
 from typing import Any
 
-from lxml import etree
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import normalizeReference
 from markdown_it.token import Token
@@ -34,7 +33,7 @@ from rolebundle.ingest.readers import (
     runs,
     unique_key,
 )
-from rolebundle.ingest.readers.html_hidden import hidden_elements, hiding_sheets
+from rolebundle.ingest.readers.html_hidden import hidden_elements, hiding_sheets, parsed_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, split_lines
 from rolebundle.text.strict_json import LineIndex, LocatedObject, NotStrictError, parse_located
@@ -359,10 +358,8 @@ def _definitions(
 
 def _elements(masked: str, starts: Sequence[int]) -> Iterator[HiddenPart]:
     """Hidden elements. Their text stays: where it ends in the Markdown is not known."""
-    parser = etree.HTMLParser(encoding="utf-8", recover=True, no_network=True, collect_ids=False)
-    root = etree.fromstring(b"<body>" + masked.encode("utf-8", "replace"), parser)
-    last = parser.error_log.last_error
-    if last is not None and last.level >= etree.ErrorLevels.FATAL:
+    root, problem = parsed_page(b"<body>" + masked.encode("utf-8", "replace"))
+    if problem:
         # Nested too deep; the rest of the tree is missing.
         yield HiddenPart("invisible_element", "", 0, len(masked), is_kept=True)
     for element, part in hidden_elements(root, root, hiding_sheets(root)):

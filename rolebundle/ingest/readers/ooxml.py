@@ -211,7 +211,6 @@ class _Docx(Walk):
             for note in self._part(f"{kind}s").iter(_W + kind)
             if note.get(f"{_W}type") is None
         }
-        self._has_even = _is_on(self._part("settings").find(f"{_W}evenAndOddHeaders"))
         self._margins: dict[str, None] = {}
         # For each open field whether its code is being read, which is not shown.
         self._fields: list[bool] = []
@@ -255,11 +254,10 @@ class _Docx(Walk):
         """Remember the headers and footers that a section shows."""
         if section is None:
             return
-        has_first = _is_on(section.find(f"{_W}titlePg"))
-        shown = {"first": has_first, "even": self._has_even, "default": True}
         for part in section:
             _, name = self.relations.get(part.get(f"{RELATION}id"), ("", ""))
-            if name and shown.get(part.get(f"{_W}type", "default")):
+            # Those of the first and of even pages are only shown by further settings.
+            if name and part.get(f"{_W}type", "default") == "default":
                 self._margins[name] = None
 
     # Elements inside of paragraphs
