@@ -135,13 +135,12 @@ class _Xlsx(Walk):
 
     def _sheet(self, name: str, title: str, *, is_shown: bool) -> None:
         sheet = Sheet(self, title, is_shown=is_shown)
-        has_other_formats = self._has_other_formats(name)
         at = 0
         # Not sheetFormatPr: its zeroHeight is about rows that the file does not list.
         for element in self.package.stream(name, f"{_S}col", f"{_S}row", f"{_S}sheetData"):
             if element.tag == f"{_S}row":
                 at = integer_in(element.get("r"), at + 1)
-                cells = list(self._cells(element, has_other_formats))
+                cells = list(self._cells(element))
                 # All cells of a row may be the same long text of the file.
                 if sum(len(cell.text) for cell in cells) > _MAX_STRING_CHARS:
                     raise self.package.too_large("a row has too much text")
@@ -157,7 +156,7 @@ class _Xlsx(Walk):
                 look = {} if is_shown else {"away": "hidden_cells"}
                 self.add(self.pieces(self.package.parse(target), look), f"sheet {title}")
 
-    def _cells(self, row: Any, has_other_formats: bool) -> Iterator[Cell]:
+    def _cells(self, row: Any) -> Iterator[Cell]:
         """The cells of a row that show something."""
         column = 0
         for cell in row.iter(f"{_S}c"):
@@ -166,7 +165,8 @@ class _Xlsx(Walk):
             format_ = self._formats.get(integer_in(cell.get("s"), 0), _GENERAL)
             code, kind, has_fill = format_
             text, is_text = self._value(cell, code)
-            is_kept = kind == "white_text" and not has_fill and has_other_formats
+            # The style of a table, or a format by a condition, may fill the cell.
+            is_kept = kind == "white_text" and not has_fill
             if kind:
                 self.blocks.hide(kind, text, is_kept=is_kept)
             if text and (not kind or is_kept) and column <= office.MAX_COLUMNS:
@@ -196,18 +196,6 @@ class _Xlsx(Walk):
         if not shown:
             self.blocks.hide("invisible_element", value)
         return shown, not is_number and kind != "b"
-
-    def _has_other_formats(self, name: str) -> bool:
-        """Whether formats of tables, or by conditions, may change how the cells of a sheet look.
-
-        They follow the rows but matter for them.
-        """
-        found = False
-        tags = ("row", "conditionalFormatting", "tablePart")
-        for element in self.package.stream(name, *(_S + tag for tag in tags)):
-            found |= local_name(element) != "row"
-            self.package.release(element)
-        return found
 
 
 def _is_hidden(element: Any, size: str, tiny: float) -> bool:

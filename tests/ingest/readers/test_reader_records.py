@@ -104,7 +104,7 @@ def test_a_long_line_without_spaces_is_compared_once():
 def test_an_attached_message_is_named_and_not_read():
     mail = message("See below.\n")
     mail.add_attachment(message("zebra47", Subject="Old one"))
-    assert texts(read(bytes(mail))) == ["See below.", "- attachment: message: Old one"]
+    assert texts(read(bytes(mail))) == ["See below.", "- attachment: message/rfc822"]
 
 
 def test_mail_is_foreign_and_declares_nothing():

@@ -53,7 +53,6 @@ _ROW = f'<row r="1">{cell("A1", DAWN)}</row>'
 _WHITE = '<color rgb="FFFFFFFF"/>'
 _SECOND = f'<row r="2">{cell("A2", FACT, 1)}</row>'
 _HIDDEN_LOOKS = {
-    "white": look(_WHITE),
     "same-as-fill": look('<color rgb="FF000080"/>', '<fgColor rgb="FF000080"/>'),
     "tiny": look('<sz val="1"/>'),
     "empty-format": look(code=";;;"),
@@ -92,8 +91,4 @@ VISIBLE_XLSX = {
         f'{_ROW}<row r="2"><c r="A2" t="s"><v>0</v></c></row>', strings=f"<si><t>{FACT}</t></si>"
     ),
 }
-DOUBTFUL_XLSX = {
-    "white-in-table": xlsx(
-        _ROW + _SECOND, styles=look(_WHITE), after="<tableParts><tablePart/></tableParts>"
-    )
-}
+DOUBTFUL_XLSX = {"white": xlsx(_ROW + _SECOND, styles=look(_WHITE))}
