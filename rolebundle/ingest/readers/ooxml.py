@@ -202,7 +202,9 @@ class _Docx(Walk):
         for style in list(styles.values()):
             if style.get(f"{_W}type") == "paragraph" and style.get(f"{_W}default") in ON:
                 styles[None] = style
-        self._styles = office.Styles(styles, lambda style: _value(style, "basedOn"), _style_look)
+        self._look_of_style = office.style_looks(
+            styles, lambda style: _value(style, "basedOn"), _style_look
+        )
         self._default_look = _look_of(root.find(f"{_W}docDefaults/{_W}rPrDefault/{_W}rPr"))
         self._numbering = _Numbering(self._part("numbering"))
         self._notes_by_id = {
@@ -238,7 +240,7 @@ class _Docx(Walk):
             properties = element
         if name == "p":
             self._section(properties.find(f"{_W}sectPr"))
-            style = self._styles.look(_value(properties, "pStyle") or None)
+            style = self._look_of_style(_value(properties, "pStyle") or None)
             look = {**look, **self._default_look, **style, **own}
             # Word counts paragraphs without text as well.
             label = self._numbering.label(look.get("list", ""), look.get("list_level", 0))
@@ -246,7 +248,7 @@ class _Docx(Walk):
         if name == "tr" and properties.find(f"{_W}del") is not None:
             own["away"] = "tracked_deletion"
         # Which of the shades of a table's style are behind a cell is not known.
-        if name == "tbl" and self._styles.look(_value(properties, "tblStyle")).get("is_shaded"):
+        if name == "tbl" and self._look_of_style(_value(properties, "tblStyle")).get("is_shaded"):
             own = {"fill": None, **own}
         return {**look, **own}
 
@@ -265,7 +267,7 @@ class _Docx(Walk):
     def _run(self, element: Any, look: Look, parts: list[str]) -> None:
         properties = element.find(f"{_W}rPr")
         if properties is not None:
-            style = self._styles.look(_value(properties, "rStyle"))
+            style = self._look_of_style(_value(properties, "rStyle"))
             look = {**look, **style, **_look_of(properties)}
         self.inline(element, look, parts)
 
@@ -410,7 +412,7 @@ class _Pptx(Walk):
                 box
                 for root in (master_root, layout_root)
                 for element, box, _ in _shapes(root.find(_TREE))
-                if box and _shape_fill(element, theme)[0]
+                if box and office.shape_fill(element, theme)[0]
             ]
             background = _background(layout_root, theme, background)
             self._layouts[name] = theme, background, boxes
@@ -435,7 +437,7 @@ class _Pptx(Walk):
         """The color behind the text of a shape; ``None`` if it is not known."""
         element, box, _ = shape
         is_known = box is not None and not any(_overlap(other, box) for other in self._drawn)
-        is_filled, color = _shape_fill(element, self._theme)
+        is_filled, color = office.shape_fill(element, self._theme)
         if box and is_filled:
             self._drawn.append(box)
         return color if is_filled else self._background if is_known else None
@@ -496,12 +498,6 @@ def _shapes(tree: Any, group: _Box | None = None, is_hidden: bool = False) -> It
             yield from _shapes(element, box, hides)
         elif name in _SHAPES:
             yield element, box, hides
-
-
-def _shape_fill(element: Any, theme: Theme) -> tuple[bool, Color | None]:
-    """Whether a shape is filled, and with which color if that is known."""
-    is_picture = local_name(element) in {"pic", "graphicFrame"}
-    return (True, None) if is_picture else office.shape_fill(element, theme)
 
 
 def _background(root: Any, theme: Theme, inherited: Color | None) -> Color | None:

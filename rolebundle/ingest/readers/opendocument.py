@@ -116,7 +116,7 @@ class _OpenDocument(Walk):
         super().__init__(package)
         self._root = package.parse("styles.xml")
         self._style_elements: dict[tuple[str, str], Any] = {}
-        self._styles = office.Styles(self._style_elements, _parent_of, _style_look)
+        self._look_of_style = office.style_looks(self._style_elements, _parent_of, _style_look)
         self._add_styles(self._root)
         pages = self._root.iter(f"{_STYLE}page-layout-properties")
         self._page: Mapping[str, str] = dict(next(pages, self._root).attrib)
@@ -149,7 +149,7 @@ class _OpenDocument(Walk):
 
     def _look(self, family: str, element: Any, names: str = _TEXT) -> Look:
         """The look that the style of an element sets."""
-        return self._styles.look((family, element.get(f"{names}style-name", "")))
+        return self._look_of_style((family, element.get(f"{names}style-name", "")))
 
     def _headers_and_footers(self) -> Iterator[Any]:
         """The head and foot of the pages that a text uses."""
