@@ -516,15 +516,13 @@ def _book(package: Package) -> ParsedDocument:
     book = package.parse(main, is_lenient=True)
     folder = posixpath.dirname(main)
     items = {item.get("id", ""): item for item in book.iter("{*}item") if item.get("href")}
-    names = {key: joined(folder, item.get("href")) for key, item in items.items()}
-    # The table of contents repeats the headings.
-    contents = [key for key, item in items.items() if "nav" in item.get("properties", "").split()]
     chapters = [
-        names[key]
+        joined(folder, item.get("href"))
         for reference in book.iter("{*}itemref")
-        if (key := reference.get("idref", "")) in items
-        and items[key].get("media-type", "application/xhtml+xml") in _CHAPTER_TYPES
-        and key not in contents
+        if (item := items.get(reference.get("idref", ""))) is not None
+        and item.get("media-type", "application/xhtml+xml") in _CHAPTER_TYPES
+        # The table of contents repeats the headings.
+        and "nav" not in item.get("properties", "").split()
     ]
     # Chapters may be encrypted. Fonts often are, which does not matter.
     for element in package.parse("META-INF/encryption.xml", is_lenient=True).iter():
@@ -575,8 +573,7 @@ def _as_html(package: Package, name: str) -> bytes:
         root = package.parse(name)
     except etree.XMLSyntaxError:
         # It has mistakes, or entities such as `&nbsp;`, which HTML knows.
-        parser = etree.HTMLParser(encoding="utf-8", no_network=True, collect_ids=False)
-        root = etree.fromstring(package.read(name) or b"<p>", parser)
+        root, _ = parsed_page(package.read(name) or b"<p>")
     for link in list(root.iter("link", "{*}link")):
         if link.get("rel", "").lower().split() == ["stylesheet"]:
             css = package.read(joined(posixpath.dirname(name), link.get("href", "")))
