@@ -17,10 +17,9 @@ from rolebundle.contracts.overlay import ROLE_ID_PATTERN
 from rolebundle.contracts.upkeep import DraftFile, InitReport, OverlayDraftReport
 from rolebundle.errors import FULL_ERRNOS, ConfigurationError, StorageError, UsageError
 from rolebundle.ingest.authority import Authority
-from rolebundle.ingest.formats import kind_of
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, read_manifest
 from rolebundle.ingest.manifests import check_path as check_manifests
-from rolebundle.ingest.readers import reader_name_for
+from rolebundle.ingest.readers import kind_of, reader_name_for
 from rolebundle.ingest.roots import check_no_link, source_name
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, walk
 from rolebundle.policy.overlays import is_shipped, load_role, locate

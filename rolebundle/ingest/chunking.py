@@ -363,7 +363,6 @@ def _runs(atoms: _Atoms, text: str, settings: ChunkSettings) -> Iterator[tuple[i
     """The atoms of each chunk, in document order: index of the first one, and end of the range."""
     starts, ends = atoms.starts, atoms.ends
     hashes: dict[int, bytes] = {}
-    words = text.encode() if text.isascii() else text
     cuts = [0, *(i for i, rank in enumerate(atoms.ranks) if i and rank == _ELSEWHERE), len(starts)]
     waiting = list(pairwise(cuts))[::-1]
     while waiting:
@@ -378,13 +377,8 @@ def _runs(atoms: _Atoms, text: str, settings: ChunkSettings) -> Iterator[tuple[i
             elif are_central:
                 for i in candidates:
                     if i not in hashes:
-                        word = words[starts[i] : min(starts[i] + _HASHED_CHARS, ends[i])]
-                        # Most texts are ASCII, and slices of their bytes need no encoding.
-                        data = (
-                            word
-                            if isinstance(word, bytes)
-                            else word.encode("utf-8", "surrogatepass")
-                        )
+                        word = text[starts[i] : min(starts[i] + _HASHED_CHARS, ends[i])]
+                        data = word.encode("utf-8", "surrogatepass")
                         hashes[i] = blake2b(data, digest_size=8).digest()
                 cut = min(candidates, key=hashes.__getitem__)
             elif candidates:

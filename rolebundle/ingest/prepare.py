@@ -26,11 +26,16 @@ from rolebundle.contracts.documents import (
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.authority import AUTHORITY_VERSION
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
-from rolebundle.ingest.formats import is_markup_only, kind_of
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers import mail_reader_for, reader_for, reader_name_for
-from rolebundle.ingest.readers.base import Reader
+from rolebundle.ingest.readers import (
+    Reader,
+    is_markup_only,
+    kind_of,
+    mail_reader_for,
+    reader_for,
+    reader_name_for,
+)
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, read_bytes, skipped_for
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import ScanSettings
@@ -256,7 +261,7 @@ def _documents(
 
 def _check_is_text(data: bytes, path: str) -> None:
     """Raise an error with the kind of a file if it is not text for people."""
-    if looks_binary(data) or is_markup_only(path, data):
+    if looks_binary(data) or is_markup_only(path):
         kind = kind_of(path, data)
         if kind:
             raise DocumentError("unsupported", f"{path}: {kind}")

@@ -301,11 +301,6 @@ def test_a_long_header_row_is_cut_between_cells():
     assert header.strip("| ").startswith(last.headings[-1])
 
 
-def test_a_small_table_has_no_header_row_above_it():
-    (chunk,) = chunks_of("| a | b |\n|---|---|\n| c | d |\n")
-    assert chunk.headings == ()
-
-
 def test_what_has_no_block_does_not_make_a_chunk_long():
     """A comment is in the gap between two blocks, and the chunk has the lines of its gaps."""
     comment = "\n".join(f"   {paragraph(n)}" for n in range(60))

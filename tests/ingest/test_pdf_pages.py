@@ -67,7 +67,6 @@ def test_the_cited_page_is_the_one_that_has_the_fact() -> None:
                 request = (f"opening code of {name}", "--lexical-only", "--limit", "1", "--db", db)
                 answer = invoke("retrieve", *request, "--format", "json").json()["selected"][0]
                 assert name in answer["content"]
-                assert answer["title"] == f"Minutes {number}"
                 assert answer["citation"]["anchor"] == f"p. {part + 1}"
 
 
@@ -132,20 +131,9 @@ def test_unreadable_pdfs_have_their_codes() -> None:
             read(data)
 
 
-def test_the_title_is_declared_or_the_largest_text() -> None:
-    assert read(minutes()).inferred["title"] == "Minutes 1"
-    for declared, title in (("Our minutes", "Our minutes"), ("Document1", "Minutes 1")):
-        assert read(changed(minutes(), Title=declared)).inferred["title"] == title
-
-
-def test_a_hidden_text_is_no_title() -> None:
-    out = io.BytesIO()
-    hidden = Paragraph('<font color="white" size="30">zebra47 secret</font>', STYLES["Title"])
-    text = [Paragraph("Plain text of the page.", STYLES["Normal"])]
-    SimpleDocTemplate(out, invariant=1).build([hidden, *text])
-    document = read(out.getvalue())
-    assert document.inferred["title"] == "Plain text of the page."
-    assert "zebra47" in document.hidden[0].text
+def test_the_title_is_that_of_the_metadata_unless_a_program_wrote_it() -> None:
+    for declared, title in (("Our minutes", "Our minutes"), ("Document1", None)):
+        assert read(changed(minutes(), Title=declared)).inferred.get("title") == title
 
 
 def test_the_date_is_that_of_the_last_change() -> None:

@@ -1,4 +1,4 @@
-"""Which reader reads which file: one row for each format.
+"""What is read: the protocol of a reader, the formats with one row for each, and what is not read.
 
 A module of this folder defines ``READERS``, one or several. The table is separate from the readers,
 so that a lookup imports only the reader that is needed, with its parser.
@@ -7,13 +7,147 @@ so that a lookup imports only the reader that is needed, with its parser.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from itertools import groupby
 from typing import cast
 
-from rolebundle.contracts.ingest import Format
-from rolebundle.errors import ConfigurationError
-from rolebundle.ingest.readers.base import Reader
+from rolebundle.contracts.ingest import Format, FormatList
+from rolebundle.errors import ConfigurationError, DocumentError, with_detail
+from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
+from rolebundle.text.decoding import decode, split_lines
+
+MAX_TITLE_CHARS = 500
+"""Longer headings keep their markup: the patterns that remove it do not run in linear time."""
+
+
+Read = Callable[[bytes, str, str], Iterable[ParsedDocument | DocumentError]]
+"""Reads the bytes of a file at a path; the last argument is the separator of ``separated``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Turns the bytes of one file into documents.
+
+    Attributes:
+        name: the name that a manifest uses for the reader.
+        version: must be raised if the output changes, so that unchanged files are read again.
+        read: parses the content of the file at a path (relative, forward slashes). If a file holds
+            several documents, a *yielded* error concerns one of them and the others are still read.
+            A *raised* ``DocumentError`` concerns the whole file; its code is the reason
+            (``unreadable_pdf``, …).
+    """
+
+    name: str
+    version: int
+    read: Read
+
+
+def open_text(data: bytes, path: str) -> tuple[list[str], tuple[str, ...]]:
+    """The lines of the file at ``path``, and notes on what was changed to decode them.
+
+    Raises:
+        DocumentError: ``undecodable``.
+    """
+    text, notes = decode(data, path)
+    return split_lines(text), notes
+
+
+def damaged(
+    code: str,
+    path: str,
+    error: object,
+    step: str = "open it in its program and save it again, or exclude it",
+) -> DocumentError:
+    """The error for a file that its parser refuses. What the parser says is at its end.
+
+    Raises:
+        MemoryError: the parser had not enough memory, which says nothing about the file.
+    """
+    if isinstance(error, MemoryError):
+        raise error
+    problem = "it is empty, damaged, or another kind of file than its name says"
+    return DocumentError(code, f"{path}: {problem}", with_detail(step, error))
+
+
+def is_blank(line: str) -> bool:
+    """Whether ``line`` is empty or white space only."""
+    return not line or line.isspace()
+
+
+def unique_key(name: str, used: set[str]) -> str:
+    """The name, with a number if another document of the file has it. It is added to ``used``."""
+    key, number = name, 1
+    while key in used:
+        number += 1
+        key = f"{name}-{number}"
+    used.add(key)
+    return key
+
+
+def block_of(
+    lines: Sequence[str],
+    kind: BlockKind,
+    start: int,
+    end: int,
+    *,
+    level: int = 0,
+    heading: str = "",
+) -> Block:
+    """The block of ``lines[start:end]``, without blank lines at its end."""
+    while end > start + 1 and is_blank(lines[end - 1]):
+        end -= 1
+    return Block(kind, "\n".join(lines[start:end]), start + 1, end, level, heading)
+
+
+def runs(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The index ranges of consecutive lines that are not blank."""
+    for is_empty, group in groupby(range(start, end), lambda i: is_blank(lines[i])):
+        if not is_empty:
+            indexes = list(group)
+            yield indexes[0], indexes[-1] + 1
+
+
+# -- titles --
+#
+# Titles that programs store in documents, and which of them a person would recognize.
+
+
+_MAX_CHARS = 300
+_SUFFIXES = (
+    "do[ct][xm]?|od[tps]|rtf|pdf|tex|dvi|p[po][ts]x?|xls[xm]?|html?|md|txt|indd|pages|key|tmp"
+)
+# The name of a program, of its template, of a file, or of what it calls new documents.
+_OF_PROGRAM = re.compile(
+    r"(?:microsoft )?(?:word|powerpoint|excel|office)(?: document)? [-–—] .*"
+    r"|(?:untitled|unbenannt|sans titre|unknown|unspecified|anonymous|none|titl?el?|layout)\W*\d*"
+    r"|(?:new |neues )?(?:microsoft )?(?:word |office |excel |powerpoint |google )*"
+    r"(?:document|dokument|presentation|präsentation|présentation|book|workbook|mappe|sheet"
+    r"|spreadsheet|slide|folie|template)(?: powerpoint| title| name)?\W*\d*\W*"
+    r"|powerpoint-präsentation"
+    rf"|.*\.(?:{_SUFFIXES})"
+    r"|\S+://.*",
+    re.IGNORECASE | re.DOTALL,
+)
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+def is_own_title(title: str) -> bool:
+    """Whether a title that a program stored is one that a person would recognize.
+
+    Titles of programs and templates, such as "PowerPoint Presentation", and names of files are not.
+    """
+    bare = title.strip("()[]<>\"' ")
+    return (
+        len(title) <= _MAX_CHARS
+        and len(_LETTER.findall(bare)) >= 2
+        and not _OF_PROGRAM.fullmatch(bare)
+    )
+
+
+# -- formats --
 
 
 def _format(name: str, suffixes: str, content: str, anchor: str = "lines") -> Format:
@@ -31,9 +165,7 @@ _TEXT = ".txt .text .log .adoc .asciidoc .org .pod .srt .vtt"
 # ``separated`` has no suffix: a manifest or a flag selects it.
 FORMATS = (
     _format("markdown", ".md .markdown .mdx .md.txt", "Markdown with front matter of any tool"),
-    _format(
-        "text", _TEXT, "plain text, AsciiDoc, Org, and text files without a reader of their own"
-    ),
+    _format("text", _TEXT, "plain text, AsciiDoc, Org, and text files without another reader"),
     _format("rst", ".rst .rest .rst.txt", "reStructuredText"),
     _format("html", ".html .htm .xhtml", "the main part of a page, as people see it"),
     _format("source", _SOURCE, "source code by definitions, and configuration"),
@@ -43,40 +175,22 @@ FORMATS = (
     _format("separated", "", "several documents in one file; chosen by a manifest"),
     _format("pdf", ".pdf", "the text layer by pages", "p. 3"),
     _format("docx", ".docx .docm .dotx .dotm", "Word documents"),
-    _format(
-        "pptx",
-        ".pptx .pptm .potx .potm .ppsx .ppsm",
-        "PowerPoint: slides with their notes",
-        "slide 4",
-    ),
-    _format(
-        "xlsx",
-        ".xlsx .xlsm .xltx .xltm",
-        "Excel: rows with their header",
-        "sheet Budget, rows 2-40",
-    ),
-    _format(
-        "opendocument",
-        ".odt .ott .ods .ots .odp .otp",
-        "LibreOffice: texts, spreadsheets, presentations",
-        "slide 4",
-    ),
+    _format("pptx", ".pptx .pptm .potx .potm .ppsx .ppsm", "slides with their notes", "slide 4"),
+    _format("xlsx", ".xlsx .xlsm .xltx .xltm", "Excel: rows with their header", "sheet A, row 2"),
+    _format("opendocument", ".odt .ott .ods .ots .odp .otp", "LibreOffice documents", "slide 4"),
     _format("epub", ".epub", "e-books, in reading order"),
     _format("eml", ".eml", "one mail message, also in a Maildir; attachments are named"),
-    _format(
-        "mbox",
-        ".mbox .mbx",
-        "a mailbox, also without a suffix: one document per message",
-        "message 7",
-    ),
+    _format("mbox", ".mbox .mbx", "a mailbox: one document per message", "message 7"),
 )
 """The formats that are read: for each reader its suffixes, what it reads, and a passage's place."""
 # Other readers have a module of their name.
 _MODULES = {
+    **dict.fromkeys(("docx", "pptx"), "ooxml"),
     **dict.fromkeys(("eml", "mbox"), "mail"),
+    "epub": "html",
     **dict.fromkeys(("ipynb", "separated"), "markdown"),
     **dict.fromkeys(("json", "jsonl"), "records"),
-    **dict.fromkeys(("rst", "text"), "lines"),
+    **dict.fromkeys(("rst", "source", "text"), "lines"),
 }
 _NAMES = tuple(sorted(form.name for form in FORMATS))
 _BY_SUFFIX = {suffix: form.name for form in FORMATS for suffix in form.suffixes}
@@ -148,3 +262,90 @@ def reader_name_for(path: str) -> str | None:
 def _load(name: str) -> Reader:
     module = import_module(f"{__name__}.{_MODULES.get(name, name)}")
     return cast(Reader, module.READERS[name])
+
+
+def formats() -> FormatList:
+    """All formats, and the kinds of files that are skipped by their name."""
+    return FormatList(
+        formats=list(FORMATS),
+        unsupported=[
+            {"kind": kind, "suffixes": [f".{suffix}" for suffix in suffixes.split()]}
+            for kind, suffixes in KINDS.items()
+        ],
+    )
+
+
+# -- what is not read --
+#
+# The names of kinds of files that are not read, so that a report says more than "binary".
+
+
+_ARCHIVE = "archive; unpack it"
+# A file with one of these suffixes is read if it is text, except those in _MARKUP_ONLY.
+KINDS = {
+    "image": (
+        "png jpg jpeg jpe gif bmp tif tiff webp heic heif avif ico icns psd svg svgz raw cr2 nef"
+        " xcf xpm pbm pgm ppm drawio"
+    ),
+    "audio": "mp3 wav flac ogg oga m4a aac wma opus mid midi aiff amr",
+    "video": "mp4 mkv mov avi webm wmv m4v mpg mpeg flv 3gp ogv",
+    _ARCHIVE: (
+        "zip tar gz tgz bz2 tbz xz txz zst 7z rar jar war whl deb rpm iso dmg cab lz4 lzma cpio"
+    ),
+    "program": "exe dll so dylib o a lib class pyc pyd wasm msi apk app bin com elf ko",
+    "font": "ttf otf woff woff2 eot pfb",
+    "database": "db sqlite sqlite3 mdb accdb parquet arrow feather dbf realm",
+    "data of a program": (
+        "npy npz pkl pickle pt pth onnx safetensors gguf h5 hdf5 mat rds dat pack idx"
+    ),
+    "old Word format; save it as docx": "doc dot",
+    "old Excel format; save it as xlsx": "xls xlt xlsb",
+    "old PowerPoint format; save it as pptx": "ppt pps pot",
+    "Rich Text; save it as docx": "rtf",
+    "flat OpenDocument; save it as odt, ods or odp": "fodt fods fodp fodg",
+    "Apple iWork document; export it as docx, xlsx or pptx": "pages numbers key",
+    "WordPerfect document; save it as docx": "wpd wps",
+    "drawing; export it as pdf": "odg vsd vsdx vsdm vdx pub cdr dwg dxf",
+    "PostScript; convert it to pdf": "ps eps ai",
+    "Outlook message; save it as eml": "msg",
+    "Outlook mailbox; export it as mbox": "pst ost",
+    "Kindle book; convert it to epub": "mobi azw azw3",
+    "page images; convert it to pdf with text": "djvu xps oxps cbz cbr",
+    "compiled help": "chm hlp",
+    "OneNote section; export it as docx": "one onetoc2",
+}
+_KIND_BY_SUFFIX = {suffix: kind for kind, suffixes in KINDS.items() for suffix in suffixes.split()}
+# These are text, but not for people.
+_MARKUP_ONLY = frozenset("svg rtf fodt fods fodp fodg ps eps ai".split())
+_MAGIC = {
+    "image": (b"\x89PNG", b"\xff\xd8\xff", b"GIF8"),
+    _ARCHIVE: (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!", b"!<arch>"),
+    "program": (b"\x7fELF", b"MZ", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe"),
+    "database": (b"SQLite format 3\0",),
+    "PDF document; name it .pdf": (b"%PDF",),
+    "old Office format; save it as docx, xlsx or pptx": (b"\xd0\xcf\x11\xe0",),
+}
+
+
+def kind_of(path: str, data: bytes = b"") -> str:
+    """What kind of file this is, such as ``png: image``; empty if it is not known.
+
+    Args:
+        path: the file. Its suffix counts first.
+        data: its beginning; empty if it was not read.
+    """
+    suffix = _suffix_of(path)
+    kind = _KIND_BY_SUFFIX.get(suffix)
+    if kind is None:
+        return next((kind for kind, marks in _MAGIC.items() if data.startswith(marks)), "")
+    return f"{suffix}: {kind}"
+
+
+def is_markup_only(path: str) -> bool:
+    """Whether a file of text, such as a drawing, is not written for people."""
+    return _suffix_of(path) in _MARKUP_ONLY
+
+
+def _suffix_of(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[2].lower() if "." in name else ""

@@ -1,7 +1,8 @@
-"""HTML: blocks with their lines."""
+"""HTML pages, and e-books (EPUB 2 and 3), whose chapters are such pages."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,11 +12,20 @@ from lxml import etree
 from rolebundle.contracts.ingest import utc_text
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers.base import Reader
+from rolebundle.ingest.readers import Reader
 from rolebundle.ingest.readers.html_hidden import (
     HiddenElement,
     hidden_elements,
     hiding_sheets,
+    parsed_page,
+)
+from rolebundle.ingest.readers.package import (
+    Package,
+    TextBlocks,
+    joined,
+    local_name,
+    package_reader,
+    properties_of,
 )
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import decode
@@ -103,19 +113,12 @@ def _parsed(source: bytes, path: str) -> Any:
     """The root of a page; ``None`` if it is empty."""
     if not source or source.isspace():
         return None
-    parser = etree.HTMLParser(
-        encoding="utf-8", recover=True, huge_tree=False, no_network=True, collect_ids=False
-    )
-    detail: object = ""
     try:
-        root = etree.fromstring(source, parser)
-        # In recovery mode a fatal error is not raised, and the rest of the page is lost.
-        last = parser.error_log.last_error
-        if last is None or last.level < etree.ErrorLevels.FATAL:
+        root, detail = parsed_page(source)
+        if not detail:
             return root
-        detail = last.message
     except (etree.LxmlError, ValueError) as error:
-        detail = error
+        detail = str(error)
     raise DocumentError(
         "unreadable_html",
         f"{path}: the page is damaged, or nested too deep",
@@ -175,9 +178,6 @@ def _hidden_parts(hidden: Sequence[HiddenElement], page: bytes) -> Iterable[Hidd
         if part.text or part.is_labelled:
             first, last = file_lines(start_line(element), end_line(element), len(breaks) - 1)
             yield part._replace(start=breaks[first - 1], end=breaks[last])
-
-
-READERS = {"html": Reader("html", 7, lambda data, path, _separator: [read_page(data, path)])}
 
 
 # -- html lines --
@@ -284,18 +284,12 @@ def _words(text: str) -> str:
 
 def _has_descendant(element: Any, *tags: str) -> bool:
     """Whether ``element`` has a descendant with one of ``tags``."""
-    # iter() may also yield the element itself, always first.
-    inside = element.iter(*tags)
-    first = next(inside, None)
-    return (next(inside, None) if first is element else first) is not None
+    return next(element.iterdescendants(*tags), None) is not None
 
 
 def _holds_block(element: Any) -> bool:
     """Whether an inline element contains blocks, as in ``<a><div>``."""
-    for inside in element.iterdescendants():  # noqa: SIM110 (any() is twice as slow)
-        if inside.tag in _BLOCKS:
-            return True
-    return False
+    return _has_descendant(element, *_BLOCKS)
 
 
 def _is_long(element: Any) -> bool:
@@ -503,3 +497,94 @@ def _row_line(row: Any) -> str:
         return _words(_spaced(row))
     cells = [_words(_spaced(cell)) for cell in row if isinstance(cell.tag, str)]
     return " | ".join(cells) if any(cells) else ""
+
+
+# -- e-books --
+#
+# The chapters in reading order. Style sheets of the book are put into its chapters, so that what
+# they hide is hidden.
+
+
+_CHAPTER_TYPES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+xml"))
+_MAX_SHEET_BYTES = 1_000_000
+# What would end a style element, and what XML cannot contain.
+_NOT_IN_SHEETS = re.compile(r"</|[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
+
+def _book(package: Package) -> ParsedDocument:
+    main = _main_member(package)
+    book = package.parse(main, is_lenient=True)
+    folder = posixpath.dirname(main)
+    items = {item.get("id", ""): item for item in book.iter("{*}item") if item.get("href")}
+    chapters = [
+        joined(folder, item.get("href"))
+        for reference in book.iter("{*}itemref")
+        if (item := items.get(reference.get("idref", ""))) is not None
+        and item.get("media-type", "application/xhtml+xml") in _CHAPTER_TYPES
+        # The table of contents repeats the headings.
+        and "nav" not in item.get("properties", "").split()
+    ]
+    # Chapters may be encrypted. Fonts often are, which does not matter.
+    for element in package.parse("META-INF/encryption.xml", is_lenient=True).iter():
+        is_content = local_name(element) == "CipherReference"
+        if is_content and joined("", element.get("URI", "")) in chapters:
+            raise package.encrypted()
+    blocks = TextBlocks(package.too_large)
+    for name in chapters:
+        if name in package:
+            _chapter(package, name, blocks)
+    missing = sum(name not in package for name in chapters)
+    metadata = book.find("{*}metadata")
+    properties = properties_of(() if metadata is None else metadata)
+    notes = [f"chapters that the book lacks: {missing}"] if missing else []
+    return blocks.document(properties, notes)
+
+
+def _main_member(package: Package) -> str:
+    """The name of the package document."""
+    container = package.parse("META-INF/container.xml", is_lenient=True)
+    named = (e.get("full-path") for e in container.iter() if local_name(e) == "rootfile")
+    others = (name for name in package.names() if name.lower().endswith(".opf"))
+    found = next((name for name in (*named, *others) if name and name in package), "")
+    if not found:
+        raise ValueError("it has no package document")
+    return found
+
+
+def _chapter(package: Package, name: str, blocks: TextBlocks) -> None:
+    page = read_page(_as_html(package, name), f"{package.path}: {name}", is_message=True)
+    for part in page.hidden:
+        blocks.hide(part.kind, part.text, is_usual=not part.is_labelled, is_kept=part.is_kept)
+    for block in page.blocks:
+        if block.level:
+            blocks.heading(block.text, block.level, is_title=False)
+        else:
+            blocks.add(block.kind, block.text, header=block.header)
+            if not block.header:
+                blocks.end_block()
+
+
+def _as_html(package: Package, name: str) -> bytes:
+    """A page as HTML, with its style sheets.
+
+    In XML elements such as ``<title/>`` are complete, in HTML they are not.
+    """
+    try:
+        root = package.parse(name)
+    except etree.XMLSyntaxError:
+        # It has mistakes, or entities such as `&nbsp;`, which HTML knows.
+        root, _ = parsed_page(package.read(name) or b"<p>")
+    for link in list(root.iter("link", "{*}link")):
+        if link.get("rel", "").lower().split() == ["stylesheet"]:
+            css = package.read(joined(posixpath.dirname(name), link.get("href", "")))
+            link.tag = link.tag.replace("link", "style")
+            link.text = _NOT_IN_SHEETS.sub("", css[:_MAX_SHEET_BYTES].decode("utf-8", "replace"))
+    etree.cleanup_namespaces(root)
+    data: bytes = etree.tostring(root, method="html", encoding="utf-8", with_tail=False)
+    return data
+
+
+READERS = {
+    "html": Reader("html", 7, lambda data, path, _separator: [read_page(data, path)]),
+    "epub": package_reader("epub", 4, _book),
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -65,7 +65,16 @@ _MIN_LABELLED_WORDS = 4
 _MIN_SPOKEN_WORDS = 12
 _MAX_WORK = 100_000_000
 """Elements that the selectors of a page may visit; one that needs more is labelled."""
-_MAX_BACKGROUNDS = 50
+
+
+def parsed_page(source: bytes) -> tuple[Any, str]:
+    """The root of a page, and why the rest of it is missing; nothing is fetched."""
+    parser = etree.HTMLParser(encoding="utf-8", recover=True, no_network=True, collect_ids=False)
+    root = etree.fromstring(source, parser)
+    # In recovery mode a fatal error, as of elements nested too deep, is not raised.
+    last = parser.error_log.last_error
+    is_cut = last is not None and last.level >= etree.ErrorLevels.FATAL
+    return root, last.message if is_cut else ""
 
 
 HiddenElement = tuple[Any, HiddenPart]
@@ -86,26 +95,14 @@ def hiding_sheets(root: Any) -> Sheets:
 
 @lru_cache(maxsize=64)
 def _suspects(sheets: Sheets) -> tuple[Rule, ...]:
-    """The rules that may hide an element by themselves or together with a background."""
-    rules = [rule for sheet in sheets for rule in rules_of(*sheet) if rule.applies < 2]
-    colors = {color(rule.declared.get("background-color", "")) for rule in rules}
-    backgrounds = [WHITE, *(c for c in colors if c is not None and c.alpha > 0)]
-    is_any = len(backgrounds) > _MAX_BACKGROUNDS
+    """The rules that may hide an element by themselves or together with another color."""
     return tuple(
         rule
-        for rule in rules
-        if hiding(rule.declared) is not None or _is_like_any(rule.declared, backgrounds, is_any)
+        for sheet in sheets
+        for rule in rules_of(*sheet)
+        if rule.applies < 2
+        and (hiding(rule.declared) is not None or not COLOR_PROPERTIES.isdisjoint(rule.declared))
     )
-
-
-def _is_like_any(declared: Declarations, backgrounds: Sequence[Color], is_any: bool) -> bool:
-    """Whether a rule gives a text the color of one of the backgrounds, or may do so."""
-    own = color(declared.get("background-color", ""))
-    own_backgrounds = [own] if own is not None and own.alpha > 0 else []
-    text_color = color(declared.get("color", "black" if own_backgrounds else ""))
-    if text_color is None or (is_any and not own_backgrounds):
-        return text_color is not None
-    return any(_distance(text_color, b) <= SIMILAR_COLOR for b in own_backgrounds or backgrounds)
 
 
 def _distance(text_color: Color, background: Color) -> float:
@@ -137,6 +134,12 @@ class _Page:
         self._selected: dict[Any, None] = {}
         self._is_linked = bool(_LINKED(root))
         self._controlled = {value.lstrip("#") for value in " ".join(_CONTROLS(root)).split()}
+        # For selectors: the places of all elements, the pairs of siblings, what each path selects,
+        # and how much work is left.
+        self._order: dict[Any, int] = {}
+        self._pairs = 0
+        self._found: dict[str, list[Any]] = {}
+        self._left = _MAX_WORK
         self._is_cut = False
         try:
             self._select(sheets)
@@ -149,12 +152,14 @@ class _Page:
         """Find the elements of the rules that may hide, and the rules that may show them again."""
         if not sheets:
             return
+        self._order = {element: place for place, element in enumerate(self._root.iter("*"))}
+        siblings = Counter(element.getparent() for element in self._order)
+        self._pairs = sum(count * count for count in siblings.values())
         suspects = _suspects(sheets)
         inside = set(self._around).union(self._main.iterdescendants())
-        work = _Work(self._root)
         concerned: set[str] = set()
         for rule in suspects:
-            elements = [e for e in work.selected(rule) if e in inside]
+            elements = [e for e in self._selected_by(rule) if e in inside]
             if elements:
                 concerned.update(rule.declared)
                 self._selected.update(dict.fromkeys(elements))
@@ -164,8 +169,55 @@ class _Page:
         # Sorting is stable: of two rules that are as specific, the later one wins.
         for rule in sorted(every, key=lambda rule: rule.specificity):
             if not concerned.isdisjoint(rule.declared):
-                for element in work.selected(rule):
+                for element in self._selected_by(rule):
                     self._rules[element].append(rule)
+
+    def _selected_by(self, rule: Rule) -> list[Any]:
+        """The elements of a rule.
+
+        Raises:
+            UnreadableStyleError: this would take too long, or a name has control characters.
+        """
+        found: list[Any] = []
+        for number, (combinator, path) in enumerate(rule.steps):
+            candidates = self._elements(path)
+            found = self._related(candidates, combinator, found) if number else candidates
+        return found
+
+    def _elements(self, path: str) -> list[Any]:
+        if path not in self._found:
+            # Conditions such as :nth-child look at all siblings of each element.
+            self._count(len(self._order) + path.count("sibling::") * self._pairs)
+            try:
+                self._found[path] = _xpath(path)(self._root)
+            except etree.XPathError:
+                self._found[path] = []  # The namespace of no element.
+            except ValueError:
+                raise UnreadableStyleError from None  # XPaths have no control characters.
+        self._count(len(self._found[path]))
+        return self._found[path]
+
+    def _count(self, work: int) -> None:
+        self._left -= work
+        if self._left < 0:
+            raise UnreadableStyleError
+
+    def _related(self, candidates: list[Any], combinator: str, before: list[Any]) -> list[Any]:
+        """The candidates whose parent, sibling or ancestor, by the combinator, is in ``before``."""
+        matched = set(before)
+        if combinator == ">":
+            return [e for e in candidates if e.getparent() in matched]
+        if combinator == "+":
+            return [
+                e for e in candidates if next(e.itersiblings("*", preceding=True), 0) in matched
+            ]
+        if combinator == "~":
+            first: dict[Any, int] = {}
+            for element in before:
+                first.setdefault(element.getparent(), self._order[element])
+            last = len(self._order)
+            return [e for e in candidates if first.get(e.getparent(), last) < self._order[e]]
+        return [e for e in candidates if not matched.isdisjoint(e.iterancestors())]
 
     def hidden(self) -> list[HiddenElement]:
         """The hidden elements, outer elements first."""
@@ -301,65 +353,6 @@ class _Page:
         is_usual = _SWITCHED_CLASS.search(element.get("class") or "") is not None
         is_panel = element.get("role") in _SWITCHED_ROLES
         return is_usual or is_panel or element.get("id") in self._controlled
-
-
-class _Work:
-    """The elements that rules select on one page, within a bound of work."""
-
-    def __init__(self, root: Any) -> None:
-        self._root = root
-        self._order = {element: place for place, element in enumerate(root.iter("*"))}
-        siblings = Counter(element.getparent() for element in self._order)
-        self._pairs = sum(count * count for count in siblings.values())
-        self._found: dict[str, list[Any]] = {}
-        self._left = _MAX_WORK
-
-    def selected(self, rule: Rule) -> list[Any]:
-        """The elements of a rule.
-
-        Raises:
-            UnreadableStyleError: this would take too long, or a name has control characters.
-        """
-        found: list[Any] = []
-        for number, (combinator, path) in enumerate(rule.steps):
-            candidates = self._elements(path)
-            found = self._related(candidates, combinator, found) if number else candidates
-        return found
-
-    def _elements(self, path: str) -> list[Any]:
-        if path not in self._found:
-            # Conditions such as :nth-child look at all siblings of each element.
-            self._count(len(self._order) + path.count("sibling::") * self._pairs)
-            try:
-                self._found[path] = _xpath(path)(self._root)
-            except etree.XPathError:
-                self._found[path] = []  # The namespace of no element.
-            except ValueError:
-                raise UnreadableStyleError from None  # XPaths have no control characters.
-        self._count(len(self._found[path]))
-        return self._found[path]
-
-    def _count(self, work: int) -> None:
-        self._left -= work
-        if self._left < 0:
-            raise UnreadableStyleError
-
-    def _related(self, candidates: list[Any], combinator: str, before: list[Any]) -> list[Any]:
-        """The candidates whose parent, sibling or ancestor, by the combinator, is in ``before``."""
-        matched = set(before)
-        if combinator == ">":
-            return [e for e in candidates if e.getparent() in matched]
-        if combinator == "+":
-            return [
-                e for e in candidates if next(e.itersiblings("*", preceding=True), 0) in matched
-            ]
-        if combinator == "~":
-            first: dict[Any, int] = {}
-            for element in before:
-                first.setdefault(element.getparent(), self._order[element])
-            last = len(self._order)
-            return [e for e in candidates if first.get(e.getparent(), last) < self._order[e]]
-        return [e for e in candidates if not matched.isdisjoint(e.iterancestors())]
 
 
 _xpath: Any = lru_cache(maxsize=1_024)(etree.XPath)

@@ -26,7 +26,7 @@ from typing import cast
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers.base import (
+from rolebundle.ingest.readers import (
     Reader,
     block_of,
     damaged,
@@ -129,10 +129,6 @@ def _texts(message: Message, path: str) -> Iterator[_Text]:
             yield _text(message, path)
             return
         name = header_text(message.get_filename() or "") or clean(kind)[0]
-        if kind == "message/rfc822":
-            subjects = (header_text(m.get("Subject", "")) for m in _children(message))
-            subject = next(subjects, "")
-            name = f"message: {subject}" if subject else name
         yield _Text((Block("list", f"- attachment: {name}", 1, 1),), key=name)
     else:
         for child in _children(message):
@@ -319,6 +315,6 @@ def _key(head: str, number: int, used: set[str]) -> str:
 
 
 READERS = {
-    "eml": Reader("eml", 2, lambda data, path, _separator: [_read_message(data, path)]),
-    "mbox": Reader("mbox", 2, _read_mailbox),
+    "eml": Reader("eml", 3, lambda data, path, _separator: [_read_message(data, path)]),
+    "mbox": Reader("mbox", 3, _read_mailbox),
 }

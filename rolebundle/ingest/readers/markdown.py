@@ -17,7 +17,6 @@ from html import unescape
 from itertools import pairwise
 from typing import Any
 
-from lxml import etree
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import normalizeReference
 from markdown_it.token import Token
@@ -25,7 +24,7 @@ from markdown_it.token import Token
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers.base import (
+from rolebundle.ingest.readers import (
     MAX_TITLE_CHARS,
     Reader,
     block_of,
@@ -34,7 +33,7 @@ from rolebundle.ingest.readers.base import (
     runs,
     unique_key,
 )
-from rolebundle.ingest.readers.html_hidden import hidden_elements, hiding_sheets
+from rolebundle.ingest.readers.html_hidden import hidden_elements, hiding_sheets, parsed_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, split_lines
 from rolebundle.text.strict_json import LineIndex, LocatedObject, NotStrictError, parse_located
@@ -359,10 +358,8 @@ def _definitions(
 
 def _elements(masked: str, starts: Sequence[int]) -> Iterator[HiddenPart]:
     """Hidden elements. Their text stays: where it ends in the Markdown is not known."""
-    parser = etree.HTMLParser(encoding="utf-8", recover=True, no_network=True, collect_ids=False)
-    root = etree.fromstring(b"<body>" + masked.encode("utf-8", "replace"), parser)
-    last = parser.error_log.last_error
-    if last is not None and last.level >= etree.ErrorLevels.FATAL:
+    root, problem = parsed_page(b"<body>" + masked.encode("utf-8", "replace"))
+    if problem:
         # Nested too deep; the rest of the tree is missing.
         yield HiddenPart("invisible_element", "", 0, len(masked), is_kept=True)
     for element, part in hidden_elements(root, root, hiding_sheets(root)):
@@ -453,16 +450,10 @@ def _read_notebook(data: bytes, path: str, _separator: str) -> Iterable[ParsedDo
     for number, cell in enumerate(_list(notebook, "cells"), 1):
         if isinstance(cell, dict):
             blocks += _cell(cell, number, index, max(1, len(lines)), hidden)
-    metadata = _object(notebook, "metadata")
-    heading = next((block.heading for block in blocks if block.heading), "")
-    kernel, language = _object(metadata, "kernelspec"), _object(metadata, "language_info")
-    inferred = {
-        "title": heading or _string(metadata, "title"),
-        "programming_language": _string(language, "name") or _string(kernel, "language"),
-    }
+    title = next((block.heading for block in blocks if block.heading), "")
     yield ParsedDocument(
         blocks=tuple(blocks),
-        inferred={key: value for key, value in inferred.items() if value},
+        inferred={"title": title} if title else {},
         line_exact=False,
         notes=notes,
         hidden=tuple(hidden),
@@ -536,13 +527,8 @@ def _list(owner: Mapping[str, Any], key: str) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 
-def _string(owner: Mapping[str, Any], key: str) -> str:
-    value = owner.get(key)
-    return " ".join(clean(value)[0].split()) if isinstance(value, str) else ""
-
-
 READERS = {
     "markdown": Reader("markdown", 4, _read),
     "separated": Reader("separated", 4, _read_separated),
-    "ipynb": Reader("ipynb", 3, _read_notebook),
+    "ipynb": Reader("ipynb", 4, _read_notebook),
 }

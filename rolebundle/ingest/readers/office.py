@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
@@ -424,31 +423,31 @@ class Sheet:
         self._rows, self._chars = [], 0
 
 
-@dataclass
-class Styles:
-    """The looks of the styles of a document.
+def style_looks(
+    elements: Mapping[Any, Any],
+    parent_of: Callable[[Any], Any],
+    own_look: Callable[[Any], Look],
+) -> Callable[[Any], Look]:
+    """A function that says what a style and those on which it is based set.
 
     Args:
         elements: the styles by a key.
         parent_of: the key of the style on which a style is based.
         own_look: what a style itself sets.
     """
+    looks: dict[Any, Look] = {}
 
-    elements: Mapping[Any, Any]
-    parent_of: Callable[[Any], Any]
-    own_look: Callable[[Any], Look]
-    _looks: dict[Any, Look] = field(default_factory=dict)
-
-    def look(self, key: Any) -> Look:
-        """What a style and those on which it is based set."""
+    def look_of(key: Any) -> Look:
         chain: dict[Any, Any] = {}
-        while key in self.elements and key not in self._looks and key not in chain:
-            chain[key] = self.elements[key]
-            key = self.parent_of(chain[key])
-        look = self._looks.get(key, {})
+        while key in elements and key not in looks and key not in chain:
+            chain[key] = elements[key]
+            key = parent_of(chain[key])
+        look = looks.get(key, {})
         for below, element in reversed(chain.items()):
-            look = self._looks[below] = {**look, **self.own_look(element)}
+            look = looks[below] = {**look, **own_look(element)}
         return look
+
+    return look_of
 
 
 def children(element: Any) -> Any:
@@ -578,7 +577,9 @@ def fill_color(fill: Any, theme: Theme) -> Color | None:
 
 
 def shape_fill(shape: Any, theme: Theme) -> tuple[bool, Color | None]:
-    """Whether a shape is filled, and its color if it is known."""
+    """Whether a shape is filled, and its color if it is known. Pictures and charts are filled."""
+    if local_name(shape) in {"pic", "graphicFrame"}:
+        return True, None
     for part in shape.find("{*}spPr") if shape.find("{*}spPr") is not None else ():
         name = local_name(part)
         if name.endswith("Fill"):

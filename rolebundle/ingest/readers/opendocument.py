@@ -116,8 +116,7 @@ class _OpenDocument(Walk):
         super().__init__(package)
         self._root = package.parse("styles.xml")
         self._style_elements: dict[tuple[str, str], Any] = {}
-        self._styles = office.Styles(self._style_elements, _parent_of, _style_look)
-        self._lists: dict[str, Any] = {}
+        self._look_of_style = office.style_looks(self._style_elements, _parent_of, _style_look)
         self._add_styles(self._root)
         pages = self._root.iter(f"{_STYLE}page-layout-properties")
         self._page: Mapping[str, str] = dict(next(pages, self._root).attrib)
@@ -147,12 +146,10 @@ class _OpenDocument(Walk):
         for style in root.iter(f"{_STYLE}style", f"{_STYLE}default-style"):
             key = style.get(f"{_STYLE}family", ""), style.get(f"{_STYLE}name", "")
             self._style_elements[key] = style
-        for style in root.iter(f"{_TEXT}list-style"):
-            self._lists[style.get(f"{_STYLE}name", "")] = style
 
     def _look(self, family: str, element: Any, names: str = _TEXT) -> Look:
         """The look that the style of an element sets."""
-        return self._styles.look((family, element.get(f"{names}style-name", "")))
+        return self._look_of_style((family, element.get(f"{names}style-name", "")))
 
     def _headers_and_footers(self) -> Iterator[Any]:
         """The head and foot of the pages that a text uses."""
@@ -192,30 +189,17 @@ class _OpenDocument(Walk):
         return name.replace("_20_", " ").lower()
 
     def pieces(self, element: Any, look: Look) -> Iterator[Piece]:
-        """See Walk. The label of a list's item is that of its first paragraph."""
+        """See Walk. Items of lists have a label that shows how deep they are."""
         if element.tag != f"{_TEXT}list":
             yield from super().pieces(element, look)
             return
-        level = look.get("list_level", 0) + 1
-        style = element.get(f"{_TEXT}style-name") or look.get("list", "")
-        look = {**look, "list_level": level, "list": style}
-        forms = (
-            form for form in self._lists.get(style, ()) if form.get(f"{_TEXT}level") == str(level)
-        )
-        form = next(forms, element)
-        has_numbers = local_name(form).endswith("number") and form.get(f"{_STYLE}num-format") == "1"
-        suffix = form.get(f"{_STYLE}num-suffix", ".")
-        indent, number = "  " * (level - 1), 0
+        level = look.get("list_level", 0)
+        look = {**look, "list_level": level + 1}
         for item in element:
-            is_numbered = has_numbers and local_name(item) == "list-item"
             for child in item:
-                if local_name(child) in office.PARAGRAPHS:
-                    number += is_numbered
-                    mark = f"{number}{suffix}" if is_numbered else "-"
-                    is_numbered = False
-                    yield from self.pieces(child, {**look, "label": indent + mark})
-                else:
-                    yield from self.pieces(child, look)
+                is_paragraph = local_name(child) in office.PARAGRAPHS
+                label = {"label": "  " * level + "-"} if is_paragraph else {}
+                yield from self.pieces(child, {**look, **label})
 
     # Tables and sheets
 
@@ -339,5 +323,5 @@ def _is_collapsed(element: Any) -> bool:
 
 
 READERS = {
-    "opendocument": package_reader("opendocument", 3, lambda package: _OpenDocument(package).read())
+    "opendocument": package_reader("opendocument", 4, lambda package: _OpenDocument(package).read())
 }

@@ -16,7 +16,7 @@ from lxml import etree
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
-from rolebundle.ingest.readers.base import Reader, damaged, is_own_title
+from rolebundle.ingest.readers import Reader, damaged, is_own_title
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import SAME_COLOR, WHITE, Color
 from rolebundle.text.decoding import clean, cleaned_note, with_newlines
@@ -54,7 +54,7 @@ def package_reader(
 
     Args:
         name: the name of the reader, also for the codes of errors.
-        version: see :class:`rolebundle.ingest.readers.base.Reader`.
+        version: see :class:`rolebundle.ingest.readers.Reader`.
         document: makes the document of an archive.
     """
 
@@ -238,7 +238,6 @@ def local_name(element: Any) -> str:
 
 _TEMPLATE_DATES = frozenset(("2013-12-23T23:15:00Z", "2013-01-27T09:15:58Z"))
 """Dates of the templates of python-docx and python-pptx, which their documents keep."""
-_LIBRARIES = frozenset(("python-docx", "openpyxl", "steve canny", "unknown", "unknown author"))
 
 
 def properties_of(root: Any) -> dict[str, Any]:
@@ -252,11 +251,11 @@ def properties_of(root: Any) -> dict[str, Any]:
         if text := " ".join((element.text or "").split()):
             name = "modified" if is_change else local_name(element)
             texts.setdefault(name, []).append(text)
-    creators = texts.get("initial-creator") or texts.get("creator") or ()
+    creators = texts.get("initial-creator") or texts.get("creator", [])
     dates = (*texts.get("modified", ()), *texts.get("date", ()))
     found = {
         "title": next(filter(is_own_title, texts.get("title", ())), ""),
-        "authors": [author for author in creators if author.lower() not in _LIBRARIES],
+        "authors": creators,
         "updated_at": next(filter(_is_own_date, dates), ""),
         "language": next(iter(texts.get("language", ())), ""),
     }
@@ -305,8 +304,7 @@ class TextBlocks:
         self._blocks: list[Block] = []
         self._lines: list[str] = []
         self.title = ""
-        """The first heading of the highest level that can be the title; empty if there is none."""
-        self._title_level = 0
+        """The first heading that can be the title; empty if there is none."""
         self._kind: BlockKind | None = None
         self._pending: list[str] = []
         self._anchor = self._header = ""
@@ -326,8 +324,8 @@ class TextBlocks:
         if words:
             self._count(len(words))
             self.end_block()
-            if is_title and (not self.title or level < self._title_level):
-                self.title, self._title_level = words, level
+            if is_title and not self.title:
+                self.title = words
             self._store("heading", words, anchor, level=min(max(level, 1), 6))
 
     def add(self, kind: BlockKind, text: str, anchor: str = "", header: str = "") -> None:
@@ -359,10 +357,6 @@ class TextBlocks:
             kind, self._kind = self._kind, None
             self._store(kind, "\n".join(self._pending), self._anchor, header=self._header)
             self._pending = []
-
-    def beginning(self) -> str:
-        """The first lines of the text."""
-        return "\n".join(line[:1000] for line in self._lines[:60])
 
     def table(self, rows: Iterable[Sequence[str]], anchor: str = "") -> None:
         """Add a table, one line for each row. Its first row is the header row."""

@@ -21,16 +21,11 @@ from pypdf.generic import ArrayObject, IndirectObject, TextStringObject
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers import base
+from rolebundle.ingest.readers import Reader, block_of, damaged, is_own_title, runs
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.scan.hidden_style import BLACK, SAME_COLOR, WHITE, Color
 from rolebundle.text.decoding import clean, cleaned_note, split_lines
 from rolebundle.text.words import counted
-
-_MAX_TITLE_CHARS = 200
-_MIN_TITLE_LETTERS = 4
-_MAX_LINE_HEIGHT = 1.45
-"""Of the lines of one title, in font sizes."""
 
 # pypdf logs a warning for each odd object of a broken file. The ingest report is sufficient.
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
@@ -73,21 +68,20 @@ def _extract(data: bytes, path: str) -> tuple[dict[str, object], list[PageText]]
             )
         layers = hidden_layers(reader)
         pages = [page_text(page, layers) for page in reader.pages]
-        return _metadata(reader, pages), pages
+        return _metadata(reader), pages
     except DocumentError:
         raise
     except Exception as error:
         # On broken files pypdf raises nearly any exception, such as KeyError or RecursionError.
-        raise base.damaged("unreadable_pdf", path, error) from error
+        raise damaged("unreadable_pdf", path, error) from error
 
 
-def _metadata(reader: pypdf.PdfReader, pages: list[PageText]) -> dict[str, object]:
+def _metadata(reader: pypdf.PdfReader) -> dict[str, object]:
     """The title, and the date of the last change. What is broken is left out."""
     found: dict[str, object] = {}
     # Bad metadata must not prevent reading the text.
     for key, value in (
         ("title", lambda: _declared_title(reader.metadata.title)),  # type: ignore[union-attr]
-        ("title", lambda: _shown_title(reader.pages[0], pages[0][0])),
         ("updated_at", lambda: reader.metadata.modification_date),  # type: ignore[union-attr]
         ("updated_at", lambda: reader.metadata.creation_date),  # type: ignore[union-attr]
     ):
@@ -101,45 +95,7 @@ def _metadata(reader: pypdf.PdfReader, pages: list[PageText]) -> dict[str, objec
 def _declared_title(value: object) -> str:
     """The title in the metadata, on one line; empty if no person wrote it."""
     title = " ".join(clean(value)[0].split()) if isinstance(value, str) else ""
-    return title if base.is_own_title(title) and _is_sensible(title) else ""
-
-
-def _shown_title(page: pypdf.PageObject, visible: str) -> str:
-    """The largest text of the first page that may be a title, else its first line.
-
-    ``visible`` is the text of the page without hidden parts.
-    """
-    texts: list[tuple[float, list[str]]] = []
-    above = 0.0  # the height of the line above
-
-    def add(text: str, cm: Any, tm: Any, _font: Any, font_size: float) -> None:
-        nonlocal above
-        if not text.strip():
-            return
-        scale = hypot(float(cm[1]), float(cm[3]))
-        size = round(abs(font_size * hypot(float(tm[1]), float(tm[3])) * scale), 1)
-        height = float(tm[5]) * scale + float(cm[5])
-        is_next_line = abs(above - height) <= _MAX_LINE_HEIGHT * size
-        if not (texts and texts[-1][0] == size and is_next_line):
-            texts.append((size, []))
-        texts[-1][1].append(text)
-        above = height
-
-    page.extract_text(visitor_text=add)
-    letters = "".join(visible.split())
-    # Text of the smallest size is no title. The first of several texts of one size is.
-    smallest = min((size for size, _ in texts), default=0.0)
-    for size, pieces in sorted(texts, key=lambda text: -text[0]):
-        title = " ".join("".join(pieces).split())
-        is_shown = size > smallest and "".join(title.split()) in letters
-        if is_shown and _is_sensible(title) and len(title) <= _MAX_TITLE_CHARS:
-            return clean(title)[0]
-    line = next(filter(_is_sensible, visible.split("\n")), "")
-    return clean(" ".join(line.split())[:_MAX_TITLE_CHARS])[0]
-
-
-def _is_sensible(text: str) -> bool:
-    return sum(map(str.isalpha, text)) >= _MIN_TITLE_LETTERS
+    return title if is_own_title(title) else ""
 
 
 def _blocks(lines: list[str], pages: list[list[str]]) -> Iterator[Block]:
@@ -147,12 +103,12 @@ def _blocks(lines: list[str], pages: list[list[str]]) -> Iterator[Block]:
     for number, page in enumerate(pages, 1):
         # In the joined text a page without text is one empty line.
         end = min(start + max(1, len(page)), len(lines))
-        for first, last in base.runs(lines, start, end):
-            yield base.block_of(lines, "paragraph", first, last)._replace(page=number)
+        for first, last in runs(lines, start, end):
+            yield block_of(lines, "paragraph", first, last)._replace(page=number)
         start = end
 
 
-READERS = {"pdf": base.Reader("pdf", 4, _read)}
+READERS = {"pdf": Reader("pdf", 5, _read)}
 
 
 # -- pdf hidden --

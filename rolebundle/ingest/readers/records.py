@@ -17,14 +17,12 @@ from rolebundle.contracts.ingest import METADATA_KEYS
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, ParsedDocument, ready_chunk
-from rolebundle.ingest.readers.base import Reader, block_of, is_blank, open_text
+from rolebundle.ingest.readers import Reader, block_of, is_blank, open_text
 from rolebundle.storage.documents import StoredChunk
 from rolebundle.text import strict_json
 from rolebundle.text.decoding import clean, cleaned_note, with_newlines
-from rolebundle.text.words import counted, first_of
 
 _KEYS = frozenset(METADATA_KEYS)
-_MAX_UNKNOWN_KEYS = 20
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 # After this many bad lines the file is probably no JSON Lines, and further reports do not help.
 _MAX_PROBLEMS = 20
@@ -43,16 +41,6 @@ def _cleaned(value: object) -> object:
     if isinstance(value, dict):
         return {clean(key)[0]: _cleaned(item) for key, item in value.items()}
     return value
-
-
-def _unknown_keys(record: Mapping[str, Any], noted: set[str]) -> tuple[str, ...]:
-    """A note on the unknown keys of a record, if any was not noted before in its file."""
-    new = sorted(record.keys() - _KEYS - noted)
-    if not new or len(noted) >= _MAX_UNKNOWN_KEYS:
-        return ()
-    noted.update(new)
-    names = first_of([repr(clean(key)[0][:80]) for key in new], _MAX_UNKNOWN_KEYS)
-    return (f"{counted(len(new), 'unknown metadata key')} ignored in all records: {names}",)
 
 
 # JSON
@@ -106,19 +94,17 @@ def _corpus(
 ) -> Iterator[ParsedDocument]:
     """The documents of a parsed corpus, with the lines of each chunk's content."""
     index = strict_json.LineIndex(text)
-    noted: set[str] = set()
     for document in records:
         key = document.get("document_id")
         if not isinstance(key, str) or is_blank(key):
             raise _bad_json(path, index.line(document.at), "`document_id` must be a string")
-        record = {key: value for key, value in document.items() if key != "chunks"}
         yield ParsedDocument(
             ready=tuple(_chunk(chunk, document, index, path) for chunk in document["chunks"]),
-            declared=_declared(record),
+            declared=_declared(document),
             declared_at=index.line(document.at),
             key=clean(key)[0],
             line_exact=False,
-            notes=notes + _unknown_keys(record, noted),
+            notes=notes,
         )
 
 
@@ -159,12 +145,11 @@ def _read_jsonl(
     """
     problems = 0
     first_lines: dict[str, int] = {}
-    noted: set[str] = set()
     for number, line in enumerate(open_text(data, path)[0], 1):
         if is_blank(line):
             continue
         try:
-            document = _document(line, number, noted)
+            document = _document(line, number)
             first_line = first_lines.setdefault(document.key, number)
             if first_line != number:
                 raise ValueError(f"repeats the _id of line {first_line}")
@@ -182,7 +167,7 @@ def _bad_line(path: str, reason: str, detail: str = "") -> DocumentError:
     return DocumentError("bad_json_line", f"{path}: {reason}", with_detail(step, detail))
 
 
-def _document(line: str, number: int, noted: set[str]) -> ParsedDocument:
+def _document(line: str, number: int) -> ParsedDocument:
     """The document of a line.
 
     Raises:
@@ -220,7 +205,7 @@ def _document(line: str, number: int, noted: set[str]) -> ParsedDocument:
         declared_at=number,
         key=key,
         line_exact=False,
-        notes=_unknown_keys(metadata, noted) + cleaned_note(replaced),
+        notes=cleaned_note(replaced),
     )
 
 

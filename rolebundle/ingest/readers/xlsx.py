@@ -37,8 +37,6 @@ _THEME_ORDER = dict(
 _PALETTE = {0: BLACK, 1: WHITE, 8: BLACK, 9: WHITE, 64: BLACK, 65: WHITE}
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _REFERENCE = re.compile(r"([A-Z]{1,3})\d{1,7}")
-_MERGED = re.compile(r"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})")
-_MAX_MERGED = 20_000
 _MAX_STRINGS = 1_500_000
 _MAX_STRING_CHARS = 50_000_000
 _MAX_TINY_HEIGHT = 2.0  # points
@@ -137,13 +135,12 @@ class _Xlsx(Walk):
 
     def _sheet(self, name: str, title: str, *, is_shown: bool) -> None:
         sheet = Sheet(self, title, is_shown=is_shown)
-        has_other_formats, covered = self._scan(name)
         at = 0
         # Not sheetFormatPr: its zeroHeight is about rows that the file does not list.
         for element in self.package.stream(name, f"{_S}col", f"{_S}row", f"{_S}sheetData"):
             if element.tag == f"{_S}row":
                 at = integer_in(element.get("r"), at + 1)
-                cells = list(self._cells(element, has_other_formats, covered.get(at, ())))
+                cells = list(self._cells(element))
                 # All cells of a row may be the same long text of the file.
                 if sum(len(cell.text) for cell in cells) > _MAX_STRING_CHARS:
                     raise self.package.too_large("a row has too much text")
@@ -159,9 +156,7 @@ class _Xlsx(Walk):
                 look = {} if is_shown else {"away": "hidden_cells"}
                 self.add(self.pieces(self.package.parse(target), look), f"sheet {title}")
 
-    def _cells(
-        self, row: Any, has_other_formats: bool, covered: Sequence[tuple[int, int]]
-    ) -> Iterator[Cell]:
+    def _cells(self, row: Any) -> Iterator[Cell]:
         """The cells of a row that show something."""
         column = 0
         for cell in row.iter(f"{_S}c"):
@@ -170,9 +165,8 @@ class _Xlsx(Walk):
             format_ = self._formats.get(integer_in(cell.get("s"), 0), _GENERAL)
             code, kind, has_fill = format_
             text, is_text = self._value(cell, code)
-            if any(first <= column <= last for first, last in covered):
-                kind = "invisible_element"
-            is_kept = kind == "white_text" and not has_fill and has_other_formats
+            # The style of a table, or a format by a condition, may fill the cell.
+            is_kept = kind == "white_text" and not has_fill
             if kind:
                 self.blocks.hide(kind, text, is_kept=is_kept)
             if text and (not kind or is_kept) and column <= office.MAX_COLUMNS:
@@ -203,27 +197,6 @@ class _Xlsx(Walk):
             self.blocks.hide("invisible_element", value)
         return shown, not is_number and kind != "b"
 
-    def _scan(self, name: str) -> tuple[bool, dict[int, list[tuple[int, int]]]]:
-        """What follows the rows of a sheet but matters for them.
-
-        Returns:
-            Whether formats of tables, or by conditions, may change how cells look; and for each row
-            the columns that are covered by a cell with which they are merged.
-        """
-        covered: dict[int, list[tuple[int, int]]] = {}
-        count, has_other_formats = 0, False
-        tags = ("row", "mergeCell", "conditionalFormatting", "tablePart")
-        for element in self.package.stream(name, *(_S + tag for tag in tags)):
-            match = _MERGED.fullmatch(element.get("ref", ""))
-            has_other_formats |= local_name(element) in {"conditionalFormatting", "tablePart"}
-            self.package.release(element)
-            if match:
-                first, last, top = _column(match[1]), _column(match[3]), int(match[2])
-                for row in range(top, min(int(match[4]) + 1, top + _MAX_MERGED - count)):
-                    covered.setdefault(row, []).append((first + (row == top), last))
-                    count += 1
-        return has_other_formats, covered
-
 
 def _is_hidden(element: Any, size: str, tiny: float) -> bool:
     """Whether a row or column is hidden, or too small to be seen."""
@@ -243,7 +216,7 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
-READERS = {"xlsx": package_reader("xlsx", 4, lambda package: _Xlsx(package).read())}
+READERS = {"xlsx": package_reader("xlsx", 5, lambda package: _Xlsx(package).read())}
 
 
 # -- number formats --

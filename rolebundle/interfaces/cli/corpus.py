@@ -38,7 +38,7 @@ from rolebundle.errors import (
     StorageError,
     UsageError,
 )
-from rolebundle.ingest.formats import formats as all_formats
+from rolebundle.ingest.readers import formats as all_formats
 from rolebundle.interfaces.cli.ingest import watch
 from rolebundle.interfaces.cli.options import Call, GroupWithDefault, with_call, workspace_for
 from rolebundle.interfaces.cli.output import (

@@ -242,11 +242,6 @@ def test_a_thematic_break_at_the_top_is_not_front_matter():
     assert document.blocks[0].start_line == 3
 
 
-def test_bad_front_matter_names_path_and_line():
-    with pytest.raises(DocumentError, match=r"docs/x\.md:3"):
-        read_markdown("---\nscope: 1\nscope: 2\n---\n", "docs/x.md")
-
-
 @pytest.mark.parametrize(
     ("markup", "words"),
     [

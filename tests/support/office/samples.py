@@ -19,5 +19,5 @@ SAMPLES = {
     "epub": VISIBLE_EPUB["aside"],
     "opendocument": ODT["covered-cell"],
     "pptx": VISIBLE_PPTX["notes"],
-    "xlsx": XLSX["merged"],
+    "xlsx": XLSX["tiny"],
 }

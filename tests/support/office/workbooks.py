@@ -53,7 +53,6 @@ _ROW = f'<row r="1">{cell("A1", DAWN)}</row>'
 _WHITE = '<color rgb="FFFFFFFF"/>'
 _SECOND = f'<row r="2">{cell("A2", FACT, 1)}</row>'
 _HIDDEN_LOOKS = {
-    "white": look(_WHITE),
     "same-as-fill": look('<color rgb="FF000080"/>', '<fgColor rgb="FF000080"/>'),
     "tiny": look('<sz val="1"/>'),
     "empty-format": look(code=";;;"),
@@ -72,7 +71,6 @@ XLSX = {
         '<cols><col min="2" max="4" width="0"/></cols>',
     ),
     **{name: xlsx(_ROW + _SECOND, styles=styles) for name, styles in _HIDDEN_LOOKS.items()},
-    "merged": xlsx(_ROW + _SECOND, after='<mergeCells><mergeCell ref="A1:B2"/></mergeCells>'),
     "tiny-part": xlsx(
         f'{_ROW}<row r="2"><c r="A2" t="s"><v>0</v></c></row>',
         strings=f"<si><r><t>x</t></r><r><rPr><sz val='1'/></rPr><t>{FACT}</t></r></si>",
@@ -93,8 +91,4 @@ VISIBLE_XLSX = {
         f'{_ROW}<row r="2"><c r="A2" t="s"><v>0</v></c></row>', strings=f"<si><t>{FACT}</t></si>"
     ),
 }
-DOUBTFUL_XLSX = {
-    "white-in-table": xlsx(
-        _ROW + _SECOND, styles=look(_WHITE), after="<tableParts><tablePart/></tableParts>"
-    )
-}
+DOUBTFUL_XLSX = {"white": xlsx(_ROW + _SECOND, styles=look(_WHITE))}

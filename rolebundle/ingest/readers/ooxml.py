@@ -1,18 +1,19 @@
-"""Word documents (Office Open XML): headings, paragraphs, lists, tables, notes and text boxes.
+"""Word documents and PowerPoint presentations (Office Open XML).
 
-The body is read as a stream, so that only one paragraph or table row is in memory as a tree. A
-document has no pages until it is laid out; its lines are those of the extracted text.
+Of a document headings, paragraphs, lists, tables, notes and text boxes are read. Its body is read
+as a stream, so that only one paragraph or table row is in memory as a tree. A document has no pages
+until it is laid out; its lines are those of the extracted text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import office
-from rolebundle.ingest.readers.office import Action, Look, Walk, hex_color
+from rolebundle.ingest.readers.office import Action, Look, Piece, Theme, Walk, fill_color, hex_color
 from rolebundle.ingest.readers.package import (
     ON,
     RELATION,
@@ -22,7 +23,7 @@ from rolebundle.ingest.readers.package import (
     number_in,
     package_reader,
 )
-from rolebundle.scan.hidden_style import WHITE, color
+from rolebundle.scan.hidden_style import WHITE, Color, color
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _VAL = f"{_W}val"
@@ -131,32 +132,6 @@ def _style_look(style: Any) -> Look:
 # Numbers of lists
 
 
-def _roman(number: int) -> str:
-    digits = ""
-    for value, letters in zip(
-        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
-        "M CM D CD C XC L XL X IX V IV I".split(),
-        strict=True,
-    ):
-        digits += letters * (number // value)
-        number %= value
-    return digits
-
-
-def _letter(number: int) -> str:
-    return chr(ord("A") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-
-
-_FORMS: Mapping[str, Callable[[int], str]] = {
-    "lowerRoman": lambda number: _roman(number).lower(),
-    "upperRoman": _roman,
-    "lowerLetter": lambda number: _letter(number).lower(),
-    "upperLetter": _letter,
-    "decimalZero": lambda number: f"{number:02}",
-}
-_MAX_SPELLED = 234  # nine letters
-
-
 class _Numbering:
     """The labels of numbered paragraphs, such as ``4.2``, as Word counts them."""
 
@@ -186,13 +161,12 @@ class _Numbering:
         for at in range(level + 1, 9):
             counts.pop(at, None)
         forms = {at: _value(item, "numFmt") for at, item in levels.items()}
-        if forms.get(level, "bullet") in {"bullet", "none"}:
-            return "" if forms.get(level) == "none" else "-"
+        form = forms.get(level, "bullet")
+        if form != "decimal":
+            return "" if form == "none" else "-"
 
         def written(match: re.Match[str]) -> str:
-            at = int(match[1]) - 1
-            count = counts.get(at, 0)
-            return _FORMS.get(forms.get(at, "") if 0 < count <= _MAX_SPELLED else "", str)(count)
+            return str(counts.get(int(match[1]) - 1, 0))
 
         return re.sub(r"%([1-9])", written, _value(levels[level], "lvlText")).strip()
 
@@ -228,7 +202,9 @@ class _Docx(Walk):
         for style in list(styles.values()):
             if style.get(f"{_W}type") == "paragraph" and style.get(f"{_W}default") in ON:
                 styles[None] = style
-        self._styles = office.Styles(styles, lambda style: _value(style, "basedOn"), _style_look)
+        self._look_of_style = office.style_looks(
+            styles, lambda style: _value(style, "basedOn"), _style_look
+        )
         self._default_look = _look_of(root.find(f"{_W}docDefaults/{_W}rPrDefault/{_W}rPr"))
         self._numbering = _Numbering(self._part("numbering"))
         self._notes_by_id = {
@@ -237,7 +213,6 @@ class _Docx(Walk):
             for note in self._part(f"{kind}s").iter(_W + kind)
             if note.get(f"{_W}type") is None
         }
-        self._has_even = _is_on(self._part("settings").find(f"{_W}evenAndOddHeaders"))
         self._margins: dict[str, None] = {}
         # For each open field whether its code is being read, which is not shown.
         self._fields: list[bool] = []
@@ -248,10 +223,6 @@ class _Docx(Walk):
     def read(self) -> ParsedDocument:
         """The document."""
         self.read_stream(self._main)
-        title = self.blocks.title
-        # The title of a template stays in all documents that are made from it.
-        if title and not _shares_word(self._properties.get("title", ""), self.blocks.beginning()):
-            self._properties["title"] = title
         self.page_margins(map(self.package.parse, self._margins))
         return self.document(self._properties)
 
@@ -269,7 +240,7 @@ class _Docx(Walk):
             properties = element
         if name == "p":
             self._section(properties.find(f"{_W}sectPr"))
-            style = self._styles.look(_value(properties, "pStyle") or None)
+            style = self._look_of_style(_value(properties, "pStyle") or None)
             look = {**look, **self._default_look, **style, **own}
             # Word counts paragraphs without text as well.
             label = self._numbering.label(look.get("list", ""), look.get("list_level", 0))
@@ -277,7 +248,7 @@ class _Docx(Walk):
         if name == "tr" and properties.find(f"{_W}del") is not None:
             own["away"] = "tracked_deletion"
         # Which of the shades of a table's style are behind a cell is not known.
-        if name == "tbl" and self._styles.look(_value(properties, "tblStyle")).get("is_shaded"):
+        if name == "tbl" and self._look_of_style(_value(properties, "tblStyle")).get("is_shaded"):
             own = {"fill": None, **own}
         return {**look, **own}
 
@@ -285,11 +256,10 @@ class _Docx(Walk):
         """Remember the headers and footers that a section shows."""
         if section is None:
             return
-        has_first = _is_on(section.find(f"{_W}titlePg"))
-        shown = {"first": has_first, "even": self._has_even, "default": True}
         for part in section:
             _, name = self.relations.get(part.get(f"{RELATION}id"), ("", ""))
-            if name and shown.get(part.get(f"{_W}type", "default")):
+            # Those of the first and of even pages are only shown by further settings.
+            if name and part.get(f"{_W}type", "default") == "default":
                 self._margins[name] = None
 
     # Elements inside of paragraphs
@@ -297,7 +267,7 @@ class _Docx(Walk):
     def _run(self, element: Any, look: Look, parts: list[str]) -> None:
         properties = element.find(f"{_W}rPr")
         if properties is not None:
-            style = self._styles.look(_value(properties, "rStyle"))
+            style = self._look_of_style(_value(properties, "rStyle"))
             look = {**look, **style, **_look_of(properties)}
         self.inline(element, look, parts)
 
@@ -363,9 +333,206 @@ class _Docx(Walk):
     }
 
 
-def _shares_word(title: str, text: str) -> bool:
-    words = set(re.findall(r"\w{3,}", text.casefold()))
-    return any(word in words for word in re.findall(r"\w{3,}", title.casefold()))
+# -- presentations --
+#
+# The text of each visible slide, with its notes.
 
 
-READERS = {"docx": package_reader("docx", 4, lambda package: _Docx(package).read())}
+_TITLES = frozenset(("title", "ctrTitle"))
+# Date, footer and number, which all slides have.
+_SURROUNDINGS = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))
+_SHAPES = frozenset(("sp", "pic", "graphicFrame", "cxnSp"))
+_TREE = "{*}cSld/{*}spTree"
+_MAX_LEVEL = 8
+
+_Box = tuple[float, float, float, float]
+"""Left, top, right and bottom."""
+
+
+_Shape = tuple[Any, _Box | None, bool]
+"""A shape, its place if that is known, and whether it or a group around it is hidden."""
+
+
+_Layout = tuple[Theme, Color | None, Sequence[_Box]]
+"""What a slide inherits: colors, that of the background, and the places of shapes and pictures."""
+
+
+class _Pptx(Walk):
+    """Reads the slides of a presentation."""
+
+    def read(self) -> ParsedDocument:
+        """The document."""
+        main, properties = office.main_part(self, "ppt/presentation.xml")
+        root, slides = self.package.parse(main), self.package.relations(main)
+        size = root.find("{*}sldSz")
+        width, height = (
+            (1e9 if size is None else number_in(size.get(key), 1e9)) for key in ("cx", "cy")
+        )
+        self._slide_box = (0.0, 0.0, width, height)
+        self._layouts: dict[str, _Layout] = {}
+        for number, entry in enumerate(root.iter("{*}sldId"), start=1):
+            self._slide(number, slides.get(entry.get(f"{RELATION}id", ""), ("", ""))[1])
+        return self.document(properties)
+
+    def _slide(self, number: int, name: str) -> None:
+        root = self.package.parse(name)
+        self.relations = self.package.relations(name)
+        parts = dict(self.relations.values())
+        notes = [
+            text
+            for shape in self.package.parse(parts.get("notesSlide", "")).iter("{*}sp")
+            if _placeholder(shape) == "body"
+            for paragraph in shape.iter("{*}p")
+            if (text := office.all_text(paragraph).strip())
+        ]
+        if root.get("show", "1") in {"0", "false"}:
+            self.left_out["hidden slides"] += 1
+            self.blocks.hide("hidden_slide", " ".join([office.all_text(root), *notes]))
+            return
+        self._theme, background, boxes = self._layout(parts.get("slideLayout", ""))
+        self._background = _background(root, self._theme, background)
+        # The places of filled shapes and pictures that were drawn.
+        self._drawn = list(boxes)
+        shapes = (
+            (_placeholder(shape[0]) in _TITLES, list(self._pieces_of(shape)))
+            for shape in _shapes(root.find(_TREE))
+        )
+        self.slide(number, shapes, notes)
+
+    def _layout(self, name: str) -> _Layout:
+        if name not in self._layouts:
+            master = dict(self.package.relations(name).values()).get("slideMaster", "")
+            parts = dict(self.package.relations(master).values())
+            layout_root, master_root = self.package.parse(name), self.package.parse(master)
+            theme = office.theme_of(self.package, parts.get("theme", ""))
+            names = [pair for mapping in master_root.iter("{*}clrMap") for pair in mapping.items()]
+            theme = {**theme, **{key: theme[value] for key, value in names if value in theme}}
+            background = _background(master_root, theme, theme.get("bg1", WHITE))
+            boxes = [
+                box
+                for root in (master_root, layout_root)
+                for element, box, _ in _shapes(root.find(_TREE))
+                if box and office.shape_fill(element, theme)[0]
+            ]
+            background = _background(layout_root, theme, background)
+            self._layouts[name] = theme, background, boxes
+        return self._layouts[name]
+
+    def _pieces_of(self, shape: _Shape) -> Iterator[Piece]:
+        element, box, is_hidden = shape
+        placeholder = _placeholder(element)
+        kind = ""
+        if is_hidden:
+            kind = "invisible_element"
+        elif box and not (
+            _overlap(box, self._slide_box) and max(box[2] - box[0], box[3] - box[1]) >= _EMU
+        ):
+            kind = "off_screen_element"
+        is_list = placeholder in {"body", "obj"}
+        look = {"fill": self._fill_behind(shape), "is_list": is_list, "away": kind}
+        if placeholder not in _SURROUNDINGS:
+            yield from self.pieces(element, look)
+
+    def _fill_behind(self, shape: _Shape) -> Color | None:
+        """The color behind the text of a shape; ``None`` if it is not known."""
+        element, box, _ = shape
+        is_known = box is not None and not any(_overlap(other, box) for other in self._drawn)
+        is_filled, color = office.shape_fill(element, self._theme)
+        if box and is_filled:
+            self._drawn.append(box)
+        return color if is_filled else self._background if is_known else None
+
+    def look(self, element: Any, look: Look) -> Look:
+        """See Walk."""
+        name = local_name(element)
+        if name == "tc":
+            if any(element.get(key) in ON for key in ("hMerge", "vMerge")):
+                return {**look, "away": "invisible_element"}
+            fill = element.find("{*}tcPr/{*}solidFill")
+            return {**look, "fill": None if fill is None else fill_color(fill, self._theme)}
+        properties = element.find("{*}pPr")
+        if name != "p" or (properties is None and not look["is_list"]):
+            return look
+        parts = () if properties is None else properties
+        level = 0 if properties is None else integer_in(properties.get("lvl"), 0)
+        level = min(max(level, 0), _MAX_LEVEL)
+        bullets = {local_name(part) for part in parts}
+        is_list = bullets & {"buChar", "buAutoNum"} or (
+            (look["is_list"] or level) and "buNone" not in bullets
+        )
+        return {**look, "label": f"{'  ' * level}-"} if is_list else look
+
+    def _run(self, element: Any, look: Look, parts: list[str]) -> None:
+        properties = element.find("{*}rPr")
+        own: dict[str, Any] = {}
+        for part in () if properties is None else properties:
+            name = local_name(part)
+            if name == "solidFill":
+                own["color"] = fill_color(part, self._theme)
+            elif name == "noFill":
+                own["hidden"] = True
+            elif name == "highlight":
+                own["fill"] = fill_color(part, self._theme)
+        if properties is not None and properties.get("sz"):
+            own["size"] = number_in(properties.get("sz"), 1800) / 100
+        self.inline(element, {**look, **own}, parts)
+
+    ACTIONS: ClassVar[Mapping[str, Action]] = {
+        "r": _run,
+        "fld": _run,
+        "t": office.text_of,
+        "br": office.mark("\n"),
+        "cNvPr": office.alt_text,
+        "relIds": office.diagram,
+    }
+
+
+def _shapes(tree: Any, group: _Box | None = None, is_hidden: bool = False) -> Iterator[_Shape]:
+    """The shapes of a tree as they are drawn. Those in a group have the place of the group."""
+    for element in () if tree is None else office.children(tree):
+        name = local_name(element)
+        properties = next(element.iter("{*}cNvPr"), None)
+        hides = is_hidden or (properties is not None and properties.get("hidden") in ON)
+        box = group or _box(element)
+        if name in {"grpSp", "AlternateContent"}:
+            yield from _shapes(element, box, hides)
+        elif name in _SHAPES:
+            yield element, box, hides
+
+
+def _background(root: Any, theme: Theme, inherited: Color | None) -> Color | None:
+    """The color of a background; ``None`` if it is not known."""
+    background = root.find("{*}cSld/{*}bg")
+    if background is None:
+        return inherited
+    # Numbers other than 1001 are gradients and pictures.
+    fills = (background.find("{*}bgPr/{*}solidFill"), background.find("{*}bgRef[@idx='1001']"))
+    return next((fill_color(fill, theme) for fill in fills if fill is not None), None)
+
+
+def _placeholder(element: Any) -> str:
+    """The type of a placeholder, ``obj`` if it has none; empty for other shapes."""
+    found = element.find("*/{*}nvPr/{*}ph")
+    return "" if found is None else found.get("type", "obj")
+
+
+def _box(element: Any) -> _Box | None:
+    """The place of a shape on the slide, if it does not have that of its layout."""
+    found = element.find("{*}xfrm")
+    found = element.find("*/{*}xfrm") if found is None else found
+    offset, size = (None, None) if found is None else (found.find("{*}off"), found.find("{*}ext"))
+    if offset is None or size is None:
+        return None
+    left, top = (number_in(offset.get(key), 0) for key in ("x", "y"))
+    return left, top, left + number_in(size.get("cx"), 0), top + number_in(size.get("cy"), 0)
+
+
+def _overlap(first: _Box, second: _Box) -> bool:
+    is_beside = first[2] <= second[0] or second[2] <= first[0]
+    return not is_beside and first[1] < second[3] and second[1] < first[3]
+
+
+READERS = {
+    "docx": package_reader("docx", 5, lambda package: _Docx(package).read()),
+    "pptx": package_reader("pptx", 3, lambda package: _Pptx(package).read()),
+}
