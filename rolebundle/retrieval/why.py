@@ -42,7 +42,7 @@ from rolebundle.retrieval.bundle import (
 )
 from rolebundle.retrieval.candidate import Candidate, Retrieval, Term
 from rolebundle.retrieval.filter import as_valid, filter_candidates, freshness_of, rejection_of
-from rolebundle.retrieval.lanes import Lanes, open_lanes
+from rolebundle.retrieval.lanes import Condition, Lanes, open_lanes, unmet
 from rolebundle.retrieval.lexical import CombinedPostings, matching_words
 from rolebundle.retrieval.lookup import resolve_reference
 from rolebundle.retrieval.merge import merge
@@ -51,7 +51,6 @@ from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import mark_factor, rank, ranking_order, select
 from rolebundle.retrieval.request import ReferenceScope, ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
-from rolebundle.retrieval.where import Condition, unmet
 from rolebundle.storage import compartments, quarantine
 from rolebundle.storage.answer_checks import verify_passages
 from rolebundle.storage.compartments import Compartment

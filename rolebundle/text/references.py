@@ -30,14 +30,6 @@ class Lines(NamedTuple):
     end: int
 
 
-class Passages(NamedTuple):
-    """``#document:first:number``: passages from 1."""
-
-    document: str
-    first: int
-    number: int
-
-
 def may_be_stored(reference: str) -> bool:
     """Whether a stored name may be this: SQLite accepts no text with an unpaired surrogate."""
     return not any("\ud800" <= character <= "\udfff" for character in reference)
@@ -51,16 +43,16 @@ def parse_lines(reference: str) -> Lines | None:
     return Lines(match["path"], int(match["start"]), int(match["end"] or match["start"]))
 
 
-def parse_passages(reference: str) -> Passages | None:
-    """The numbered passages that a reference names; ``None`` if it names none."""
+def parse_passages(reference: str) -> tuple[str, int, int] | None:
+    """The document, first passage (from 1) and number that ``#document:first:number`` names."""
     match = _PASSAGES.match(reference)
-    return Passages(match["document"], int(match["first"]), int(match["count"])) if match else None
+    return (match["document"], int(match["first"]), int(match["count"])) if match else None
 
 
 def named_document(reference: str) -> str:
     """The document id or path that a reference begins with; the whole reference if it is one."""
     if passages := parse_passages(reference):
-        return passages.document
+        return passages[0]
     lines = parse_lines(reference)
     return lines.path if lines else reference
 

@@ -8,9 +8,9 @@ from rolebundle.contracts.evaluation import EvalReport, GoldenQuestion, GoldenSe
 from rolebundle.embedding.provider import Unavailable
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
-from rolebundle.evaluation.evaluation import evaluate
-from rolebundle.evaluation.report import (
+from rolebundle.evaluation.evaluation import (
     NAMES,
+    evaluate,
     parse_thresholds,
     value_of,
     with_thresholds,

@@ -17,9 +17,8 @@ from rolebundle.contracts.terms import AccessLevel
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.policy.access import access_denied, count_quarantined, may_see
+from rolebundle.policy.access import access_denied, count_quarantined, denies, may_see
 from rolebundle.policy.lint import lint_active_policy, lint_policy, report_policy
-from rolebundle.policy.policy_change import denies
 from rolebundle.policy.policy_file import parse_policy, read_policy_file
 from rolebundle.storage import records
 from rolebundle.storage.compartments import Compartment

@@ -14,8 +14,7 @@ import pytest
 from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.errors import CorpusBusy, StorageError, UsageError
-from rolebundle.policy.audit import AuditLog, bundle_digest, entry_of_bundle
-from rolebundle.policy.audit_check import verify_audit
+from rolebundle.policy.audit import AuditLog, bundle_digest, entry_of_bundle, verify_audit
 from rolebundle.storage.opening import open_reader
 from support.corpora import ask, build, document, scratch_folder
 

@@ -12,8 +12,7 @@ import pytest
 
 from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.errors import RolebundleError, WrongFile
-from rolebundle.policy.audit import AuditLog
-from rolebundle.policy.audit_check import verify_audit
+from rolebundle.policy.audit import AuditLog, verify_audit
 from rolebundle.storage.audit import row_hash
 from support.amounts import rounds
 from support.corpora import scratch_folder

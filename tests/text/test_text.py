@@ -25,7 +25,6 @@ from rolebundle.text.languages import latin_language, likely_languages, non_lati
 from rolebundle.text.paths import locations, matches
 from rolebundle.text.references import (
     Lines,
-    Passages,
     named_document,
     parse_lines,
     parse_passages,
@@ -338,13 +337,13 @@ KNOWN = [
     [
         ("a.md:1-2", Lines("a.md", 1, 2), None, "a.md"),
         ("a:b.md:10-2", Lines("a:b.md", 10, 2), None, "a:b.md"),
-        ("#d:1:2", None, Passages("d", 1, 2), "d"),
+        ("#d:1:2", None, ("d", 1, 2), "d"),
         ("a.md", None, None, "a.md"),
         ("a.md:1", Lines("a.md", 1, 1), None, "a.md"),
     ],
 )
 def test_the_parts_of_a_reference(
-    reference: str, lines: Lines | None, passages: Passages | None, name: str
+    reference: str, lines: Lines | None, passages: tuple[str, int, int] | None, name: str
 ) -> None:
     assert parse_lines(reference) == lines
     assert parse_passages(reference) == passages
