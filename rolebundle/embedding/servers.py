@@ -336,19 +336,9 @@ def _vectors_matrix(rows: object, expected: int, dimensions: int | None, server:
         EmbedderError: the rows are not vectors of numbers, or their count or length is wrong.
     """
     no_vectors = unreadable_error(server, "its vectors are not lists of numbers")
-    if not isinstance(rows, list):
-        raise no_vectors
-    if len(rows) != expected:
+    if isinstance(rows, list) and len(rows) != expected:
         what = f"returned {counted(len(rows), 'vector')} for {counted(expected, 'text')}"
         raise server_error("embedding_count", server, what, _VECTORS_HINT)
-    if not all(isinstance(row, list) for row in rows):
-        raise no_vectors
-    lengths = {len(row) for row in rows}
-    is_expected = lengths == {dimensions} if dimensions else len(lengths) == 1
-    if not is_expected or 0 in lengths:
-        what = f"returned vectors of {sorted(lengths)} dimensions"
-        what += f", the model has {dimensions}" if dimensions else ""
-        raise server_error("embedding_dimensions", server, what, _VECTORS_HINT)
     try:
         # A number too large for float32 becomes infinite here; unit_vectors refuses it.
         with np.errstate(over="ignore"):
@@ -357,6 +347,11 @@ def _vectors_matrix(rows: object, expected: int, dimensions: int | None, server:
         raise no_vectors from error
     if matrix.ndim != 2:
         raise no_vectors
+    found = matrix.shape[1]
+    if not found or found != (dimensions or found):
+        what = f"returned vectors of {found} dimensions"
+        what += f", the model has {dimensions}" if dimensions else ""
+        raise server_error("embedding_dimensions", server, what, _VECTORS_HINT)
     return matrix
 
 

@@ -28,13 +28,13 @@ MINIMAL = '"version": "1.0", "role_id": "a"'
         ),
         (
             f'{{{MINIMAL}, "retrieval_policy": {{"min_score": 1e999}}}}',
-            "",
+            "line 1, column 70",
             "out of range",
         ),
         (
             f'{{{MINIMAL}, "retrieval_policy": {{"max_selected_chunks": {"9" * 5000}}}}}',
             "line 1, column 80",
-            "more than 18 digits",
+            "more than 400 digits",
         ),
         (f'{{{MINIMAL}, "anti_goals": ["\\ud800"]}}', "anti_goals[0]", "an unpaired surrogate"),
         (f'{{{MINIMAL}, "mission": "a\\u0000b"}}', "mission", r"\u0000"),

@@ -449,8 +449,13 @@ def test_an_ingest_ends_the_warning(engine_files: Engine, folder: Path) -> None:
 
 def test_a_file_system_that_does_not_answer_blocks_once(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = Event()
+
+    def slow(path: str) -> os.stat_result:
+        answers.wait(30)
+        raise FileNotFoundError(path)
+
     monkeypatch.setattr(source_files, "_stuck", [])
-    monkeypatch.setattr(source_files.os, "lstat", lambda _path: answers.wait(30))
+    monkeypatch.setattr(source_files.os, "lstat", slow)
     files = [SourceFile("c", "/dead/x.md", "x.md", "hash", 1, 1)]
     for seconds in (0.05, 25.0):
         started = perf_counter()
