@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float32]
+    Step = Callable[[Floats], Floats]
     from numpy.typing import NDArray
 
 _GELU = (7.9750788e-1, 3.7005646e-2, -3.5151685e-4)
@@ -31,32 +32,28 @@ Beyond ``x² = 36`` both are 1 or −1 in float32, and the polynomial would turn
 """
 
 
-class Linear(NamedTuple):
-    """``x @ weights + bias``, weights of shape (inputs, outputs)."""
+def affine(weights: Floats, bias: Floats) -> Step:
+    """``x @ weights + bias`` of each row, weights of shape (inputs, outputs)."""
 
-    weights: Floats
-    bias: Floats
-
-    def __call__(self, x: Floats) -> Floats:
-        """The function of each row."""
-        result: Floats = x @ self.weights
-        result += self.bias
+    def apply(x: Floats) -> Floats:
+        result: Floats = x @ weights
+        result += bias
         return result
 
+    return apply
 
-class Norm(NamedTuple):
+
+def normalization(weights: Floats, bias: Floats) -> Step:
     """Layer normalization: each row gets mean 0 and variance 1, then weights and bias."""
 
-    weights: Floats
-    bias: Floats
-
-    def __call__(self, x: Floats) -> Floats:
-        """The normalized rows."""
+    def apply(x: Floats) -> Floats:
         x = x - x.mean(axis=1, keepdims=True)
         x /= np.sqrt((x * x).mean(axis=1, keepdims=True) + np.float32(1e-12))
-        x *= self.weights
-        x += self.bias
+        x *= weights
+        x += bias
         return x
+
+    return apply
 
 
 class Layer(NamedTuple):
@@ -66,12 +63,12 @@ class Layer(NamedTuple):
         attention: queries, keys and values beside each other, of shape (width, 3 * width).
     """
 
-    attention: Linear
-    attended: Linear
-    attended_norm: Norm
-    inner: Linear
-    outer: Linear
-    outer_norm: Norm
+    attention: Step
+    attended: Step
+    attended_norm: Step
+    inner: Step
+    outer: Step
+    outer_norm: Step
 
     def __call__(self, x: Floats, heads: int) -> Floats:
         """The tokens' next vectors, of shape (tokens, width)."""
@@ -122,7 +119,7 @@ class Network(NamedTuple):
 
     token_ids: Callable[[str], list[int]]
     embeddings: Callable[[list[int]], Any]
-    norm: Norm
+    norm: Step
     layers: Sequence[Layer]
     heads: int
 
@@ -168,8 +165,8 @@ def read_minilm(content: bytes, vocabulary: bytes) -> Network:
         result *= np.concatenate(scales, axis=1)
         return result
 
-    def norm(name: str) -> Norm:
-        return Norm(tensors[f"{name}.weight"], tensors[f"{name}.bias"])
+    def norm(name: str) -> Step:
+        return normalization(tensors[f"{name}.weight"], tensors[f"{name}.bias"])
 
     def layer(number: int) -> Layer:
         prefix = f"inner.encoder.layer.{number}"
@@ -177,11 +174,11 @@ def read_minilm(content: bytes, vocabulary: bytes) -> Network:
         used = weights[6 * number : 6 * number + 6]
         biases = [tensors[f"{attention}.self.{part}.bias"] for part in ("query", "key", "value")]
         return Layer(
-            Linear(dequantized(*used[:3]), np.concatenate(biases)),
-            Linear(dequantized(used[3]), tensors[f"{attention}.output.dense.bias"]),
+            affine(dequantized(*used[:3]), np.concatenate(biases)),
+            affine(dequantized(used[3]), tensors[f"{attention}.output.dense.bias"]),
             norm(f"{attention}.output.LayerNorm"),
-            Linear(dequantized(used[4]), tensors[f"{prefix}.intermediate.dense.bias"]),
-            Linear(dequantized(used[5]), tensors[f"{prefix}.output.dense.bias"]),
+            affine(dequantized(used[4]), tensors[f"{prefix}.intermediate.dense.bias"]),
+            affine(dequantized(used[5]), tensors[f"{prefix}.output.dense.bias"]),
             norm(f"{prefix}.output.LayerNorm"),
         )
 
@@ -307,13 +304,13 @@ def read_e5(content: bytes) -> Network:
         # Only these are unpacked: there are 250,000.
         return _unpack(words[ids], len(ids)) + positions[: len(ids)] + kind
 
-    def linear(*names: str) -> Linear:
+    def linear(*names: str) -> Step:
         weights = [_unpack(tensors[f"{name}.w"], len(tensors[f"{name}.b"])) for name in names]
         biases = [tensors[f"{name}.b"] for name in names]
-        return Linear(np.concatenate(weights).T, np.concatenate(biases))
+        return affine(np.concatenate(weights).T, np.concatenate(biases))
 
-    def norm(name: str) -> Norm:
-        return Norm(tensors[f"{name}.w"], tensors[f"{name}.b"])
+    def norm(name: str) -> Step:
+        return normalization(tensors[f"{name}.w"], tensors[f"{name}.b"])
 
     layers = [
         Layer(

@@ -47,7 +47,7 @@ from rolebundle.text.words import first_of
 
 Grades = Mapping[str, int]
 
-METRICS = ("ndcg@10", "recall@10", "recall@100", "mrr", "p@5", "p@10")
+METRICS = ("ndcg@10", "recall@10", "recall@100", "mrr")
 """The measures of each question and system, in the order of the report."""
 MAX_BEST = 10
 """How many ids of the governed ranking a report has for each question."""
@@ -317,15 +317,8 @@ def recall(ranked: Sequence[str], grades: Grades, k: int) -> float:
     0 if nothing is relevant.
     """
     relevant = sum(grade > 0 for grade in grades.values())
-    return _hits(ranked[:k], grades) / relevant if relevant else 0.0
-
-
-def precision(ranked: Sequence[str], grades: Grades, k: int) -> float:
-    """Return the number of relevant ids among the first ``k``, divided by ``k``: trec_eval's ``P``.
-
-    ``k`` is the divisor also if the ranking is shorter.
-    """
-    return _hits(ranked[:k], grades) / k
+    found = sum(grades.get(judged_id, 0) > 0 for judged_id in ranked[:k])
+    return found / relevant if relevant else 0.0
 
 
 def reciprocal_rank(ranked: Sequence[str], grades: Grades) -> float:
@@ -339,10 +332,6 @@ def reciprocal_rank(ranked: Sequence[str], grades: Grades) -> float:
     return 0.0
 
 
-def _hits(ranked: Sequence[str], grades: Grades) -> int:
-    return sum(grades.get(judged_id, 0) > 0 for judged_id in ranked)
-
-
 def measures(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
     """Return every measure of :data:`METRICS` for one question."""
     return {
@@ -350,8 +339,6 @@ def measures(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
         "recall@10": recall(ranked, grades, 10),
         "recall@100": recall(ranked, grades, 100),
         "mrr": reciprocal_rank(ranked, grades),
-        "p@5": precision(ranked, grades, 5),
-        "p@10": precision(ranked, grades, 10),
     }
 
 

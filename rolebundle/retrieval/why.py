@@ -93,11 +93,6 @@ def explain(
         selected_count = execution.before + len(execution.retrieval.selected)
         passage = execution.best_placed(named.passages)
         unmet_conditions = unmet(request.where, passage)
-        if unmet_conditions:
-            # What would become of the passage without them.
-            request = _without(request, unmet_conditions)
-            execution = _execute(lanes, request, reranker, is_fact=is_fact)
-            passage = execution.best_placed(named.passages)
         verify_passages(corpus, [passage.rowid])
         passage = as_valid(passage, request)
         trace = _trace(execution, passage, unmet_conditions)
@@ -191,13 +186,6 @@ def _execute(
     return Execution(
         replace(lanes, only_facts=True), None, documents.facts, len(documents.selected)
     )
-
-
-def _without(request: ResolvedRequest, conditions: Sequence[Condition]) -> ResolvedRequest:
-    """The request without these conditions of its ``where``."""
-    assert request.where is not None
-    keys = {condition.key: None for condition in conditions}
-    return request._replace(where=request.where.model_copy(update=keys))
 
 
 # -- the row -------------------------------------------------------------------------------------
