@@ -61,20 +61,6 @@ def test_a_server_that_is_down_is_reported(kind: str):
     assert url in caught.value.message
 
 
-def test_a_server_that_comes_back_is_used(kind: str):
-    port = closed_port()
-    provider = provider_for(ProviderSpec(kind, MODEL, f"http://127.0.0.1:{port}"))
-    with pytest.raises(EmbedderError, match="cannot be reached"):
-        provider.embed_queries(["text"])
-    with embedding_server(port):
-        assert provider.embed_queries(["text"]).shape == (1, 8)
-
-
-def test_localhost_is_reached_by_either_address(kind: str, server: EmbeddingServer):
-    url = f"http://localhost:{server.port}"
-    assert provider_for(ProviderSpec(kind, MODEL, url)).identity.dimensions == 8
-
-
 # Time
 
 

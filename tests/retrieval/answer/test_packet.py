@@ -441,12 +441,6 @@ def test_a_file_that_changed_or_vanished_is_reported(
     assert expected is None or expected in found["SOURCE_CHANGED"]
 
 
-def test_an_ingest_ends_the_warning(engine_files: Engine, folder: Path) -> None:
-    change(folder / "a.md")
-    Admin(engine_files.workspace).ingest([folder], IngestOptions(lexical_only=True))
-    assert warnings_of(engine_files.retrieve(REQUEST)) == {}
-
-
 def test_a_file_system_that_does_not_answer_blocks_once(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = Event()
 
