@@ -164,7 +164,6 @@ class ModelServer:
         body: object = None,
         *,
         model: str = "",
-        missing_hint: str = "load the model in the server, or name one of its /v1/models",
     ) -> Mapping[str, Any]:
         """The JSON object that the server answers.
 
@@ -173,7 +172,6 @@ class ModelServer:
             path: from the server's root.
             body: sent as JSON.
             model: the model, for messages; empty for the server's only one.
-            missing_hint: how to put a missing model on this server.
 
         Raises:
             EmbedderError: the server failed, or did not answer with an object.
@@ -186,7 +184,8 @@ class ModelServer:
         # A server may repeat the key in its error.
         text = text.replace(key, "[key]") if key else text
         if not 200 <= response.status < 300:
-            raise self.status_error(response.status, text, model or "its only model", missing_hint)
+            hint = "load the model in the server, or name one of its /v1/models"
+            raise self.status_error(response.status, text, model or "its only model", hint)
         try:
             answer = json.loads(text)
         except (ValueError, RecursionError):

@@ -247,7 +247,6 @@ class AuditLog:
         self,
         reader: str | None = None,
         *,
-        by: str | None = None,
         kind: str = "",
         limit: int | None = None,
         newest: bool = False,
@@ -258,8 +257,7 @@ class AuditLog:
             reader: the agent that reads. It gets its own rows, counted from 1 and without hashes:
                 the true numbers would reveal how much others do. ``""`` gets no rows. ``None`` is
                 the administrator, who gets all rows.
-            by: if the administrator reads, only the rows of this agent.
-            kind: of this kind.
+            kind: of this kind only.
             limit: at most so many.
             newest: the newest first.
 
@@ -269,7 +267,7 @@ class AuditLog:
         """
         if reader == "":
             return
-        agent = by if reader is None else bounded_text(reader)
+        agent = None if reader is None else bounded_text(reader)
         with open_audit_reader(self.path) as log:
             rows = audit.read_rows(log, by=agent, kind=kind, newest=newest)
             last, number = 0, 0

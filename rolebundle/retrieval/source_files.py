@@ -102,12 +102,10 @@ def shown_path(location: str, path: str) -> str | None:
     return location
 
 
-def source_warnings(
-    files: Sequence[SourceFile], seconds: float = MAX_SECONDS
-) -> dict[WarningCode, str]:
+def source_warnings(files: Sequence[SourceFile]) -> dict[WarningCode, str]:
     """The warning about files that changed, are gone, or could not be checked, if there are any."""
     known = [file for file in files if file.modified_ns]
-    states = file_states(list({file.location: file for file in known}.values()), seconds)
+    states = file_states(list({file.location: file for file in known}.values()), MAX_SECONDS)
     outcomes: tuple[tuple[SourceState, str], ...] = (
         ("changed", "changed"),
         ("gone", "no longer there"),

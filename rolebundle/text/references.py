@@ -73,18 +73,24 @@ def similar_names(name: str, known: Iterable[tuple[str, str]]) -> list[str]:
     wanted = name.strip().replace("\\", "/").casefold()[-_MAX_CHARACTERS:].removeprefix("./")
     if not wanted.strip("/"):
         return []
-    names: dict[str, str] = {}
-    files: dict[str, str] = {}
-    for document_id, path in sorted(known):
-        for spelling in (document_id.casefold(), path.casefold()):
-            names.setdefault(spelling, document_id)
-            files.setdefault(spelling.rpartition("/")[2], document_id)
+    names = {
+        spelling.casefold(): pair[0] for pair in sorted(known, reverse=True) for spelling in pair
+    }
     ending = [spelling for spelling in names if f"/{spelling}".endswith(f"/{wanted.lstrip('/')}")]
     if ending:
         near = [names[spelling] for spelling in sorted(ending, key=len)]
     else:
-        near = _most_alike(wanted, names) + _most_alike(wanted.rpartition("/")[2], files)
+        stems = {_stem(spelling): document_id for spelling, document_id in names.items()}
+        files = {stem.rpartition("/")[2]: document_id for stem, document_id in stems.items()}
+        stem = _stem(wanted)
+        near = _most_alike(stem, stems) + _most_alike(stem.rpartition("/")[2], files)
     return list(dict.fromkeys(near))
+
+
+def _stem(path: str) -> str:
+    """A path without the suffix of its file."""
+    stem, _, suffix = path.rpartition(".")
+    return path if "/" in suffix or not stem else stem
 
 
 def _most_alike(wanted: str, names: Mapping[str, str]) -> list[str]:
