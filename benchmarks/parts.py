@@ -68,7 +68,7 @@ def governed(engine: Engine, questions: Sequence[Question]) -> float:
     """nDCG@10 of the governed answers, a mean over the judged questions."""
     runner = Runner(engine)
     return mean(
-        ndcg(runner.governed(question).ranked, question.grades, 10)
+        ndcg(runner.governed(question)[1], question.grades, 10)
         for question in questions
         if question.judged
     )

@@ -25,8 +25,8 @@ from documentation import add_arguments, build, gather, print_table, questions
 from rolebundle.admin import Admin
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
+from rolebundle.policy.access import set_policy
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.policy.policy_change import set_policy
 from rolebundle.resources import demo_overlays
 from rolebundle.storage import digests
 from rolebundle.storage.writing import open_writer

@@ -16,7 +16,6 @@ from rolebundle.embedding.registry import ProviderSpec, parse_rerank_spec
 from rolebundle.lazy import lazy_module
 from rolebundle.policy.approvals import (
     NOT_FROM_REQUESTS,
-    ApprovalOutcome,
     Approvals,
     approval_question,
     ask_program,
@@ -93,9 +92,9 @@ class Answering:
                 )
             needs = AuditNeeds.of(inputs.corpus)
         # After the snapshot, because the host's program and the files may take a while.
-        outcome = self._approval_outcome(request, inputs.request.echo.agent, claim, if_approved)
-        if if_approved is not None and outcome.approved_by:
-            approved = inputs.request.with_approval(outcome.approved_by)
+        person, refusal = self._approval(request, inputs.request.echo.agent, claim, if_approved)
+        if if_approved is not None and person:
+            approved = inputs.request.with_approval(person)
             found, files = replace(if_approved, request=approved), its_files
         paths = {file.chunk_id: shown_path(file.location, file.path) for file in files}
         agent = inputs.request.echo.agent
@@ -107,7 +106,7 @@ class Answering:
         bundle = assemble(
             replace(
                 found,
-                refusal=outcome.refusal,
+                refusal=refusal,
                 paths=paths if inputs.view.show_paths else {},
                 source_warnings=source_warnings(files),
                 kept_back=kept,
@@ -120,13 +119,13 @@ class Answering:
         self._workspace.recorder.record_answer(needs, bundle, agent, request.action, hidden)
         return bundle
 
-    def _approval_outcome(
+    def _approval(
         self,
         request: RetrievalRequest,
         agent: str | None,
         claim: str | None,
         if_approved: Retrieval | None,
-    ) -> ApprovalOutcome:
+    ) -> tuple[str, str]:
         """Who approves the action of a request, or why it is not approved; a refusal is recorded.
 
         Args:
@@ -135,24 +134,24 @@ class Answering:
             claim: the name that the request gives.
             if_approved: what it would get with an approval; ``None`` if that is no question.
         """
-        outcome = ApprovalOutcome()
+        person = refusal = ""
         if self.approvals.source == "none" and claim:
-            outcome = ApprovalOutcome(refusal=NOT_FROM_REQUESTS)
+            refusal = NOT_FROM_REQUESTS
         elif if_approved is not None and if_approved.released:
             # The program decides about the passages of the very answer that it releases.
             released = [row.passage for row in if_approved.released]
             question = approval_question(request, agent, claim, released)
-            outcome = ask_program(self.approvals.command, question)
-        if outcome.refusal:
+            person, refusal = ask_program(self.approvals.command, question)
+        if refusal:
             self._workspace.recorder.note(
                 self._workspace.corpus,
                 "approval",
                 agent=agent,
                 role=request.role,
                 action=request.action or "read",
-                details={"claim": claim or "", "refused": outcome.refusal},
+                details={"claim": claim or "", "refused": refusal},
             )
-        return outcome
+        return person, refusal
 
     @contextmanager
     def inputs(

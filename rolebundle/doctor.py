@@ -15,9 +15,8 @@ from shlex import quote
 from rolebundle.contracts.status import CheckProblem
 from rolebundle.contracts.upkeep import CheckState, DoctorCheck, DoctorReport
 from rolebundle.errors import CorpusCorrupt, RolebundleError, WrongFile
-from rolebundle.policy.access import policy_problem
-from rolebundle.policy.audit_check import verify_audit
-from rolebundle.policy.policy_change import deny_matcher
+from rolebundle.policy.access import deny_matcher, policy_problem
+from rolebundle.policy.audit import verify_audit
 from rolebundle.storage import purge, records, roots
 from rolebundle.storage.address import address_of
 from rolebundle.storage.backup import private_copy

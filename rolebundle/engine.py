@@ -117,10 +117,6 @@ class Engine:
         """The folders with overlays; the first match counts."""
         return self.access.overlay_folders
 
-    @overlay_folders.setter
-    def overlay_folders(self, folders: tuple[Path, ...]) -> None:
-        self.access.overlay_folders = folders
-
     def retrieve(
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None = None
     ) -> RetrievalBundle:

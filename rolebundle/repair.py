@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rolebundle.contracts.upkeep import RepairReport
 from rolebundle.errors import CorpusCorrupt
+from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import Recorder
-from rolebundle.policy.policy_change import deny_matcher
 from rolebundle.storage.check import IN_INDEXES, find_problems, rebuild_indexes
 from rolebundle.storage.writing import open_writer
 

@@ -32,10 +32,10 @@ from rolebundle.storage.vector_index import EmbeddingIndex, active_index, all_in
 
 # Answers do not need them.
 if TYPE_CHECKING:
-    from rolebundle.policy import policy_change
+    from rolebundle.policy import access
     from rolebundle.storage import writing
 else:
-    policy_change = lazy_module("rolebundle.policy.policy_change")
+    access = lazy_module("rolebundle.policy.access")
     writing = lazy_module("rolebundle.storage.writing")
 
 RETRY_SECONDS = 30.0
@@ -145,7 +145,7 @@ class Workspace:
         if not create:
             open_reader(self.path).close()
         with writing.open_writer(self.path) as corpus:
-            corpus.before_commit = policy_change.save_database_access
+            corpus.before_commit = access.save_database_access
             yield corpus
             self.recorder.store_head(corpus)
 

@@ -15,7 +15,7 @@ from typing import Any
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.upkeep import PublishedCopy, PurgePreview, Receipt
 from rolebundle.errors import UsageError
-from rolebundle.policy.audience import publish_command
+from rolebundle.policy.access import publish_command
 from rolebundle.policy.audit import Recorder
 from rolebundle.storage import decisions
 from rolebundle.storage import documents as stored

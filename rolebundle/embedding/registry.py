@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -69,54 +68,36 @@ def provider_for(spec: ProviderSpec) -> EmbeddingProvider:
         ConfigurationError: the provider is unknown, or a setting is missing.
         EmbedderError: the server's host is not permitted.
     """
-    if spec.provider not in _FACTORIES:
-        raise ConfigurationError(
-            "unknown_provider",
-            f"there is no embedding provider {spec.provider!r}",
-            f"use one of: {', '.join(PROVIDERS)}",
-        )
-    return _FACTORIES[spec.provider](spec)
+    # The others are imported here, and with each of them a heavy library.
+    match spec.provider:
+        case "static":
+            _check_model(spec, MODEL)
+            return StaticProvider()
+        case "onnx":
+            from rolebundle.embedding.packaged import MINILM, MODELS, PackagedProvider
+
+            _check_model(spec, *MODELS)
+            return PackagedProvider(spec.model or MINILM.name, prefixes=spec.prefixes)
+        case "ollama":
+            from rolebundle.embedding.ollama import OllamaProvider
+
+            _require(spec, "model", "ollama:nomic-embed-text")
+            return OllamaProvider(spec)
+        case "openai":
+            from rolebundle.embedding.servers import OpenAICompatibleProvider
+
+            example = "http://127.0.0.1:8080 (llama.cpp; LM Studio: 1234, vLLM: 8000)"
+            _require(spec, "url", f"ROLEBUNDLE_EMBED_URL={example}")
+            _require(spec, "model", "openai:nomic-embed-text")
+            return OpenAICompatibleProvider(spec)
+    raise ConfigurationError(
+        "unknown_provider",
+        f"there is no embedding provider {spec.provider!r}",
+        f"use one of: {', '.join(PROVIDERS)}",
+    )
 
 
-# Each factory imports its provider's module, and with it a heavy library.
-
-
-def _static(spec: ProviderSpec) -> EmbeddingProvider:
-    _check_model(spec, MODEL)
-    return StaticProvider()
-
-
-def _onnx(spec: ProviderSpec) -> EmbeddingProvider:
-    from rolebundle.embedding.packaged import MINILM, MODELS, PackagedProvider
-
-    _check_model(spec, *MODELS)
-    return PackagedProvider(spec.model or MINILM.name, prefixes=spec.prefixes)
-
-
-def _ollama(spec: ProviderSpec) -> EmbeddingProvider:
-    from rolebundle.embedding.ollama import OllamaProvider
-
-    _require(spec, "model", "ollama:nomic-embed-text")
-    return OllamaProvider(spec)
-
-
-def _openai(spec: ProviderSpec) -> EmbeddingProvider:
-    from rolebundle.embedding.servers import OpenAICompatibleProvider
-
-    example = "http://127.0.0.1:8080 (llama.cpp; LM Studio: 1234, vLLM: 8000)"
-    _require(spec, "url", f"ROLEBUNDLE_EMBED_URL={example}")
-    _require(spec, "model", "openai:nomic-embed-text")
-    return OpenAICompatibleProvider(spec)
-
-
-_FACTORIES: dict[str, Callable[[ProviderSpec], EmbeddingProvider]] = {
-    "static": _static,
-    "onnx": _onnx,
-    "ollama": _ollama,
-    "openai": _openai,
-}
-
-PROVIDERS = tuple(_FACTORIES)
+PROVIDERS = ("static", "onnx", "ollama", "openai")
 SERVED = frozenset({"ollama", "openai"})
 """The providers whose models run in a server."""
 

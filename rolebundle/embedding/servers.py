@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 import re
+import ssl
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from ipaddress import ip_address
 from math import inf
+from time import monotonic
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 import httpcore
 
 from rolebundle.contracts.models import ModelIdentity
-from rolebundle.embedding.network import BoundedBackend, Limits, is_loopback
 from rolebundle.embedding.provider import (
     PROBE_TEXT,
     Matrix,
@@ -161,7 +164,6 @@ class ModelServer:
         body: object = None,
         *,
         model: str = "",
-        missing_hint: str = "load the model in the server, or name one of its /v1/models",
     ) -> Mapping[str, Any]:
         """The JSON object that the server answers.
 
@@ -170,7 +172,6 @@ class ModelServer:
             path: from the server's root.
             body: sent as JSON.
             model: the model, for messages; empty for the server's only one.
-            missing_hint: how to put a missing model on this server.
 
         Raises:
             EmbedderError: the server failed, or did not answer with an object.
@@ -183,7 +184,8 @@ class ModelServer:
         # A server may repeat the key in its error.
         text = text.replace(key, "[key]") if key else text
         if not 200 <= response.status < 300:
-            raise self.status_error(response.status, text, model or "its only model", missing_hint)
+            hint = "load the model in the server, or name one of its /v1/models"
+            raise self.status_error(response.status, text, model or "its only model", hint)
         try:
             answer = json.loads(text)
         except (ValueError, RecursionError):
@@ -333,19 +335,9 @@ def _vectors_matrix(rows: object, expected: int, dimensions: int | None, server:
         EmbedderError: the rows are not vectors of numbers, or their count or length is wrong.
     """
     no_vectors = unreadable_error(server, "its vectors are not lists of numbers")
-    if not isinstance(rows, list):
-        raise no_vectors
-    if len(rows) != expected:
+    if isinstance(rows, list) and len(rows) != expected:
         what = f"returned {counted(len(rows), 'vector')} for {counted(expected, 'text')}"
         raise server_error("embedding_count", server, what, _VECTORS_HINT)
-    if not all(isinstance(row, list) for row in rows):
-        raise no_vectors
-    lengths = {len(row) for row in rows}
-    is_expected = lengths == {dimensions} if dimensions else len(lengths) == 1
-    if not is_expected or 0 in lengths:
-        what = f"returned vectors of {sorted(lengths)} dimensions"
-        what += f", the model has {dimensions}" if dimensions else ""
-        raise server_error("embedding_dimensions", server, what, _VECTORS_HINT)
     try:
         # A number too large for float32 becomes infinite here; unit_vectors refuses it.
         with np.errstate(over="ignore"):
@@ -354,6 +346,11 @@ def _vectors_matrix(rows: object, expected: int, dimensions: int | None, server:
         raise no_vectors from error
     if matrix.ndim != 2:
         raise no_vectors
+    found = matrix.shape[1]
+    if not found or found != (dimensions or found):
+        what = f"returned vectors of {found} dimensions"
+        what += f", the model has {dimensions}" if dimensions else ""
+        raise server_error("embedding_dimensions", server, what, _VECTORS_HINT)
     return matrix
 
 
@@ -515,3 +512,102 @@ class RerankServer:
         if isinstance(value, int | float) and abs(value) < 2**63:
             return float(value)
         raise unreadable_error(self._server.url, "a score is not a finite number")
+
+
+# -- bounded network access ------------------------------------------------------------------------
+
+
+@dataclass
+class Limits:
+    """The time and the bytes that are left for what is sent and received.
+
+    Attributes:
+        deadline: by :func:`time.monotonic`.
+        late: what is raised after it.
+        most_bytes: how many may be received.
+        large: what is raised beyond that.
+        received: how many bytes were received.
+    """
+
+    deadline: float
+    late: Exception
+    most_bytes: int
+    large: Exception
+    received: int = 0
+
+    def time_left(self) -> float:
+        """Seconds that the next operation may take. Raise an error if there are none."""
+        seconds_left = self.deadline - monotonic()
+        if seconds_left <= 0:
+            raise self.late
+        return seconds_left
+
+    def count(self, size: int) -> None:
+        """Count received bytes. Raise an error if there are too many."""
+        self.received += size
+        if self.received > self.most_bytes:
+            raise self.large
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by its address or the name localhost."""
+    # No name but localhost is looked up: the lookup itself would leave this machine.
+    if host == "localhost":
+        return True
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
+class BoundedBackend(httpcore.SyncBackend):
+    """httpcore's network access with limits on every operation of the socket."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        """Connect to a host in the time that is left."""
+        seconds_left = self._limits.time_left()
+        stream = super().connect_tcp(host, port, seconds_left, local_address, socket_options or [])
+        return _BoundedStream(stream, self._limits)
+
+
+class _BoundedStream(httpcore.NetworkStream):
+    """A connection whose every operation ends by the deadline."""
+
+    def __init__(self, stream: httpcore.NetworkStream, limits: Limits) -> None:
+        self._stream = stream
+        self._limits = limits
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        received = self._stream.read(max_bytes, self._limits.time_left())
+        self._limits.count(len(received))
+        return received
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, self._limits.time_left())
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore.NetworkStream:
+        seconds_left = self._limits.time_left()
+        secured = self._stream.start_tls(ssl_context, server_hostname, seconds_left)
+        return _BoundedStream(secured, self._limits)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+    def close(self) -> None:
+        self._stream.close()

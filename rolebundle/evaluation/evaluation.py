@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import isfinite
 from time import perf_counter
+
+from rich.table import Table
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.evaluation import (
@@ -21,6 +23,7 @@ from rolebundle.contracts.evaluation import (
     CheckKind,
     EvalReport,
     EvaluatedCorpus,
+    Floor,
     GoldenSet,
     Governance,
     QuestionResult,
@@ -30,19 +33,21 @@ from rolebundle.contracts.evaluation import (
 )
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
+from rolebundle.errors import UsageError
 from rolebundle.evaluation.questions import (
     Question,
     References,
     from_golden,
 )
 from rolebundle.lazy import numpy as np
-from rolebundle.retrieval.corpus_state import corpus_state
+from rolebundle.retrieval.passage_text import one_line
+from rolebundle.retrieval.pipeline import corpus_state
 from rolebundle.storage.passages import passage_by_id
 from rolebundle.text.words import first_of
 
 Grades = Mapping[str, int]
 
-METRICS = ("ndcg@10", "recall@10", "recall@100", "mrr", "p@5", "p@10")
+METRICS = ("ndcg@10", "recall@10", "recall@100", "mrr")
 """The measures of each question and system, in the order of the report."""
 MAX_BEST = 10
 """How many ids of the governed ranking a report has for each question."""
@@ -63,7 +68,7 @@ def evaluate(
 ) -> EvalReport:
     """Ask the questions of a golden set and return the report, with ``passed`` set to true.
 
-    :func:`rolebundle.evaluation.report.with_thresholds` computes ``passed``.
+    :func:`with_thresholds` computes ``passed``.
 
     Args:
         engine: the engine with the corpus.
@@ -88,10 +93,10 @@ def evaluate(
     checks: list[Check] = []
     reasons = list[str]()
     for number, question in enumerate(questions, start=1):
-        answer = runner.governed(question)
-        reasons += [w.message for w in answer.bundle.warnings if w.code in _DEGRADED]
-        checks += checks_of(question, answer.bundle, references, runner)
-        results.append(_result(question, answer))
+        bundle, ranked, milliseconds = runner.governed(question)
+        reasons += [w.message for w in bundle.warnings if w.code in _DEGRADED]
+        checks += checks_of(question, bundle, references, runner)
+        results.append(_result(question, bundle, ranked, milliseconds))
         progress("questions", number, len(questions))
     judged = sum(question.judged for question in questions)
     state = corpus_state(engine.workspace.corpus, datetime.now(UTC))
@@ -116,15 +121,16 @@ def evaluate(
     )
 
 
-def _result(question: Question, answer: GovernedAnswer) -> QuestionResult:
-    bundle = answer.bundle
+def _result(
+    question: Question, bundle: RetrievalBundle, ranked: list[str], milliseconds: float
+) -> QuestionResult:
     return QuestionResult(
         id=question.id,
         task=question.task,
         role=question.role,
-        scores={"governed": measures(answer.ranked, question.grades)} if question.judged else {},
-        best=answer.ranked[:MAX_BEST],
-        latency_ms=round(answer.milliseconds, 3),
+        scores={"governed": measures(ranked, question.grades)} if question.judged else {},
+        best=ranked[:MAX_BEST],
+        latency_ms=round(milliseconds, 3),
         passages=len(bundle.selected),
         answer_characters=sum(len(chunk.content) for chunk in bundle.selected),
     )
@@ -149,15 +155,6 @@ def spread(values: Sequence[float]) -> Spread:
 # -- answers ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class GovernedAnswer:
-    """The governed answer to a question, its ranking, and the milliseconds it took."""
-
-    bundle: RetrievalBundle
-    ranked: list[str]
-    milliseconds: float
-
-
 class Runner:
     """Ask the questions.
 
@@ -171,8 +168,8 @@ class Runner:
         self._lexical_only = lexical_only
         self._documents: dict[str, str] = {}
 
-    def governed(self, question: Question) -> GovernedAnswer:
-        """Return the answer that an agent with the question's role gets.
+    def governed(self, question: Question) -> tuple[RetrievalBundle, list[str], float]:
+        """Return the answer that an agent gets, its ranking, and the milliseconds it took.
 
         Its ranking is the selected passages, then those that the limit or the token budget cut, in
         rank order.
@@ -193,7 +190,7 @@ class Runner:
             self._documents[chunk.chunk_id] = chunk.document_id
         chunks = [chunk.chunk_id for chunk in bundle.selected]
         chunks += [cut.chunk_id for cut in bundle.rejected if cut.reason == "budget_cut"]
-        return GovernedAnswer(bundle, self._judged_ids(question, chunks), milliseconds)
+        return bundle, self._judged_ids(question, chunks), milliseconds
 
     def document_of(self, chunk_id: str) -> str:
         """Return the document of a chunk that an answer has."""
@@ -320,15 +317,8 @@ def recall(ranked: Sequence[str], grades: Grades, k: int) -> float:
     0 if nothing is relevant.
     """
     relevant = sum(grade > 0 for grade in grades.values())
-    return _hits(ranked[:k], grades) / relevant if relevant else 0.0
-
-
-def precision(ranked: Sequence[str], grades: Grades, k: int) -> float:
-    """Return the number of relevant ids among the first ``k``, divided by ``k``: trec_eval's ``P``.
-
-    ``k`` is the divisor also if the ranking is shorter.
-    """
-    return _hits(ranked[:k], grades) / k
+    found = sum(grades.get(judged_id, 0) > 0 for judged_id in ranked[:k])
+    return found / relevant if relevant else 0.0
 
 
 def reciprocal_rank(ranked: Sequence[str], grades: Grades) -> float:
@@ -342,10 +332,6 @@ def reciprocal_rank(ranked: Sequence[str], grades: Grades) -> float:
     return 0.0
 
 
-def _hits(ranked: Sequence[str], grades: Grades) -> int:
-    return sum(grades.get(judged_id, 0) > 0 for judged_id in ranked)
-
-
 def measures(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
     """Return every measure of :data:`METRICS` for one question."""
     return {
@@ -353,11 +339,161 @@ def measures(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
         "recall@10": recall(ranked, grades, 10),
         "recall@100": recall(ranked, grades, 100),
         "mrr": reciprocal_rank(ranked, grades),
-        "p@5": precision(ranked, grades, 5),
-        "p@10": precision(ranked, grades, 10),
     }
 
 
 def mean(values: Sequence[float]) -> float:
     """Return the arithmetic mean; 0 if there are no values."""
     return math.fsum(values) / len(values) if values else 0.0
+
+
+# -- the report ------------------------------------------------------------------------------------
+
+
+RATES = ("rejection_accuracy", "posture_accuracy")
+COSTS = ("leak_rate", "latency_p50", "latency_p95", "seconds")
+_GOVERNANCE = ("leak_rate", "rejection_accuracy", "posture_accuracy")
+NAMES = (*METRICS, *RATES, *COSTS)
+
+
+def parse_thresholds(pairs: Iterable[str]) -> dict[str, float]:
+    """Parse ``METRIC=VALUE`` texts into thresholds.
+
+    Raises:
+        UsageError: ``bad_floor``.
+    """
+    thresholds: dict[str, float] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not equals or not isfinite(value):
+            raise _bad_floor(f"--fail-under {pair}: write METRIC=VALUE")
+        thresholds[name.strip().lower()] = value
+    return check_thresholds(thresholds, "--fail-under")
+
+
+def check_thresholds(thresholds: Mapping[str, float], place: str) -> dict[str, float]:
+    """Return the thresholds if there is a metric for each name.
+
+    Raises:
+        UsageError: ``bad_floor``.
+    """
+    for name in thresholds:
+        if name not in NAMES:
+            raise _bad_floor(f"{place}: {name}: there is no such metric")
+    return dict(thresholds)
+
+
+def with_thresholds(report: EvalReport, thresholds: Mapping[str, float]) -> EvalReport:
+    """Return the report with checked thresholds. A leak fails it, also without a threshold."""
+    floors = [
+        _floor(name, threshold, value_of(report, name)) for name, threshold in thresholds.items()
+    ]
+    has_leak = report.governance is not None and bool(report.governance.leak_rate)
+    passed = all(floor.held for floor in floors) and not has_leak
+    return report.model_copy(update={"floors": floors, "passed": passed})
+
+
+def _floor(name: str, threshold: float, value: float | None) -> Floor:
+    at_most = name in COSTS
+    # A metric that was not measured fails; otherwise a threshold that is never checked would pass.
+    held = value is not None and (value <= threshold if at_most else value >= threshold)
+    return Floor(metric=name, bound=threshold, at_most=at_most, value=value, held=held)
+
+
+def value_of(report: EvalReport, name: str) -> float | None:
+    """Return the report's value of a metric; ``None`` if it was not measured."""
+    values: dict[str, float | None] = {
+        "latency_p50": report.latency_ms.p50,
+        "latency_p95": report.latency_ms.p95,
+        "seconds": report.seconds.total,
+    }
+    for system in report.systems:
+        values |= system.metrics
+    if report.governance:
+        values |= {rate: getattr(report.governance, rate) for rate in _GOVERNANCE}
+    return values.get(name)
+
+
+def _bad_floor(message: str) -> UsageError:
+    return UsageError("bad_floor", message, f"metrics: {', '.join(NAMES)}")
+
+
+MAX_NOTES = 20
+MAX_TASK_CHARS = 80
+_LEFT_COLUMNS = ("task", "metric", "check", "about", "expected", "found")
+
+
+def tables(report: EvalReport) -> Iterator[Table | str]:
+    """Yield the tables and lines of a report, from top to bottom."""
+    yield headline(report)
+    if report.degraded:
+        yield f"! semantic lane degraded: {report.degraded}"
+    rows = (map("{:.4f}".format, system.metrics.values()) for system in report.systems)
+    yield from _table(report.metrics, rows)
+    if governance := report.governance:
+        yield (
+            f"governance: leak rate {rate_text(governance.leak_rate)} · rejection codes right "
+            f"{rate_text(governance.rejection_accuracy)} · postures right "
+            f"{rate_text(governance.posture_accuracy)}"
+        )
+        failed = [check for check in governance.checks if not check.held]
+        yield from _table(
+            ("question", "check", "about", "expected", "found"),
+            ((c.question, c.kind, c.about, c.expected, c.found) for c in failed),
+        )
+    latency, size = report.latency_ms, report.answer_characters
+    yield (
+        f"governed answers: p50 {latency.p50:.1f} ms, p95 {latency.p95:.1f} ms, "
+        f"p99 {latency.p99:.1f} ms · {report.passages.mean:.1f} passages and "
+        f"{size.mean:,.0f} characters on average (p95 {size.p95:,.0f})"
+    )
+    seconds = report.seconds
+    yield (
+        f"{seconds.total:.1f} s: {seconds.ingest:.1f} to ingest, "
+        f"{seconds.questions:.1f} for the questions"
+    )
+    yield from (f"! {note}" for note in report.notes[:MAX_NOTES])
+    if len(report.notes) > MAX_NOTES:
+        yield f"! and {len(report.notes) - MAX_NOTES} more notes"
+    yield from _thresholds(report.floors)
+
+
+def headline(report: EvalReport) -> str:
+    """The first line of a report: what was evaluated."""
+    index = report.corpus.index
+    model = f"{index.provider}:{index.model}" if index else "no embeddings"
+    more = f" ({report.unjudged} more not judged)" if report.unjudged else ""
+    role = report.role or "of each question"
+    return (
+        f"{report.name}: {report.judged} judged questions{more}, "
+        f"{report.corpus.documents:,} documents, {report.corpus.chunks:,} chunks, {model}, "
+        f"role {role}"
+    )
+
+
+def rate_text(rate: float | None) -> str:
+    """Format a fraction as a percentage, or as a dash if it was not measured."""
+    return "–" if rate is None else f"{rate:.1%}"
+
+
+def _thresholds(floors: Sequence[Floor]) -> Iterator[str]:
+    for floor in floors:
+        value = "not measured" if floor.value is None else f"{floor.value:.4f}"
+        threshold = f"{'at most' if floor.at_most else 'at least'} {floor.bound:g}"
+        yield f"{'met' if floor.held else 'NOT MET'}: {floor.metric} {value}, {threshold}"
+
+
+def _table(columns: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[Table]:
+    """A table of these columns; nothing if there are no rows."""
+    table = Table(pad_edge=False, show_edge=False, header_style="bold")
+    table.add_column(columns[0], no_wrap=True)
+    for name in columns[1:]:
+        table.add_column(name, justify="left" if name in _LEFT_COLUMNS else "right")
+    for first, *others in rows:
+        table.add_row(first, *(one_line(cell, MAX_TASK_CHARS) for cell in others))
+    if table.row_count:
+        yield table

@@ -55,7 +55,7 @@ from rolebundle.ingest.roots import (
 )
 from rolebundle.ingest.walk import FileEntry, Skipped, skipped_for
 from rolebundle.ingest.workers import prepare_parallel, rare_garbage_collection
-from rolebundle.policy.policy_change import deny_matcher
+from rolebundle.policy.access import deny_matcher
 from rolebundle.storage import compartments, records, store
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation

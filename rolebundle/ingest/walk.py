@@ -404,7 +404,8 @@ def ignored_by(rules: Sequence[Rules], location: str) -> str:
     for patterns, name, _, cut in reversed(rules):
         decision = patterns.decide(location[cut:])
         if decision is not None:
-            return f"{name}: {decision.pattern}" if decision.is_left_out else ""
+            is_left_out, pattern = decision
+            return f"{name}: {pattern}" if is_left_out else ""
     return ""
 
 

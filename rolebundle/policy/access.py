@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import translate
+from functools import lru_cache
 from pathlib import Path
+from shlex import join
+from unicodedata import normalize
 
 from rolebundle.contracts.policy import AgentRule
-from rolebundle.contracts.terms import level_rank
+from rolebundle.contracts.terms import ACCESS_LEVELS, level_rank
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError, UsageError
 from rolebundle.policy.policy_file import (
     Policy,
     parse_policy,
+    parse_policy_file,
     read_policy_file,
 )
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
 from rolebundle.storage import compartments, records
 from rolebundle.storage.compartments import Compartment
-from rolebundle.storage.corpus import Corpus, true_generation
+from rolebundle.storage.corpus import Corpus, increment_generation, true_generation
 from rolebundle.storage.digests import content_hash
-from rolebundle.storage.publications import load_manifest
-from rolebundle.storage.records import StoredPolicy
+from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
+from rolebundle.storage.publications import Publication, find_publication, load_manifest
+from rolebundle.storage.records import AgentAccess, StoredPolicy
+from rolebundle.text.paths import compile_glob
 
 UNREADABLE = "**: the policy could not be read"
 """In place of the patterns that deny a document."""
@@ -170,3 +180,240 @@ def _rule_allows(rule: AgentRule | None, compartment: Compartment) -> bool:
         and level_rank(rule.access_level) >= level_rank(compartment.sensitivity)
         and not {UNREADABLE, *rule.deny_patterns} & set(compartment.denied)
     )
+
+
+# -- putting a policy into force -------------------------------------------------------------------
+
+
+def set_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: str) -> int:
+    """Activate a policy and assign every document to its compartment under it.
+
+    Args:
+        corpus: a corpus open for writing.
+        content: the policy's text.
+        kind: ``toml`` or ``json``.
+        location: the file that must keep this content; empty if there is none.
+        set_at: the time, ISO 8601.
+
+    Returns:
+        How many documents changed their compartment.
+
+    Raises:
+        ConfigurationError: the policy is malformed. The former policy stays active.
+    """
+    policy = parse_policy(content, kind, location or "the policy")
+    with corpus.writing():
+        # The file is on one of the machines that use a database.
+        location = "" if corpus.is_database else location
+        records.save_policy(corpus, content, kind, location, set_at)
+        moved = assign_compartments(corpus, _matcher(policy))
+        increment_generation(corpus)
+    return moved
+
+
+def save_database_access(corpus: Corpus) -> None:
+    """Tell a database what each agent may see, for statements of the user of its name.
+
+    A corpus file has no users. Call it inside a write transaction.
+    """
+    if not corpus.is_database:
+        return
+    try:
+        stored, policy = records.load_policy(corpus), active_policy(corpus)
+    except AccessDenied:
+        stored = policy = None
+    access = []
+    if stored and policy:
+        file = parse_policy_file(stored.content, stored.format, "the policy")
+        places = compartments.stored_compartments(corpus)
+        for agent, rule in sorted(policy.agents.items()):
+            own = file.model_copy(update={"agents": {agent: rule}})
+            content = json.dumps(own.model_dump(exclude_unset=True))
+            visible = tuple(place.id for place in places if may_see(rule, place))
+            access.append(AgentAccess(agent, visible, decision_scopes(rule), content))
+    records.save_agent_access(corpus, access)
+
+
+def deny_matcher(corpus: Corpus) -> DeniedPatterns:
+    """The function that gives the policy's deny patterns that match a file.
+
+    An ingest assigns documents to compartments by it. If the policy cannot be read, the documents
+    that are assigned meanwhile are hidden from every agent until a policy is set.
+    """
+    try:
+        stored = records.load_policy(corpus) if records.has_policy(corpus) else None
+        if stored is None:
+            return no_denied_patterns
+        return _matcher(parse_policy(stored.content, stored.format, "the policy"))
+    except RolebundleError:
+        return lambda path, location: (UNREADABLE,)
+
+
+def _matcher(policy: Policy) -> DeniedPatterns:
+    patterns = sorted({p for rule in policy.agents.values() for p in rule.deny_patterns})
+    if not patterns:
+        return no_denied_patterns
+    return lambda path, location: tuple(p for p in patterns if denies(p, path, location))
+
+
+def denies(pattern: str, path: str, location: str = "") -> bool:
+    """Whether a deny pattern matches a file. Patterns are read broadly, because they deny.
+
+    Case is ignored, a star also matches folders, a folder matches everything in it, and a
+    pattern may start at any folder of the file's location: ``hr/**`` matches even if ``docs/hr``
+    itself was ingested.
+
+    Args:
+        pattern: the glob.
+        path: the file's path in the corpus.
+        location: the file's path on this machine.
+    """
+    matches = _deny_regex(pattern).match
+    return any(matches(place) for place in (_plain(path), _plain(location)) if place)
+
+
+@lru_cache(maxsize=100_000)
+def _deny_regex(pattern: str) -> re.Pattern[str]:
+    """All readings of a deny pattern as one regular expression."""
+    glob = _plain(pattern).rstrip("/")
+    wide = glob.replace("**", "*").replace("*", "**")
+    globs = {glob, wide, f"**/{glob}", f"**/{wide}"}
+    globs |= {f"{reading}/**" for reading in globs}
+    regexes = [compile_glob(reading).pattern for reading in sorted(globs)]
+    if "[" in glob:
+        # Globs of a shell have classes such as [a-m].
+        regexes += [translate(reading) for reading in sorted(globs)]
+    return re.compile("|".join(f"(?s:{regex})" for regex in regexes))
+
+
+def _plain(path: str) -> str:
+    # File systems differ in whether they compose accents.
+    plain = normalize("NFC", normalize("NFC", path).casefold()).replace("\\", "/")
+    return plain.removeprefix("./").lstrip("/")
+
+
+# -- who reads a replica ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Who reads a replica.
+
+    Attributes:
+        agent: the only agent that the replica answers; empty if it answers everyone.
+        rule: what the replica may hold.
+        policy: the corpus's policy; ``None`` if it has none.
+    """
+
+    agent: str
+    rule: AgentRule
+    policy: Policy | None
+
+    def restrict(self, corpus: Corpus) -> AgentView:
+        """Show in a restricted corpus what the replica may hold; inside ``corpus.reading()``."""
+        return restrict_to_rule(corpus, self.policy or Policy(), self.rule)
+
+    def replica_policy(self) -> str:
+        """The policy in the replica, as JSON: the agent's own rule. Empty if it has none.
+
+        Deny patterns have done their work: what they match is not in the replica. A replica is
+        read-only, and knows no paths of the publisher's machine.
+        """
+        if not self.agent or self.policy is None:
+            return ""
+        rule: dict[str, object] = {
+            "scopes": list(self.rule.scopes),
+            "access_level": self.rule.access_level,
+            "role_required": self.rule.role_required,
+        }
+        if self.rule.roles is not None:
+            rule["roles"] = list(self.rule.roles)
+        document: dict[str, object] = {"agents": {self.agent: rule}}
+        if self.policy.trust != DEFAULT_TABLE:
+            trust = self.policy.trust
+            document["trust"] = {"origins": dict(trust.origins), "actions": dict(trust.actions)}
+        return json.dumps(document, sort_keys=True)
+
+    def visibility(self) -> str:
+        """What the replica may hold, as JSON, to notice a change of it."""
+        return json.dumps(
+            {
+                "scopes": sorted(self.rule.scopes),
+                "access_level": self.rule.access_level,
+                "deny_patterns": sorted(self.rule.deny_patterns),
+            },
+            sort_keys=True,
+        )
+
+
+def resolve_audience(
+    corpus: Corpus, target: str, agent: str, scopes: Sequence[str], level: str
+) -> Audience:
+    """The audience that a publisher names: an agent, or scopes and an access level.
+
+    Args:
+        corpus: the publisher's corpus.
+        target: where it is published. If neither an agent nor a level is given, the audience is
+            that of the last publish to this target.
+        agent: an agent of the policy; empty if ``level`` is given.
+        scopes: the scopes; empty for every scope.
+        level: the highest sensitivity; empty if ``agent`` is given.
+
+    Raises:
+        UsageError: both were named, or neither; or the target has another audience.
+        ConfigurationError: the policy gives this agent nothing, or everyone would need its trust
+            table.
+        AccessDenied: the policy cannot be relied upon.
+    """
+    last = find_publication(corpus, target)
+    if last is not None and last.visibility and not (agent or scopes or level):
+        agent = last.agent
+        if not agent:
+            visibility = json.loads(last.visibility)
+            scopes, level = visibility["scopes"], visibility["access_level"]
+    if bool(agent) == bool(level) or (agent and scopes):
+        raise UsageError(
+            "no_audience",
+            "a replica is published either for an agent or for a level",
+            "give --agent ID, or --level LEVEL with or without --scopes A,B",
+        )
+    if last is not None and last.visibility and last.agent != agent:
+        reader = f"for the agent {last.agent!r}" if last.agent else "for everyone who has it"
+        raise UsageError(
+            "other_audience",
+            f"{target}: is published {reader}",
+            "choose another target: those who read this one would get what others may see",
+        )
+    policy = active_policy(corpus)
+    if not agent:
+        known = next((name for name in ACCESS_LEVELS[1:] if name == level), None)
+        if known is None:
+            raise UsageError(
+                "bad_level",
+                f"{level!r} is not an access level",
+                f"one of {', '.join(ACCESS_LEVELS[1:])}",
+            )
+        if policy is not None and policy.trust != DEFAULT_TABLE:
+            raise ConfigurationError(
+                "trust_needs_agent",
+                "the policy has a trust table of its own, which a replica for everyone cannot keep",
+                "publish for an agent of the policy with --agent ID",
+            )
+        return Audience(
+            "", AgentRule.model_construct(scopes=tuple(scopes), access_level=known), None
+        )
+    rule = policy.agents.get(agent) if policy else None
+    if policy is None or rule is None or rule.access_level == "denied":
+        raise ConfigurationError(
+            "agent_sees_nothing",
+            f"the agent {agent!r} may see nothing of this corpus"
+            + ("" if policy else ": it has no policy"),
+            "see `rolebundle policy show`, or publish for a level with --level LEVEL",
+        )
+    return Audience(agent, rule, policy)
+
+
+def publish_command(publication: Publication) -> str:
+    """The command that publishes to a target again. A completed publish has set its audience."""
+    audience = "" if publication.visibility else "(--agent ID | --level LEVEL) "
+    return f"{join(['rolebundle', 'replica', 'publish', publication.target])} {audience}--key FILE"

@@ -69,13 +69,6 @@ class Approvals(NamedTuple):
         return cls("command", command)
 
 
-class ApprovalOutcome(NamedTuple):
-    """The person who approved, or else why nothing was approved."""
-
-    approved_by: str = ""
-    refusal: str = ""
-
-
 def approval_question(
     request: RetrievalRequest, agent: str | None, claim: str | None, passages: Sequence[Passage]
 ) -> dict[str, Any]:
@@ -110,13 +103,16 @@ def approval_question(
 
 def ask_program(
     command: tuple[str, ...], question: Mapping[str, Any], seconds: float = APPROVAL_SECONDS
-) -> ApprovalOutcome:
+) -> tuple[str, str]:
     """Let the host's program decide. It is run without a shell, in a session of its own.
 
     Args:
         command: the program and its arguments.
         question: what to approve.
         seconds: how long it may take.
+
+    Returns:
+        The person who approved, or why nothing was approved; the other one is empty.
     """
     name = PurePath(command[0]).name
     # A file, not a pipe: a child of the program that lives on would keep a pipe open.
@@ -127,19 +123,19 @@ def ask_program(
             )
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or type(error).__name__
-            return ApprovalOutcome(refusal=f"{name} cannot be started ({reason})")
+            return "", f"{name} cannot be started ({reason})"
         try:
             process.communicate(json.dumps(question).encode("ascii"), seconds)
         except subprocess.TimeoutExpired:
-            return ApprovalOutcome(refusal=f"{name} did not decide within {seconds:g} s")
+            return "", f"{name} did not decide within {seconds:g} s"
         finally:
             end_process(process)
         if process.returncode != 0:
-            return ApprovalOutcome(refusal=f"{name} did not approve it")
+            return "", f"{name} did not approve it"
         output.seek(0)
         first = output.readline(4 * MAX_NAME_CHARACTERS).decode("utf-8", "replace")
     first_line = "".join(character for character in first if character.isprintable()).strip()
-    return ApprovalOutcome(approved_by=first_line[:MAX_NAME_CHARACTERS] or name)
+    return first_line[:MAX_NAME_CHARACTERS] or name, ""
 
 
 def end_process(process: Any) -> None:

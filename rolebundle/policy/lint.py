@@ -19,7 +19,7 @@ from rolebundle.contracts.overlay import (
 )
 from rolebundle.contracts.policy import AgentAccess, AgentRule, PolicySummary
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.policy.access import may_see, policy_problem
+from rolebundle.policy.access import denies, may_see, policy_problem
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
     RuleSubject,
@@ -30,7 +30,6 @@ from rolebundle.policy.overlays import (
     rule_matches,
     rule_subject,
 )
-from rolebundle.policy.policy_change import denies
 from rolebundle.policy.policy_file import Policy, parse_policy
 from rolebundle.storage import compartments, records
 from rolebundle.storage.compartments import searchable_compartments

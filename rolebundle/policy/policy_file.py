@@ -19,7 +19,6 @@ from rolebundle.policy.trust import DEFAULT_TABLE, TrustTable
 from rolebundle.text.strict_json import NotStrictError, parse_located, parse_strict
 
 MAX_BYTES = 1024 * 1024
-MAX_DIGITS = 18
 
 _NOT_JSON = 'write plain JSON, as `rolebundle overlay show ROLE` prints it under "overlay"'
 
@@ -44,7 +43,7 @@ def parse(data: bytes) -> Values | list[Problem]:
         return [_bad_text(f"is longer than {MAX_BYTES // 1024} KiB", "keep the role's words only")]
     try:
         text = data.decode("utf-8-sig")
-        value = parse_strict(text, max_digits=MAX_DIGITS, require_finite=True)
+        value = parse_strict(text)
     except UnicodeDecodeError as error:
         reason = f"is not UTF-8 at byte {error.start}"
         return [_bad_text(reason, "save the file with the encoding UTF-8")]

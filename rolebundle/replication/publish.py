@@ -24,7 +24,7 @@ from rolebundle.contracts.upkeep import (
     SignedManifest,
 )
 from rolebundle.errors import RolebundleError, UsageError
-from rolebundle.policy.audience import Audience
+from rolebundle.policy.access import Audience
 from rolebundle.policy.overlays import overlay_digests
 from rolebundle.policy.trust import AgentView
 from rolebundle.replication.folder import PublishedFolder, storage_error

@@ -5,11 +5,14 @@ The semantic lane computes the cosine with the task's vector. The lexical lane i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from operator import ge, lt
 from time import perf_counter
+from typing import NamedTuple
 
-from rolebundle.contracts.documents import Passage
+from rolebundle.contracts.documents import Passage, iso_utc
 from rolebundle.contracts.models import ModelIdentity, Noise
 from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import Lane
@@ -30,13 +33,15 @@ from rolebundle.retrieval.filter import (
     rejects_other_roles,
 )
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.where import conditions, with_suggestion
 from rolebundle.storage import compartments, documents, vector_index, vector_search
 from rolebundle.storage.answer_checks import vectors_problem, verify_lexical_indexes
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.documents import texts_of
 from rolebundle.storage.passages import content_hashes, passages_by_rowid, prefetch_passages
 from rolebundle.storage.stored_values import DAMAGE_HINT, damaged
 from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.text.paths import matches
+from rolebundle.text.words import first_of
 
 POOL_DEPTH = 100
 """How many chunks each lane proposes at first."""
@@ -200,12 +205,21 @@ class Lanes:
         if rowids:
             return rowids, ""
         alone = [
-            with_suggestion(condition, documents.values_of(self.corpus, condition.field))
+            condition.wanted + self._suggestion(condition)
             for condition, matching in met
             if not matching
         ]
         together = " and ".join(condition.wanted for condition, _ in met)
         return rowids, " or ".join(alone) or f"{together} together"
+
+    def _suggestion(self, condition: Condition) -> str:
+        """Which value a condition that no document meets may mean."""
+        present = documents.values_of(self.corpus, condition.field)
+        known = {value.casefold(): value for value in present}
+        for value in condition.values:
+            for near in get_close_matches(value.casefold(), known, n=1):
+                return f" (did you mean {known[near]}?)"
+        return ""
 
     def seen_texts(self, chunk_ids: Sequence[str]) -> dict[str, list[str]]:
         """The hashes of the texts of passages, and those of the ids that have them."""
@@ -421,3 +435,90 @@ def query_confidence(query: Query, provider: EmbeddingProvider) -> float:
     """
     fluency = getattr(provider, "fluency", None)  # Only some models can tell.
     return float(fluency(query.task.text)) if fluency else 1.0
+
+
+# -- the conditions of where -----------------------------------------------------------------------
+
+
+MAX_NAMED_VALUES = 5
+"""So many values of a key are named in messages."""
+
+# Times in the corpus are in UTC and of one form, so that their order is that of the texts.
+_BOUNDS = {"updated_after": ge, "updated_before": lt}
+
+Values = Sequence[str]
+"""The values of one field of a document; empty if it has none."""
+
+
+class Condition(NamedTuple):
+    """The condition of one key.
+
+    Attributes:
+        key: the key.
+        field: the field of a document that it looks at.
+        holds: whether a document with these values matches.
+        wanted: the key and its values, for messages.
+        values: its values, if they are names or globs.
+    """
+
+    key: str
+    field: str
+    holds: Callable[[Values], bool]
+    wanted: str
+    values: Sequence[str] = ()
+
+
+def conditions(where: Where) -> Iterator[Condition]:
+    """The conditions of the keys that are given. A document must meet all of them.
+
+    A name is compared without case. A glob matches the path of the file within its root, or the
+    URI. An undated document meets no bound of the date.
+    """
+    for key, value in where:
+        if value is None:
+            continue
+        if key == "attributes":
+            lines = [[f"{name}: {text}" for text in texts] for name, texts in value.items()]
+            wanted = _named_values(key, [line for texts in lines for line in texts])
+            yield Condition(key, key, _matches_all(lines), wanted)
+        elif key in _BOUNDS:
+            date = iso_utc(value)
+            is_dated = _is_dated(_BOUNDS[key], date)
+            yield Condition(key, "updated_at", is_dated, _named_values(key, [date]))
+        else:
+            holds = _matches_glob(value) if key == "path" else _is_named(value)
+            yield Condition(key, key, holds, _named_values(key, value), value)
+
+
+def _matches_glob(globs: Sequence[str]) -> Callable[[Values], bool]:
+    return lambda paths: any(matches(glob, path) for path in paths for glob in globs)
+
+
+def _is_dated(is_met: Callable[[str, str], bool], bound: str) -> Callable[[Values], bool]:
+    return lambda dates: any(is_met(date, bound) for date in dates)
+
+
+def _is_named(names: Sequence[str]) -> Callable[[Values], bool]:
+    folded = {name.casefold() for name in names}
+    return lambda values: any(value.casefold() in folded for value in values)
+
+
+def _matches_all(alternatives: Sequence[Sequence[str]]) -> Callable[[Values], bool]:
+    conditions = [_is_named(names) for names in alternatives]
+    return lambda values: all(holds(values) for holds in conditions)
+
+
+def _named_values(key: str, values: Sequence[str]) -> str:
+    return f"{key} = {first_of(values, MAX_NAMED_VALUES)}"
+
+
+def unmet(where: Where | None, passage: Passage) -> list[Condition]:
+    """The conditions that the document of a passage does not meet."""
+    if where is None:
+        return []
+    columns = {"path": passage.path, **passage.document._asdict()}
+    return [
+        condition
+        for condition in conditions(where)
+        if not condition.holds(texts_of(condition.field, columns))
+    ]

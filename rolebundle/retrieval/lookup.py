@@ -24,7 +24,7 @@ from rolebundle.storage.passages import (
     passages_of_documents,
 )
 from rolebundle.text import references
-from rolebundle.text.references import Lines, Passages, may_be_stored
+from rolebundle.text.references import Lines, may_be_stored
 from rolebundle.text.words import first_of
 
 _MAX_NAMED = 5
@@ -234,7 +234,9 @@ def _passages_at_lines(
     return passages
 
 
-def _numbered_passages(corpus: Corpus, reference: str, counted: Passages) -> list[Passage]:
+def _numbered_passages(
+    corpus: Corpus, reference: str, counted: tuple[str, int, int]
+) -> list[Passage]:
     """The passages that a reference numbers; none if there is no such document."""
     document, first, count = counted
     passages = passages_from(corpus, document, first, count) if first and count else []

@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from time import perf_counter
 
+from rolebundle.contracts.bundle import CorpusState, IndexState, ReplicaState
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.retrieval.candidate import Candidate, Pool, Retrieval, Weights, role_share
-from rolebundle.retrieval.corpus_state import corpus_state
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.lanes import MAX_DEPTH, Lanes, first_depth, open_lanes
@@ -29,10 +30,14 @@ from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import best_forbidden, estimated_tokens, rank, select
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
+from rolebundle.storage import vector_index
 from rolebundle.storage.answer_checks import verify_passages
 from rolebundle.storage.compartments import has_facts
-from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.documents import has_trusted, prefetch_source_files
+from rolebundle.storage.opening import latest_version
+from rolebundle.storage.publications import load_manifest
+from rolebundle.storage.vector_index import EmbeddingIndex
 
 MAX_DOCUMENTS_READ = 20_000
 """Of a larger corpus not all documents are read to see whether one declares trust."""
@@ -214,3 +219,54 @@ def _has_trusted(corpus: Corpus, found: Retrieval) -> bool:
     tiers = {row.passage.document.trust_tier for row in found.candidates}
     is_large = found.corpus.documents > MAX_DOCUMENTS_READ
     return is_large or not tiers.isdisjoint(TRUSTED_TIERS) or has_trusted(corpus)
+
+
+# -- the state of the corpus -----------------------------------------------------------------------
+
+
+def corpus_state(corpus: Corpus, now: datetime, index: EmbeddingIndex | None = None) -> CorpusState:
+    """Which corpus this is, and in what state.
+
+    Args:
+        corpus: an open corpus.
+        now: the time by which the age of a replica is measured.
+        index: the index that answers. Default: the active one.
+    """
+    counts = corpus_counts(corpus)
+    index = index or vector_index.active_index(corpus)
+    return CorpusState.model_construct(
+        file=corpus.path.name,
+        corpus_id=counts.corpus_id,
+        schema_version=latest_version(),
+        generation=counts.generation,
+        documents=counts.documents,
+        chunks=counts.chunks,
+        index=_index_state(index) if index else None,
+        replica=_replica_state(corpus, now),
+        in_place_of=corpus.in_place_of,
+        standby_seconds=corpus.standby_seconds(),
+    )
+
+
+def _replica_state(corpus: Corpus, now: datetime) -> ReplicaState | None:
+    signed = load_manifest(corpus)
+    if signed is None:
+        return None
+    manifest = signed.manifest
+    return ReplicaState.model_construct(
+        publisher=manifest.publisher,
+        generation=manifest.generation,
+        published_at=manifest.published_at,
+        expires_at=manifest.expires_at,
+        age_hours=manifest.age_hours(now),
+    )
+
+
+def _index_state(index: EmbeddingIndex) -> IndexState:
+    model = index.identity.model
+    return IndexState.model_construct(
+        provider=model.provider,
+        model=model.model,
+        dimensions=model.dimensions,
+        chunker=index.identity.chunker,
+    )

@@ -24,50 +24,36 @@ MAX_SECONDS = 1.0
 """How long an answer waits for its files. A dead network mount would block for minutes."""
 _MAX_HASHED_BYTES = 8_000_000
 """A larger file with another time of change counts as changed without being read."""
-_MAX_STUCK = 4
 _MAX_NAMED = 5
 _PATH_CHARS = 200
 _MAY_HAVE_SECRET = re.compile(r"[\w+=-]{16}|[:@]")
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-class _Check(Thread):
-    """Looks at files in order. It may never end, so the caller waits for a limited time."""
-
-    def __init__(self, files: Sequence[SourceFile]) -> None:
-        super().__init__(name="rolebundle-source-files", daemon=True)
-        self._files = files
-        self.states: dict[str, SourceState] = {}
-        self.folder = ""
-        """The folder of the file that is looked at."""
-
-    def run(self) -> None:
-        for file in self._files:
-            self.folder = os.path.dirname(file.location) + os.sep  # noqa: PTH120 - a text is compared
-            self.states[file.location] = file_state(file)
-
-
-_stuck: list[_Check] = []
-"""The checks that still run after their time limit."""
+_stuck: list[Thread] = []
+"""The last check that did not end within its time; it may still run."""
 
 
 def file_states(files: Sequence[SourceFile], seconds: float) -> dict[str, SourceState]:
     """Location → what became of each file. Those not looked at in time are ``unknown``.
 
-    A folder that a former check is still waiting for is not looked at.
+    None is looked at while a former check still waits for its own.
     """
-    _stuck[:] = [check for check in _stuck if check.is_alive()]
-    blocked = tuple(check.folder for check in _stuck)
-    wanted = [file for file in files if not file.location.startswith(blocked)]
     states: dict[str, SourceState] = {file.location: "unknown" for file in files}
-    if wanted and len(_stuck) < _MAX_STUCK:
-        check = _Check(wanted)
+    if not any(check.is_alive() for check in _stuck):
+        found: dict[str, SourceState] = {}
+        check = Thread(target=_look_at, args=(files, found), daemon=True)
         check.start()
         check.join(seconds)
         if check.is_alive():
-            _stuck.append(check)
-        states |= check.states.copy()
+            _stuck[:] = [check]
+        states |= found.copy()
     return states
+
+
+def _look_at(files: Sequence[SourceFile], states: dict[str, SourceState]) -> None:
+    for file in files:
+        states[file.location] = file_state(file)
 
 
 def file_state(file: SourceFile) -> SourceState:
@@ -116,12 +102,10 @@ def shown_path(location: str, path: str) -> str | None:
     return location
 
 
-def source_warnings(
-    files: Sequence[SourceFile], seconds: float = MAX_SECONDS
-) -> dict[WarningCode, str]:
+def source_warnings(files: Sequence[SourceFile]) -> dict[WarningCode, str]:
     """The warning about files that changed, are gone, or could not be checked, if there are any."""
     known = [file for file in files if file.modified_ns]
-    states = file_states(list({file.location: file for file in known}.values()), seconds)
+    states = file_states(list({file.location: file for file in known}.values()), MAX_SECONDS)
     outcomes: tuple[tuple[SourceState, str], ...] = (
         ("changed", "changed"),
         ("gone", "no longer there"),

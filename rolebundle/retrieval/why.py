@@ -42,7 +42,7 @@ from rolebundle.retrieval.bundle import (
 )
 from rolebundle.retrieval.candidate import Candidate, Retrieval, Term
 from rolebundle.retrieval.filter import as_valid, filter_candidates, freshness_of, rejection_of
-from rolebundle.retrieval.lanes import Lanes, open_lanes
+from rolebundle.retrieval.lanes import Condition, Lanes, open_lanes, unmet
 from rolebundle.retrieval.lexical import CombinedPostings, matching_words
 from rolebundle.retrieval.lookup import resolve_reference
 from rolebundle.retrieval.merge import merge
@@ -51,7 +51,6 @@ from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import mark_factor, rank, ranking_order, select
 from rolebundle.retrieval.request import ReferenceScope, ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
-from rolebundle.retrieval.where import Condition, unmet
 from rolebundle.storage import compartments, quarantine
 from rolebundle.storage.answer_checks import verify_passages
 from rolebundle.storage.compartments import Compartment
@@ -94,11 +93,6 @@ def explain(
         selected_count = execution.before + len(execution.retrieval.selected)
         passage = execution.best_placed(named.passages)
         unmet_conditions = unmet(request.where, passage)
-        if unmet_conditions:
-            # What would become of the passage without them.
-            request = _without(request, unmet_conditions)
-            execution = _execute(lanes, request, reranker, is_fact=is_fact)
-            passage = execution.best_placed(named.passages)
         verify_passages(corpus, [passage.rowid])
         passage = as_valid(passage, request)
         trace = _trace(execution, passage, unmet_conditions)
@@ -192,13 +186,6 @@ def _execute(
     return Execution(
         replace(lanes, only_facts=True), None, documents.facts, len(documents.selected)
     )
-
-
-def _without(request: ResolvedRequest, conditions: Sequence[Condition]) -> ResolvedRequest:
-    """The request without these conditions of its ``where``."""
-    assert request.where is not None
-    keys = {condition.key: None for condition in conditions}
-    return request._replace(where=request.where.model_copy(update=keys))
 
 
 # -- the row -------------------------------------------------------------------------------------

@@ -48,34 +48,28 @@ class Pattern(NamedTuple):
     goes_on: str = ""
 
 
-class Patterns:
-    """A compiled set of patterns."""
+def find_instructions(text: str, data: bytes | None = None) -> tuple[Finding, ...]:
+    """The instructions in a text, in order. Each kind is ``instruction_`` and the category.
 
-    def __init__(self, patterns: tuple[Pattern, ...]) -> None:
-        self.patterns = patterns
-        self._linear = LinearPatterns(
-            [(_expression(pattern.begins), _with_spaces(pattern.goes_on)) for pattern in patterns]
-        )
-
-    def find(self, text: str, data: bytes | None = None) -> tuple[Finding, ...]:
-        """The findings in a text, in order. Each kind is ``instruction_`` and the category.
-
-        ``data`` is the text's UTF-8, if the caller has it.
-        """
-        findings = []
-        for number, start, end, matched in self._linear.spans(text, MAX_FINDINGS_PER_PATTERN, data):
-            if not _DESCRIPTION.search(text, max(0, start - _MAX_BEFORE_CHARS), start):
-                pattern = self.patterns[number]
-                note = ascii_note(f"{pattern.id}: {matched[:80]!r}")
-                findings.append(Finding(f"instruction_{pattern.category}", start, end, note))
-        return tuple(findings)
+    ``data`` is the text's UTF-8, if the caller has it.
+    """
+    patterns, linear = load_patterns()
+    findings = []
+    for number, start, end, matched in linear.spans(text, MAX_FINDINGS_PER_PATTERN, data):
+        if not _DESCRIPTION.search(text, max(0, start - _MAX_BEFORE_CHARS), start):
+            pattern = patterns[number]
+            note = ascii_note(f"{pattern.id}: {matched[:80]!r}")
+            findings.append(Finding(f"instruction_{pattern.category}", start, end, note))
+    return tuple(findings)
 
 
 @cache
-def load_patterns() -> Patterns:
-    """The patterns of the file."""
+def load_patterns() -> tuple[list[Pattern], LinearPatterns]:
+    """The patterns of the file, and what searches for them."""
     values = tomllib.loads(PATTERNS.read_text(encoding="utf-8"))
-    return Patterns(tuple(Pattern(**pattern) for pattern in values["pattern"]))
+    patterns = [Pattern(**pattern) for pattern in values["pattern"]]
+    pairs = [(_expression(p.begins), _with_spaces(p.goes_on)) for p in patterns]
+    return patterns, LinearPatterns(pairs)
 
 
 @cache

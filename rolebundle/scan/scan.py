@@ -22,7 +22,7 @@ from rolebundle.scan.hidden_text import (
     normalized_with_offsets,
     original_offset,
 )
-from rolebundle.scan.instructions import Patterns, load_patterns
+from rolebundle.scan.instructions import find_instructions
 from rolebundle.scan.linear import utf8
 from rolebundle.scan.secrets import masked
 from rolebundle.storage import quarantine, store
@@ -103,14 +103,13 @@ class ScanResult(NamedTuple):
 
 def scan_texts(documents: Sequence[Scannable], settings: ScanSettings) -> list[ScanResult]:
     """Scan documents, in order."""
-    patterns = load_patterns()
-    return [_result(document, patterns, settings) for document in documents]
+    return [_result(document, settings) for document in documents]
 
 
-def _in_parts(parts: Sequence[HiddenPart], patterns: Patterns) -> Iterator[Finding]:
+def _in_parts(parts: Sequence[HiddenPart]) -> Iterator[Finding]:
     """The hidden parts that are labelled or have an instruction, in order."""
     for part in sorted(parts[:_MAX_PARTS], key=lambda part: (part.start, part.end)):
-        is_instruction = bool(patterns.find(part.text[:_MAX_PART_CHARS]))
+        is_instruction = bool(find_instructions(part.text[:_MAX_PART_CHARS]))
         if is_instruction or part.is_labelled:
             # Masked before the note is cut, since a part of a secret is not recognized.
             quoted = without_secrets(part.text[:_MAX_PART_CHARS])
@@ -119,14 +118,14 @@ def _in_parts(parts: Sequence[HiddenPart], patterns: Patterns) -> Iterator[Findi
             yield Finding(part.kind, part.start, part.end, note, severity)
 
 
-def _result(document: Scannable, patterns: Patterns, settings: ScanSettings) -> ScanResult:
+def _result(document: Scannable, settings: ScanSettings) -> ScanResult:
     hidden = find_hidden(document.text)
     # Without hidden text, which would hide the rest from the patterns.
     normal, removals = normalized_with_offsets(document.text, hidden)
     data = utf8(normal)
-    instructions = patterns.find(normal, data)
+    instructions = find_instructions(normal, data)
     secrets, personal = find_confidential(normal, data)
-    markup = tuple(_in_parts(document.hidden, patterns))
+    markup = tuple(_in_parts(document.hidden))
     if settings.secrets == "off":
         secrets = ()
     if not (hidden or instructions or secrets or personal or markup):
@@ -148,7 +147,7 @@ def _result(document: Scannable, patterns: Patterns, settings: ScanSettings) -> 
         )
     decoded = _decoded(document.text, hidden)
     has_words = sum(map(str.isalpha, decoded)) >= _MIN_HIDDEN_LETTERS or bool(
-        patterns.find(decoded)
+        find_instructions(decoded)
     )
     score = _score(document, hidden, instructions, markup, has_words)
     ordered = sorted((*hidden, *instructions, *secrets, *personal), key=lambda f: (f.start, f.end))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from itertools import islice
-from typing import NamedTuple
 
 import re2
 
@@ -24,11 +23,8 @@ _TOKEN = re.compile(rf"\\(?P<escaped>.)|\*+|\?|(?P<class>{_CLASS.pattern})|[^\\*
 _MEMBER = re.compile(r"\[:\w+:\]|\\?(.)", re.DOTALL)
 
 
-class Decision(NamedTuple):
-    """Whether a path is left out, and the pattern that says so."""
-
-    is_left_out: bool
-    pattern: str
+Decision = tuple[bool, str]
+"""Whether a path is left out, and the pattern that says so."""
 
 
 class GitIgnore:
@@ -99,7 +95,7 @@ def _parsed(line: str) -> tuple[str, Decision] | None:
             return None
         expression += translated + ("" if is_last else "/")
     end = _FOLDER if only_folders else f"{_FOLDER}?"
-    return expression + end, Decision(is_left_out, line)
+    return expression + end, (is_left_out, line)
 
 
 def _without_trailing_spaces(line: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -51,29 +51,6 @@ _ANYTHING = ".*"
 def matches(glob: str, path: str) -> bool:
     """Whether a glob matches a path that is relative to the manifest's folder."""
     return _cached(glob).match(path) is not None
-
-
-def suggest_glob(glob: str, paths: Sequence[str]) -> str:
-    """What a glob without a match may mean: a folder, a name in any folder, or another case.
-
-    Args:
-        glob: matches none of the paths.
-        paths: as the glob, relative to the manifest's folder.
-
-    Returns:
-        A glob that matches one of the paths; an empty text if none is likely.
-    """
-    plain = glob.removeprefix("./").strip("/")
-    for candidate in (plain, f"{plain}/**", f"**/{plain}", f"**/{plain}/**"):
-        exact, any_case = compile_glob(candidate), compile_glob(candidate.lower())
-        fixed = len(re.split("[*?]", candidate, maxsplit=1)[0])
-        for path in paths:
-            if exact.match(path):
-                return candidate
-            respelled = path[:fixed] + candidate[fixed:]
-            if any_case.match(path.lower()) and matches(respelled, path):
-                return respelled
-    return ""
 
 
 def compile_glob(glob: str) -> re.Pattern[str]:

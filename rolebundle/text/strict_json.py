@@ -10,13 +10,12 @@ import json
 import re
 from bisect import bisect_right
 from collections import Counter
-from functools import cache
 from math import isfinite
 from typing import Any, NoReturn
 
 MAX_DEPTH = 100
 """Levels of nested objects and arrays."""
-MAX_DIGITS = 100
+MAX_DIGITS = 400
 """Characters of an integer, with its sign."""
 _SPACE = re.compile(r"[ \t\n\r]*")
 
@@ -48,28 +47,22 @@ def _finite(text: str) -> float:
     return number
 
 
-@cache
-def _decoder(max_digits: int, require_finite: bool) -> json.JSONDecoder:
-    def integer(text: str) -> int:
-        if len(text) > max_digits:
-            raise NotStrictError(f"a number of more than {max_digits} digits")
-        return int(text)
-
-    return json.JSONDecoder(
-        object_pairs_hook=_unique,
-        parse_constant=_refuse_constant,
-        parse_int=integer,
-        parse_float=_finite if require_finite else None,
-    )
+def _integer(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise NotStrictError(f"a number of more than {MAX_DIGITS} digits")
+    return int(text)
 
 
-def parse_strict(text: str, *, max_digits: int = MAX_DIGITS, require_finite: bool = False) -> Any:
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique,
+    parse_constant=_refuse_constant,
+    parse_int=_integer,
+    parse_float=_finite,
+)
+
+
+def parse_strict(text: str) -> Any:
     """The value of ``text``.
-
-    Args:
-        text: the JSON.
-        max_digits: the longest integer, in characters.
-        require_finite: refuse floats that are too large, such as 1e999; else they are infinite.
 
     Raises:
         NotStrictError: it is not strict JSON.
@@ -77,7 +70,7 @@ def parse_strict(text: str, *, max_digits: int = MAX_DIGITS, require_finite: boo
     if text.startswith("\ufeff"):
         raise NotStrictError("begins with a byte order mark (BOM)", 0)
     try:
-        value = _decoder(max_digits, require_finite).decode(text)
+        value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise NotStrictError(error.msg, error.pos) from error
     except RecursionError as error:
@@ -149,7 +142,7 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
     if first in {"{", "["}:
         return _container(text, at, depth + 1)
     try:
-        return _decoder(MAX_DIGITS, False).raw_decode(text, at)
+        return _DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
         raise NotStrictError(error.msg, error.pos) from error
     except NotStrictError as error:

@@ -132,9 +132,9 @@ def _places() -> dict[str, int]:
     return dict(zip(words[first:], range(1, len(words)), strict=False))
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
+def counted(number: int, noun: str) -> str:
     """``1 document``, ``2 documents``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def first_of(names: Sequence[str], most: int) -> str:

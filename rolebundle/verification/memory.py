@@ -28,8 +28,7 @@ from rolebundle.errors import AccessDenied, EmbedderError, UsageError
 from rolebundle.ingest.indexes import embed_chunks
 from rolebundle.ingest.parsed import ParsedDocument, ready_chunk
 from rolebundle.ingest.prepare import RunSettings, stored_documents
-from rolebundle.policy.access import role_denied
-from rolebundle.policy.policy_change import deny_matcher
+from rolebundle.policy.access import deny_matcher, role_denied
 from rolebundle.policy.trust import AgentView
 from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.lookup import Named, find_reference, resolve_reference

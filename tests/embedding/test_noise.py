@@ -10,7 +10,7 @@ import pytest
 
 from rolebundle.contracts.models import ModelIdentity, Noise
 from rolebundle.embedding import noise
-from rolebundle.embedding.noise import PAIRS, noise_of
+from rolebundle.embedding.noise import noise_of, sample_pairs
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.errors import EmbedderError
 from support.fake_embedder import IDENTITY, BrokenProvider, HashingProvider
@@ -45,7 +45,7 @@ def test_the_static_model_separates_the_topics() -> None:
 def test_a_worked_example() -> None:
     # Question i and passage i have the same vector; one unrelated pair has the cosine 0.6, and
     # then one in 39.
-    size = len(PAIRS)
+    size = len(sample_pairs())
     queries = np.eye(size, dtype=np.float32)
     passages = queries.copy()
     passages[0] = 0.8 * queries[0] + 0.6 * queries[1]

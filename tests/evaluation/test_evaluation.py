@@ -3,18 +3,23 @@
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rolebundle.contracts.evaluation import EvalReport, GoldenQuestion, GoldenSet
 from rolebundle.embedding.provider import Unavailable
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
-from rolebundle.evaluation.evaluation import evaluate
-from rolebundle.evaluation.report import (
+from rolebundle.evaluation.evaluation import (
+    METRICS,
     NAMES,
+    evaluate,
+    measures,
     parse_thresholds,
     value_of,
     with_thresholds,
 )
+from rolebundle.evaluation.questions import Question, References, from_golden
 from rolebundle.workspace import Workspace
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -114,3 +119,96 @@ class TestFloors:
     def test_what_makes_no_sense_is_refused(self, pair: str) -> None:
         with pytest.raises(UsageError, match="bad_floor"):
             parse_thresholds([pair])
+
+
+# -- the measures are those of trec_eval -----------------------------------------------------------
+
+
+_THEIRS = {
+    "ndcg@10": "ndcg_cut_10",
+    "recall@10": "recall_10",
+    "recall@100": "recall_100",
+    "mrr": "recip_rank",
+}
+ids = st.integers(0, 150).map(str)
+
+
+@given(
+    st.lists(ids, unique=True, max_size=120), st.dictionaries(ids, st.integers(-1, 4), min_size=1)
+)
+def test_every_measure_is_what_trec_eval_says(ranked: list[str], grades: dict[str, int]) -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    judge = pytrec_eval.RelevanceEvaluator(
+        {"q": grades}, {"ndcg_cut.10", "recall.10,100", "recip_rank"}
+    )
+    # Scores that fall with the rank: trec_eval orders by score, and would break ties by id.
+    run = {unit: float(len(ranked) - rank) for rank, unit in enumerate(ranked)}
+    theirs = judge.evaluate({"q": run}).get("q") if run else None
+    ours = measures(ranked, {unit: max(0, grade) for unit, grade in grades.items()})
+    assert tuple(ours) == METRICS
+    for name, value in ours.items():
+        expected = theirs[_THEIRS[name]] if theirs else 0.0
+        assert value == pytest.approx(expected, abs=1e-9), name
+
+
+# -- what references of a golden set name ----------------------------------------------------------
+
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def question(task: str, role: str | None = None, **fields: object) -> Question:
+    settings: dict[str, object] = {"grades": {"auth": 1}, "passages": frozenset(), "limit": None}
+    return Question(id="q", task=task, role=role, now=NOW, **(settings | fields))  # type: ignore[arg-type]
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize(
+    ("reference", "named"),
+    [
+        ("auth", {"auth"}),
+        ("auth.md", {"auth"}),
+        ("*.md", {"auth", "plan", "launch", "old", "new"}),
+        ("a*", {"auth"}),
+        ("auth#1", {"auth#1"}),
+        ("auth.md:2-2", {"auth#1"}),
+        ("auth.md:1-2", {"auth#0", "auth#1"}),
+        ("auth.md:7-9", set()),
+        ("nobody", set()),
+    ],
+)
+def test_references(engine: Engine, reference: str, named: set[str]) -> None:
+    references = References(engine.workspace.corpus)
+    assert references.matching_ids(reference) == named
+    assert references.passages == {item for item in named if "#" in item}
+
+
+def test_what_is_named_and_not_there_is_noted_and_counts(engine: Engine) -> None:
+    golden = GoldenSet(
+        questions=[
+            GoldenQuestion(
+                id="q",
+                task="token",
+                expect={"auth": 1, "*.md": 2, "gone.md": 3, "plan#1": 1},
+                must_not_return=["typo/**"],
+                expect_rejection={"lost": "stale"},
+            )
+        ]
+    )
+    (question,), notes = from_golden(golden, References(engine.workspace.corpus), "guard", NOW)
+    assert question.grades == {
+        "auth": 2,
+        "plan": 2,
+        "launch": 2,
+        "old": 2,
+        "new": 2,
+        "gone.md": 3,
+        "plan#1": 1,
+    }
+    assert question.passages == {"plan#1"}
+    assert question.role == "guard"
+    assert [note.split(": ", 1)[1] for note in notes] == [
+        "expect: gone.md names nothing in the corpus",
+        "must_not_return: typo/** names nothing in the corpus",
+        "expect_rejection: lost names nothing in the corpus",
+    ]

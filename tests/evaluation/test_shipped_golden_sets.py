@@ -11,7 +11,7 @@ import pytest
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.evaluation.evaluation import evaluate
+from rolebundle.evaluation.evaluation import check_thresholds, evaluate, with_thresholds
 from rolebundle.evaluation.questions import (
     FOLDER,
     References,
@@ -19,7 +19,6 @@ from rolebundle.evaluation.questions import (
     from_golden,
     load_golden,
 )
-from rolebundle.evaluation.report import check_thresholds, with_thresholds
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
 from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.compare import overlap

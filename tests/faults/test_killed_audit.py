@@ -10,8 +10,7 @@ import pytest
 
 from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.errors import StorageError
-from rolebundle.policy.audit import AuditLog
-from rolebundle.policy.audit_check import verify_audit
+from rolebundle.policy.audit import AuditLog, verify_audit
 from support.amounts import rounds
 from support.corpora import scratch_folder
 from support.faulty_file_system import shimmed_disk

@@ -16,7 +16,7 @@ from rolebundle.admin import Admin
 from rolebundle.admin import indexes as owner
 from rolebundle.admin.indexes import Indexing
 from rolebundle.contracts.models import ModelIdentity
-from rolebundle.embedding import registry
+from rolebundle.embedding import packaged
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.packaged import E5, MINILM, PackagedModel
 from rolebundle.embedding.registry import ProviderSpec
@@ -64,7 +64,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Contextual]]:
     for model in made.values():
         noise_of(model)
     with (
-        patch.dict(registry._FACTORIES, {"onnx": lambda spec: made[spec.model or MINILM.name]}),
+        patch.object(packaged, "PackagedProvider", lambda model, prefixes: made[model]),
         patch.object(PackagedModel, "is_installed", PropertyMock(return_value=True)),
     ):
         yield made

@@ -28,8 +28,8 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.engine import Engine
+from rolebundle.policy.access import set_policy
 from rolebundle.policy.overlays import ResolvedOverlay, list_overlays, load_role
-from rolebundle.policy.policy_change import set_policy
 from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.evidence import HAS_WORDS, IS_CLOSE
 from rolebundle.retrieval.lanes import POOL_DEPTH

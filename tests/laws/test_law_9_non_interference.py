@@ -41,9 +41,9 @@ from rolebundle.evaluation.evaluation import Runner
 from rolebundle.evaluation.questions import Question
 from rolebundle.interfaces.inspector.application import Inspector, Parameters
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.policy.approvals import ApprovalOutcome, Approvals
+from rolebundle.policy.access import deny_matcher, set_policy
+from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.policy.policy_change import deny_matcher, set_policy
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage import marks, store
 from rolebundle.storage.corpus import increment_generation
@@ -174,11 +174,11 @@ def may_ask(rule: dict[str, Any], role: str | None) -> bool:
     return roles is None or role in roles
 
 
-def decide(_command: Sequence[str], question: dict[str, Any]) -> ApprovalOutcome:
+def decide(_command: Sequence[str], question: dict[str, Any]) -> tuple[str, str]:
     """The host's program: it approves by what it sees."""
     QUESTIONS.append(question)
     names = [passage["chunk_id"] for passage in question["passages"]]
-    return ApprovalOutcome("Ana") if len(names) % 2 else ApprovalOutcome(refusal=", ".join(names))
+    return ("Ana", "") if len(names) % 2 else ("", ", ".join(names))
 
 
 QUESTIONS: list[dict[str, Any]] = []
@@ -222,7 +222,7 @@ def _governed(engine: Engine, request: RetrievalRequest) -> list[str]:
         "q", request.task, request.role, request.limit, NOW, {}, frozenset(), request.agent
     )
     runner = Runner(engine, lexical_only=request.lexical_only)
-    return runner.governed(question).ranked
+    return runner.governed(question)[1]
 
 
 class Machine(RuleBasedStateMachine):

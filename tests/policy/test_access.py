@@ -17,10 +17,9 @@ from rolebundle.contracts.terms import AccessLevel
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.policy.access import access_denied, count_quarantined, may_see
+from rolebundle.policy.access import access_denied, count_quarantined, denies, may_see
 from rolebundle.policy.lint import lint_active_policy, lint_policy, report_policy
-from rolebundle.policy.policy_change import denies
-from rolebundle.policy.policy_file import parse_policy, read_policy_file
+from rolebundle.policy.policy_file import parse_policy
 from rolebundle.storage import records
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.opening import open_reader
@@ -293,15 +292,6 @@ def test_what_was_ingested_under_an_unreadable_policy_is_hidden(db: Path, tmp_pa
     assert visible_documents(db, "ada") == ["plan"]
     put(db, rules)
     assert visible_documents(db, "ada") == ["plan", "tree/ops/run.md"]
-
-
-def test_a_policy_path_that_is_not_a_regular_file_is_refused(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.toml")
-    for name in (tmp_path / "pipe.toml", tmp_path, Path("/dev/zero")):
-        with pytest.raises(ConfigurationError) as caught:
-            read_policy_file(name)
-        assert caught.value.code == "policy_unreadable"
-        assert str(name) in caught.value.message
 
 
 # -- lint ----------------------------------------------------------------------------------------

@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from rolebundle.contracts.overlay import WEIGHTS
 from rolebundle.errors import OverlayError
 from rolebundle.policy.overlays import (
     ENVIRONMENT,
+    ResolvedOverlay,
     list_overlays,
     load_file,
     load_role,
@@ -17,6 +21,7 @@ from rolebundle.policy.overlays import (
     overlay_folders,
     problems_of,
 )
+from rolebundle.policy.policy_file import MAX_BYTES
 from rolebundle.resources import data_folder
 from support.overlay_files import refused, write
 
@@ -288,3 +293,191 @@ def test_the_list_is_by_role_and_shows_what_is_malformed(tmp_path: Path) -> None
 
 
 # Properties
+
+
+# -- the digest: what an overlay means, not how it is written --------------------------------------
+
+
+def test_the_digest_makes_defaults_explicit(tmp_path: Path) -> None:
+    short = write(tmp_path, "a", name="short")
+    long = write(tmp_path, "a", name="long", label="", retrieval_policy={"max_selected_chunks": 10})
+    assert load_file(short, []).digest == load_file(long, []).digest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mission": "Write."},
+        {"vocabulary": {"boost_phrases": ["two", "one"]}},
+        {"source_policy": {"domain_boosts": {"law": 2.001}}},
+        {"source_policy": {"forbidden_sources": [{"path": "a/**"}]}},
+        {"retrieval_policy": {"diversity": "hard"}},
+        {"retrieval_policy": {"evidence": "required"}},
+    ],
+)
+def test_the_digest_changes_with_any_value(tmp_path: Path, change: dict[str, object]) -> None:
+    values = {
+        "mission": "Read.",
+        "vocabulary": {"boost_phrases": ["one", "two"]},
+        "source_policy": {"domain_boosts": {"law": 2}, "forbidden_sources": [{"pattern": "a"}]},
+    }
+    digests = {
+        load_file(write(tmp_path, "a", **each), []).digest for each in (values, values | change)
+    }
+    assert len(digests) == 2
+
+
+# -- weights that a file leaves out share what the given ones leave of 1 ---------------------------
+
+
+DEFAULTS = {
+    "lexical_weight": 0.36,
+    "semantic_weight": 0.24,
+    "metadata_weight": 0.2,
+    "rerank_weight": 0.2,
+}
+
+
+def weights_of(resolved: ResolvedOverlay) -> list[float]:
+    return [getattr(resolved.overlay.retrieval_policy, name) for name in WEIGHTS]
+
+
+def loaded(folder: Path, **policy: float | None) -> ResolvedOverlay:
+    return load_file(write(folder, "a", retrieval_policy=policy), [folder])
+
+
+@pytest.mark.parametrize(
+    "own_weights",
+    [
+        {},
+        {"lexical_weight": 0.4, "semantic_weight": 0.2},
+        {"lexical_weight": 0.365},
+        {**DEFAULTS, "lexical_weight": 0.369},
+    ],
+)
+def test_weights_that_sum_to_one_stay_as_they_are(
+    tmp_path: Path, own_weights: dict[str, float]
+) -> None:
+    found = loaded(tmp_path, **own_weights)
+    assert weights_of(found) == [*(DEFAULTS | own_weights).values()]
+
+
+@pytest.mark.parametrize(
+    ("own_weights", "reason"),
+    [
+        ({**DEFAULTS, "lexical_weight": 0.5}, "must be 1 ± 0.01, and is 1.14"),
+        ({"lexical_weight": 0.9, "semantic_weight": 0.2}, "must be 1 ± 0.01, and is 1.5"),
+        ({"lexical_weight": 0.1, "semantic_weight": 0.0}, None),
+    ],
+)
+def test_what_cannot_be_shared_is_an_error(
+    tmp_path: Path, own_weights: dict[str, float], reason: str | None
+) -> None:
+    path = write(tmp_path, "a", retrieval_policy=own_weights)
+    if reason is None:
+        load_file(path, [])
+    else:
+        assert reason in refused("overlay_malformed", path).message
+
+
+def test_weights_of_zero_cannot_take_the_rest(tmp_path: Path) -> None:
+    write(tmp_path, "base", retrieval_policy=dict(zip(WEIGHTS, (1, 0, 0, 0), strict=True)))
+    child = write(tmp_path, "child", extends="base", retrieval_policy={"lexical_weight": 0.8})
+    assert "must be 1 ± 0.01, and is 0.8" in refused("overlay_malformed", child).message
+
+
+def test_a_child_keeps_its_own_weights_and_rescales_those_of_its_parents(tmp_path: Path) -> None:
+    write(tmp_path, "base", retrieval_policy={"lexical_weight": 0.56, "rerank_weight": 0.0})
+    base = load_file(tmp_path / "base.json", [tmp_path])
+    assert weights_of(base) == [0.56, 0.24, 0.2, 0]
+    child = write(tmp_path, "child", extends="base", retrieval_policy={"semantic_weight": 0.62})
+    assert weights_of(load_file(child, [tmp_path])) == [0.28, 0.62, 0.1, 0]
+
+
+# -- what a file may contain -----------------------------------------------------------------------
+
+
+MINIMAL = '"version": "1.0", "role_id": "a"'
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "reason"),
+    [
+        ("", "line 1, column 1", "is not JSON"),
+        ('{"version": "1.0",\n "role_id": }', "line 2, column 13", "is not JSON"),
+        ("[]", "", "must be one JSON object"),
+        (f'{{{MINIMAL}, "role_id": "b"}}', "line 1, column 36", "the key 'role_id' occurs twice"),
+        (
+            f'{{{MINIMAL}, "retrieval_policy": {{"min_score": NaN}}}}',
+            "line 1, column 70",
+            "NaN is not a JSON number",
+        ),
+        (
+            f'{{{MINIMAL}, "retrieval_policy": {{"min_score": 1e999}}}}',
+            "line 1, column 70",
+            "out of range",
+        ),
+        (
+            f'{{{MINIMAL}, "retrieval_policy": {{"max_selected_chunks": {"9" * 5000}}}}}',
+            "line 1, column 80",
+            "more than 400 digits",
+        ),
+        (f'{{{MINIMAL}, "anti_goals": ["\\ud800"]}}', "anti_goals[0]", "an unpaired surrogate"),
+        (f'{{{MINIMAL}, "mission": "a\\u0000b"}}', "mission", r"\u0000"),
+        ("[" * 100_000, "line 1, column 101", "nested more than 100 levels deep"),
+        (
+            f'{{{MINIMAL}, "retrieval_polcy": {{}}}}',
+            "retrieval_polcy",
+            "unknown key; did you mean retrieval_policy?",
+        ),
+        (f'{{{MINIMAL}, "vocabulary": {{"boost_phrases": ["x", 1]}}}}', "vocabulary.boost_phrases[1]", "(it is 1)"),
+        (f'{{{MINIMAL}, "extends": "../a"}}', "extends", "must match"),
+        ('{"role_id": "a"}', "version", "is missing"),
+    ],
+)  # fmt: skip
+def test_a_malformed_overlay_is_refused_with_its_place(
+    tmp_path: Path, text: str, place: str, reason: str
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(text, encoding="utf-8")
+    error = refused("overlay_malformed", path)
+    assert error.message.startswith(f"{path}: {place}: " if place else f"{path}: ")
+    assert reason in error.message
+    first = problems_of(path, [])[0]
+    assert (first.place, reason in first.message) == (place, True)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b'{"role_id": "\xff"}', "is not UTF-8 at byte 13"),
+        ('{"version": "1.0", "role_id": "a"}'.encode("utf-16"), "is not UTF-8 at byte 0"),
+        (b" " * (MAX_BYTES + 1), "is longer than 1024 KiB"),
+        (b'{"a": 1, \xef\xbb\xbf"b": 2}', "is not JSON"),
+    ],
+)
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path, data: bytes, reason: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(data)
+    assert reason in refused("overlay_malformed", path).message
+
+
+# Any content whatever
+
+
+def loads_or_is_refused(path: Path) -> None:
+    try:
+        assert isinstance(load_file(path, []), ResolvedOverlay)
+        assert problems_of(path, []) == []
+    except OverlayError as error:
+        assert str(error).encode("utf-8")
+        assert problems_of(path, [])
+
+
+@given(st.binary(max_size=200))
+@example(b"\xef\xbb\xbf")
+@example(b'{"a":' * 10_000)
+def test_any_bytes_give_an_overlay_or_an_overlay_error(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(data)
+    loads_or_is_refused(path)

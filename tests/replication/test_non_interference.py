@@ -30,8 +30,7 @@ from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.memory import NewDecision
 from rolebundle.contracts.models import IndexIdentity
 from rolebundle.contracts.upkeep import PublishReport
-from rolebundle.policy.audience import resolve_audience
-from rolebundle.policy.policy_change import deny_matcher, set_policy
+from rolebundle.policy.access import deny_matcher, resolve_audience, set_policy
 from rolebundle.replication import publish as publishing
 from rolebundle.storage import marks, store, vector_index
 from rolebundle.storage.corpus import Corpus, increment_generation

@@ -28,9 +28,8 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
-from rolebundle.policy.audience import resolve_audience
+from rolebundle.policy.access import deny_matcher, resolve_audience
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.policy.policy_change import deny_matcher
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.pull import pull

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import Passage
-from rolebundle.contracts.models import Noise
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.retrieval.bundle import assemble
@@ -29,7 +28,7 @@ from support.amounts import EXAMPLES, few_examples
 from support.corpora import ask, built, document, overlay, resolved, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
-from support.values import NOISE, SUPPORTED, evidence, passage, ranked, rejected, retrieval
+from support.values import NOISE, SUPPORTED, evidence, passage, ranked, retrieval
 
 # -- How much of the task the visible corpus has, on an absolute scale -----------------------------
 
@@ -52,15 +51,6 @@ class TestWeights:
         self, position: int, weight: float
     ) -> None:
         assert self.WORDS.weight([position]) == pytest.approx(weight, abs=1e-5)
-
-
-class TestCloseness:
-    @pytest.mark.parametrize(
-        ("cosine", "closeness"),
-        [(-1.0, 0.0), (0.2, 0.0), (0.3, 0.25), (0.5, 0.75), (0.6, 1.0), (1.0, 1.0)],
-    )
-    def test_between_the_noise_and_related_texts(self, cosine: float, closeness: float) -> None:
-        assert Noise(floor=0.2, related=0.6).closeness(cosine) == pytest.approx(closeness)
 
 
 class TestSupport:
@@ -188,50 +178,6 @@ def bundle_of(
 ) -> RetrievalBundle:
     request = resolved(role, task="token token rotation", fusion=fusion)
     return assemble(retrieval(request, selection, before, evidence=of_evidence))
-
-
-class TestBundle:
-    def test_rejections_are_ordered_by_code_and_then_by_step_order(self) -> None:
-        selection = [
-            rejected("budget_cut", passage("z")),
-            rejected("duplicate", passage("y")),
-            rejected("low_score", passage("x")),
-        ]
-        before = (rejected("stale", passage("b")), rejected("stale", passage("a")))
-        bundle = bundle_of(selection, before)
-        assert [(rejection.reason, rejection.chunk_id) for rejection in bundle.rejected] == [
-            ("stale", "b"),
-            ("stale", "a"),
-            ("low_score", "x"),
-            ("duplicate", "y"),
-            ("budget_cut", "z"),
-        ]
-        assert bundle.rejected_summary == {
-            "stale": 2,
-            "low_score": 1,
-            "duplicate": 1,
-            "budget_cut": 1,
-        }
-        assert bundle.summary.total_candidates == 5
-
-    def test_the_summary_counts(self) -> None:
-        selection = [
-            ranked(passage("a", trust_tier="authoritative", source_id="w"), freshness="stale"),
-            ranked(passage("b", source_id="v"), freshness="fresh"),
-            ranked(passage("c", source_id="w"), freshness="undated"),
-        ]
-        before = (rejected("stale", passage("d")), rejected("forbidden_source", passage("e")))
-        summary = bundle_of(selection, before).summary
-        assert summary.selected_count == 3
-        assert summary.stale_count == 2  # one selected, one rejected
-        assert summary.forbidden_hits == 1
-        assert summary.trust_tier_breakdown == {
-            "authoritative": 1,
-            "preferred": 0,
-            "general": 2,
-            "untrusted": 0,
-        }
-        assert summary.source_breakdown == {"v": 1, "w": 2}
 
 
 ROW = {name: row for row, name in enumerate("abc", start=1)}

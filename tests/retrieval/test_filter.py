@@ -477,10 +477,3 @@ class TestTokenBudget:
 
     def test_an_exact_fit_fits(self) -> None:
         assert ids(cut([of_length("a", 40), of_length("b", 40)], 9, 0.0, 20)) == ["a", "b"]
-
-    def test_nothing_fits(self) -> None:
-        assert ids(cut([of_length("a", 40)], 9, 0.0, 9)) == []
-
-    def test_the_limit_also_applies(self) -> None:
-        selection = cut([of_length("a", 4), of_length("b", 4)], 1, 0.0, 100)
-        assert "limit of 1" in rejections_select(selection)["b"][1]

@@ -248,18 +248,6 @@ def test_a_search_within_documents_has_the_same_scores(
 class TestDepth:
     """If the depth does not cover everything, the worst are cut off."""
 
-    @pytest.fixture
-    def corpus(self, tmp_path: Path) -> Any:
-        scopes = ("shared", "hr", "board")
-        documents = [
-            document(
-                f"d{n}", [f"{'token ' * (n % 7 + 1)}{'bread ' * (n % 5)}"], scope=scopes[n % 3]
-            )
-            for n in range(60)
-        ] + [document(f"o{n}", ["bread"], scope=scopes[n % 3]) for n in range(90)]
-        with open_reader(build(tmp_path, documents)) as opened:
-            yield opened
-
     def test_a_word_that_is_rare_in_a_small_compartment_has_no_advantage(
         self, tmp_path: Path
     ) -> None:

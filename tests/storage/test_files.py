@@ -24,7 +24,7 @@ from rolebundle.errors import (
     UsageError,
     WrongFile,
 )
-from rolebundle.policy.policy_change import deny_matcher, set_policy
+from rolebundle.policy.access import deny_matcher, set_policy
 from rolebundle.storage import check, digests, facts, lexical_index, quarantine, seal
 from rolebundle.storage.answer_checks import verify_lexical_indexes
 from rolebundle.storage.audit import AUDIT_FORMAT

@@ -7,7 +7,7 @@ import sqlite_vec
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.upkeep import RepairReport
-from rolebundle.policy.policy_change import deny_matcher
+from rolebundle.policy.access import deny_matcher
 from rolebundle.storage.backup import private_copy
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.writing import open_writer

@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 
 from rolebundle.errors import RolebundleError
-from rolebundle.policy.policy_change import deny_matcher, set_policy
+from rolebundle.policy.access import deny_matcher, set_policy
 from rolebundle.storage import store
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.documents import Scanned

@@ -6,7 +6,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rolebundle.contracts.upkeep import PublishReport
-from rolebundle.policy.audience import Audience
+from rolebundle.policy.access import Audience
 from rolebundle.replication.folder import PublishedFolder, nothing_published
 from rolebundle.replication.publish import publish
 from rolebundle.storage.corpus import corpus_counts

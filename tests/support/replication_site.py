@@ -11,7 +11,7 @@ from pathlib import Path
 from rolebundle.contracts.policy import AgentRule
 from rolebundle.contracts.upkeep import PublishReport, PullReport, SignedManifest
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.policy.audience import Audience
+from rolebundle.policy.access import Audience
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions, publish
 from rolebundle.replication.pull import pull

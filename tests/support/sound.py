@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from rolebundle.policy.policy_change import deny_matcher
+from rolebundle.policy.access import deny_matcher
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader

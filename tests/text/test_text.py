@@ -25,12 +25,10 @@ from rolebundle.text.languages import latin_language, likely_languages, non_lati
 from rolebundle.text.paths import locations, matches
 from rolebundle.text.references import (
     Lines,
-    Passages,
     named_document,
     parse_lines,
     parse_passages,
     similar_names,
-    without_link_lists,
 )
 from rolebundle.text.words import lower_capitals
 from support.amounts import EXAMPLES
@@ -338,13 +336,13 @@ KNOWN = [
     [
         ("a.md:1-2", Lines("a.md", 1, 2), None, "a.md"),
         ("a:b.md:10-2", Lines("a:b.md", 10, 2), None, "a:b.md"),
-        ("#d:1:2", None, Passages("d", 1, 2), "d"),
+        ("#d:1:2", None, ("d", 1, 2), "d"),
         ("a.md", None, None, "a.md"),
         ("a.md:1", Lines("a.md", 1, 1), None, "a.md"),
     ],
 )
 def test_the_parts_of_a_reference(
-    reference: str, lines: Lines | None, passages: Passages | None, name: str
+    reference: str, lines: Lines | None, passages: tuple[str, int, int] | None, name: str
 ) -> None:
     assert parse_lines(reference) == lines
     assert parse_passages(reference) == passages
@@ -387,43 +385,3 @@ def test_locations_of_a_path(tmp_path: Path) -> None:
     assert locations(f"{folder}/link/../a.md", None) == [f"{folder}/a.md"]
     assert locations("a.md", None) == []
     assert locations("a\0.md", folder) == []
-
-
-# -- Lists of link targets are left out, and nothing else is ---------------------------------------
-
-LINKS = "- [One](https://a.example/1)\n- <https://a.example/2>\n* [Two][two], [Three](three.md)"
-DEFINITIONS = '[two]: https://a.example/2\n[x]: <y.md> "Title"\n.. _z: https://a.example/z'
-
-
-@pytest.mark.parametrize(
-    ("left_out", "lines"),
-    [(LINKS, 3), (DEFINITIONS, 3), ("1. https://a.example\n2. https://b.example\n3. [c](c)", 3)],
-)
-def test_link_lists_are_left_out(left_out: str, lines: int) -> None:
-    assert without_link_lists(f"Before.\n\n{left_out}\n\nAfter.") == (
-        "Before.\n\n\nAfter.",
-        lines,
-    )
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "- [One](one.md): how to begin\n- [Two](two.md): how to go on\n- [Three](three.md): the end",
-        "- [One](one.md)\n- [Two](two.md)",
-        "[^1]: A footnote that says something.",
-        "See [one](one.md), https://a.example and\n[two](two.md).",
-        f"```\n{LINKS}\n{DEFINITIONS}\n```",
-        ".. _label:\n\nText.",
-    ],
-)
-def test_what_says_something_stays(content: str) -> None:
-    assert without_link_lists(content) == (content, 0)
-
-
-@given(st.text(st.sampled_from("-* [](a)<https://x>:\n`~.1"), max_size=200))
-def test_whole_lines_are_left_out_and_counted(content: str) -> None:
-    kept, left_out = without_link_lists(content)
-    lines = iter(content.split("\n"))
-    assert left_out == content.count("\n") + 1 - (len(kept.split("\n")) if kept else 0) or not kept
-    assert all(line in lines for line in kept.split("\n")) or not kept

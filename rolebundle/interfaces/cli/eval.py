@@ -19,14 +19,20 @@ from rolebundle.contracts.evaluation import EvalReport, GoldenSet
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError
-from rolebundle.evaluation.evaluation import Progress, evaluate
+from rolebundle.evaluation.evaluation import (
+    Progress,
+    check_thresholds,
+    evaluate,
+    parse_thresholds,
+    tables,
+    with_thresholds,
+)
 from rolebundle.evaluation.questions import (
     corpus_folder,
     golden_set_of_role,
     load_collection,
     load_golden,
 )
-from rolebundle.evaluation.report import check_thresholds, parse_thresholds, tables, with_thresholds
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.cli.options import Call, setting, url_setting, with_call, workspace_for
 from rolebundle.interfaces.cli.output import print_note, progress_bar

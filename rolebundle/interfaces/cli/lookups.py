@@ -14,7 +14,6 @@ from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import print_note
 from rolebundle.interfaces.layout import Style, columns, cut, harmless, terminal_width, wrapped
-from rolebundle.interfaces.model_text import readable_content
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import shaped_lookup, shaped_lookups
 from rolebundle.retrieval.passage_text import flag_note, line_notes, mark_note, one_line
@@ -107,10 +106,7 @@ def lookup_lines(lookup: Lookup, style: Style) -> Iterator[str]:
         lines = f"{heading.start_line}-{heading.end_line}"
         indent = "  " * (heading.level - outermost)
         yield f"{lines:>12}  {indent}{one_line(heading.heading, _LONG)}"
-    left_out = 0
     for passage in lookup.passages:
-        content, link_lines = readable_content(lookup, passage)
-        left_out += link_lines
         anchor = f" ({passage.anchor})" if passage.anchor else ""
         place = one_line(f"{passage.locator}{anchor}", _LONG)
         name = one_line(passage.chunk_id, _LONG)
@@ -118,9 +114,7 @@ def lookup_lines(lookup: Lookup, style: Style) -> Iterator[str]:
         mark = mark_note(passage.mark.model_dump() if passage.mark else None)
         for label in filter(None, (flag_note(passage.flags), mark)):
             yield from (style("caution", line) for line in wrapped(label, width, "   "))
-        yield harmless(content)
-    if left_out:
-        yield f"\n({counted(left_out, 'line')} of links left out; --json has them)"
+        yield harmless(passage.content)
 
 
 _TITLE_CHARS = 60

@@ -23,8 +23,7 @@ from rolebundle.contracts.policy import PolicyChange, PolicySummary
 from rolebundle.errors import ConfigurationError, CorpusCorrupt
 from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import finding_line, print_note
-from rolebundle.policy.audit import AuditLog
-from rolebundle.policy.audit_check import verify_audit
+from rolebundle.policy.audit import AuditLog, verify_audit
 from rolebundle.policy.lint import lint_active_policy, lint_policy, report_policy
 from rolebundle.policy.overlays import list_overlays
 from rolebundle.policy.policy_file import parse_policy, read_policy_file

@@ -20,8 +20,8 @@ from rolebundle.contracts.why import ComparedPassage, Comparison, RoleView, Stan
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.page import FILE, Site, marked_text, render
 from rolebundle.interfaces.render import query_terms, replica_note
+from rolebundle.retrieval.lanes import conditions
 from rolebundle.retrieval.passage_text import limited_use
-from rolebundle.retrieval.where import conditions
 
 _OF_PASSAGES = ("NO_HIGH_TRUST_MATCH", "ONLY_SHARED_CORPUS", "STALE_DOMINANT")
 """Warnings that say nothing about an empty answer."""

@@ -441,45 +441,21 @@ def test_a_file_that_changed_or_vanished_is_reported(
     assert expected is None or expected in found["SOURCE_CHANGED"]
 
 
-def test_an_ingest_ends_the_warning(engine_files: Engine, folder: Path) -> None:
-    change(folder / "a.md")
-    Admin(engine_files.workspace).ingest([folder], IngestOptions(lexical_only=True))
-    assert warnings_of(engine_files.retrieve(REQUEST)) == {}
+def test_a_file_system_that_does_not_answer_blocks_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = Event()
 
+    def slow(path: str) -> os.stat_result:
+        answers.wait(30)
+        raise FileNotFoundError(path)
 
-class TestAFileSystemThatDoesNotAnswer:
-    """It costs a bounded time once, and is reported."""
-
-    @pytest.fixture
-    def mount(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-        """A folder whose files are never answered for."""
-        answers, lstat, dead = Event(), os.lstat, Path("/dead")
-
-        def slow(path: str) -> os.stat_result:
-            if str(path).startswith(f"{dead}/"):
-                assert answers.wait(30)
-            return lstat(path)
-
-        monkeypatch.setattr(source_files, "_stuck", [])
-        monkeypatch.setattr(source_files.os, "lstat", slow)
-        yield dead
-        answers.set()
-
-    @staticmethod
-    def file(path: Path) -> SourceFile:
-        size = path.stat().st_size if path.exists() else 1
-        modified = path.stat().st_mtime_ns if path.exists() else 1
-        return SourceFile("c", str(path), path.name, "hash", size, modified)
-
-    def test_it_blocks_once_and_others_are_looked_at(self, mount: Path, tmp_path: Path) -> None:
-        live = tmp_path / "live.md"
-        live.write_text("x", encoding="utf-8")
-        files = [self.file(mount / "x.md"), self.file(live)]
+    monkeypatch.setattr(source_files, "_stuck", [])
+    monkeypatch.setattr(source_files.os, "lstat", slow)
+    files = [SourceFile("c", "/dead/x.md", "x.md", "hash", 1, 1)]
+    for seconds in (0.05, 25.0):
         started = perf_counter()
-        assert set(file_states(files, 0.05).values()) == {"unknown"}
-        # From here on nobody waits for that folder.
-        assert file_states(files, 25.0) == {str(mount / "x.md"): "unknown", str(live): "same"}
+        assert file_states(files, seconds) == {"/dead/x.md": "unknown"}
         assert perf_counter() - started < 20
+    answers.set()
 
 
 def test_it_is_reported_if_a_file_could_not_be_looked_at(
