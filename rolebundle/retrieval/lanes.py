@@ -9,8 +9,7 @@ from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from rolebundle.contracts.documents import Passage
-from rolebundle.contracts.models import ModelIdentity, Noise
+from rolebundle.contracts.documents import ModelIdentity, Noise, Passage
 from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import Lane
 from rolebundle.embedding.noise import noise_of

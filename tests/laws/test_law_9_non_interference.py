@@ -30,9 +30,8 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.memory import CheckRequest, NewDecision
-from rolebundle.contracts.method_requests import GrepRequest, ListRequest
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.request import RetrievalRequest, Where
+from rolebundle.contracts.request import GrepRequest, ListRequest, RetrievalRequest, Where
 from rolebundle.contracts.terms import ACTIONS, Authority, DecisionEffect, MarkState
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine

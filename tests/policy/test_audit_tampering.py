@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.audit import AuditEntry, AuditSettings
+from rolebundle.contracts.policy import AuditEntry, AuditSettings
 from rolebundle.errors import RolebundleError, WrongFile
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.audit_check import verify_audit

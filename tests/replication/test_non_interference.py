@@ -26,9 +26,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rolebundle.contracts.documents import Mark
+from rolebundle.contracts.documents import IndexIdentity, Mark
 from rolebundle.contracts.memory import NewDecision
-from rolebundle.contracts.models import IndexIdentity
 from rolebundle.contracts.upkeep import PublishReport
 from rolebundle.policy.audience import resolve_audience
 from rolebundle.policy.policy_change import deny_matcher, set_policy

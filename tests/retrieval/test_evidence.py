@@ -11,8 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.documents import Passage
-from rolebundle.contracts.models import Noise
+from rolebundle.contracts.documents import Noise, Passage
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.retrieval.bundle import assemble

@@ -13,9 +13,8 @@ from traceback import print_exc
 from typing import Any, NamedTuple
 
 from rolebundle.admin import Admin
-from rolebundle.contracts.method_requests import MAX_ROLES, ListRequest
-from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.status import CorpusStatus
+from rolebundle.contracts.request import MAX_ROLES, ListRequest, RetrievalRequest
+from rolebundle.contracts.upkeep import CorpusStatus
 from rolebundle.engine import Engine
 from rolebundle.errors import (
     AccessDenied,

@@ -13,9 +13,8 @@ from rolebundle.contracts.bundle import (
     ScoreWeights,
     SelectedChunk,
 )
-from rolebundle.contracts.codes import WARNINGS
 from rolebundle.contracts.lookup import Lookup
-from rolebundle.contracts.terms import LANES, RejectionCode
+from rolebundle.contracts.terms import LANES, WARNINGS, RejectionCode
 from rolebundle.contracts.why import ComparedPassage, Comparison, RoleView, Standing, Why
 from rolebundle.interfaces.pages import words
 from rolebundle.interfaces.pages.page import FILE, Site, marked_text, render

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rolebundle.contracts.codes import REJECTIONS
-from rolebundle.contracts.terms import RANKED_LOWER, FallbackAction, RejectionCode
+from rolebundle.contracts.terms import RANKED_LOWER, REJECTIONS, FallbackAction, RejectionCode
 from rolebundle.contracts.why import FoundBy
 
 REJECTION: Mapping[RejectionCode, str] = {code: row.plain for code, row in REJECTIONS.items()}
