@@ -487,7 +487,7 @@ class ReplicaManifest(Contract):
         quarantined: how many documents only the quarantine keeps from this agent.
         indexes: of each embedding index ``provider``, ``model``, ``model_digest``, ``dimensions``
             and ``chunker``.
-        overlays: role → digest of the publisher's overlay. The overlays are not in the replica.
+        overlays: what earlier versions recorded of overlays; it is not read.
         policy_digest: digest of the policy in the replica; empty if it has none.
         published_at: when it was published.
         expires_at: from then on no `replica pull` accepts it, and its answers have the warning
@@ -510,7 +510,7 @@ class ReplicaManifest(Contract):
     chunks: int
     quarantined: int
     indexes: list[dict[str, str | int]]
-    overlays: dict[str, str]
+    overlays: dict[str, str] = {}
     policy_digest: str
     published_at: str
     expires_at: str
@@ -575,8 +575,6 @@ class PullReport(Contract):
         key_id: of the key that signed it.
         former_generation: the generation that was replaced; null if there was no replica.
         moved_bytes: how many bytes were read.
-        overlays_changed: roles whose overlay on this machine differs from the publisher's.
-        overlays_missing: roles of the publisher that have no overlay on this machine.
     """
 
     source: str
@@ -586,8 +584,6 @@ class PullReport(Contract):
     key_id: str
     former_generation: int | None
     moved_bytes: int
-    overlays_changed: list[str] = []
-    overlays_missing: list[str] = []
 
 
 class EmbedResult(Contract):

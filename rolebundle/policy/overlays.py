@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -216,15 +215,6 @@ def list_overlays(folders: Sequence[Path]) -> list[OverlayFile]:
             fields["problem"] = error.message
         files.append(OverlayFile.model_validate({**fields, "path": str(path)}))
     return files
-
-
-def overlay_digests(folders: Sequence[Path]) -> dict[str, str]:
-    """Role → digest of its overlay. A malformed overlay has none."""
-    digests = {}
-    for role_id in sorted(_role_files(folders)):
-        with suppress(OverlayError):
-            digests[role_id] = load_role(role_id, folders).digest
-    return digests
 
 
 def digest_of(overlay: Overlay) -> str:

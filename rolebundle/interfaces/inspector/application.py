@@ -25,12 +25,13 @@ from rolebundle.errors import (
     RolebundleError,
     UsageError,
 )
-from rolebundle.interfaces.pages.page import Site, render
 from rolebundle.interfaces.pages.views import (
+    Site,
     answer_page,
     compare_form,
     compare_page,
     document_page,
+    render,
     why_page,
 )
 from rolebundle.interfaces.parse import names_in, parsed, request_from

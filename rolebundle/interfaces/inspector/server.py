@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.interfaces.inspector.application import Inspector, Parameters, Response
-from rolebundle.interfaces.pages.page import content_policy, render
+from rolebundle.interfaces.pages.views import content_policy, render
 from rolebundle.interfaces.servers.loopback import ADDRESS, Guard
 from rolebundle.interfaces.servers.operations import internal_error
 from rolebundle.interfaces.signals import on_end

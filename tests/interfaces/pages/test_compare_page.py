@@ -6,9 +6,7 @@ import pytest
 from lxml import html
 
 from rolebundle.contracts.why import Comparison
-from rolebundle.interfaces.pages import words
-from rolebundle.interfaces.pages.page import Site
-from rolebundle.interfaces.pages.views import compare_page
+from rolebundle.interfaces.pages.views import REJECTION_WORDS, Site, compare_page
 from rolebundle.retrieval.compare import compare_roles
 from support.commands import invoke
 from support.corpora import ask, built, document, overlay
@@ -68,7 +66,7 @@ def test_every_standing_is_in_the_cell_of_its_role(comparison: Comparison) -> No
                 assert cell.startswith(f"Rank {standing.rank}")
                 assert f"score {standing.score:.3f}" in cell
             elif standing.reason is not None:
-                assert words.REJECTION[standing.reason] in cell.lower()
+                assert REJECTION_WORDS[standing.reason] in cell.lower()
                 assert f"{standing.reason} {standing.notes}" in cell
             else:
                 assert cell == "Not proposed"
