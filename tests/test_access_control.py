@@ -19,7 +19,7 @@ from rolebundle.contracts.request import GrepRequest, ListRequest, RetrievalRequ
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.interfaces.inspector.application import Inspector, Parameters
+from rolebundle.interfaces.inspector import Inspector, Parameters
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.audit import AuditLog

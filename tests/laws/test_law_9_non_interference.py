@@ -38,7 +38,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.evaluation.evaluation import Runner
 from rolebundle.evaluation.questions import Question
-from rolebundle.interfaces.inspector.application import Inspector, Parameters
+from rolebundle.interfaces.inspector import Inspector, Parameters
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.approvals import ApprovalOutcome, Approvals
 from rolebundle.policy.overlays import ResolvedOverlay
