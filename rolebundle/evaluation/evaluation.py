@@ -24,7 +24,6 @@ from rolebundle.contracts.evaluation import (
     GoldenSet,
     Governance,
     QuestionResult,
-    Seconds,
     Spread,
     SystemResult,
 )
@@ -111,7 +110,7 @@ def evaluate(
         passages=spread([result.passages for result in results]),
         degraded=next(iter(reasons), ""),
         notes=notes,
-        seconds=Seconds(ingest=ingest_seconds, questions=seconds, total=ingest_seconds + seconds),
+        seconds={"ingest": ingest_seconds, "questions": seconds, "total": ingest_seconds + seconds},
         passed=True,
     )
 

@@ -207,18 +207,3 @@ def test_a_server_pinned_to_an_agent_serves_no_other(db: Path, tmp_path: Path) -
                 assert (refused["code"], refused["data"]["code"]) == (-32001, "access_denied")
         error = server.ask("ingest", paths=[str(tmp_path)])["error"]
         assert (error["code"], error["data"]["code"]) == (-32001, "read_only_server")
-
-
-@needs_mcp
-def test_mcp_reads_what_is_hidden_as_if_it_were_missing(db: Path) -> None:
-    async def talk(session: Any) -> list[str]:
-        results = [
-            (name, await session.call_tool("get", {"ids": [name]}))
-            for name in ("salary", "never-was")
-        ]
-        assert all(result.is_error for _, result in results)
-        return [result.model_dump_json().replace(name, "X") for name, result in results]
-
-    hidden, missing = run_session(stdio_session(server_of(db, "--agent", "ada")), talk)
-    assert hidden == missing
-    assert str(db.parent) not in hidden
