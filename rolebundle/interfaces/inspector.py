@@ -40,7 +40,6 @@ from rolebundle.errors import (
 from rolebundle.interfaces.pages.views import (
     Site,
     answer_page,
-    compare_form,
     compare_page,
     content_policy,
     document_page,
@@ -299,7 +298,7 @@ def compare(app: Inspector, parameters: Parameters) -> str:
             "too_many_roles", f"{len(roles)} roles are too many", f"choose at most {MAX_ROLES}"
         )
     if len(roles) < 2 or not parameters.get("task"):
-        return compare_form(site, roles)
+        return render("compare", site, comparison=None, chosen=roles)
     request = app.request(parameters, role=None)
     return compare_page(
         compare_roles(app.engine.retrieve_for_roles(request, roles, without_role=True)), site

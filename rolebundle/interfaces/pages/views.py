@@ -36,7 +36,7 @@ from rolebundle.contracts.terms import (
     FallbackAction,
     RejectionCode,
 )
-from rolebundle.contracts.why import ComparedPassage, Comparison, FoundBy, RoleView, Standing, Why
+from rolebundle.contracts.why import ComparedPassage, Comparison, FoundBy, RoleView, Why
 from rolebundle.interfaces.excerpt import Terms, covered
 from rolebundle.interfaces.render import query_terms, replica_note
 from rolebundle.retrieval.passage_text import limited_use
@@ -368,61 +368,28 @@ def _verdict(why: Why) -> str:
 
 
 def compare_page(comparison: Comparison, site: Site = FILE) -> str:
-    """The page of a comparison. If its first role is none, moves are measured against it."""
+    """The page of a comparison. Its first role may be none."""
     roles = [view for view in comparison.roles if view.role_id]
     return render(
         "compare",
         site,
         comparison=comparison,
-        answers=[(view, *_counts(view, roles)) for view in roles],
-        rows=[
-            (passage, _cells(passage)) for passage in sorted(comparison.passages, key=_best_rank)
-        ],
+        answers=[(view, *_counts(view)) for view in roles],
+        passages=sorted(comparison.passages, key=_best_rank),
         chosen=[view.role_id for view in roles],
     )
 
 
-def compare_form(site: Site, chosen: Sequence[str]) -> str:
-    """The page to choose a task and roles.
-
-    Args:
-        site: the application.
-        chosen: the roles that are chosen already.
-    """
-    return render("compare", site, comparison=None, chosen=chosen)
-
-
-def _counts(view: RoleView, roles: Sequence[RoleView]) -> tuple[int, int, int]:
-    """How many passages only this role gets, and what rules and the ranking rejected for it."""
-    others = {chunk for other in roles if other is not view for chunk in other.selected}
+def _counts(view: RoleView) -> tuple[int, int]:
+    """How many passages rules rejected for a role, and how many ranked too low."""
     refused = sum(n for code, n in view.rejected_summary.items() if is_rule(code))
-    lower = sum(view.rejected_summary.values()) - refused
-    return sum(chunk not in others for chunk in view.selected), refused, lower
-
-
-def _cells(passage: ComparedPassage) -> list[tuple[Standing, str]]:
-    """What happened to a passage for each role, and its move against the answer without one."""
-    first, *others = passage.standings
-    if first.role_id:
-        return [(standing, "") for standing in passage.standings]
-    return [(first, ""), *((standing, _move(standing.rank, first.rank)) for standing in others)]
+    return refused, sum(view.rejected_summary.values()) - refused
 
 
 def _best_rank(passage: ComparedPassage) -> int:
     ranks = [standing.rank for standing in passage.standings if standing.role_id and standing.rank]
     # Only without a role: in the order of that answer.
     return min(ranks) if ranks else passage.standings[0].rank or 0
-
-
-def _move(rank: int | None, before: int | None) -> str:
-    """A rank against that without a role, in words; empty if it is not selected."""
-    if rank is None:
-        return ""
-    if before is None:
-        return "new"
-    if before == rank:
-        return "same place"
-    return f"{'up' if before > rank else 'down'} {abs(before - rank)}"
 
 
 MAX_PASSAGES = 50
