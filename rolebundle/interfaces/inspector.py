@@ -457,46 +457,32 @@ class _Handler(BaseHTTPRequestHandler):
     default_request_version = "HTTP/1.0"
 
     def do_GET(self) -> None:
-        """Answer a view."""
-        if request := self._view_and_parameters():
-            self._send(self.server.app.answer(*request))
-
-    def _view_and_parameters(self) -> tuple[str, Parameters] | None:
-        """The view and its parameters; ``None`` if the request was refused."""
+        """Answer a view, or refuse the request."""
         headers = [
             (name.encode("latin-1", "replace"), value.encode("latin-1", "replace"))
             for name, value in self.headers.items()
         ]
         if refused := self.server.guard.address_refusal(headers):
-            self._refuse(HTTPStatus(refused[0]), refused[1])
-            return None
+            return self._refuse(HTTPStatus(refused[0]), refused[1])
         try:
             parts = urlsplit(self.path)
             pairs = parse_qsl(parts.query, errors="surrogatepass", max_num_fields=MAX_FIELDS)
         except ValueError:
             error = UsageError("bad_address", "the address cannot be read", "use the links")
-            self._refuse(HTTPStatus.BAD_REQUEST, error)
-            return None
+            return self._refuse(HTTPStatus.BAD_REQUEST, error)
         token, slash, view = parts.path.removeprefix("/").partition("/")
         presented_token = token.encode("utf-8", "surrogateescape")
         if not slash or not hmac.compare_digest(presented_token, self.server.token):
-            if (
-                self.command == "GET"
-                and slash
-                and not view
-                and self.server.take_ticket(presented_token)
-            ):
+            if slash and not view and self.server.take_ticket(presented_token):
                 first_view = f"/{self.server.token.decode()}/"
-                self._send(Response(HTTPStatus.SEE_OTHER, ""), location=first_view)
-                return None
+                return self._send(Response(HTTPStatus.SEE_OTHER, ""), location=first_view)
             denied = AccessDenied(
                 "token_required",
                 "the address has no valid token",
                 "open the address that `rolebundle inspect` printed",
             )
-            self._refuse(HTTPStatus.FORBIDDEN, denied)
-            return None
-        return view, Parameters(pairs)
+            return self._refuse(HTTPStatus.FORBIDDEN, denied)
+        return self._send(self.server.app.answer(view, Parameters(pairs)))
 
     def _refuse(self, status: HTTPStatus, error: RolebundleError) -> None:
         self._send(Response(status, render("error", error=error)))
