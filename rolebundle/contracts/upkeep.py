@@ -485,9 +485,7 @@ class ReplicaManifest(Contract):
         schema_version: version of the schema.
         documents: number of documents; ``chunks`` likewise.
         quarantined: how many documents only the quarantine keeps from this agent.
-        indexes: of each embedding index ``provider``, ``model``, ``model_digest``, ``dimensions``
-            and ``chunker``.
-        overlays: what earlier versions recorded of overlays; it is not read.
+        indexes, overlays: what earlier versions recorded of them; it is not read.
         policy_digest: digest of the policy in the replica; empty if it has none.
         published_at: when it was published.
         expires_at: from then on no `replica pull` accepts it, and its answers have the warning
@@ -509,7 +507,7 @@ class ReplicaManifest(Contract):
     documents: int
     chunks: int
     quarantined: int
-    indexes: list[dict[str, str | int]]
+    indexes: list[dict[str, str | int]] = []
     overlays: dict[str, str] = {}
     policy_digest: str
     published_at: str

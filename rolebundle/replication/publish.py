@@ -48,7 +48,6 @@ from rolebundle.storage.publications import (
 from rolebundle.storage.purge import purge_ids
 from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.storage.replicas import copy_visible, keyed_pseudonym, make_private_folder, staging
-from rolebundle.storage.vector_index import all_indexes
 from rolebundle.storage.writing import open_writer
 
 
@@ -230,17 +229,6 @@ def _manifest(
         documents=counts.documents,
         chunks=counts.chunks,
         quarantined=view.quarantined,
-        indexes=[
-            {
-                "provider": model.provider,
-                "model": model.model,
-                "model_digest": model.digest,
-                "dimensions": model.dimensions,
-                "chunker": index.identity.chunker,
-            }
-            for index in all_indexes(replica)
-            for model in [index.identity.model]
-        ],
         policy_digest=policy.digest if policy else "",
         published_at=published_at,
         expires_at=iso_utc(now + options.expires),

@@ -10,6 +10,7 @@ import pytest
 
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
+from rolebundle.interfaces.json_lines import error_fields
 from rolebundle.interfaces.servers import operations as tools
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import overlay_folders
@@ -91,21 +92,12 @@ def served(db: Path) -> Iterator[Served]:
         yield server
 
 
-def fields_of(error: RolebundleError) -> dict[str, Any]:
-    return {
-        "code": error.code,
-        "message": error.message,
-        "hint": error.hint,
-        "retryable": error.retryable,
-    }
-
-
 def by_python(db: Path, method: str, fields: dict[str, Any], **pinned: str) -> Any:
     with Engine(db, FOLDERS, **pinned) as engine:
         try:
             return without_timings(Operations(engine).call(method, fields))
         except RolebundleError as error:
-            return fields_of(error)
+            return error_fields(error)
 
 
 def text_by_python(db: Path, method: str, fields: dict[str, Any]) -> Any:
@@ -113,7 +105,7 @@ def text_by_python(db: Path, method: str, fields: dict[str, Any]) -> Any:
         try:
             return Operations(engine).text(method, fields)
         except RolebundleError as error:
-            return fields_of(error)
+            return error_fields(error)
 
 
 def by_serve(server: Served, method: str, fields: dict[str, Any]) -> Any:
