@@ -24,8 +24,7 @@ from rolebundle.admin import Admin
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.interfaces.pages.page import Site
-from rolebundle.interfaces.pages.views import answer_page
+from rolebundle.interfaces.pages.views import Site, answer_page
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
 

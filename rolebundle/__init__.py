@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rolebundle.contracts.lookup import Lookup as Lookup
     from rolebundle.contracts.overlay import Overlay as Overlay
     from rolebundle.contracts.request import RetrievalRequest as RetrievalRequest
-    from rolebundle.contracts.status import CorpusStatus as CorpusStatus
+    from rolebundle.contracts.upkeep import CorpusStatus as CorpusStatus
     from rolebundle.contracts.verification import Verification as Verification
     from rolebundle.contracts.verification import VerifyRequest as VerifyRequest
     from rolebundle.embedding.provider import EmbeddingProvider as EmbeddingProvider
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _PUBLIC = {
     "Admin": "rolebundle.admin:Admin",
-    "CorpusStatus": "rolebundle.contracts.status:CorpusStatus",
+    "CorpusStatus": "rolebundle.contracts.upkeep:CorpusStatus",
     "EmbeddingProvider": "rolebundle.embedding.provider:EmbeddingProvider",
     "Engine": "rolebundle.engine:Engine",
     "IngestOptions": "rolebundle.ingest.options:IngestOptions",

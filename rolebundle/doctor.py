@@ -12,8 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from shlex import quote
 
-from rolebundle.contracts.status import CheckProblem
-from rolebundle.contracts.upkeep import CheckState, DoctorCheck, DoctorReport
+from rolebundle.contracts.upkeep import CheckProblem, CheckState, DoctorCheck, DoctorReport
 from rolebundle.errors import CorpusCorrupt, RolebundleError, WrongFile
 from rolebundle.policy.access import deny_matcher, policy_problem
 from rolebundle.policy.audit import verify_audit

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rolebundle.access_control import AccessControl
 from rolebundle.answering import Answering, request_time
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
+from rolebundle.contracts.request import NO_RERANK, GrepRequest, ListRequest, RetrievalRequest
 from rolebundle.errors import AccessDenied, CorpusCorrupt
 from rolebundle.lazy import lazy_module
 from rolebundle.policy.access import access_denied, check_agent
@@ -26,8 +26,6 @@ from rolebundle.workspace import Workspace
 # What a `retrieve` does not need is loaded by the methods that need it.
 if TYPE_CHECKING:
     from rolebundle import status as status_module
-    from rolebundle.contracts import method_requests
-    from rolebundle.contracts.audit import AuditKind
     from rolebundle.contracts.gate import GateReport
     from rolebundle.contracts.lookup import FoundLines, Listing, Lookup, Lookups
     from rolebundle.contracts.memory import (
@@ -39,7 +37,8 @@ if TYPE_CHECKING:
         RememberedFact,
         RememberRequest,
     )
-    from rolebundle.contracts.status import CorpusStatus
+    from rolebundle.contracts.policy import AuditKind
+    from rolebundle.contracts.upkeep import CorpusStatus
     from rolebundle.contracts.verification import Verification, VerifyRequest
     from rolebundle.contracts.why import Comparison, Why, WhyAsAgent
     from rolebundle.retrieval import compare as compare_module
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     from rolebundle.verification import verify as verify_module
     from rolebundle.verification.judge import Judge
 else:
-    method_requests = lazy_module("rolebundle.contracts.method_requests")
     status_module = lazy_module("rolebundle.status")
     compare_module = lazy_module("rolebundle.retrieval.compare")
     listing_module = lazy_module("rolebundle.retrieval.listing")
@@ -314,7 +312,7 @@ class Engine:
             )
             return answer
 
-    def ls(self, request: method_requests.ListRequest | None = None) -> Listing:
+    def ls(self, request: ListRequest | None = None) -> Listing:
         """List the documents below a path or of a source, as far as an agent may see them.
 
         Args:
@@ -324,14 +322,14 @@ class Engine:
             UsageError: no document has this prefix, or the agent may not see it.
             AccessDenied: the agent may see nothing of this corpus.
         """
-        request = request or method_requests.ListRequest()
+        request = request or ListRequest()
         with self.access.recording_refusals(request.agent):
             with self.access.open_lookup(request.agent) as (corpus, scope):
                 listing = listing_module.list_documents(corpus, request, scope)
             self._record("get", request.agent, details={"documents": len(listing.documents)})
             return listing
 
-    def grep(self, request: method_requests.GrepRequest) -> FoundLines:
+    def grep(self, request: GrepRequest) -> FoundLines:
         """Find the lines with a text in what :meth:`get` would show to an agent.
 
         Raises:

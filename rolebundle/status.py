@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from rolebundle.contracts.status import (
+from rolebundle.contracts.upkeep import (
     CorpusStatus,
     IndexStatus,
     PathFlags,
     PublicationStatus,
     ReplicaStatus,
+    SignedManifest,
     SourceStatus,
 )
-from rolebundle.contracts.upkeep import SignedManifest
 from rolebundle.ingest.authority import as_arguments
 from rolebundle.ingest.default_model import building_note, contextual_model
 from rolebundle.ingest.heartbeat import read_heartbeat

@@ -9,7 +9,7 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from rolebundle.contracts.audit import AuditKind
+from rolebundle.contracts.policy import AuditKind
 from rolebundle.embedding import registry
 from rolebundle.embedding.provider import (
     PASSAGES_DEADLINE_SECONDS,

@@ -13,14 +13,13 @@ from rolebundle import access_control as module
 from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
 from rolebundle.admin.records import drop_document, release_document, set_audit
-from rolebundle.contracts.audit import AuditRow
 from rolebundle.contracts.memory import MarkRequest
-from rolebundle.contracts.method_requests import GrepRequest, ListRequest
-from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.policy import AuditRow
+from rolebundle.contracts.request import GrepRequest, ListRequest, RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.interfaces.inspector.application import Inspector, Parameters
+from rolebundle.interfaces.inspector import Inspector, Parameters
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.audit import AuditLog

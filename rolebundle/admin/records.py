@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rolebundle.contracts.audit import AuditMode, AuditSettings, QueryMode
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.gate import GateStart
 from rolebundle.contracts.ingest import RootChange
@@ -19,6 +18,7 @@ from rolebundle.contracts.memory import (
     RememberedFact,
     RememberRequest,
 )
+from rolebundle.contracts.policy import AuditMode, AuditSettings, QueryMode
 from rolebundle.contracts.terms import MarkState
 from rolebundle.contracts.upkeep import PublishReport, PullReport, ReplicaManifest
 from rolebundle.errors import UsageError
@@ -290,19 +290,17 @@ def forget_target(workspace: Workspace, target: str, *, confirmed: bool) -> None
     workspace.recorder.note(workspace.corpus, "publish", details=details)
 
 
-def pull_replica(
-    workspace: Workspace, folder: PublishedFolder, key: PublicKey, overlay_folders: Sequence[Path]
-) -> PullReport:
+def pull_replica(workspace: Workspace, folder: PublishedFolder, key: PublicKey) -> PullReport:
     """Replace the replica by the published one; see :mod:`rolebundle.replication.pull`.
 
     That of a database is beside its link, and answers if the database cannot be reached.
     """
     if address_of(workspace.path):
         beside = Workspace(replica_of(workspace.path))
-        report = pull_replica(beside, folder, key, overlay_folders)
+        report = pull_replica(beside, folder, key)
         _check_stand_in(workspace.corpus, beside.path, report.manifest)
         return report
-    report = pull(folder, workspace.path, key, overlay_folders)
+    report = pull(folder, workspace.path, key)
     workspace.refresh()
     if report.manifest.policy_digest:
         # Also if it is current: an earlier pull may have been killed before it came to this.

@@ -183,14 +183,6 @@ class EvaluatedCorpus(Contract):
     index: IndexState | None = None
 
 
-class Seconds(Contract):
-    """Duration of each step, in seconds."""
-
-    ingest: float
-    questions: float
-    total: float
-
-
 class EvalReport(Contract):
     """The answer to `eval`.
 
@@ -204,6 +196,7 @@ class EvalReport(Contract):
         passages: passages of the governed answers.
         degraded: why the semantic lane did not run; empty if it ran.
         floors: the thresholds.
+        seconds: the duration of each step, in seconds.
         passed: whether all thresholds are met and no forbidden passage was returned.
     """
 
@@ -223,5 +216,5 @@ class EvalReport(Contract):
     degraded: str = ""
     notes: list[str] = []
     floors: list[Floor] = []
-    seconds: Seconds
+    seconds: dict[Literal["ingest", "questions", "total"], float]
     passed: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from rolebundle.contracts.models import ModelIdentity, Noise
+from rolebundle.contracts.documents import ModelIdentity, Noise
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.lazy import numpy as np
 

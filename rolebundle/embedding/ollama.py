@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import httpx
 
-from rolebundle.contracts.models import ModelIdentity
+from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.embedding.provider import PROBE_TEXT, ProviderSpec, prefixes_for
 from rolebundle.embedding.servers import (
     OLLAMA_HOST,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import blake2b, shake_256
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from rolebundle.contracts.models import ModelIdentity
+from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.errors import EmbedderError
 from rolebundle.lazy import numpy as np
 from rolebundle.text.decoding import clean

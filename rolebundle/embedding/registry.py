@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rolebundle.contracts.models import ModelIdentity
+from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.embedding.provider import QUERY_DEADLINE_SECONDS, EmbeddingProvider, ProviderSpec
 from rolebundle.embedding.static import MODEL, StaticProvider
 from rolebundle.errors import ConfigurationError

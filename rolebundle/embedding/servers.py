@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import httpcore
 
-from rolebundle.contracts.models import ModelIdentity
+from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.embedding.provider import (
     PROBE_TEXT,
     Matrix,

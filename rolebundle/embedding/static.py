@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from rolebundle.contracts.models import ModelIdentity
+from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.embedding.provider import Matrix, prepared
 from rolebundle.errors import EmbedderError
 from rolebundle.lazy import numpy as np

@@ -27,7 +27,6 @@ from rolebundle.contracts.evaluation import (
     GoldenSet,
     Governance,
     QuestionResult,
-    Seconds,
     Spread,
     SystemResult,
 )
@@ -116,7 +115,7 @@ def evaluate(
         passages=spread([result.passages for result in results]),
         degraded=next(iter(reasons), ""),
         notes=notes,
-        seconds=Seconds(ingest=ingest_seconds, questions=seconds, total=ingest_seconds + seconds),
+        seconds={"ingest": ingest_seconds, "questions": seconds, "total": ingest_seconds + seconds},
         passed=True,
     )
 
@@ -409,7 +408,7 @@ def value_of(report: EvalReport, name: str) -> float | None:
     values: dict[str, float | None] = {
         "latency_p50": report.latency_ms.p50,
         "latency_p95": report.latency_ms.p95,
-        "seconds": report.seconds.total,
+        "seconds": report.seconds["total"],
     }
     for system in report.systems:
         values |= system.metrics
@@ -453,8 +452,8 @@ def tables(report: EvalReport) -> Iterator[Table | str]:
     )
     seconds = report.seconds
     yield (
-        f"{seconds.total:.1f} s: {seconds.ingest:.1f} to ingest, "
-        f"{seconds.questions:.1f} for the questions"
+        f"{seconds['total']:.1f} s: {seconds['ingest']:.1f} to ingest, "
+        f"{seconds['questions']:.1f} for the questions"
     )
     yield from (f"! {note}" for note in report.notes[:MAX_NOTES])
     if len(report.notes) > MAX_NOTES:

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from rolebundle.contracts.documents import iso_utc
-from rolebundle.contracts.status import WatchStatus
+from rolebundle.contracts.upkeep import WatchStatus
 from rolebundle.errors import CorpusBusy
 from rolebundle.storage.file import heartbeat_path, is_running, partial_file
 

@@ -15,7 +15,7 @@ from time import perf_counter
 
 from threadpoolctl import threadpool_limits
 
-from rolebundle.contracts.models import IndexIdentity
+from rolebundle.contracts.documents import IndexIdentity
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import (
     PROBE_TEXT,

@@ -7,8 +7,7 @@ from itertools import groupby
 from shlex import quote
 
 from rolebundle.contracts.bundle import Citation, Fallback, RetrievalBundle, SelectedChunk
-from rolebundle.contracts.codes import shown_as
-from rolebundle.contracts.terms import RANKED_LOWER, RejectionCode
+from rolebundle.contracts.terms import RANKED_LOWER, RejectionCode, shown_as
 from rolebundle.interfaces.excerpt import EXCERPT_CHARS, Terms, covered, excerpt
 from rolebundle.interfaces.layout import (
     DEFAULT_WIDTH,

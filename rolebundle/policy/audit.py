@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.audit import (
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.policy import (
     AUDIT_MODES,
     AuditEntry,
     AuditKind,
@@ -30,7 +31,6 @@ from rolebundle.contracts.audit import (
     AuditSettings,
     AuditVerification,
 )
-from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.terms import REJECTION_CODES
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
 from rolebundle.storage import audit, records

@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -34,7 +33,7 @@ from rolebundle.storage.file import overlays_path
 from rolebundle.text.paths import compile_glob
 
 if TYPE_CHECKING:
-    from rolebundle.contracts.roles import OverlayFile
+    from rolebundle.contracts.overlay import OverlayFile
 
 ENVIRONMENT = "ROLEBUNDLE_OVERLAYS"
 
@@ -204,7 +203,7 @@ def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
 
 def list_overlays(folders: Sequence[Path]) -> list[OverlayFile]:
     """Return the overlay of each role, sorted by role id. A malformed one has a ``problem``."""
-    from rolebundle.contracts.roles import OverlayFile
+    from rolebundle.contracts.overlay import OverlayFile
 
     files = []
     for role_id, path in sorted(_role_files(folders).items()):
@@ -216,15 +215,6 @@ def list_overlays(folders: Sequence[Path]) -> list[OverlayFile]:
             fields["problem"] = error.message
         files.append(OverlayFile.model_validate({**fields, "path": str(path)}))
     return files
-
-
-def overlay_digests(folders: Sequence[Path]) -> dict[str, str]:
-    """Role → digest of its overlay. A malformed overlay has none."""
-    digests = {}
-    for role_id in sorted(_role_files(folders)):
-        with suppress(OverlayError):
-            digests[role_id] = load_role(role_id, folders).digest
-    return digests
 
 
 def digest_of(overlay: Overlay) -> str:

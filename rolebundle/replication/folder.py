@@ -34,15 +34,6 @@ _LEVEL = 6
 """Of gzip: a higher one takes much longer and saves little."""
 
 
-def nothing_published(target: str) -> UsageError:
-    """The error for a place without a replica."""
-    return UsageError(
-        "nothing_published",
-        f"{target}: no replica is published there",
-        "check the path, or publish to it first with `rolebundle replica publish`",
-    )
-
-
 def storage_error(path: Path | str, error: OSError) -> StorageError:
     """The error for a file that cannot be read or written."""
     is_full = error.errno in FULL_ERRNOS
@@ -239,7 +230,11 @@ class PublishedFolder:
             with path.open("rb") as stream:
                 yield stream
         except FileNotFoundError as error:
-            raise nothing_published(self.target) from error
+            raise UsageError(
+                "nothing_published",
+                f"{self.target}: no replica is published there",
+                "check the path, or publish to it first with `rolebundle replica publish`",
+            ) from error
         except OSError as error:
             raise storage_error(path, error) from error
 

@@ -25,7 +25,6 @@ from rolebundle.contracts.upkeep import (
 )
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.access import Audience
-from rolebundle.policy.overlays import overlay_digests
 from rolebundle.policy.trust import AgentView
 from rolebundle.replication.folder import PublishedFolder, storage_error
 from rolebundle.replication.pull import read_manifest
@@ -49,7 +48,6 @@ from rolebundle.storage.publications import (
 from rolebundle.storage.purge import purge_ids
 from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.storage.replicas import copy_visible, keyed_pseudonym, make_private_folder, staging
-from rolebundle.storage.vector_index import all_indexes
 from rolebundle.storage.writing import open_writer
 
 
@@ -61,13 +59,11 @@ class PublishOptions:
         publisher: the name in the manifest.
         expires: how long the replica is accepted by `replica pull`.
         grace: how long after that a pulled replica still answers.
-        overlay_folders: the folders of the overlays whose digests the manifest has.
     """
 
     publisher: str
     expires: timedelta
     grace: timedelta
-    overlay_folders: Sequence[Path] = ()
 
 
 def publish(
@@ -218,7 +214,6 @@ def _manifest(
 ) -> ReplicaManifest:
     counts, now = corpus_counts(replica), datetime.now(UTC)
     policy = records.load_policy(replica)
-    overlays = overlay_digests(options.overlay_folders)
     digest, published_at = replica_file.content_digest(replica), iso_utc(now)
     # Also if this machine's clock was put back: else readers would take it for an older one.
     is_new = digest != last.content_digest or published_at < last.published_at
@@ -234,18 +229,6 @@ def _manifest(
         documents=counts.documents,
         chunks=counts.chunks,
         quarantined=view.quarantined,
-        indexes=[
-            {
-                "provider": model.provider,
-                "model": model.model,
-                "model_digest": model.digest,
-                "dimensions": model.dimensions,
-                "chunker": index.identity.chunker,
-            }
-            for index in all_indexes(replica)
-            for model in [index.identity.model]
-        ],
-        overlays={role: overlays[role] for role in sorted(overlays) if view.allows_role(role)},
         policy_digest=policy.digest if policy else "",
         published_at=published_at,
         expires_at=iso_utc(now + options.expires),

@@ -6,7 +6,6 @@ Whenever the process is killed, the path names the complete old replica or the c
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +20,6 @@ from rolebundle.errors import (
     WrongFile,
     storage_errors,
 )
-from rolebundle.policy.overlays import overlay_digests
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.signatures import PublicKey, is_signed_by, key_id
 from rolebundle.storage import publications as replicas
@@ -44,19 +42,13 @@ _ATTEMPTS = 3
 """How often a fetch is tried while the publisher replaces the files that are fetched."""
 
 
-def pull(
-    folder: PublishedFolder,
-    path: Path,
-    key: PublicKey,
-    overlay_folders: Sequence[Path] = (),
-) -> PullReport:
+def pull(folder: PublishedFolder, path: Path, key: PublicKey) -> PullReport:
     """Replace the replica at hand by the published one, if that one is newer and sound.
 
     Args:
         folder: where it is published.
         path: the replica on this machine; there may be none.
         key: the publisher's key.
-        overlay_folders: the folders of this machine's overlays, to compare their digests.
 
     Raises:
         UsageError: ``not_a_replica``: the file at the path is an ordinary corpus.
@@ -95,21 +87,14 @@ def pull(
                 raise
             note = f"; the replica at hand, generation {at_hand.generation}, stays"
             raise type(error)(error.code, f"{error.message}{note}", error.hint) from error
-    manifest, present = signed.manifest, overlay_digests(overlay_folders)
     return PullReport(
         source=folder.target,
         location=str(path),
-        state="current" if manifest == at_hand else "updated",
-        manifest=manifest,
+        state="current" if signed.manifest == at_hand else "updated",
+        manifest=signed.manifest,
         key_id=signed.key_id,
         former_generation=at_hand.generation if at_hand else None,
         moved_bytes=moved or 0,
-        overlays_changed=sorted(
-            role
-            for role in manifest.overlays.keys() & present.keys()
-            if manifest.overlays[role] != present[role]
-        ),
-        overlays_missing=sorted(manifest.overlays.keys() - present.keys()),
     )
 
 

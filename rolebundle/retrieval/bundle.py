@@ -26,10 +26,9 @@ from rolebundle.contracts.bundle import (
     Summary,
     TaskEvidence,
 )
-from rolebundle.contracts.codes import REJECTIONS
 from rolebundle.contracts.documents import REMEMBERED_KIND, DocumentMetadata, Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.terms import REJECTION_CODES, TRUST_TIERS, RejectionCode
+from rolebundle.contracts.terms import REJECTION_CODES, REJECTIONS, TRUST_TIERS, RejectionCode
 from rolebundle.retrieval.candidate import Candidate, Retrieval, Weights, code_order
 from rolebundle.retrieval.evidence import IS_CLOSE, Support, shown_kinds
 from rolebundle.retrieval.filter import is_for_other_roles, labels_of

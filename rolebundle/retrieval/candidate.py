@@ -19,11 +19,11 @@ from rolebundle.contracts.bundle import (
     KeptBack,
     RerankState,
 )
-from rolebundle.contracts.codes import REJECTIONS
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.contracts.terms import (
     REJECTION_CODES,
+    REJECTIONS,
     FreshnessStatus,
     Fusion,
     Lane,

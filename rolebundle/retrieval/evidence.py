@@ -19,8 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from rolebundle.contracts.documents import Passage
-from rolebundle.contracts.models import Noise
+from rolebundle.contracts.documents import Noise, Passage
 from rolebundle.contracts.terms import TaskSupport
 
 JUDGED = 5

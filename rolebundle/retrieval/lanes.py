@@ -12,8 +12,7 @@ from operator import ge, lt
 from time import perf_counter
 from typing import NamedTuple
 
-from rolebundle.contracts.documents import Passage, iso_utc
-from rolebundle.contracts.models import ModelIdentity, Noise
+from rolebundle.contracts.documents import ModelIdentity, Noise, Passage, iso_utc
 from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import Lane
 from rolebundle.embedding.noise import noise_of

@@ -19,7 +19,7 @@ from rolebundle.contracts.lookup import (
     LookupFailure,
     Lookups,
 )
-from rolebundle.contracts.method_requests import (
+from rolebundle.contracts.request import (
     DEFAULT_LINES,
     DEFAULT_LISTED,
     MAX_REFERENCES,

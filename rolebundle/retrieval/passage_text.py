@@ -24,10 +24,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from rolebundle.contracts.bundle import RetrievalBundle, SelectedChunk
-from rolebundle.contracts.codes import WARNINGS, shown_as
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.terms import ACTIONS, RANKED_LOWER
+from rolebundle.contracts.terms import ACTIONS, RANKED_LOWER, WARNINGS, shown_as
 from rolebundle.text.words import counted, first_of
 
 Values = Mapping[str, Any]

@@ -10,14 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from rolebundle.contracts.bundle import BundleWarning, Fallback
-from rolebundle.contracts.codes import REJECTIONS, WARNINGS, Limitation
 from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import (
     FALLBACK_ACTIONS,
     FALLBACK_STATES,
     REJECTION_CODES,
+    REJECTIONS,
+    WARNINGS,
     EmptyReason,
     FreshnessPosture,
+    Limitation,
     TrustPosture,
     WarningCode,
 )

@@ -11,10 +11,9 @@ from shlex import quote
 from typing import Any
 
 from rolebundle.contracts.bundle import KeptBack
-from rolebundle.contracts.codes import REJECTIONS
 from rolebundle.contracts.documents import REMEMBERED_KIND, Passage, iso_utc
 from rolebundle.contracts.policy import AgentRule
-from rolebundle.contracts.terms import HidingRule, RejectionCode, level_rank
+from rolebundle.contracts.terms import REJECTIONS, HidingRule, RejectionCode, level_rank
 from rolebundle.contracts.why import (
     FilterTrace,
     FoundBy,

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from rolebundle.contracts.audit import AuditEntry, AuditRow, AuditSettings
 from rolebundle.contracts.base import writable
+from rolebundle.contracts.policy import AuditEntry, AuditRow, AuditSettings
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, UsageError, WrongFile
 from rolebundle.storage.file import FileFormat, is_there
 from rolebundle.storage.sqlite import SqliteFile, closed_on_error, create_file, page_problem

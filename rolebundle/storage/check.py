@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from rolebundle.contracts.status import CheckProblem
+from rolebundle.contracts.upkeep import CheckProblem
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import digests, facts, seal, vector_index
 from rolebundle.storage.compartments import visible_compartments

@@ -28,7 +28,7 @@ from rolebundle.storage.stored_values import (
 
 # What an answer does not need is imported by the functions that need it.
 if TYPE_CHECKING:
-    from rolebundle.contracts.status import SelfDeclaredDocument
+    from rolebundle.contracts.upkeep import SelfDeclaredDocument
 
 FileIdentity = tuple[str, str, str]
 """(path, content hash, recipe): a file with the same identity need not be read again."""
@@ -477,7 +477,7 @@ def self_declared(corpus: Corpus) -> list[SelfDeclaredDocument]:
 
     The key ``unknown`` stands for those of which an earlier version stored no origin.
     """
-    from rolebundle.contracts.status import SelfDeclaredDocument
+    from rolebundle.contracts.upkeep import SelfDeclaredDocument
 
     rows = corpus.rows(
         f"SELECT document_id, path, trust_tier, self_declared, supersedes FROM {PLACED} "

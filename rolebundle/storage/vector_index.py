@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
-from rolebundle.contracts.models import IndexIdentity, ModelIdentity, Noise
+from rolebundle.contracts.documents import IndexIdentity, ModelIdentity, Noise
 from rolebundle.storage import changes, compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.seal import row_digest

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from rolebundle.contracts.bundle import Constraint
-from rolebundle.contracts.documents import Passage, iso_utc
+from rolebundle.contracts.documents import ModelIdentity, Noise, Passage, iso_utc
 from rolebundle.contracts.memory import (
     CHECK_VERDICTS,
     ActionRule,
@@ -22,7 +22,6 @@ from rolebundle.contracts.memory import (
     DecisionRecord,
     NewDecision,
 )
-from rolebundle.contracts.models import ModelIdentity, Noise
 from rolebundle.contracts.terms import (
     ACTIONS,
     DECISION_EFFECTS,

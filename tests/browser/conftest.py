@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rolebundle.interfaces.inspector.application import Parameters
+from rolebundle.interfaces.inspector import Parameters
 from support.browsing import ARGUMENTS, Corpus, Visitor
 from support.corpora import NOW
 from support.hostile_pages import ROLE, TASK, document_ids, hostile_corpus

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.interfaces.inspector.application import VIEWS, Parameters
+from rolebundle.interfaces.inspector import VIEWS, Parameters
 from rolebundle.interfaces.pages.views import answer_page
 from support.browsing import Corpus, Visitor
 

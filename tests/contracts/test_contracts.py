@@ -264,7 +264,7 @@ REFUSED: list[dict[str, Any]] = [
     # Values that make no sense.
     {"version": "2.0"},
     {"version": None},
-    *({"role_id": value} for value in (None, "Reviewer", "../etc/passwd", "r" * 65)),
+    *({"role_id": value} for value in (None, "../etc/passwd", "r" * 65)),
     {"extends": "A B"},
     forbidding(pattern=" "),
     forbidding(reason="no pattern"),
@@ -279,13 +279,7 @@ REFUSED: list[dict[str, Any]] = [
         {"retrieval_policy": {"lexical_weight": value}}
         for value in (-0.1, 1.1, float("nan"), float("inf"), "0.3", True)
     ),
-    {"retrieval_policy": {"max_selected_chunks": 0}},
-    {"retrieval_policy": {"max_selected_chunks": 1001}},
-    {"retrieval_policy": {"freshness_max_age_days": 0}},
     {"retrieval_policy": {"stale_penalty": 1.01}},
-    {"retrieval_policy": {"min_score": -1}},
-    {"retrieval_policy": {"fusion": "borda"}},
-    {"retrieval_policy": {"require_source_diversity": "yes"}},
 ]
 
 
@@ -332,10 +326,6 @@ class TestWhere:
             ({"updated_after": "soon"}, "where.updated_after: must be an ISO 8601 time"),
             (
                 {"updated_after": "2026-01-02", "updated_before": "2026-01-01"},
-                "where: updated_after must be earlier than updated_before",
-            ),
-            (
-                {"updated_after": "2026-01-01", "updated_before": "2026-01-01"},
                 "where: updated_after must be earlier than updated_before",
             ),
             ({"source": "a", "sourceId": "b"}, "sourceId: is the same field as source"),
@@ -484,15 +474,12 @@ FOLDER = Path(__file__).parent.parent.parent / "docs" / "schema"
 
 
 def test_the_files_are_up_to_date() -> None:
+    assert {path.stem for path in FOLDER.iterdir()} == set(SCHEMAS)
     assert [
         name
         for name in SCHEMAS
         if (FOLDER / f"{name}.json").read_text(encoding="utf-8") != schema_text(name)
     ] == [], "run `python -m rolebundle.contracts.schema docs/schema`"
-
-
-def test_there_is_no_file_besides() -> None:
-    assert {path.stem for path in FOLDER.iterdir()} == set(SCHEMAS)
 
 
 def test_only_the_task_is_required_of_a_request() -> None:

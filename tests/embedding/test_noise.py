@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from rolebundle.contracts.models import ModelIdentity, Noise
+from rolebundle.contracts.documents import ModelIdentity, Noise
 from rolebundle.embedding import noise
 from rolebundle.embedding.noise import noise_of, sample_pairs
 from rolebundle.embedding.static import StaticProvider

@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from rolebundle.contracts.audit import AuditEntry, AuditSettings
+from rolebundle.contracts.policy import AuditEntry, AuditSettings
 from rolebundle.errors import StorageError
 from rolebundle.policy.audit import AuditLog, verify_audit
 from support.amounts import rounds

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.audit import AuditEntry
+from rolebundle.contracts.policy import AuditEntry
 from rolebundle.policy.audit import AuditLog
 from rolebundle.storage.file import audit_path
 from support.commands import Outcome, invoke

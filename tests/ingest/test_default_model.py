@@ -15,7 +15,7 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.admin import indexes as owner
 from rolebundle.admin.indexes import Indexing
-from rolebundle.contracts.models import ModelIdentity
+from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.embedding import packaged
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.packaged import E5, MINILM, PackagedModel

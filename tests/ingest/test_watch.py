@@ -18,7 +18,7 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.status import WatchStatus
+from rolebundle.contracts.upkeep import WatchStatus
 from rolebundle.engine import Engine
 from rolebundle.errors import CorpusBusy, RolebundleError, UsageError
 from rolebundle.ingest import prepare, watch

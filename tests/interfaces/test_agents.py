@@ -10,6 +10,7 @@ import pytest
 
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
+from rolebundle.interfaces.json_lines import error_fields
 from rolebundle.interfaces.servers import operations as tools
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import overlay_folders
@@ -91,21 +92,12 @@ def served(db: Path) -> Iterator[Served]:
         yield server
 
 
-def fields_of(error: RolebundleError) -> dict[str, Any]:
-    return {
-        "code": error.code,
-        "message": error.message,
-        "hint": error.hint,
-        "retryable": error.retryable,
-    }
-
-
 def by_python(db: Path, method: str, fields: dict[str, Any], **pinned: str) -> Any:
     with Engine(db, FOLDERS, **pinned) as engine:
         try:
             return without_timings(Operations(engine).call(method, fields))
         except RolebundleError as error:
-            return fields_of(error)
+            return error_fields(error)
 
 
 def text_by_python(db: Path, method: str, fields: dict[str, Any]) -> Any:
@@ -113,7 +105,7 @@ def text_by_python(db: Path, method: str, fields: dict[str, Any]) -> Any:
         try:
             return Operations(engine).text(method, fields)
         except RolebundleError as error:
-            return fields_of(error)
+            return error_fields(error)
 
 
 def by_serve(server: Served, method: str, fields: dict[str, Any]) -> Any:
@@ -207,18 +199,3 @@ def test_a_server_pinned_to_an_agent_serves_no_other(db: Path, tmp_path: Path) -
                 assert (refused["code"], refused["data"]["code"]) == (-32001, "access_denied")
         error = server.ask("ingest", paths=[str(tmp_path)])["error"]
         assert (error["code"], error["data"]["code"]) == (-32001, "read_only_server")
-
-
-@needs_mcp
-def test_mcp_reads_what_is_hidden_as_if_it_were_missing(db: Path) -> None:
-    async def talk(session: Any) -> list[str]:
-        results = [
-            (name, await session.call_tool("get", {"ids": [name]}))
-            for name in ("salary", "never-was")
-        ]
-        assert all(result.is_error for _, result in results)
-        return [result.model_dump_json().replace(name, "X") for name, result in results]
-
-    hidden, missing = run_session(stdio_session(server_of(db, "--agent", "ada")), talk)
-    assert hidden == missing
-    assert str(db.parent) not in hidden

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.models import ModelIdentity
+from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest.indexes import ensure_index

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.models import ModelIdentity
+from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import EmbedderError
 from rolebundle.storage.documents import StoredDocument

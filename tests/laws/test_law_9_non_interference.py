@@ -30,16 +30,15 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.memory import CheckRequest, NewDecision
-from rolebundle.contracts.method_requests import GrepRequest, ListRequest
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.request import RetrievalRequest, Where
+from rolebundle.contracts.request import GrepRequest, ListRequest, RetrievalRequest, Where
 from rolebundle.contracts.terms import ACTIONS, Authority, DecisionEffect, MarkState
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.evaluation.evaluation import Runner
 from rolebundle.evaluation.questions import Question
-from rolebundle.interfaces.inspector.application import Inspector, Parameters
+from rolebundle.interfaces.inspector import Inspector, Parameters
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.access import deny_matcher, set_policy
 from rolebundle.policy.approvals import Approvals

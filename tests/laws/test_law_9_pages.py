@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters, Response
+from rolebundle.interfaces.inspector import VIEWS, Inspector, Parameters, Response
 from rolebundle.policy.access import set_policy
 from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.writing import open_writer

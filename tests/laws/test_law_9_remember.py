@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from rolebundle.admin import Admin
 from rolebundle.admin.records import file_fact
 from rolebundle.contracts.memory import RememberRequest
-from rolebundle.contracts.method_requests import ListRequest
-from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.request import ListRequest, RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.servers.operations import Operations

@@ -11,8 +11,8 @@ from typing import Any
 import apsw
 import pytest
 
-from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.policy import AuditEntry, AuditSettings
 from rolebundle.errors import CorpusBusy, StorageError, UsageError
 from rolebundle.policy.audit import AuditLog, bundle_digest, entry_of_bundle, verify_audit
 from rolebundle.storage.opening import open_reader

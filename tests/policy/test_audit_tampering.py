@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.audit import AuditEntry, AuditSettings
+from rolebundle.contracts.policy import AuditEntry, AuditSettings
 from rolebundle.errors import WrongFile
 from rolebundle.policy.audit import AuditLog, verify_audit
 from rolebundle.storage.audit import row_hash

@@ -23,12 +23,11 @@ from typing import Any, NamedTuple
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.documents import Mark
+from rolebundle.contracts.documents import IndexIdentity, Mark
 from rolebundle.contracts.memory import NewDecision
-from rolebundle.contracts.models import IndexIdentity
 from rolebundle.contracts.upkeep import PublishReport
 from rolebundle.policy.access import deny_matcher, resolve_audience, set_policy
 from rolebundle.replication import publish as publishing
@@ -39,7 +38,7 @@ from rolebundle.storage.file import staged_replica
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from rolebundle.verification.decisions import record_decision
-from support.amounts import FEW_EXAMPLES
+from support.amounts import few_examples
 from support.corpora import NOW, build, embed, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import IDENTITY, HashingProvider
@@ -371,7 +370,9 @@ def _fixed_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publishing, "datetime", _Clock)
 
 
-def _run(
+@few_examples
+@given(st.sampled_from(_AUDIENCES), _rules, st.lists(_files, min_size=1, max_size=FILES), _steps)
+def test_replicas_do_not_depend_on_what_is_hidden(
     audience: dict[str, Any], rule: list[Any], files: list[Any], steps: list[list[Any]]
 ) -> None:
     with scratch_folder() as folder:
@@ -381,25 +382,3 @@ def _run(
         first = [("put", number, drawn) for number, drawn in enumerate(files)]
         for changes in ([("change_rule", [(), "denied", ()]), *first, ("embed", 0)], *steps):
             pair.change(changes)
-
-
-_drawn = given(
-    st.sampled_from(_AUDIENCES), _rules, st.lists(_files, min_size=1, max_size=FILES), _steps
-)
-
-
-@_drawn
-@settings(max_examples=FEW_EXAMPLES)
-def test_replicas_do_not_depend_on_what_is_hidden(
-    audience: dict[str, Any], rule: list[Any], files: list[Any], steps: list[list[Any]]
-) -> None:
-    _run(audience, rule, files, steps)
-
-
-@pytest.mark.slow
-@_drawn
-@settings(max_examples=1000)
-def test_replicas_of_a_thousand_corpora(
-    audience: dict[str, Any], rule: list[Any], files: list[Any], steps: list[list[Any]]
-) -> None:
-    _run(audience, rule, files, steps)

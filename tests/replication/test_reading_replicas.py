@@ -21,8 +21,7 @@ from rolebundle.admin import records as replicas
 from rolebundle.admin.records import drop_document
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.memory import CheckRequest, MarkRequest, NewDecision, RememberRequest
-from rolebundle.contracts.method_requests import GrepRequest, ListRequest
-from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.request import GrepRequest, ListRequest, RetrievalRequest
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.doctor import examine
 from rolebundle.engine import Engine

@@ -22,7 +22,7 @@ from rolebundle.admin.records import publish_replica
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.documents import Mark
 from rolebundle.contracts.memory import NewDecision
-from rolebundle.contracts.method_requests import GrepRequest, ListRequest
+from rolebundle.contracts.request import GrepRequest, ListRequest
 from rolebundle.contracts.upkeep import PublishReport
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.models import ModelIdentity
+from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine

@@ -19,8 +19,7 @@ from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
 from rolebundle.admin.backups import copy_to
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.documents import DocumentMetadata
-from rolebundle.contracts.models import IndexIdentity, Noise
+from rolebundle.contracts.documents import DocumentMetadata, IndexIdentity, Noise
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.embedding.provider import EmbeddingProvider, embedding_text, unit_vectors
 from rolebundle.interfaces.parse import request_from

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from rolebundle.contracts.models import ModelIdentity
+from rolebundle.contracts.documents import ModelIdentity
 
 DIMENSIONS = 8
 IDENTITY = ModelIdentity("fake", "hashed-words", "0000", DIMENSIONS)

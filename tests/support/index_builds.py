@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rolebundle.contracts.models import ModelIdentity
+from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.embedding.noise import noise_of
 from rolebundle.ingest.indexes import EmbeddingReport, build_index
 from rolebundle.storage import vector_index

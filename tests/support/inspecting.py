@@ -8,8 +8,7 @@ from threading import Thread
 from urllib.parse import urlencode, urlsplit
 
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector.application import Inspector
-from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
+from rolebundle.interfaces.inspector import Inspector, InspectServer, address_of, new_token
 from rolebundle.interfaces.servers.loopback import listen
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.workspace import Workspace

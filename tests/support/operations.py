@@ -23,9 +23,9 @@ from rolebundle.admin.records import (
     set_audit,
     set_policy,
 )
-from rolebundle.contracts.audit import AuditEntry, AuditSettings
+from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.contracts.memory import NewDecision, RememberRequest
-from rolebundle.contracts.models import ModelIdentity
+from rolebundle.contracts.policy import AuditEntry, AuditSettings
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, UsageError

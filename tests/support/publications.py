@@ -6,8 +6,9 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rolebundle.contracts.upkeep import PublishReport
+from rolebundle.errors import UsageError
 from rolebundle.policy.access import Audience
-from rolebundle.replication.folder import PublishedFolder, nothing_published
+from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import publish
 from rolebundle.storage.corpus import corpus_counts
 from rolebundle.storage.file import staged_replica
@@ -58,7 +59,7 @@ class Nowhere(PublishedFolder):
         return 0
 
     def manifest(self) -> bytes:
-        raise nothing_published(self.target)
+        raise UsageError("nothing_published", "", "")
 
 
 def published(db: Path, audience: Audience, target: str, key: Ed25519PrivateKey) -> PublishReport:

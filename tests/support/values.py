@@ -5,8 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rolebundle.contracts.bundle import CorpusState
-from rolebundle.contracts.documents import DocumentMetadata, Passage
-from rolebundle.contracts.models import Noise
+from rolebundle.contracts.documents import DocumentMetadata, Noise, Passage
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.terms import Fusion, RejectionCode
 from rolebundle.retrieval.candidate import Candidate, Pool, Query, Retrieval, Weights

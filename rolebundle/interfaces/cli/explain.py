@@ -19,8 +19,13 @@ from rolebundle.contracts.why import (
 )
 from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import write_page
-from rolebundle.interfaces.inspector.application import Inspector, Parameters
-from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
+from rolebundle.interfaces.inspector import (
+    Inspector,
+    InspectServer,
+    Parameters,
+    address_of,
+    new_token,
+)
 from rolebundle.interfaces.layout import (
     DEFAULT_WIDTH,
     NO_ROLE,

@@ -21,7 +21,7 @@ from rolebundle.admin.indexes import Indexing, complete
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.ingest import METADATA_KEYS, IngestResult
-from rolebundle.contracts.method_requests import IngestRequest
+from rolebundle.contracts.request import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError, RolebundleError, UsageError
 from rolebundle.ingest.authority import UNTRUSTED

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from rolebundle.contracts.lookup import FoundLine, ListedDocument, Lookup, Lookups
-from rolebundle.contracts.method_requests import GrepRequest, ListRequest, MultiGetRequest
+from rolebundle.contracts.request import GrepRequest, ListRequest, MultiGetRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import Call, with_call

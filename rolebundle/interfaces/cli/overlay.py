@@ -17,11 +17,13 @@ from platformdirs import user_cache_path
 from rolebundle.admin import Admin
 from rolebundle.authoring.drafting import Target, new_overlay
 from rolebundle.authoring.drafting import init as write_drafts
-from rolebundle.contracts.overlay import LintProblem, OverlayLint, OverlayProblems
-from rolebundle.contracts.roles import (
+from rolebundle.contracts.overlay import (
+    LintProblem,
     OverlayDetails,
     OverlayFile,
+    OverlayLint,
     OverlayList,
+    OverlayProblems,
 )
 from rolebundle.contracts.terms import RANKED_LOWER
 from rolebundle.contracts.upkeep import DraftFile, InitReport

@@ -10,16 +10,17 @@ from typing import Any
 import click
 
 from rolebundle.admin.records import set_audit, set_policy
-from rolebundle.contracts.audit import (
+from rolebundle.contracts.overlay import LintProblem, PolicyLint
+from rolebundle.contracts.policy import (
     AUDIT_MODES,
     QUERY_MODES,
     AuditMode,
     AuditRow,
     AuditRows,
+    PolicyChange,
+    PolicySummary,
     QueryMode,
 )
-from rolebundle.contracts.overlay import LintProblem, PolicyLint
-from rolebundle.contracts.policy import PolicyChange, PolicySummary
 from rolebundle.errors import ConfigurationError, CorpusCorrupt
 from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import finding_line, print_note

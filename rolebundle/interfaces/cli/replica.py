@@ -17,7 +17,6 @@ from rolebundle.interfaces.parse import names_in
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import PublishOptions
 from rolebundle.replication.signatures import create_key, key_id, load_private_key, load_public_key
-from rolebundle.storage.file import overlays_path
 
 
 @click.group()
@@ -72,7 +71,7 @@ def replica() -> None:
     metavar="TIME",
     help="How long after that a pulled replica still answers.",
 )
-@with_call("overlay_dirs", "as_json")
+@with_call("as_json")
 def publish(
     call: Call,
     target: str,
@@ -100,7 +99,7 @@ def publish(
     chosen = names_in(scopes)
     if scopes and not chosen:
         raise UsageError("bad_scopes", "--scopes names no scope", "leave it out for every scope")
-    options = PublishOptions(name or key_file.stem, expires, grace, call.folders)
+    options = PublishOptions(name or key_file.stem, expires, grace)
     report = call.owner(
         publish_replica, folder, key, options, agent=agent, scopes=chosen, level=level
     )
@@ -158,7 +157,7 @@ def forget(call: Call, target: str, yes: bool) -> None:
     type=click.Path(path_type=Path),
     help="The publisher's public key.",
 )
-@with_call("overlay_dirs", "as_json")
+@with_call("as_json")
 def pull(call: Call, source: str, key_file: Path) -> None:
     """Fetch the replica that was published at SOURCE, and replace the local one.
 
@@ -170,10 +169,4 @@ def pull(call: Call, source: str, key_file: Path) -> None:
     rolebundle replica pull /mnt/share/reviewer --key team.pub --db reviewer.db
     """
     folder, key = PublishedFolder(source), load_public_key(key_file)
-    report = call.owner(pull_replica, folder, key, call.folders)
-    call.print(report)
-    if report.overlays_missing and not call.as_json:
-        overlays = overlays_path(Path(report.location))
-        print_note(
-            f"warning: copy the overlays that are missing from the publisher's to {overlays}"
-        )
+    call.print(call.owner(pull_replica, folder, key))

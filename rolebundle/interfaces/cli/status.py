@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import click
 
-from rolebundle.contracts.status import CorpusStatus, SourceStatus
 from rolebundle.contracts.terms import TRUSTED_TIERS
+from rolebundle.contracts.upkeep import CorpusStatus, SourceStatus
 from rolebundle.ingest.heartbeat import is_alive, seconds_since
 from rolebundle.interfaces.cli.ingest import UNDECLARED_TRUST
 from rolebundle.interfaces.cli.options import Call, with_call

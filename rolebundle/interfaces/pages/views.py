@@ -1,10 +1,24 @@
-"""The pages of an answer, of `why`, of roles side by side, and of a document."""
+"""Answers, explanations, roles side by side and documents as pages, from templates.
+
+A document's text is hostile. The templates escape all values, characters that hide or reorder text
+are replaced by their names, and the Content-Security-Policy allows no script and no request.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
 from typing import Any
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from rolebundle.contracts.bundle import (
     Rejection,
@@ -13,15 +27,193 @@ from rolebundle.contracts.bundle import (
     ScoreWeights,
     SelectedChunk,
 )
-from rolebundle.contracts.codes import WARNINGS
 from rolebundle.contracts.lookup import Lookup
-from rolebundle.contracts.terms import LANES, RejectionCode
-from rolebundle.contracts.why import ComparedPassage, Comparison, RoleView, Standing, Why
-from rolebundle.interfaces.pages import words
-from rolebundle.interfaces.pages.page import FILE, Site, marked_text, render
+from rolebundle.contracts.terms import (
+    LANES,
+    RANKED_LOWER,
+    REJECTIONS,
+    WARNINGS,
+    FallbackAction,
+    RejectionCode,
+)
+from rolebundle.contracts.why import ComparedPassage, Comparison, FoundBy, RoleView, Why
+from rolebundle.interfaces.excerpt import Terms, covered
 from rolebundle.interfaces.render import query_terms, replica_note
 from rolebundle.retrieval.lanes import conditions
 from rolebundle.retrieval.passage_text import limited_use
+from rolebundle.scan.characters import (
+    CONTROLS,
+    EMBEDDINGS,
+    FORMATS,
+    OPERATORS,
+    OVERRIDES,
+    TAGS,
+    ZERO_WIDTH,
+)
+from rolebundle.text.words import counted
+
+_UNSAFE = re.compile(
+    f"[{CONTROLS}{EMBEDDINGS}{FORMATS}{OPERATORS}{OVERRIDES}{TAGS}{ZERO_WIDTH}\ud800-\udfff]"
+)
+_POLICY = (
+    "default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
+    "form-action {form_action}"
+)
+
+
+@dataclass(frozen=True)
+class Site:
+    """The application that serves a page: the addresses of its views, and who asks.
+
+    Attributes:
+        base: the path that all views share, with the token and a slash at its end. Empty for a
+            file, which has no links.
+        request: the fields of the request that the page shows, as in a form, so that a link to
+            another view keeps the task, the role and the agent.
+        is_owner: whether the pages are for the owner of the corpus.
+        roles: the roles that can be asked with.
+    """
+
+    base: str = ""
+    request: Mapping[str, str] = field(default_factory=dict)
+    is_owner: bool = False
+    roles: Sequence[str] = ()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a server answers the links."""
+        return bool(self.base)
+
+    def to(self, view: str, **parameters: str | int | None) -> str:
+        """The address of a view with these parameters, and for the same agent. Empty in a file."""
+        if not self.is_live:
+            return ""
+        parameters = {"agent": self.request.get("agent"), **parameters}
+        query_parameters = {
+            name: value for name, value in parameters.items() if value not in (None, "")
+        }
+        query = urlencode(query_parameters, errors="surrogatepass")
+        return f"{self.base}{view}{'?' if query else ''}{query}"
+
+    def same(self, view: str, **changes: str | int | None) -> str:
+        """The address of a view for the request of this page, with changes."""
+        return self.to(view, **{**self.request, **changes})
+
+
+FILE = Site()
+"""A page in a file."""
+
+
+def render(template: str, site: Site = FILE, **values: Any) -> str:
+    """A template as a whole page.
+
+    Args:
+        template: its name in the folder ``templates``, without ``.html.jinja``.
+        site: the application that serves the page.
+        values: the variables of the template.
+    """
+    page = _environment().get_template(f"{template}.html.jinja")
+    return page.render(site=site, policy=content_policy(is_live=site.is_live), **values)
+
+
+def visible(text: str) -> str:
+    """The text with the names of characters that hide or reorder text: ``⟦U+202E⟧``."""
+    return _UNSAFE.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", text)
+
+
+def marked_text(text: str, terms: Terms) -> Markup:
+    """The whole text; each term of the query is in a ``mark`` element."""
+    marked, place = Markup(), 0
+    for start, end in covered(terms.find(text)):
+        marked += escape(visible(text[place:start]))
+        marked += Markup("<mark>{}</mark>").format(visible(text[start:end]))
+        place = end
+    return marked + escape(visible(text[place:]))
+
+
+@cache
+def content_policy(*, is_live: bool) -> str:
+    """The Content-Security-Policy of a page; a live one may send forms to its own server."""
+    digest = b64encode(sha256(style_sheet().encode()).digest()).decode()
+    return _POLICY.format(digest=digest, form_action="'self'" if is_live else "'none'")
+
+
+@cache
+def style_sheet() -> str:
+    """The style of all pages."""
+    return (files(__package__) / "style.css").read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # Also every text that a template inserts without a filter. Markup is not changed.
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+    # The style sheet is our own, and safe markup.
+    environment.globals |= {
+        "style": Markup(style_sheet()),
+        "counted": counted,
+        "heading_path": heading_path,
+        "REJECTION_WORDS": REJECTION_WORDS,
+        "ACTION_WORDS": ACTION_WORDS,
+        "LANE_WORDS": LANE_WORDS,
+        "FOUND_BY_WORDS": FOUND_BY_WORDS,
+        "LEVEL_CLASSES": LEVEL_CLASSES,
+    }
+    environment.filters |= {
+        "number": lambda value, digits=3: f"{value:.{digits}f}",
+        "thousands": "{:,}".format,
+        "percent": "{:.0%}".format,
+        # With a real minus.
+        "signed": lambda value: f"{value:+.3f}".replace("-", "−"),
+        "extract": lambda key, values: values[key],
+        # Jinja's own `capitalize` lowers the rest.
+        "capitalize_first": lambda text: text[:1].upper() + text[1:],
+    }
+    return environment
+
+
+# -- the closed vocabularies of the contracts, in plain words ------------------------------------
+
+REJECTION_WORDS: Mapping[RejectionCode, str] = {code: row.plain for code, row in REJECTIONS.items()}
+ACTION_WORDS: Mapping[FallbackAction, str] = {
+    "continue": "The passages can be used.",
+    "warn": "The passages can be used with care.",
+    "degrade": "Use the passages only as hints, and say so.",
+    "block": "Do not answer from these passages.",
+}
+LANE_WORDS: Mapping[str, str] = {"lexical": "the task's words", "semantic": "meaning"}
+FOUND_BY_WORDS: Mapping[FoundBy, str] = {
+    "task_words": "the task's words",
+    "role_words": "the role's words",
+    "meaning": "meaning",
+}
+LEVEL_CLASSES: Mapping[str, str] = {
+    "continue": "good", "warn": "caution", "degrade": "caution", "block": "bad",
+    "strong": "good", "mixed": "caution", "weak": "bad", "fresh": "good", "stale": "bad",
+    "authoritative": "good", "preferred": "good", "general": "plain", "untrusted": "bad",
+    "aging": "caution", "undated": "plain", "undeclared": "plain",
+}  # fmt: skip
+"""The CSS class of a word: how good it is."""
+
+
+def heading_path(title: str, headings: Sequence[str]) -> str:
+    """The title of a passage's document and the headings above it, without repeats."""
+    return " › ".join(dict.fromkeys(text for text in (title, *headings) if text))
+
+
+def is_rule(code: RejectionCode) -> bool:
+    """Whether a rule of the owner rejected the passage, and not the ranking."""
+    return code not in RANKED_LOWER
+
+
+# -- the views -------------------------------------------------------------------------------------
 
 _OF_PASSAGES = ("NO_HIGH_TRUST_MATCH", "ONLY_SHARED_CORPUS", "STALE_DOMINANT")
 """Warnings that say nothing about an empty answer."""
@@ -38,8 +230,8 @@ def answer_page(bundle: RetrievalBundle, site: Site = FILE) -> str:
         site,
         bundle=bundle,
         lanes={lane: sum(lane in proposing for proposing in lanes) for lane in LANES},
-        refused=[group for group in groups if words.is_rule(group["code"])],
-        lower=[group for group in groups if not words.is_rule(group["code"])],
+        refused=[group for group in groups if is_rule(group["code"])],
+        lower=[group for group in groups if not is_rule(group["code"])],
         passages=[
             {
                 "chunk": chunk,
@@ -58,7 +250,7 @@ def answer_page(bundle: RetrievalBundle, site: Site = FILE) -> str:
 
 
 def _title(chunk: SelectedChunk) -> str:
-    return words.heading_path(chunk.title or chunk.document_id, chunk.headings)
+    return heading_path(chunk.title or chunk.document_id, chunk.headings)
 
 
 def score_parts(scores: Scores, weights: ScoreWeights | None) -> list[dict[str, Any]]:
@@ -172,65 +364,32 @@ def _verdict(why: Why) -> str:
         return "No: the request leaves its document out."
     if why.code is None:
         return "No: no lane proposed it."
-    return f"No: {words.REJECTION[why.code]}."
+    return f"No: {REJECTION_WORDS[why.code]}."
 
 
 def compare_page(comparison: Comparison, site: Site = FILE) -> str:
-    """The page of a comparison. If its first role is none, moves are measured against it."""
+    """The page of a comparison. Its first role may be none."""
     roles = [view for view in comparison.roles if view.role_id]
     return render(
         "compare",
         site,
         comparison=comparison,
-        answers=[(view, *_counts(view, roles)) for view in roles],
-        rows=[
-            (passage, _cells(passage)) for passage in sorted(comparison.passages, key=_best_rank)
-        ],
+        answers=[(view, *_counts(view)) for view in roles],
+        passages=sorted(comparison.passages, key=_best_rank),
         chosen=[view.role_id for view in roles],
     )
 
 
-def compare_form(site: Site, chosen: Sequence[str]) -> str:
-    """The page to choose a task and roles.
-
-    Args:
-        site: the application.
-        chosen: the roles that are chosen already.
-    """
-    return render("compare", site, comparison=None, chosen=chosen)
-
-
-def _counts(view: RoleView, roles: Sequence[RoleView]) -> tuple[int, int, int]:
-    """How many passages only this role gets, and what rules and the ranking rejected for it."""
-    others = {chunk for other in roles if other is not view for chunk in other.selected}
-    refused = sum(n for code, n in view.rejected_summary.items() if words.is_rule(code))
-    lower = sum(view.rejected_summary.values()) - refused
-    return sum(chunk not in others for chunk in view.selected), refused, lower
-
-
-def _cells(passage: ComparedPassage) -> list[tuple[Standing, str]]:
-    """What happened to a passage for each role, and its move against the answer without one."""
-    first, *others = passage.standings
-    if first.role_id:
-        return [(standing, "") for standing in passage.standings]
-    return [(first, ""), *((standing, _move(standing.rank, first.rank)) for standing in others)]
+def _counts(view: RoleView) -> tuple[int, int]:
+    """How many passages rules rejected for a role, and how many ranked too low."""
+    refused = sum(n for code, n in view.rejected_summary.items() if is_rule(code))
+    return refused, sum(view.rejected_summary.values()) - refused
 
 
 def _best_rank(passage: ComparedPassage) -> int:
     ranks = [standing.rank for standing in passage.standings if standing.role_id and standing.rank]
     # Only without a role: in the order of that answer.
     return min(ranks) if ranks else passage.standings[0].rank or 0
-
-
-def _move(rank: int | None, before: int | None) -> str:
-    """A rank against that without a role, in words; empty if it is not selected."""
-    if rank is None:
-        return ""
-    if before is None:
-        return "new"
-    if before == rank:
-        return "same place"
-    return f"{'up' if before > rank else 'down'} {abs(before - rank)}"
 
 
 MAX_PASSAGES = 50

@@ -24,17 +24,17 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.ingest import IngestResult
 from rolebundle.contracts.lookup import Lookup, Lookups
 from rolebundle.contracts.memory import CheckRequest, MarkRequest, RememberRequest
-from rolebundle.contracts.method_requests import (
+from rolebundle.contracts.overlay import Role
+from rolebundle.contracts.request import (
     CompareRequest,
     GrepRequest,
     IngestRequest,
     ListRequest,
     MultiGetRequest,
+    RetrievalRequest,
     StatusRequest,
     WhyRequest,
 )
-from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.roles import Role
 from rolebundle.contracts.terms import Detail
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine

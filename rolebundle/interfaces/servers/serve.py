@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from difflib import get_close_matches
 from functools import partial
 from importlib.metadata import version
 from time import monotonic
@@ -35,7 +34,6 @@ from rolebundle.interfaces.json_lines import (
 from rolebundle.interfaces.servers.operations import (
     DEFAULT_DETAIL,
     METHODS,
-    TOOLS,
     Answer,
     Operations,
     Progress,
@@ -232,24 +230,13 @@ def _checked_fields(method: str, params: object, offered: Sequence[str]) -> dict
         UsageError: what the call is refused with.
     """
     if method not in (*METHODS, *OWN_METHODS):
-        raise _unknown(method, offered)
+        raise UsageError(
+            "unknown_method",
+            f"{method[:80]}: there is no such method",
+            f"methods: {', '.join((*OWN_METHODS, *offered))}",
+        )
     if not isinstance(params, dict | None):
         raise UsageError(
             "bad_request", "params: must be an object", 'name the fields: {"task": "..."}'
         )
     return params or {}
-
-
-def _unknown(method: str, offered: Sequence[str]) -> UsageError:
-    if method == CANCEL:
-        return UsageError("unknown_method", f"{CANCEL} is a notification", "send it without id")
-    known = (*OWN_METHODS, *offered)
-    names = {tool.name: tool.method for tool in TOOLS if tool.method in offered}
-    names |= {name: name for name in known}
-    near = get_close_matches(method[:80].lower(), names, n=1, cutoff=0.5)
-    guess = f"did you mean {names[near[0]]}? " if near else ""
-    return UsageError(
-        "unknown_method",
-        f"{method[:80]}: there is no such method",
-        f"{guess}methods: {', '.join(known)}",
-    )

@@ -15,8 +15,6 @@ from threading import Lock
 from typing import NamedTuple
 
 _CHUNK = 1 << 16
-_MAX_LEFT_BYTES = 1 << 24
-"""How much of what was already sent is read after the reader was stopped."""
 
 
 class OutputClosed(Exception):
@@ -62,7 +60,7 @@ def _copy(descriptor: int, fallback: int) -> int:
 
 
 class LineReader:
-    """Lines without their line ends, until the input ends, or what was sent until it is stopped.
+    """Lines without their line ends, until the input ends or it is stopped.
 
     Args:
         channel: its input is read. Reading also ends if its output was closed by the reader.
@@ -77,8 +75,6 @@ class LineReader:
         self._stopper, self._stop = os.pipe()
         self.is_output_closed = False
         """Whether the reading ended because nobody reads the output any more."""
-        self._is_stopped = False
-        self._left = _MAX_LEFT_BYTES
 
     def __del__(self) -> None:
         """Close what stops it."""
@@ -91,10 +87,7 @@ class LineReader:
             os.write(self._stop, b"!")
 
     def __iter__(self) -> Iterator[bytes]:
-        """Each line, including a last one without a line end.
-
-        After it was stopped, this yields the lines that were already sent.
-        """
+        """Each line, including a last one without a line end."""
         line = bytearray()
         dropping = False
         while part := self._part():
@@ -112,16 +105,13 @@ class LineReader:
             yield bytes(line)
 
     def _part(self) -> bytes:
-        while self._left > 0 and self._readable():
+        while self._readable():
             try:
-                part = os.read(self._channel.incoming, _CHUNK)
+                return os.read(self._channel.incoming, _CHUNK)
             except BlockingIOError:
                 continue
             except OSError:
                 break
-            if self._is_stopped:
-                self._left -= len(part)
-            return part
         return b""
 
     def _readable(self) -> bool:
@@ -129,16 +119,12 @@ class LineReader:
         poll = select.poll()
         poll.register(incoming, select.POLLIN)
         poll.register(outgoing, 0)  # reports errors only
-        if not self._is_stopped:
-            poll.register(self._stopper, select.POLLIN)
-        ready = dict(poll.poll(0 if self._is_stopped else None))
+        poll.register(self._stopper, select.POLLIN)
+        ready = dict(poll.poll())
         if ready.get(outgoing, 0) & (select.POLLERR | select.POLLHUP):
             self.is_output_closed = True
             return False
-        if self._stopper in ready:
-            self._is_stopped = True
-            return self._readable()
-        return incoming in ready
+        return self._stopper not in ready and incoming in ready
 
 
 def _pieces(part: bytes) -> list[bytes]:

@@ -8,7 +8,6 @@ ahead. At the end it finishes every call, or answers it with `interrupted`, with
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -295,7 +294,7 @@ class Worker:
         self._changed.notify_all()
 
 
-class ClientSession(ABC):
+class ClientSession:
     """Serves one client.
 
     Args:
@@ -313,12 +312,8 @@ class ClientSession(ABC):
         self.is_stopped = False
         """Whether :meth:`stop` was called."""
 
-    @abstractmethod
-    def run(self) -> None:
-        """Serve until the input ends, nobody reads the output, or :meth:`stop`."""
-
     def stop(self) -> None:
-        """Make :meth:`run` return soon. For any thread."""
+        """Make ``run`` return soon. For any thread."""
         self.is_stopped = True
         self._reader.stop()
 
@@ -329,5 +324,5 @@ class ClientSession(ABC):
 
     @property
     def has_ended(self) -> bool:
-        """Whether all requests have ended; to be asked after :meth:`run`."""
+        """Whether all requests have ended; to be asked after ``run``."""
         return self._worker.has_ended

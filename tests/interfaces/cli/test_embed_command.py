@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.models import ModelIdentity
+from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.embedding.provider import PROBE_TEXT
 from rolebundle.storage import vector_index
 from rolebundle.storage.opening import open_reader

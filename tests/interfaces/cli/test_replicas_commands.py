@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.storage.file import overlays_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import publications
 from support.commands import Outcome, invoke, is_coded
@@ -139,17 +138,6 @@ def test_a_reader_sees_for_which_agent_it_is(db: Path) -> None:
     status = invoke("status", "--db", replica).out
     assert "rolebundle corpus embed" not in status
     assert "replica: publisher head office, agent ada, " in status
-
-
-def test_pull_names_roles_without_an_overlay(db: Path) -> None:
-    share, replica = db.parent / "share", db.parent / "reader" / "r.db"
-    overlay = {"version": "1.0", "role_id": "auditor"}
-    write_overlay(overlays_path(db), overlay)
-    publish(db, share, "--agent", "ada")
-    pulled = pull(db, share, replica)
-    assert "overlays missing: auditor\n" in pulled.out and "copy the overlays" in pulled.err
-    write_overlay(overlays_path(replica), overlay)
-    assert pull(db, share, replica).err == ""
 
 
 def test_a_published_replica_is_not_ingested(db: Path) -> None:

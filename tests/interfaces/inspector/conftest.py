@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector.application import Inspector
+from rolebundle.interfaces.inspector import Inspector
 
 
 @pytest.fixture

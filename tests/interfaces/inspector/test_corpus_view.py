@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from lxml import html
 
-from rolebundle.interfaces.inspector import application as view
-from rolebundle.interfaces.inspector.application import Inspector, Parameters
+from rolebundle.interfaces import inspector as view
+from rolebundle.interfaces.inspector import Inspector, Parameters
 from rolebundle.storage.documents import Scanned
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider

@@ -9,7 +9,7 @@ from lxml import html
 
 from rolebundle.admin import Admin
 from rolebundle.admin.records import put_mark
-from rolebundle.interfaces.inspector.application import Inspector, Parameters
+from rolebundle.interfaces.inspector import Inspector, Parameters
 from rolebundle.interfaces.pages.views import MAX_PASSAGES
 from rolebundle.storage.documents import Scanned
 from support.corpora import build, document

@@ -7,7 +7,7 @@ import pytest
 from lxml import html
 
 from rolebundle.engine import Engine
-from rolebundle.interfaces.inspector.application import Inspector, Parameters, Response
+from rolebundle.interfaces.inspector import Inspector, Parameters, Response
 from support.corpora import build, document, set_policy
 from support.overlay_files import write
 from support.pages import text_of

@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.terms import FALLBACK_ACTIONS, REJECTION_CODES
-from rolebundle.interfaces.pages import words
-from rolebundle.interfaces.pages.page import Site, visible
-from rolebundle.interfaces.pages.views import answer_page, score_parts
+from rolebundle.interfaces.pages.views import (
+    ACTION_WORDS,
+    REJECTION_WORDS,
+    Site,
+    answer_page,
+    score_parts,
+    visible,
+)
 from support.commands import invoke
 from support.pages import HOSTILE, elements_of, is_closed, links_of, text_of, with_text
 
@@ -42,7 +47,7 @@ def test_everything_that_was_selected_and_rejected_is_on_the_page(bundle: Retrie
     for warning in bundle.warnings:
         assert warning.code in text
     for code, count in bundle.rejected_summary.items():
-        assert f"{count} {words.REJECTION[code]} {code}" in text
+        assert f"{count} {REJECTION_WORDS[code]} {code}" in text
 
 
 def test_the_parts_of_a_score_sum_up_to_it(bundle: RetrievalBundle) -> None:
@@ -82,8 +87,8 @@ def test_what_is_visible_hides_and_reorders_nothing(text: str) -> None:
 
 
 def test_every_code_has_plain_words() -> None:
-    assert set(words.REJECTION) == set(REJECTION_CODES)
-    assert set(words.ACTION) == set(FALLBACK_ACTIONS)
+    assert set(REJECTION_WORDS) == set(REJECTION_CODES)
+    assert set(ACTION_WORDS) == set(FALLBACK_ACTIONS)
 
 
 def test_a_page_is_written_whole_or_not_at_all(sample_db: Path, tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.why import Why
-from rolebundle.interfaces.pages.page import Site
-from rolebundle.interfaces.pages.views import steps_of, why_page
+from rolebundle.interfaces.pages.views import Site, steps_of, why_page
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus

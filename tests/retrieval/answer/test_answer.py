@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from rolebundle.admin import Admin
 from rolebundle.admin.records import set_policy
 from rolebundle.contracts.bundle import BundleWarning, Fallback, RetrievalBundle
-from rolebundle.contracts.codes import WARNINGS, Limitation
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import (
     ACTIONS,
     FALLBACK_ACTIONS,
     FALLBACK_STATES,
+    WARNINGS,
+    Limitation,
     TrustTier,
     WarningCode,
 )

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import Fallback, RetrievalBundle
-from rolebundle.contracts.codes import REJECTIONS
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.terms import EmptyReason
+from rolebundle.contracts.terms import REJECTIONS, EmptyReason
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces import render

@@ -11,7 +11,7 @@ import pytest
 
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.lookup import FoundLine, FoundLines, Lookup
-from rolebundle.contracts.method_requests import MAX_REFERENCES, GrepRequest, ListRequest
+from rolebundle.contracts.request import MAX_REFERENCES, GrepRequest, ListRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import CorpusCorrupt, Interrupted, UsageError
 from rolebundle.policy.audit import AuditLog

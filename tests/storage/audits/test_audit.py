@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.audit import AuditEntry, AuditSettings
+from rolebundle.contracts.policy import AuditEntry, AuditSettings
 from rolebundle.errors import RolebundleError
 from rolebundle.storage import audit
 from rolebundle.storage.audit import (

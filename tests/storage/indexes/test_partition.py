@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.models import IndexIdentity
+from rolebundle.contracts.documents import IndexIdentity
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import compartments, quarantine, store, vector_index
 from rolebundle.storage.check import find_problems

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from rolebundle.contracts.models import IndexIdentity, Noise
+from rolebundle.contracts.documents import IndexIdentity, Noise
 from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions, IngestReport
 from rolebundle.retrieval.candidate import Term

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.audit import AuditSettings
+from rolebundle.contracts.policy import AuditSettings
 from rolebundle.contracts.verification import Verification, VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import Interrupted, RolebundleError, UsageError

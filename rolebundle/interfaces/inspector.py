@@ -1,21 +1,32 @@
-"""The application behind `inspect`: a request for a view in, a page out. HTTP is in `server.py`."""
+"""The application behind `inspect`: a request for a view in, a page out; and its HTTP server.
+
+It has one thread per connection, for this machine only, and a token in each address. The token is
+the first part of the path. So the browser keeps it in its history; the server ends with the
+command, and each start has another token.
+"""
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import re
+import secrets
+import socket
+import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from http import HTTPStatus
-from threading import Lock
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock, Thread
 from traceback import print_exc
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
 
 from rolebundle.admin import Admin
-from rolebundle.contracts.method_requests import MAX_ROLES, ListRequest
-from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.status import CorpusStatus
+from rolebundle.contracts.request import MAX_ROLES, ListRequest, RetrievalRequest
+from rolebundle.contracts.upkeep import CorpusStatus
 from rolebundle.engine import Engine
 from rolebundle.errors import (
     AccessDenied,
@@ -26,17 +37,20 @@ from rolebundle.errors import (
     RolebundleError,
     UsageError,
 )
-from rolebundle.interfaces.pages.page import Site, render
 from rolebundle.interfaces.pages.views import (
+    Site,
     answer_page,
-    compare_form,
     compare_page,
+    content_policy,
     document_page,
+    render,
     why_page,
 )
 from rolebundle.interfaces.parse import names_in, parsed, request_from
+from rolebundle.interfaces.servers.loopback import ADDRESS, Guard
 from rolebundle.interfaces.servers.operations import internal_error
 from rolebundle.interfaces.servers.worker import server_is_ending
+from rolebundle.interfaces.signals import on_end
 from rolebundle.policy.overlays import list_overlays
 from rolebundle.policy.trust import UNRESTRICTED_VIEW
 from rolebundle.retrieval.compare import compare_roles
@@ -284,7 +298,7 @@ def compare(app: Inspector, parameters: Parameters) -> str:
             "too_many_roles", f"{len(roles)} roles are too many", f"choose at most {MAX_ROLES}"
         )
     if len(roles) < 2 or not parameters.get("task"):
-        return compare_form(site, roles)
+        return render("compare", site, comparison=None, chosen=roles)
     request = app.request(parameters, role=None)
     return compare_page(
         compare_roles(app.engine.retrieve_for_roles(request, roles, without_role=True)), site
@@ -348,3 +362,157 @@ VIEWS: Mapping[str, View] = {
     "document": document,
     "corpus": corpus,
 }
+
+
+# -- HTTP ------------------------------------------------------------------------------------------
+
+MAX_FIELDS = 200
+IDLE_SECONDS = 10.0
+"""How long a connection may be silent before it is closed."""
+_HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": f"{content_policy(is_live=True)}; frame-ancestors 'none'",
+    "Connection": "close",
+}
+
+
+def new_token() -> str:
+    """A token that cannot be guessed."""
+    return secrets.token_urlsafe(32)
+
+
+class InspectServer(ThreadingHTTPServer):
+    """Serves an application on a socket that already listens.
+
+    Args:
+        app: the views.
+        listener: listens on an address of this machine.
+        token: the first part of every path.
+    """
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, app: Inspector, listener: socket.socket, token: str) -> None:
+        super().__init__(listener.getsockname(), _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listener
+        self.app = app
+        self.token = token.encode("ascii")
+        self.guard = Guard(listener.getsockname()[1], token)
+        self._tickets: list[bytes] = []
+
+    def address_for_browser(self) -> str:
+        """An address that leads to the first view once.
+
+        Other users of the machine can read it among the arguments of the browser's process.
+        """
+        ticket = new_token()
+        self._tickets.append(ticket.encode("ascii"))
+        return address_of(self.socket, ticket)
+
+    def take_ticket(self, presented_ticket: bytes) -> bool:
+        """Whether the ticket is valid. It is valid once."""
+        for ticket in self._tickets:
+            if hmac.compare_digest(presented_ticket, ticket):
+                # Of two threads with the same ticket, the later one fails.
+                with suppress(ValueError):
+                    self._tickets.remove(ticket)
+                    return True
+        return False
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report an error of our own. A connection that the browser closed early is no error."""
+        error = sys.exc_info()[1]
+        if error is not None and not isinstance(error, (ConnectionError, TimeoutError)):
+            print(f"error: {internal_error(error)}", file=sys.stderr)
+
+    def serve_until_signal(self) -> list[int]:
+        """Serve until SIGINT or SIGTERM.
+
+        Returns:
+            The signals that came.
+        """
+        signals: list[int] = []
+        # `shutdown` waits for the loop, which runs in this thread.
+        on_end(signals, lambda: Thread(target=self.shutdown, daemon=True).start())
+        self.serve_forever(poll_interval=0.1)
+        return signals
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request of a connection."""
+
+    server: InspectServer
+    timeout = IDLE_SECONDS
+    server_version = "rolebundle"
+    sys_version = ""
+    # In HTTP/0.9 an answer has no status and no headers.
+    default_request_version = "HTTP/1.0"
+
+    def do_GET(self) -> None:
+        """Answer a view, or refuse the request."""
+        headers = [
+            (name.encode("latin-1", "replace"), value.encode("latin-1", "replace"))
+            for name, value in self.headers.items()
+        ]
+        if refused := self.server.guard.address_refusal(headers):
+            return self._refuse(HTTPStatus(refused[0]), refused[1])
+        try:
+            parts = urlsplit(self.path)
+            pairs = parse_qsl(parts.query, errors="surrogatepass", max_num_fields=MAX_FIELDS)
+        except ValueError:
+            error = UsageError("bad_address", "the address cannot be read", "use the links")
+            return self._refuse(HTTPStatus.BAD_REQUEST, error)
+        token, slash, view = parts.path.removeprefix("/").partition("/")
+        presented_token = token.encode("utf-8", "surrogateescape")
+        if not slash or not hmac.compare_digest(presented_token, self.server.token):
+            if slash and not view and self.server.take_ticket(presented_token):
+                first_view = f"/{self.server.token.decode()}/"
+                return self._send(Response(HTTPStatus.SEE_OTHER, ""), location=first_view)
+            denied = AccessDenied(
+                "token_required",
+                "the address has no valid token",
+                "open the address that `rolebundle inspect` printed",
+            )
+            return self._refuse(HTTPStatus.FORBIDDEN, denied)
+        return self._send(self.server.app.answer(view, Parameters(pairs)))
+
+    def _refuse(self, status: HTTPStatus, error: RolebundleError) -> None:
+        self._send(Response(status, render("error", error=error)))
+
+    def _send(self, response: Response, *, location: str = "") -> None:
+        body = response.page.encode("utf-8")
+        self.send_response(response.status)
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        if location:
+            self.send_header("Location", location)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Refuse what is no HTTP request, without repeating any of it."""
+        if code == HTTPStatus.REQUEST_URI_TOO_LONG:
+            error = UsageError("address_too_long", "the address is longer than 64 KB", "shorten it")
+        elif code == HTTPStatus.NOT_IMPLEMENTED:
+            error = UsageError("no_method", "the view has no such method", "use GET")
+        else:
+            error = UsageError("bad_request", "this is no request for a page", "use the links")
+        self._refuse(HTTPStatus(code), error)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing is logged: an address has the token."""
+
+
+def address_of(listener: socket.socket, token: str) -> str:
+    """The address of the first view."""
+    return f"http://{ADDRESS}:{listener.getsockname()[1]}/{token}/"

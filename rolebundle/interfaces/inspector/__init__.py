@@ -1,1 +1,0 @@
-"""`rolebundle inspect`: the pages as a local application that only reads."""
