@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from itertools import islice, repeat
@@ -22,6 +25,7 @@ from rolebundle.contracts.documents import (
     DocumentMetadata,
     attribute_lines,
     attribute_texts,
+    iso_utc,
 )
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.authority import AUTHORITY_VERSION
@@ -63,6 +67,12 @@ ENDED_CODES = frozenset({"too_slow", "too_much_memory", "reader_crashed"})
 TRANSIENT_CODES = frozenset({"unreadable", "unreadable_folder", *ENDED_CODES})
 _TICK_NS = 2_000_000_000
 """The clocks of file systems tick every two seconds at the slowest."""
+# 2026-03-01, 2026_03_01, 20260301; at the beginning or after a separator.
+_DATE = re.compile(
+    r"(?:^|[^\d])((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)"
+)
+# Archives and reproducible builds write 1970-01-01 or 1980-01-01 as the time of a file.
+_FIRST_DAY = datetime(1980, 1, 3, tzinfo=UTC).timestamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +254,8 @@ def _documents(
             notes.append(skipped_for(file.path, error))
             has_bad_metadata = True
             continue
+        if not metadata.updated_at:
+            metadata = metadata._replace(inferred_at=inferred_at(file))
         refused += metadata.refused_claims
         documents.append((_allowed(file, parsed), metadata))
         notes += [Skipped(file.path, "note", note) for note in parsed.notes]
@@ -252,6 +264,27 @@ def _documents(
         message = f"{file.path}: it may not declare {named}: flags or a manifest say otherwise"
         notes.insert(0, Skipped(file.path, "claim_refused", message))
     return documents, notes, has_bad_metadata
+
+
+def inferred_at(file: FileEntry) -> str | None:
+    """The date of a file that declares none, ISO 8601 in UTC; ``None`` if it is not known.
+
+    That in its name, which is of what the file is about, else that of its last change. With several
+    different dates in its name none of them counts.
+    """
+    days = set()
+    for year, _, month, day in _DATE.findall(file.path.rpartition("/")[2]):
+        with suppress(ValueError):
+            days.add(datetime(int(year), int(month), int(day), tzinfo=UTC))
+    if len(days) == 1:
+        return iso_utc(days.pop())
+    seconds = file.modified_ns // 1_000_000_000
+    if seconds < _FIRST_DAY:
+        return None
+    try:
+        return iso_utc(datetime.fromtimestamp(seconds, UTC))
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _check_is_text(data: bytes, path: str) -> None:

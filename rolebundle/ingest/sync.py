@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -24,7 +22,6 @@ from rolebundle.contracts.terms import TrustTier, trust_rank
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import ConfigurationError, DocumentError, EmbedderError, UsageError
 from rolebundle.ingest.authority import flags_after, given_flags
-from rolebundle.ingest.dates import inferred_at, last_commits
 from rolebundle.ingest.default_model import count_waiting
 from rolebundle.ingest.indexes import (
     PATIENCE_SECONDS,
@@ -301,23 +298,18 @@ class _Run:
         report.unchanged += done
         total = done + len(changed)
         self.progress("reading", done, total)
-        with ThreadPoolExecutor(1) as pool:
-            # git reads its history while the files are read.
-            commits = pool.submit(last_commits, [file.location for file in changed])
-            with closing(prepare_parallel(changed, settings, self.options.workers)) as read:
-                for batch in _batches(zip(changed, read, strict=True)):
-                    for file, outcome in batch:
-                        if isinstance(outcome, Skipped) and outcome.code not in _UNREAD_CODES:
-                            verified.add(file, settings, outcome)
-                    stored |= self._store(batch, commits.result())
-                    done += len(batch)
-                    self.progress("reading", done, total)
+        with closing(prepare_parallel(changed, settings, self.options.workers)) as read:
+            for batch in _batches(zip(changed, read, strict=True)):
+                for file, outcome in batch:
+                    if isinstance(outcome, Skipped) and outcome.code not in _UNREAD_CODES:
+                        verified.add(file, settings, outcome)
+                stored |= self._store(batch)
+                done += len(batch)
+                self.progress("reading", done, total)
         # Files that were read and rejected: their former documents are removed.
         self._remove(visit.missing(self.known.keys() - set(removed), stored))
 
-    def _store(
-        self, batch: Sequence[tuple[FileEntry, Outcome]], commits: Mapping[str, int | None]
-    ) -> set[str]:
+    def _store(self, batch: Sequence[tuple[FileEntry, Outcome]]) -> set[str]:
         """Store one batch; return the locations whose documents stay in the corpus."""
         corpus, report = self.corpus, self.report
         stored: set[str] = set()
@@ -330,7 +322,7 @@ class _Run:
                 if outcome.code in TRANSIENT_CODES:
                     stored.add(file.location)
             else:
-                prepared.append((file, _dated(outcome, inferred_at(file, commits))))
+                prepared.append((file, outcome))
         if not prepared:
             return stored
         displaced: list[tuple[str, DocumentError]] = []
@@ -399,14 +391,3 @@ def _merge_lexical_indexes(corpus: Corpus) -> None:
         while has_more:
             with corpus.writing():
                 has_more = corpus.lexical.merge(corpus, compartment.id)
-
-
-def _dated(file: Prepared, date: str | None) -> Prepared:
-    """The file with the inferred date in each document that has no date of its own."""
-    documents = tuple(
-        document
-        if document.metadata.updated_at
-        else replace(document, metadata=document.metadata._replace(inferred_at=date))
-        for document in file.documents
-    )
-    return replace(file, documents=documents)
