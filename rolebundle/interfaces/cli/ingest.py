@@ -358,7 +358,7 @@ def watch(call: Call, poll: bool) -> None:
     """Update the corpus whenever ingested folders and files change.
 
     Runs until it is ended (SIGTERM, Ctrl-C). Changes are in the corpus a moment later, and running
-    servers answer from them. `rolebundle status` shows what it does.
+    servers answer from them. `rolebundle status` shows whether it runs.
 
     If a folder vanishes, its documents stay until it is back. If more than a fifth of a folder's
     files disappear while the folder is there, it changes nothing and ends with exit code 2: run
