@@ -14,11 +14,12 @@ from typing import Self
 
 from rolebundle.admin.indexes import Indexing
 from rolebundle.admin.purges import finish_purges
+from rolebundle.contracts.ingest import IngestReport
 from rolebundle.contracts.upkeep import RepairReport
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.ingest.default_model import is_contextual
 from rolebundle.ingest.indexes import Progress, no_progress
-from rolebundle.ingest.options import IngestOptions, IngestReport
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.sync import ingest, update
 from rolebundle.ingest.watch import Watcher
 from rolebundle.repair import repair

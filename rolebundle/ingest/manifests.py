@@ -62,14 +62,13 @@ class Manifest:
     """All source ids that it assigns, casefolded."""
 
     def defaults(
-        self, flags: FileDefaults, rules: Iterable[ManifestRule], name: str
+        self, flags: FileDefaults, rules: Iterable[ManifestRule]
     ) -> tuple[FileDefaults, tuple[str, ...]]:
         """The defaults of a file.
 
         Args:
             flags: what the flags say of it.
             rules: the rules that match it. Later ones override earlier ones and ``[defaults]``.
-            name: the path of the manifest in reports.
 
         Returns:
             The defaults, and what the flags do not allow, as ``key: value``.
@@ -86,7 +85,6 @@ class Manifest:
                 trust_documents = rule.trust_documents
         authority, refused = flags.authority.with_level(
             values,
-            path=name,
             max_trust=max_trust,
             trusts_documents=trust_documents,
             sources=self.sources,

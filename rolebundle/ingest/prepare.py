@@ -27,6 +27,7 @@ from rolebundle.contracts.documents import (
     attribute_texts,
     iso_utc,
 )
+from rolebundle.contracts.ingest import Skipped
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.authority import AUTHORITY_VERSION
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
@@ -35,7 +36,7 @@ from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import mail_reader_for, reader_for, reader_name_for
 from rolebundle.ingest.readers.base import Reader
-from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, read_bytes, skipped_for
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, read_bytes, skipped_for
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import ScanSettings
 from rolebundle.scan.hidden_text import find_hidden, normalized

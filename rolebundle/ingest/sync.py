@@ -10,15 +10,13 @@ the next run continues.
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from math import inf
 from pathlib import Path
 from time import monotonic
 
-from rolebundle.contracts.ingest import Root, TrustGrant
-from rolebundle.contracts.terms import TrustTier, trust_rank
+from rolebundle.contracts.ingest import ERROR_CODES, IngestReport, Root, Skipped
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import ConfigurationError, DocumentError, EmbedderError, UsageError
 from rolebundle.ingest.authority import flags_after, given_flags
@@ -31,7 +29,7 @@ from rolebundle.ingest.indexes import (
     no_progress,
 )
 from rolebundle.ingest.metadata import validated
-from rolebundle.ingest.options import ERROR_CODES, IngestOptions, IngestReport
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.prepare import (
     ENDED_CODES,
     TRANSIENT_CODES,
@@ -50,7 +48,7 @@ from rolebundle.ingest.roots import (
     real_location,
     record_counts,
 )
-from rolebundle.ingest.walk import FileEntry, Skipped, skipped_for
+from rolebundle.ingest.walk import FileEntry, skipped_for
 from rolebundle.ingest.workers import prepare_parallel, rare_garbage_collection
 from rolebundle.policy.policy_change import deny_matcher
 from rolebundle.storage import compartments, records, store
@@ -133,7 +131,6 @@ def update(
     paths = [Path(root.location) for root in outer if root not in missing]
     report = ingest(corpus, paths, provider, options, progress)
     report.skipped += [skipped_for(root.location, missing_root(root)) for root in missing]
-    report.notes = [note for note in report.notes if note.code != "flags_remembered"]
     report.failed = []  # No path was named in this run.
     return report
 
@@ -163,7 +160,6 @@ class _Run:
         self.report = IngestReport()
         # Before the walk: a file that another process adds meanwhile is not missing.
         self.known = store.known_files(corpus)
-        self.granted = Counter[tuple[str, TrustTier]]()
         self.problem = ""
 
     def ingest(self, paths: Sequence[Path]) -> IngestReport:
@@ -197,10 +193,6 @@ class _Run:
             max_seconds = PATIENCE_SECONDS if is_bounded else inf
             done = fill_index(corpus, index, provider, self.progress, max_seconds=max_seconds)
             report.embedded, self.problem = done.embedded, done.problem
-        report.grants = [
-            TrustGrant(path=path, trust_tier=tier, documents=count)
-            for (path, tier), count in self.granted.items()
-        ]
         totals = corpus_counts(corpus)
         report.documents, report.chunks = totals.documents, totals.chunks
         report.trusted = count_trusted(corpus)
@@ -343,19 +335,9 @@ class _Run:
                 report.skipped.append(skipped_for(file.path, problem))
                 continue
             stored.add(file.location)
-            self._count_grants(file, one)
             report.updated += file.location in self.known
             report.added += file.location not in self.known
         return stored
-
-    def _count_grants(self, file: FileEntry, prepared: Prepared) -> None:
-        """Count the documents that a manifest, or they themselves, raised to a trust tier."""
-        for document in prepared.documents:
-            tier = document.metadata.trust_tier
-            is_own = "trust_tier" in document.metadata.self_declared
-            path = "" if is_own else file.defaults.authority.trust_from
-            if (path or is_own) and trust_rank(tier) > trust_rank("general"):
-                self.granted[path, tier] += 1
 
     def _remove(self, locations: Sequence[str]) -> None:
         if not locations:

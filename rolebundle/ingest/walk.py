@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from rolebundle.contracts.ingest import Root
+from rolebundle.contracts.ingest import Root, Skipped
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, Manifest, is_valid_name
 from rolebundle.storage.file import OVERLAYS_SUFFIX, PUBLISHED_MANIFEST, PUBLISHED_SUFFIX
@@ -46,19 +46,6 @@ class FileEntry(NamedTuple):
     size: int
     modified_ns: int
     defaults: FileDefaults
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file, folder or record that was not ingested, with a code and the reason.
-
-    Also a remark on a file that was ingested, with the code ``note``. A message may begin with the
-    path.
-    """
-
-    path: str
-    code: str
-    message: str
 
 
 def skipped_for(path: str, error: RolebundleError) -> Skipped:
@@ -277,7 +264,7 @@ def _entry_for(
         context.matched.update(rule.glob for rule in rules)
         key = (id(flags), *map(id, rules))
         if key not in context.defaults:
-            context.defaults[key] = manifest.defaults(flags, rules, context.manifest_name)
+            context.defaults[key] = manifest.defaults(flags, rules)
         flags, refused = context.defaults[key]
         context.refused.update(refused)
     return FileEntry(location, path, status.st_size, status.st_mtime_ns, flags)

@@ -19,9 +19,10 @@ from time import monotonic
 from watchfiles import watch
 from watchfiles.main import FileChange
 
+from rolebundle.contracts.ingest import IngestReport
 from rolebundle.contracts.status import WatchStatus
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, WrongFile
-from rolebundle.ingest.options import IngestOptions, IngestReport
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.prepare import VerifiedFiles
 from rolebundle.storage.file import heartbeat_path, try_lock
 

@@ -17,11 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.ingest import Root
+from rolebundle.contracts.ingest import IngestReport, Root
 from rolebundle.errors import UsageError
 from rolebundle.ingest import formats, sync
 from rolebundle.ingest import roots as ingested_roots
-from rolebundle.ingest.options import IngestReport
 from rolebundle.ingest.readers import FORMATS, reader_for, reader_names
 from rolebundle.ingest.roots import plan
 from rolebundle.storage import roots

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from rolebundle.contracts.ingest import IngestReport
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest import prepare, sync, workers
-from rolebundle.ingest.options import IngestReport
 from rolebundle.ingest.readers.markdown import READERS
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader

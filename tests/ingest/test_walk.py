@@ -13,10 +13,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from rolebundle.contracts.ingest import Skipped
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.manifests import FileDefaults, read_manifest
 from rolebundle.ingest.prepare import inferred_at
-from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes, walk
+from rolebundle.ingest.walk import FileEntry, read_bytes, walk
 from rolebundle.storage.opening import open_reader
 from support.commands import invoke
 from support.corpora import all_documents

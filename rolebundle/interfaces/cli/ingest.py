@@ -8,7 +8,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from threading import Event
@@ -20,13 +19,13 @@ from rolebundle.admin import Admin
 from rolebundle.admin.indexes import Indexing, complete
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.documents import DocumentMetadata
-from rolebundle.contracts.ingest import METADATA_KEYS, IngestResult
+from rolebundle.contracts.ingest import ERROR_CODES, METADATA_KEYS, IngestReport, Skipped
 from rolebundle.contracts.method_requests import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError, RolebundleError, UsageError
 from rolebundle.ingest.authority import UNTRUSTED
-from rolebundle.ingest.options import ERROR_CODES, IngestOptions, IngestReport
-from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, Skipped
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from rolebundle.interfaces.cli.main import is_read
 from rolebundle.interfaces.cli.options import Call, non_empty_path, with_call
 from rolebundle.interfaces.cli.output import (
@@ -228,7 +227,7 @@ def print_report(report: IngestReport, *, as_json: bool, verbose: bool = False) 
         verbose: list every file that was skipped, and every note.
     """
     if as_json:
-        print_json(IngestResult.model_validate(asdict(report)))
+        print_json(report)
     else:
         click.echo(_summary(report))
     lines = [[f"refused [{entry.code}] {_with_path(entry)}" for entry in report.refused()]]
@@ -259,15 +258,6 @@ def _summary(report: IngestReport) -> str:
         )
     if report.added and not report.trusted:
         lines.append(UNDECLARED_TRUST)
-    for grant in report.grants:
-        documents = counted(grant.documents, "document")
-        # A manifest's path is chosen by whoever made its folder.
-        path = one_line(writable(grant.path), _LINE_CHARS)
-        lines.append(
-            f"trust: {path} raises {documents} to {grant.trust_tier}"
-            if path
-            else f"trust: {documents} raised to {grant.trust_tier} by what they declare themselves"
-        )
     return "\n".join(lines)
 
 
