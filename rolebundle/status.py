@@ -18,7 +18,7 @@ from rolebundle.contracts.status import (
 )
 from rolebundle.contracts.upkeep import SignedManifest
 from rolebundle.ingest.authority import as_arguments
-from rolebundle.ingest.default_model import building_note, contextual_model
+from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.retrieval.corpus_state import corpus_state
 from rolebundle.storage import documents, records, vector_index
 from rolebundle.storage.corpus import Corpus

@@ -17,8 +17,7 @@ from rolebundle.admin.purges import finish_purges
 from rolebundle.contracts.ingest import IngestReport
 from rolebundle.contracts.upkeep import RepairReport
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.ingest.default_model import is_contextual
-from rolebundle.ingest.indexes import Progress, no_progress
+from rolebundle.ingest.indexes import Progress, is_contextual, no_progress
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.sync import ingest, update
 from rolebundle.ingest.watch import Watcher

@@ -15,13 +15,15 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_json
 from rolebundle.errors import RolebundleError
 from rolebundle.ingest import indexes
-from rolebundle.ingest.default_model import (
+from rolebundle.ingest.indexes import (
     NO_CONNECTION,
+    EmbeddingReport,
+    Progress,
     building_note,
     contextual_model,
     count_waiting_for,
+    no_progress,
 )
-from rolebundle.ingest.indexes import EmbeddingReport, Progress, no_progress
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import indexing_path, try_lock
 from rolebundle.storage.publications import stored_manifest

@@ -20,10 +20,10 @@ from rolebundle.contracts.ingest import ERROR_CODES, IngestReport, Root, Skipped
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import ConfigurationError, DocumentError, EmbedderError, UsageError
 from rolebundle.ingest.authority import flags_after, given_flags
-from rolebundle.ingest.default_model import count_waiting
 from rolebundle.ingest.indexes import (
     PATIENCE_SECONDS,
     Progress,
+    count_waiting,
     ensure_index,
     fill_index,
     no_progress,

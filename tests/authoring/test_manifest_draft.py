@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.authoring.drafting import FOLDER_TYPES, draft_manifest
+from rolebundle.authoring import FOLDER_TYPES, draft_manifest
 from rolebundle.ingest.manifests import parse_manifest
 
 

@@ -23,7 +23,7 @@ from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest import indexes
-from rolebundle.ingest.default_model import building_note, contextual_model
+from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage import vector_index
