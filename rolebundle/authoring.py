@@ -100,19 +100,19 @@ def init(
         for new in ([overlay] if role_id else []) + ([] if is_kept else [manifest]):
             check_new(new)
     files, left_out = _files_of(folder)
-    draft = ManifestDraft("", {}, {})
+    text, sources, types = "", dict[str, int](), dict[str, int]()
     if not is_kept:
-        draft = draft_manifest(
+        text, sources, types = draft_manifest(
             [file.path for file in files],
             source_name(folder),
             # A document in the corpus would get another id, and a declared source would not count.
             with_sources=not has_roots and not any(_declares_source(file) for file in files),
         )
-    texts = {} if is_kept else {manifest: draft.text}
+    texts = {} if is_kept else {manifest: text}
     if role_id and is_kept:
         texts[overlay] = _neutral_for(role_id, target)
     elif role_id:
-        texts[overlay] = neutral_overlay(role_id, draft.sources, draft.document_types, "file")
+        texts[overlay] = neutral_overlay(role_id, sources, types, "file")
     if not dry_run:
         for path in texts:
             if not path.is_relative_to(folder):
@@ -126,8 +126,8 @@ def init(
         folder=str(folder),
         files=len(files),
         left_out=left_out,
-        sources=dict(draft.sources),
-        document_types=dict(draft.document_types),
+        sources=dict(sources),
+        document_types=dict(types),
         drafts=drafts,
         remarks=_remarks(role_id, target) if role_id else [],
         next=[target.command("ingest", str(folder)), target.command(*asked)],
@@ -411,18 +411,10 @@ _TRUST = """
 """
 
 
-class ManifestDraft(NamedTuple):
-    """A manifest: its text, and the numbers of files by source and by type that it gives them."""
-
-    text: str
-    sources: Mapping[str, int]
-    document_types: Mapping[str, int]
-
-
 def draft_manifest(
     paths: Sequence[str], source: str, *, with_sources: bool = True
-) -> ManifestDraft:
-    """A manifest for a folder.
+) -> tuple[str, dict[str, int], dict[str, int]]:
+    """The text of a manifest for a folder, and the numbers of files by source and by type.
 
     Args:
         paths: the files that an ingest reads, relative to the folder.
@@ -437,7 +429,7 @@ def draft_manifest(
     )
     text += _TYPES + _rules("document_type", types, with_type) + _TRUST
     by_source = _by_value(with_source, {"": source, **sources}) if with_sources else {}
-    return ManifestDraft(text, by_source, _by_value(with_type, types))
+    return text, by_source, _by_value(with_type, types)
 
 
 def _folder_sources(paths: Sequence[str], source: str) -> dict[str, str]:

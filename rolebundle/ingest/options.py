@@ -9,7 +9,7 @@ from typing import Any, Literal
 from rolebundle.contracts.ingest import ScanOptions
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.ingest.authority import GOVERNANCE_KEYS
-from rolebundle.ingest.prepare import VerifiedFiles
+from rolebundle.ingest.prepare import Verified
 from rolebundle.scan.finding import ScanSettings
 
 
@@ -45,7 +45,7 @@ class IngestOptions:
     lexical_only: bool | None = None
     workers: int = 1
     reread: bool = False
-    verified: VerifiedFiles | None = None
+    verified: Verified | None = None
     max_removed: float = 1.0
     wait: bool = True
 

@@ -141,25 +141,21 @@ def prepare_files(files: Sequence[FileEntry], settings: RunSettings) -> list[Out
     return outcomes
 
 
-class VerifiedFiles:
-    """What runs of this process found out about files; it holds while size and time are the same.
+Verified = dict[str, tuple[object, str | Skipped]]
+"""What runs of this process found out about files; it holds while size and time are the same.
 
-    A later run does not read a file again that had the hash of the corpus, or that was skipped.
-    """
+By location the state of the file, and its hash or why it was skipped. A later run does not read a
+file again that had the hash of the corpus, or that was skipped.
+"""
 
-    def __init__(self) -> None:
-        self._found: dict[str, tuple[object, str | Skipped]] = {}
 
-    def outcome(self, file: FileEntry, settings: RunSettings) -> str | Skipped | None:
-        """The hash of a file, or why it was skipped; ``None`` if it has to be read."""
-        found = self._found.get(file.location)
-        return found[1] if found and found[0] == _state(file, settings) else None
-
-    def add(self, file: FileEntry, settings: RunSettings, outcome: str | Skipped) -> None:
-        """Remember the hash of a file, or why it was skipped."""
-        # Only if a change from now on certainly gives it another time.
-        if file.modified_ns < time_ns() - _TICK_NS:
-            self._found[file.location] = _state(file, settings), outcome
+def remember(
+    verified: Verified, file: FileEntry, settings: RunSettings, outcome: str | Skipped
+) -> None:
+    """Remember the hash of a file, or why it was skipped."""
+    # Only if a change from now on certainly gives it another time.
+    if file.modified_ns < time_ns() - _TICK_NS:
+        verified[file.location] = _state(file, settings), outcome
 
 
 def _state(file: FileEntry, settings: RunSettings) -> object:
@@ -167,7 +163,7 @@ def _state(file: FileEntry, settings: RunSettings) -> object:
 
 
 def unread_outcome(
-    file: FileEntry, known: FileIdentity | None, settings: RunSettings, verified: VerifiedFiles
+    file: FileEntry, known: FileIdentity | None, settings: RunSettings, verified: Verified
 ) -> Skipped | bool:
     """Why a file is skipped again; or whether the corpus has its bytes and recipe.
 
@@ -179,7 +175,8 @@ def unread_outcome(
         settings: settings of the run.
         verified: what earlier runs found out.
     """
-    outcome = verified.outcome(file, settings)
+    found = verified.get(file.location)
+    outcome = found[1] if found and found[0] == _state(file, settings) else None
     if isinstance(outcome, Skipped):
         return outcome
     if known is None:
@@ -192,7 +189,7 @@ def unread_outcome(
             outcome = hash_of_file(read_bytes(file.location, file.path, settings.size_cap))
         except DocumentError:
             return False
-        verified.add(file, settings, outcome)
+        remember(verified, file, settings, outcome)
     return outcome == file_hash
 
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.ingest import Root, RootChange, RootOptions, Skipped
@@ -88,14 +88,6 @@ class Visit:
             and is_below(location, start)
             and not any(is_below(location, folder) for folder in elsewhere)
         ]
-
-
-class Plan(NamedTuple):
-    """What a run visits, the roots after it, and notes on the roots that are missing below it."""
-
-    visits: list[Visit]
-    roots: list[Root]
-    notes: list[Skipped]
 
 
 def is_below(location: str, folder: str) -> bool:
@@ -211,62 +203,80 @@ def plan(
         new_options: the options of the run. They hold for what is below the paths, too.
         other_sources: the sources of documents that do not come from a folder.
     """
-    planner = _Planner({root.location: root for root in roots}, new_options, other_sources)
+    planned = Plan({root.location: root for root in roots}, new_options, other_sources)
     for start in starts:
-        planner.add(start)
-    return planner.plan()
+        planned.add(start)
+    planned.add_visits()
+    return planned
 
 
 @dataclass(slots=True)
-class _Planner:
-    """The roots, by location, and the paths to visit; each with whether it is nested."""
+class Plan:
+    """What a run visits, and the roots after it.
 
-    roots: dict[str, Root]
+    Attributes:
+        by_location: the roots, by location.
+        new_options: the options of the run.
+        other_sources: the sources of documents that do not come from a folder.
+        starts: the paths to visit, by location; each with whether it is nested.
+        visits: what the run visits.
+        notes: notes on the roots that are missing below a path of the run.
+    """
+
+    by_location: dict[str, Root]
     new_options: Options
     other_sources: OtherSources
-    visited: dict[str, tuple[Path, bool]] = field(default_factory=dict)
+    starts: dict[str, tuple[Path, bool]] = field(default_factory=dict)
+    visits: list[Visit] = field(default_factory=list)
     notes: list[Skipped] = field(default_factory=list)
+
+    @property
+    def roots(self) -> list[Root]:
+        """The roots after the run, ordered by location."""
+        return sorted(self.by_location.values(), key=lambda root: root.location)
 
     def add(self, start: Path) -> None:
         """Add a path: as a new root, to the root that it is, or as a part of the root above it.
 
         The roots below it are visited, too. What the root above covers is no root.
         """
-        location, known = str(start), self.roots.values()
+        location, known = str(start), self.by_location.values()
         holder = holder_of(known, location)
         if holder is None or holder.location != location:
             base = folder_of(anchor_of(known, holder) if holder else start)
-            self.roots[location] = Root(
+            self.by_location[location] = Root(
                 location=location,
                 prefix=_prefix(location, base),
                 source_id=holder.source_id if holder else self._source_of(base),
                 options=holder.options if holder else RootOptions(),
             )
-        self.visited[location] = start, False
-        for at in [at for at in self.roots if is_below(at, location)]:
-            options = with_options(self.roots[at].options, self.new_options)
-            root = self.roots[at] = self.roots[at].model_copy(update={"options": options})
+        self.starts[location] = start, False
+        for at in [at for at in self.by_location if is_below(at, location)]:
+            options = with_options(self.by_location[at].options, self.new_options)
+            root = self.by_location[at] = self.by_location[at].model_copy(
+                update={"options": options}
+            )
             if self._is_covered(root):
-                del self.roots[at]
+                del self.by_location[at]
             elif is_there(at):
-                self.visited.setdefault(at, (Path(at), True))
+                self.starts.setdefault(at, (Path(at), True))
             else:
                 self.notes.append(walk.skipped_for(at, missing_root(root)))
 
-    def plan(self) -> Plan:
-        """What was added."""
-        visits = []
-        for location, (start, is_nested) in self.visited.items():
-            holder = holder_of(self.roots.values(), location)
+    def add_visits(self) -> None:
+        """Add the visits of all paths that were added."""
+        roots = self.by_location
+        for location, (start, is_nested) in self.starts.items():
+            holder = holder_of(roots.values(), location)
             assert holder is not None
-            below = frozenset(at for at in self.roots if at != location and is_below(at, location))
-            visits.append(Visit(start, holder, below, is_nested))
-        roots = sorted(self.roots.values(), key=lambda root: root.location)
-        return Plan(visits, roots, self.notes)
+            below = frozenset(at for at in roots if at != location and is_below(at, location))
+            self.visits.append(Visit(start, holder, below, is_nested))
 
     def _is_covered(self, root: Root) -> bool:
         """Whether a walk of the root above reads the same files with the same options and ids."""
-        outer = holder_of((other for other in self.roots.values() if other != root), root.location)
+        outer = holder_of(
+            (other for other in self.by_location.values() if other != root), root.location
+        )
         return (
             outer is not None
             and outer.source_id == root.source_id
@@ -279,7 +289,7 @@ class _Planner:
 
         The names of the folders above tell folders of the same name apart.
         """
-        roots = list(self.roots.values())
+        roots = list(self.by_location.values())
         for root in roots:
             if os.path.lexists(root.location) and folder_of(anchor_of(roots, root)) == base:
                 return root.source_id

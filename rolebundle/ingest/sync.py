@@ -35,7 +35,7 @@ from rolebundle.ingest.prepare import (
     TRANSIENT_CODES,
     Outcome,
     Prepared,
-    VerifiedFiles,
+    remember,
     unread_outcome,
 )
 from rolebundle.ingest.roots import (
@@ -265,7 +265,7 @@ class _Run:
     def _visit(self, visit: Visit) -> None:
         """Synchronize the corpus with the files of one path."""
         report, settings, done = self.report, visit.settings, 0
-        verified = self.options.verified or VerifiedFiles()
+        verified = {} if self.options.verified is None else self.options.verified
         report.skipped += visit.skipped
         report.notes += visit.notes
         present = {file.location for file in visit.files}
@@ -294,7 +294,7 @@ class _Run:
             for batch in _batches(zip(changed, read, strict=True)):
                 for file, outcome in batch:
                     if isinstance(outcome, Skipped) and outcome.code not in _UNREAD_CODES:
-                        verified.add(file, settings, outcome)
+                        remember(verified, file, settings, outcome)
                 stored |= self._store(batch)
                 done += len(batch)
                 self.progress("reading", done, total)

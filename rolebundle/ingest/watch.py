@@ -23,7 +23,6 @@ from rolebundle.contracts.ingest import IngestReport
 from rolebundle.contracts.status import WatchStatus
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, WrongFile
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.ingest.prepare import VerifiedFiles
 from rolebundle.storage.file import heartbeat_path, try_lock
 
 MAX_REMOVED = 0.2
@@ -50,7 +49,7 @@ _Place = tuple[str, bool, tuple[int, ...]]
 
 def _ingest_options() -> IngestOptions:
     # A contextual model embeds later.
-    return IngestOptions(wait=False, verified=VerifiedFiles(), max_removed=MAX_REMOVED)
+    return IngestOptions(wait=False, verified={}, max_removed=MAX_REMOVED)
 
 
 @dataclass(slots=True)
