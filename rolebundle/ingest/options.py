@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from rolebundle.contracts.ingest import ScanOptions
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.ingest.authority import GOVERNANCE_KEYS
 from rolebundle.ingest.prepare import Verified
-from rolebundle.scan.finding import ScanSettings
+from rolebundle.scan.finding import SecretsPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class IngestOptions:
         size_cap: the maximum file size in bytes; larger files are skipped.
         ignore: whether ignore files, and folders and files that are left out by default, count.
             Default: they do.
-        scan: settings of the intake scan; False for no scan.
+        secrets: what the intake scan does with secrets.
         lexical_only: whether the run does not embed; remembered for :func:`update`.
         workers: the number of processes that parse; 1 parses in the current process.
         reread: read every file, also those that did not change.
@@ -41,7 +41,7 @@ class IngestOptions:
     chunking: Mapping[str, int] = field(default_factory=dict)
     size_cap: int | None = None
     ignore: bool | None = None
-    scan: ScanSettings | Literal[False] | None = None
+    secrets: SecretsPolicy | None = None
     lexical_only: bool | None = None
     workers: int = 1
     reread: bool = False
@@ -55,22 +55,9 @@ class IngestOptions:
             "max_size": self.size_cap,
             "ignore": self.ignore,
             "lexical_only": self.lexical_only,
-            "scan": None if self.scan is None else _scan_options(self.scan),
+            "scan": ScanOptions(secrets=self.secrets) if self.secrets else None,
             "chunking": self.chunking or None,
             "meta": {key: value for key, value in self.flags.items() if key not in GOVERNANCE_KEYS}
             or None,
         }
         return {name: value for name, value in options.items() if value is not None}
-
-
-def _scan_options(scan: ScanSettings | Literal[False]) -> ScanOptions:
-    if scan is False:
-        return ScanOptions(enabled=False)
-    return ScanOptions(secrets=scan.secrets)
-
-
-def scan_settings(options: IngestOptions, remembered: ScanOptions) -> ScanSettings | None:
-    """The settings of the intake scan for a root that remembers these; ``None`` for no scan."""
-    if options.scan is not None:
-        return options.scan or None
-    return ScanSettings(remembered.secrets) if remembered.enabled else None

@@ -35,8 +35,9 @@ from rolebundle.ingest.authority import (
 )
 from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.metadata import validated
-from rolebundle.ingest.options import IngestOptions, scan_settings
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.prepare import TRANSIENT_CODES, RunSettings
+from rolebundle.scan.finding import ScanSettings
 from rolebundle.storage import records, store
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
@@ -518,7 +519,7 @@ def plan_run(
             for path in [location, *after]
             if is_below(path, location)
         }
-        _walk_visit(visit, manifest, options, defaults, policy_file)
+        _walk_visit(visit, manifest, defaults, policy_file)
     return planned, after != flags
 
 
@@ -552,7 +553,6 @@ def _manifest_of(
 def _walk_visit(
     visit: Visit,
     manifest: manifests.Manifest | str,
-    options: IngestOptions,
     defaults: Mapping[str, manifests.FileDefaults],
     policy_file: str,
 ) -> None:
@@ -581,7 +581,9 @@ def _walk_visit(
     # Earlier versions remember an overlap, too.
     chunks = ChunkSettings(**{key: value for key, value in chunking.items() if key != "overlap"})
     size_cap = walk.DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
-    visit.settings = RunSettings(chunks, size_cap, scan_settings(options, root.options.scan))
+    # Earlier versions could turn the scan off.
+    scan = ScanSettings(root.options.scan.secrets) if root.options.scan.enabled else None
+    visit.settings = RunSettings(chunks, size_cap, scan)
 
 
 def _manifests_above(folder: Path) -> list[Skipped]:

@@ -9,7 +9,6 @@ the next run continues.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from math import inf
@@ -18,7 +17,7 @@ from time import monotonic
 
 from rolebundle.contracts.ingest import ERROR_CODES, IngestReport, Root, Skipped
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.errors import ConfigurationError, DocumentError, EmbedderError, UsageError
+from rolebundle.errors import DocumentError, EmbedderError, UsageError
 from rolebundle.ingest.authority import flags_after, given_flags
 from rolebundle.ingest.indexes import (
     PATIENCE_SECONDS,
@@ -81,19 +80,11 @@ def ingest(
 
     Raises:
         UsageError: a path does not exist.
-        ConfigurationError: a manifest or flag is invalid, or names of files are not read as UTF-8.
-            Nothing was stored.
+        ConfigurationError: a manifest or flag is invalid. Nothing was stored.
         EmbedderError: the corpus has an index of another model. Nothing was stored.
         DocumentError: ``worker_died``. Batches that were stored before stay stored.
         StorageError, CorpusBusy, CorpusCorrupt: batches that were stored before stay stored.
     """
-    if sys.getfilesystemencoding() != "utf-8":
-        # Names would have other letters: a document would seem to be gone, and another one new.
-        raise ConfigurationError(
-            "names_not_utf8",
-            "this process does not read the names of files as UTF-8",
-            "set PYTHONUTF8=1, or leave it unset, and run the same command again",
-        )
     with rare_garbage_collection():
         options = options or IngestOptions()
         return _Run(corpus, provider, options, progress).ingest(paths)

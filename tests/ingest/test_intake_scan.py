@@ -55,7 +55,7 @@ class World(Tree):
     def flagged(self, name: str, text: str, **scan: Any) -> quarantine.Flagged | None:
         """Write a file, ingest all files, and return what the scan found in it."""
         self.write(name, text)
-        assert self.ingest(scan=ScanSettings(**scan)).refused() == []
+        assert self.ingest(**scan).refused() == []
         with open_reader(self.db) as corpus:
             return quarantine.flagged_document(corpus, f"wiki/{name}")
 

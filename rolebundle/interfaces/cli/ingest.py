@@ -37,7 +37,6 @@ from rolebundle.interfaces.cli.output import (
 )
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
 from rolebundle.retrieval.passage_text import one_line
-from rolebundle.scan.finding import ScanSettings
 from rolebundle.text.words import counted, first_of
 
 _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() if default == ()}
@@ -143,7 +142,7 @@ def ingest(
         chunking={} if chunk_size is None else {"size": chunk_size, "maximum": chunk_size * 3 // 2},
         size_cap=max_size,
         ignore=ignore,
-        scan=ScanSettings(secrets) if secrets else None,
+        secrets=secrets,
         workers=workers or os.cpu_count() or 1,
         reread=reread,
         **(call.fields if paths else {}),
