@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 from rolebundle.contracts.documents import DocumentMetadata
 from rolebundle.contracts.overlay import ROLE_ID_PATTERN
 from rolebundle.contracts.upkeep import DraftFile, InitReport, OverlayDraftReport
-from rolebundle.errors import FULL_ERRNOS, ConfigurationError, StorageError, UsageError
+from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.formats import kind_of
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, read_manifest
@@ -84,7 +83,7 @@ def init(
     Raises:
         UsageError: it is no folder, the role id is none, or the corpus is a replica.
         ConfigurationError: ``file_exists``, or the folder has an invalid manifest.
-        StorageError: the files cannot be written. Nothing was written.
+        OSError: the files cannot be written. Nothing was written.
     """
     has_roots = False
     if target.corpus.exists():
@@ -96,9 +95,6 @@ def init(
     is_kept = bool(role_id) and manifest.is_file()
     if role_id:
         check_role_id(role_id)
-    if not dry_run:
-        for new in ([overlay] if role_id else []) + ([] if is_kept else [manifest]):
-            check_new(new)
     files, left_out = _files_of(folder)
     text, sources, types = "", dict[str, int](), dict[str, int]()
     if not is_kept:
@@ -186,12 +182,10 @@ def new_overlay(
         UsageError: the role id is none, or the corpus is a folder.
         OverlayError: the role that it extends has no valid overlay.
         ConfigurationError: ``file_exists``.
-        StorageError: it cannot be written.
+        OSError: it cannot be written.
     """
     check_role_id(role_id)
     path = target.overlay_path(role_id)
-    if not dry_run:
-        check_new(path)
     if parent == role_id:
         raise UsageError(
             "extends_itself",
@@ -321,20 +315,6 @@ def _proposals(counts: Mapping[str, int], unit: str) -> str:
 # -- new files -------------------------------------------------------------------------------------
 
 
-def check_new(path: Path) -> None:
-    """Check that there is nothing at a path.
-
-    Raises:
-        ConfigurationError: ``file_exists``.
-    """
-    if os.path.lexists(path):
-        raise ConfigurationError(
-            "file_exists",
-            f"{path}: exists, and is never overwritten",
-            "edit it, or move it away and run the same command again",
-        )
-
-
 def write_new(texts: Mapping[Path, str]) -> None:
     """Write new files: all of them or none, and never over another one.
 
@@ -345,7 +325,7 @@ def write_new(texts: Mapping[Path, str]) -> None:
 
     Raises:
         ConfigurationError: ``file_exists``: one of them exists. Nothing was written.
-        StorageError: one cannot be written. Nothing was written.
+        OSError: one cannot be written. Nothing was written.
     """
     written: list[Path] = []
     try:
@@ -357,14 +337,13 @@ def write_new(texts: Mapping[Path, str]) -> None:
     except OSError as error:
         for new in written:
             new.unlink(missing_ok=True)
-        check_new(path)
-        is_full = error.errno in FULL_ERRNOS
-        is_denied = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
-        raise StorageError(
-            "storage_full" if is_full else "not_writable" if is_denied else "io_error",
-            f"{path}: cannot be written ({error.strerror}); nothing was written",
-            "free some disk space" if is_full else "check the folder and its permissions",
-        ) from error
+        if os.path.lexists(path):
+            raise ConfigurationError(
+                "file_exists",
+                f"{path}: exists, and is never overwritten",
+                "edit it, or move it away and run the same command again",
+            ) from error
+        raise
 
 
 # -- the manifest ----------------------------------------------------------------------------------
