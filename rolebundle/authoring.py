@@ -12,7 +12,6 @@ from shlex import quote
 from typing import Any, NamedTuple
 
 from rolebundle.contracts.documents import DocumentMetadata
-from rolebundle.contracts.overlay import ROLE_ID_PATTERN
 from rolebundle.contracts.upkeep import DraftFile, InitReport, OverlayDraftReport
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.authority import Authority
@@ -81,7 +80,8 @@ def init(
         dry_run: write nothing.
 
     Raises:
-        UsageError: it is no folder, the role id is none, or the corpus is a replica.
+        UsageError: it is no folder, or the corpus is a replica.
+        OverlayError: the role id is none.
         ConfigurationError: ``file_exists``, or the folder has an invalid manifest.
         OSError: the files cannot be written. Nothing was written.
     """
@@ -94,7 +94,7 @@ def init(
     manifest, overlay = folder / MANIFEST_NAME, target.overlay_path(role_id)
     is_kept = bool(role_id) and manifest.is_file()
     if role_id:
-        check_role_id(role_id)
+        locate(role_id, target.folders)  # It refuses what is no role id.
     files, left_out = _files_of(folder)
     text, sources, types = "", dict[str, int](), dict[str, int]()
     if not is_kept:
@@ -179,12 +179,12 @@ def new_overlay(
         dry_run: write nothing.
 
     Raises:
-        UsageError: the role id is none, or the corpus is a folder.
-        OverlayError: the role that it extends has no valid overlay.
+        UsageError: the corpus is a folder.
+        OverlayError: the role id is none, or the role that it extends has no valid overlay.
         ConfigurationError: ``file_exists``.
         OSError: it cannot be written.
     """
-    check_role_id(role_id)
+    locate(role_id, target.folders)  # It refuses what is no role id.
     path = target.overlay_path(role_id)
     if parent == role_id:
         raise UsageError(
@@ -287,21 +287,6 @@ def _overlay_text(role_id: str, values: Mapping[str, Any]) -> str:
     extends = {"extends": values["extends"]} if "extends" in values else {}
     head = {"version": "1.0", "role_id": role_id, **extends, "label": label, "mission": ""}
     return json.dumps({**head, **values}, ensure_ascii=False, indent=2) + "\n"
-
-
-def check_role_id(role_id: str) -> None:
-    """Check that a role may have this id.
-
-    Raises:
-        UsageError: ``bad_role_id``.
-    """
-    if not re.fullmatch(ROLE_ID_PATTERN, role_id):
-        raise UsageError(
-            "bad_role_id",
-            f"{role_id[:80]!r} is not a role id",
-            "a role id has 1 to 64 of a-z 0-9 . _ - and begins with a letter or a digit, such as "
-            "release-manager",
-        )
 
 
 def _proposals(counts: Mapping[str, int], unit: str) -> str:

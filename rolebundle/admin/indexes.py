@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from threading import Event, Thread
 
-from rolebundle.contracts.documents import iso_utc
 from rolebundle.embedding.packaged import cores
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_json
@@ -58,13 +56,11 @@ def embed(
         connection = spec_to_json(spec) if spec else NO_CONNECTION
         if spec is None and current and current.identity.model.provider != "static":
             connection = current.connection
-        started_at = iso_utc(datetime.now(UTC))
         return indexes.build_index(
             corpus,
             provider,
             progress,
             connection=connection,
-            started_at=started_at,
             parallel=parallel,
             max_seconds=max_seconds,
         )

@@ -11,11 +11,13 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from math import inf
 from time import perf_counter
 
 from threadpoolctl import threadpool_limits
 
+from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.models import IndexIdentity
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.packaged import E5, MINILM
@@ -126,7 +128,6 @@ def build_index(
     progress: Progress,
     *,
     connection: str = NO_CONNECTION,
-    started_at: str = "",
     parallel: int | None = None,
     max_seconds: float = inf,
 ) -> EmbeddingReport:
@@ -140,7 +141,6 @@ def build_index(
         progress: called after each batch.
         connection: how to connect to the model later, as JSON; replaces the stored settings of an
             existing index, unless it is ``NO_CONNECTION``.
-        started_at: the time that is stored with a new index.
         parallel: see :func:`fill_index`.
         max_seconds: see :func:`fill_index`.
 
@@ -153,7 +153,11 @@ def build_index(
         if index is None:
             is_first = vector_index.active_index(corpus) is None
             index = vector_index.create_index(
-                corpus, identity, connection=connection, started_at=started_at, activate=is_first
+                corpus,
+                identity,
+                connection=connection,
+                started_at=iso_utc(datetime.now(UTC)),
+                activate=is_first,
             )
         elif connection not in {NO_CONNECTION, index.connection}:
             # The model has another address or explicit prefixes now.

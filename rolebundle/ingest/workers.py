@@ -309,7 +309,3 @@ def _receive(requests: SimpleQueue[Request]) -> None:
             requests.put(pickle.load(sys.stdin.buffer))
         except _ENDED:
             os._exit(1)
-
-
-if __name__ == "__main__":
-    main()
