@@ -203,22 +203,6 @@ class TestIngest:
         assert invoke("corpus", "embed", "--db", db).code == 0
         assert active(db) == MINILM.name
 
-    def test_an_interrupt_keeps_what_is_done(self, db: Path, models: dict[str, Contextual]) -> None:
-        calls = []
-
-        def interrupt() -> None:
-            calls.append(1)
-            if len(calls) == 4:
-                raise KeyboardInterrupt
-
-        models[MINILM.name].before = interrupt
-        assert invoke("ingest", "--db", db).code == 130
-        done = stored(db)["onnx"]
-        assert 0 < done < FILES and active(db) == "l2_supercat"
-        models[MINILM.name].before = lambda: None
-        assert f"{FILES - done} passages embedded" in invoke("ingest", "--db", db).err
-        assert active(db) == MINILM.name
-
     def test_a_model_that_fails_is_a_warning(self, db: Path, models: dict[str, Contextual]) -> None:
         def fail() -> None:
             raise EmbedderError("model_hash", "it is another file", "install it again")

@@ -103,16 +103,6 @@ def test_indexed_and_shown_text_is_normalized_and_the_original_is_stored(world: 
     assert content == "# The token\n\nrefresh the password now"
 
 
-def test_line_numbers_do_not_change(world: World) -> None:
-    lines = [f"# One{ZERO}", "", f"first{ZERO} token", ZERO, f"{ZERO}{ZERO}", "", "## Two", "last"]
-    flagged = world.flagged("a.md", "\r\n".join(lines))
-    assert flagged is not None and flagged.scanned.verdict == "label"
-    visible_lines = [line.replace(ZERO, "") for line in lines]
-    for locator, content in world.passages("wiki/a.md"):
-        start, end = map(int, locator.rpartition(":")[2].split("-"))
-        assert content == "\n".join(visible_lines[start - 1 : end])
-
-
 def test_a_heading_is_normalized_in_heading_paths(world: World) -> None:
     body = "words of the passage. " * 70
     world.flagged("a.md", f"# Ou{ZERO}ter\n\n{body}\n\n## In{ZERO}ner\n\n{body}\n\n{body}\n")

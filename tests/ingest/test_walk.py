@@ -80,14 +80,6 @@ def test_read_bytes_raises(tmp_path: Path) -> None:
         assert caught.value.hint
 
 
-def test_a_file_over_the_cap_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "huge"
-    with path.open("wb") as stream:
-        stream.truncate(1 << 40)
-    with pytest.raises(DocumentError, match="1,099,511,627,776 bytes, over the cap of 10"):
-        read_bytes(str(path), "huge", 10)
-
-
 def test_a_glob_without_a_file_is_named(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "secret/c.md")
     text = "ignore = ['secret']\n[[rule]]\nglob = '/secret/**'\nscope = 'hr'\n"
