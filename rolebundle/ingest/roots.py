@@ -271,7 +271,8 @@ class Plan:
             holder = holder_of(roots.values(), location)
             assert holder is not None
             below = frozenset(at for at in roots if at != location and is_below(at, location))
-            self.visits.append(Visit(start, holder, below, is_nested))
+            base = folder_of(anchor_of(roots.values(), holder))
+            self.visits.append(Visit(start, holder, below, is_nested, base))
 
     def _is_covered(self, root: Root) -> bool:
         """Whether a walk of the root above reads the same files with the same options and ids."""
@@ -512,7 +513,6 @@ def plan_run(
     policy_file = real_location(Path(policy.location)) if policy and policy.location else ""
     for visit in planned.visits:
         manifest = _manifest_of(visit.root, planned.roots, flags_of)
-        visit.base = folder_of(anchor_of(planned.roots, visit.root))
         start, location = str(visit.start), real_location(visit.start)
         defaults = {
             moved_path(path, location, start): _defaults(flags_of(path), visit.root)

@@ -47,11 +47,6 @@ _Place = tuple[str, bool, tuple[int, ...]]
 """Of a path where it really is, whether it is a folder, and which one; of a file its state, too."""
 
 
-def _ingest_options() -> IngestOptions:
-    # A contextual model embeds later.
-    return IngestOptions(wait=False, verified={}, max_removed=MAX_REMOVED)
-
-
 @dataclass(slots=True)
 class Watcher:
     """One watch.
@@ -84,10 +79,12 @@ class Watcher:
     _settling_until: float = 0.0
     _missing: frozenset[str] = frozenset()
     _problem: str = ""
-    _ingest: IngestOptions = field(default_factory=_ingest_options)
+    _ingest: IngestOptions = field(init=False)
     _events: _Events = field(init=False)
 
     def __post_init__(self) -> None:
+        # A contextual model embeds later.
+        self._ingest = IngestOptions(wait=False, verified={}, max_removed=MAX_REMOVED)
         self._events = _Events(self.path, polls=self.polls)
 
     def run(self) -> None:
