@@ -29,7 +29,6 @@ from rolebundle.embedding.provider import embedding_text
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.ingest.indexes import BATCH
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.scan.finding import ScanSettings
 from rolebundle.storage.corpus import Corpus, corpus_counts
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import chunk_texts
@@ -59,7 +58,6 @@ class Lexical:
     megabytes: float
     chunks: int
     workers: int
-    scan: bool
     first: Times
     bare: Times
     speeds: tuple[float, ...]
@@ -99,15 +97,15 @@ class Embedding:
         return self.embedder.clock / self.ingest.clock
 
 
-def lexical(place: Workplace, workers: int, scan: bool) -> Lexical:
+def lexical(place: Workplace, workers: int) -> Lexical:
     path = place.corpus("lexical")
 
     def ingest() -> Times:
         _remove(path)
-        return _timed(lambda: _ingest(path, place.files, workers, scan=scan))
+        return _timed(lambda: _ingest(path, place.files, workers))
 
     def ingest_again() -> Times:
-        return _timed(lambda: _ingest(path, place.files, workers, scan=scan))
+        return _timed(lambda: _ingest(path, place.files, workers))
 
     firsts = [ingest()]
     peaks = _peak_rss(resource.RUSAGE_SELF), _peak_rss(resource.RUSAGE_CHILDREN)
@@ -126,7 +124,6 @@ def lexical(place: Workplace, workers: int, scan: bool) -> Lexical:
         megabytes=place.size / 1e6,
         chunks=len(rows),
         workers=workers,
-        scan=scan,
         first=_mean(firsts),
         bare=_mean(bares),
         speeds=_speeds(bares, firsts),
@@ -137,7 +134,7 @@ def lexical(place: Workplace, workers: int, scan: bool) -> Lexical:
     )
 
 
-def embedding(place: Workplace, workers: int, scan: bool) -> Embedding:
+def embedding(place: Workplace, workers: int) -> Embedding:
     provider = StaticProvider()
     provider.embed_queries(["load the model before the clock starts"])
     path = place.corpus("embedded")
@@ -150,7 +147,7 @@ def embedding(place: Workplace, workers: int, scan: bool) -> Embedding:
 
     for _ in range(_ROUNDS):
         _remove(path)
-        ingests.append(_timed(lambda: _ingest(path, place.files, workers, provider, scan=scan)))
+        ingests.append(_timed(lambda: _ingest(path, place.files, workers, provider)))
         peaks.append(_peak_rss(resource.RUSAGE_SELF))
         with open_reader(path) as corpus:
             texts = _embedding_texts(corpus)
@@ -170,12 +167,8 @@ def _ingest(
     files: Path,
     workers: int,
     provider: StaticProvider | None = None,
-    *,
-    scan: bool,
 ) -> None:
-    options = IngestOptions(
-        workers=workers, scan=ScanSettings() if scan else None, lexical_only=provider is None
-    )
+    options = IngestOptions(workers=workers, lexical_only=provider is None)
     with Admin(Workspace(path, provider)) as admin:
         report = admin.ingest([files], options)
     if report.refused() or report.embedding_problem:
@@ -257,8 +250,7 @@ def _rows(words: Lexical, vectors: Embedding | None) -> list[tuple[str, str, str
     rows = [
         (
             f"lexical ingest, {words.files:,} files, {words.megabytes:,.0f} MB, "
-            f"{words.chunks:,} chunks, {words.workers} workers, "
-            f"{'with' if words.scan else 'without'} the scan",
+            f"{words.chunks:,} chunks, {words.workers} workers",
             f"{_figures(words.first, words.chunks)}; "
             f"{words.megabytes / words.first.clock:.1f} MB/s",
             "",
@@ -319,19 +311,13 @@ def main() -> None:
         default=os.cpu_count() or 1,
         help="processes that parse, as for `rolebundle ingest` (default: %(default)s)",
     )
-    parser.add_argument(
-        "--no-scan",
-        action="store_true",
-        help="documents as they are",
-    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
-    scan = not arguments.no_scan
-    words = lexical(gather(arguments.folder, arguments.sample), arguments.workers, scan)
+    words = lexical(gather(arguments.folder, arguments.sample), arguments.workers)
     vectors = None
     if arguments.embed_sample:
         part = min(arguments.sample, arguments.embed_sample)
-        vectors = embedding(gather(arguments.folder, part), arguments.workers, scan)
+        vectors = embedding(gather(arguments.folder, part), arguments.workers)
     if arguments.json:
         figures = {
             "lexical": {**asdict(words), "speed": words.speed, "second_share": words.second_share},

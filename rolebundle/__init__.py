@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rolebundle.admin import Admin as Admin
     from rolebundle.contracts.bundle import RetrievalBundle as RetrievalBundle
+    from rolebundle.contracts.ingest import IngestReport as IngestReport
     from rolebundle.contracts.lookup import Lookup as Lookup
     from rolebundle.contracts.overlay import Overlay as Overlay
     from rolebundle.contracts.request import RetrievalRequest as RetrievalRequest
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from rolebundle.engine import Engine as Engine
     from rolebundle.errors import RolebundleError as RolebundleError
     from rolebundle.ingest.options import IngestOptions as IngestOptions
-    from rolebundle.ingest.options import IngestReport as IngestReport
     from rolebundle.policy.overlays import ResolvedOverlay as ResolvedOverlay
     from rolebundle.policy.overlays import load_file as load_file
     from rolebundle.policy.overlays import load_role as load_role
@@ -43,7 +43,7 @@ _PUBLIC = {
     "EmbeddingProvider": "rolebundle.embedding.provider:EmbeddingProvider",
     "Engine": "rolebundle.engine:Engine",
     "IngestOptions": "rolebundle.ingest.options:IngestOptions",
-    "IngestReport": "rolebundle.ingest.options:IngestReport",
+    "IngestReport": "rolebundle.contracts.ingest:IngestReport",
     "Lookup": "rolebundle.contracts.lookup:Lookup",
     "Overlay": "rolebundle.contracts.overlay:Overlay",
     "ResolvedOverlay": "rolebundle.policy.overlays:ResolvedOverlay",

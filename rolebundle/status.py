@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import ValidationError
 
 from rolebundle.contracts.upkeep import (
     CorpusStatus,
@@ -12,13 +15,14 @@ from rolebundle.contracts.upkeep import (
     ReplicaStatus,
     SignedManifest,
     SourceStatus,
+    WatchStatus,
 )
 from rolebundle.ingest.authority import as_arguments
-from rolebundle.ingest.default_model import building_note, contextual_model
-from rolebundle.ingest.heartbeat import read_heartbeat
+from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.retrieval.pipeline import corpus_state
 from rolebundle.storage import documents, records, vector_index
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.file import heartbeat_path, try_lock
 from rolebundle.storage.publications import load_manifest, publications
 from rolebundle.storage.vector_index import EmbeddingIndex
 
@@ -102,9 +106,20 @@ def owner_status(corpus: Corpus) -> CorpusStatus:
                 )
                 for publication in publications(corpus)
             ],
-            "watch": read_heartbeat(corpus.path),
+            "watch": watch_status(corpus.path),
         }
     )
+
+
+def watch_status(corpus: Path) -> WatchStatus | None:
+    """What `watch` last said; ``None`` if it never ran, or if its file cannot be read."""
+    path = heartbeat_path(corpus)
+    try:
+        status = WatchStatus.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
+    with try_lock(path) as is_free:  # A watch has it locked as long as it runs.
+        return status.model_copy(update={"running": not is_free})
 
 
 def advised_status(corpus: Corpus) -> CorpusStatus:

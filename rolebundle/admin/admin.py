@@ -14,12 +14,11 @@ from typing import Self
 
 from rolebundle.admin.indexes import Indexing
 from rolebundle.admin.purges import finish_purges
+from rolebundle.contracts.ingest import IngestReport
 from rolebundle.contracts.upkeep import RepairReport
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.ingest.default_model import is_contextual
-from rolebundle.ingest.heartbeat import first_heartbeat
-from rolebundle.ingest.indexes import Progress, no_progress
-from rolebundle.ingest.options import IngestOptions, IngestReport
+from rolebundle.ingest.indexes import Progress, is_contextual, no_progress
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.sync import ingest, update
 from rolebundle.ingest.watch import Watcher
 from rolebundle.repair import repair
@@ -101,13 +100,11 @@ class Admin:
             lexical_only: do not embed.
 
         Raises:
-            CorpusBusy: ``watch_running``: another process watches.
             UsageError, CorpusCorrupt, WrongFile, StorageError: the corpus cannot be read.
         """
         path = self.workspace.path
         if path.exists():
             refuse_changes(self.workspace.corpus)
-        heartbeat = first_heartbeat(path, polling=polls)
 
         def watched_paths() -> list[str]:
             self.workspace.refresh()
@@ -121,7 +118,6 @@ class Admin:
 
         return Watcher(
             path,
-            heartbeat,
             print_line,
             stop,
             update=update,

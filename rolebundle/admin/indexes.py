@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from threading import Event, Thread
 
-from rolebundle.contracts.documents import iso_utc
 from rolebundle.embedding.packaged import cores
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_json
 from rolebundle.errors import RolebundleError
 from rolebundle.ingest import indexes
-from rolebundle.ingest.default_model import (
+from rolebundle.ingest.indexes import (
     NO_CONNECTION,
+    EmbeddingReport,
+    Progress,
     building_note,
     contextual_model,
     count_waiting_for,
+    no_progress,
 )
-from rolebundle.ingest.indexes import EmbeddingReport, Progress, no_progress
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import indexing_path, try_lock
 from rolebundle.storage.publications import stored_manifest
@@ -56,13 +56,11 @@ def embed(
         connection = spec_to_json(spec) if spec else NO_CONNECTION
         if spec is None and current and current.identity.model.provider != "static":
             connection = current.connection
-        started_at = iso_utc(datetime.now(UTC))
         return indexes.build_index(
             corpus,
             provider,
             progress,
             connection=connection,
-            started_at=started_at,
             parallel=parallel,
             max_seconds=max_seconds,
         )

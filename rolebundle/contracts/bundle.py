@@ -136,7 +136,7 @@ class Freshness(Contract):
 
     Attributes:
         updated_at: date or time in UTC, ISO 8601; ``None`` if the document has no date.
-        inferred_at: the date in the name of its file, or when the file was last committed or
+        inferred_at: the date in the name of its file, or when the file was last
             changed, if it has no date. It counts for
             the status only.
         max_age_days: the maximum age in days.

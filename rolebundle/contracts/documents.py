@@ -48,7 +48,7 @@ class DocumentMetadata(NamedTuple):
     """The metadata of a document, with defaults for everything that is not declared.
 
     Times are ISO 8601 in UTC. ``updated_at`` is ``None`` if it is not known; ``inferred_at`` is
-    then the date in the name of its file, or when the file was last committed or changed. It counts
+    then the date in the name of its file, or when the file was last changed. It counts
     for freshness only, because a fresh copy of an old text is not newer. ``valid_from`` and
     ``valid_until`` are the first and the last second at which the document applies; ``None`` for no
     bound. ``supersedes`` and ``contradicts`` are ids or paths of documents that this one replaces,
@@ -164,7 +164,7 @@ class FoundDocument(Contract):
     """The document of a lookup.
 
     Attributes:
-        inferred_at: the date in the name of its file, or when the file was last committed or
+        inferred_at: the date in the name of its file, or when the file was last
             changed, for a document without a date.
         attributes: keys of its front matter and properties of its format, with their values.
         superseded_by: ids of documents that replace it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -256,31 +257,31 @@ class ManifestFile(Contract):
     trust_documents: bool = False
 
 
-class SkippedFile(Contract):
-    """A file or document that was not ingested, or a note on one that was."""
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file, folder or record that was not ingested, with a code and the reason.
+
+    Also a remark on a file that was ingested, with the code ``note``. A message may begin with the
+    path.
+    """
 
     path: str
     code: str
     message: str
 
 
-class TrustGrant(Contract):
-    """How many documents of a run were raised to a trust tier above `general`.
-
-    ``path`` is the manifest that did it; empty if they declare it themselves.
-    """
-
-    path: str
-    trust_tier: TrustTier
-    documents: int
+ERROR_CODES = frozenset(
+    {"bad_metadata", "bad_front_matter", "duplicate_document_id", "duplicate_chunk_id"}
+)
+"""Errors in documents that their author must correct. The run continues; its exit code is 10."""
 
 
-class IngestResult(Contract):
+class IngestReport(Contract):
     """`ingest`.
 
     Attributes:
         added: number of files that were added; ``updated``, ``unchanged``, ``removed`` likewise.
-        skipped: files and documents that were not ingested.
+        skipped: files, folders and records that were not ingested.
         failed: the paths that the run was given and that were skipped as a whole: files, and
             folders that cannot be listed. ``skipped`` has the reasons.
         flagged: number of documents of this run with findings of the scan.
@@ -289,7 +290,6 @@ class IngestResult(Contract):
             that a document or manifest declares what the owner does not allow;
             ``manifest_ignored`` that a manifest does not count; ``glob_matches_nothing`` that a
             glob of a manifest has no file.
-        grants: who raised the trust of documents of this run.
         documents: number of documents in the corpus after the run.
         chunks: number of chunks in the corpus after the run.
         trusted: number of documents in the corpus that are preferred or authoritative.
@@ -298,22 +298,32 @@ class IngestResult(Contract):
         embedding_problem: why ``waiting`` chunks have no vector; empty if there was no problem.
     """
 
-    added: int
-    updated: int
-    unchanged: int
-    removed: int
-    skipped: list[SkippedFile]
+    model_config = ConfigDict(frozen=False)  # A run fills it.
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    skipped: list[Skipped] = []
     failed: list[str] = []
-    flagged: int
-    quarantined: int
-    notes: list[SkippedFile]
-    grants: list[TrustGrant]
-    documents: int
-    chunks: int
-    trusted: int
-    embedded: int
-    waiting: int
-    embedding_problem: str
+    flagged: int = 0
+    quarantined: int = 0
+    notes: list[Skipped] = []
+    documents: int = 0
+    chunks: int = 0
+    trusted: int = 0
+    embedded: int = 0
+    waiting: int = 0
+    embedding_problem: str = ""
+
+    @property
+    def changes(self) -> tuple[int, int, int]:
+        """The numbers of files that were added, updated and removed."""
+        return self.added, self.updated, self.removed
+
+    def refused(self) -> list[Skipped]:
+        """Skipped documents whose code is in ``ERROR_CODES``."""
+        return [skipped for skipped in self.skipped if skipped.code in ERROR_CODES]
 
 
 class Format(Contract):

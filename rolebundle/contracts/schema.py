@@ -47,7 +47,7 @@ SCHEMAS: dict[str, type[Contract]] = {
     "gate-report": gate.GateReport,
     "gate-start": gate.GateStart,
     "golden-set": evaluation.GoldenSet,
-    "ingest-result": ingest.IngestResult,
+    "ingest-result": ingest.IngestReport,
     "init-report": upkeep.InitReport,
     "found-lines": lookup.FoundLines,
     "listing": lookup.Listing,

@@ -54,9 +54,6 @@ WarningCode = Literal[
     "RERANK_DEGRADED", "REPLICA_STALE", "SEEN_UNKNOWN", "WEAK_EVIDENCE", "WORDS_MISSING",
     "WORDS_CORRECTED", "SOURCE_CHANGED", "SOURCE_UNCHECKED", "DATABASE_UNREACHABLE",
 ]  # fmt: skip
-WatchState = Literal["starting", "idle", "syncing", "waiting", "failing", "stopped"]
-"""What `watch` does: waits for changes; reads them; waits for another process or for a folder to
-settle; tries again after an error; has ended."""
 Evidence = Literal["task", "role"]
 """What a passage is selected for."""
 TaskSupport = Literal["supported", "weak", "off_topic"]

@@ -8,7 +8,7 @@ from typing import Literal
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import CorpusState
 from rolebundle.contracts.request import PersonName
-from rolebundle.contracts.terms import TrustTier, WatchState
+from rolebundle.contracts.terms import TrustTier
 
 
 class SourceStatus(Contract):
@@ -87,28 +87,14 @@ class CheckProblem(Contract):
 
 
 class WatchStatus(Contract):
-    """The last state that `watch` wrote. Times are ISO 8601 in UTC.
+    """Of `watch`, which keeps the corpus in step with its roots.
 
     Attributes:
-        state: what it does.
-        process: the id of its process.
-        polling: whether it looks at all files again and again, instead of receiving events.
-        started_at: when it was started.
-        heartbeat_at: when it said so.
-        synced_at: when the corpus was last the same as the files; empty if it was not yet.
-        pending_since: since when changes are not in the corpus; empty if none are known.
-        seconds: how long the last change took to be in the corpus.
+        running: whether it runs.
         problem: the code of what keeps it from going on, or why it ended; empty if nothing does.
     """
 
-    state: WatchState
-    process: int
-    polling: bool
-    started_at: str
-    heartbeat_at: str
-    synced_at: str = ""
-    pending_since: str = ""
-    seconds: float = 0.0
+    running: bool
     problem: str = ""
 
 

@@ -79,7 +79,6 @@ class Authority:
             as a default, and supersede documents of other sources.
         sources: all source ids that the levels above assign to some file, casefolded.
         default_source: the source id if no level declares one.
-        trust_from: the path of the manifest that set the trust tier; empty if none did.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -88,7 +87,6 @@ class Authority:
     trusts_documents: bool = False
     sources: frozenset[str] = frozenset()
     default_source: str = ""
-    trust_from: str = ""
 
     @property
     def is_limited(self) -> bool:
@@ -177,7 +175,6 @@ class Authority:
         self,
         claims: Mapping[str, Any],
         *,
-        path: str = "",
         max_trust: TrustTier | None,
         trusts_documents: bool = False,
         sources: frozenset[str] = frozenset(),
@@ -186,7 +183,6 @@ class Authority:
 
         Args:
             claims: its valid metadata for this file.
-            path: the path of the manifest; empty for flags.
             max_trust: its bound of the levels below.
             trusts_documents: whether its values are defaults that documents may change.
             sources: all source ids that it assigns, casefolded.
@@ -199,7 +195,6 @@ class Authority:
         if max_trust and "trust_tier" in self.bound and "trust_tier" not in claims:
             values["trust_tier"] = lower_tier(values["trust_tier"], max_trust)
         newly_bound = frozenset() if trusts_documents else GOVERNANCE_KEYS & claims.keys()
-        sets_tier = values.get("trust_tier") != self.values.get("trust_tier")
         level = Authority(
             values=values,
             bound=self.bound | newly_bound & values.keys(),
@@ -207,7 +202,6 @@ class Authority:
             trusts_documents=trusts_documents,
             sources=sources,
             default_source=self.default_source,
-            trust_from=path if sets_tier else self.trust_from,
         )
         return level, refused
 
@@ -240,9 +234,7 @@ FlagsByPath = Mapping[str, Flags]
 """Real path → its flags. The empty path stands for every path."""
 
 UNTRUSTED: Flags = {"trust_tier": "untrusted", "origin": "untrusted"}
-LOST = "lost"
-"""Is set if a repair could not save the flags."""
-_TRUST_FLAGS = frozenset({"trust_tier", "origin", "max_trust", "manifests", LOST})
+_TRUST_FLAGS = frozenset({"trust_tier", "origin", "max_trust", "manifests"})
 
 
 def given_flags(
@@ -316,12 +308,6 @@ def as_arguments(flags: Flags) -> list[str]:
         text = ",".join(value) if isinstance(value, list) else value
         texts.append("no-manifests" if key == "manifests" else f"{key}={text}")
     return texts
-
-
-def lifting_options(flags: Flags) -> str:
-    """The options that lift flags."""
-    options = ["--max-trust authoritative"] if _TRUST_FLAGS & flags.keys() else []
-    return " ".join([*options, *(f"--meta {key}=" for key in sorted(flags.keys() - _TRUST_FLAGS))])
 
 
 def _with_parents(location: str) -> list[str]:

@@ -6,17 +6,20 @@ that searches use. A new index is built beside it and activated when no chunk is
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from math import inf
 from time import perf_counter
 
 from threadpoolctl import threadpool_limits
 
-from rolebundle.contracts.documents import IndexIdentity
+from rolebundle.contracts.documents import IndexIdentity, iso_utc
 from rolebundle.embedding.noise import noise_of
+from rolebundle.embedding.packaged import E5, MINILM
 from rolebundle.embedding.provider import (
     PROBE_TEXT,
     TEXT_FAULTS,
@@ -25,14 +28,14 @@ from rolebundle.embedding.provider import (
     input_hash,
     unit_vectors,
 )
-from rolebundle.embedding.registry import ProviderSpec, spec_to_json
+from rolebundle.embedding.registry import ProviderSpec, spec_from_json, spec_to_json
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
-from rolebundle.ingest.default_model import NO_CONNECTION, count_waiting
 from rolebundle.storage import vector_index
-from rolebundle.storage.corpus import Corpus, increment_generation
-from rolebundle.storage.passages import chunk_texts
+from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
+from rolebundle.storage.passages import chunk_texts, sampled_texts
 from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.text.languages import english_share
 from rolebundle.text.words import counted
 
 BATCH = 512
@@ -42,6 +45,12 @@ PATIENCE_SECONDS = 300.0
 INPUT_VERSION = f"{CHUNKER_VERSION}, tags"
 """The version of the embedded text: the chunker, and what is added to title and text. Stored in the
 column ``chunker`` of each index."""
+
+NO_CONNECTION = "{}"
+"""No settings of the connection to a model: the defaults of its provider apply.
+
+An index that the owner asked for always has settings; one that was built by default has none.
+"""
 
 Progress = Callable[[str, int, int], None]
 """Called with the current step, how many units of it are done, and how many there are."""
@@ -66,6 +75,13 @@ class EmbeddingReport:
     waiting: int
     problem: str = ""
     seconds_left: float = 0.0
+
+
+def count_waiting(corpus: Corpus, index: EmbeddingIndex | None = None) -> int:
+    """How many chunks have no vector in an index. Default: in the active index."""
+    index = index or vector_index.active_index(corpus)
+    embedded = vector_index.count_vectors(corpus, index) if index else 0
+    return corpus_counts(corpus).chunks - embedded
 
 
 # -- building ---------------------------------------------------------------------------------
@@ -111,7 +127,6 @@ def build_index(
     progress: Progress,
     *,
     connection: str = NO_CONNECTION,
-    started_at: str = "",
     parallel: int | None = None,
     max_seconds: float = inf,
 ) -> EmbeddingReport:
@@ -125,7 +140,6 @@ def build_index(
         progress: called after each batch.
         connection: how to connect to the model later, as JSON; replaces the stored settings of an
             existing index, unless it is ``NO_CONNECTION``.
-        started_at: the time that is stored with a new index.
         parallel: see :func:`fill_index`.
         max_seconds: see :func:`fill_index`.
 
@@ -138,7 +152,11 @@ def build_index(
         if index is None:
             is_first = vector_index.active_index(corpus) is None
             index = vector_index.create_index(
-                corpus, identity, connection=connection, started_at=started_at, activate=is_first
+                corpus,
+                identity,
+                connection=connection,
+                started_at=iso_utc(datetime.now(UTC)),
+                activate=is_first,
             )
         elif connection not in {NO_CONNECTION, index.connection}:
             # The model has another address or explicit prefixes now.
@@ -403,7 +421,7 @@ def use_index(corpus: Corpus, name: str) -> None:
             )
         vector_index.activate_index(corpus, index)
         if index.connection == NO_CONNECTION:
-            # From now on the owner's choice; see :mod:`rolebundle.ingest.default_model`.
+            # From now on the owner's choice; see below.
             model = index.identity.model
             spec = ProviderSpec(model.provider, model.model)
             vector_index.set_connection(corpus, index, spec_to_json(spec))
@@ -430,3 +448,75 @@ def drop_index(corpus: Corpus, name: str) -> None:
                 "activate another one first with `rolebundle corpus embed use`",
             )
         vector_index.delete_index(corpus, index)
+
+
+# -- the default model --
+#
+# The contextual model that a corpus has by default, and how far its index is.
+#
+# A corpus begins with the static model, which takes no time. all-MiniLM-L6-v2 knows English, so it
+# is the default where at least nine tenths of the text are English; else multilingual-e5-small. A
+# model whose extra is not installed is passed over, and without any the static model stays.
+
+
+ENGLISH_ENOUGH = 0.9
+MODEL_ENVIRONMENT = "ROLEBUNDLE_MODEL"
+"""With the value ``static`` no contextual model is a default."""
+
+_SAMPLE = 400
+"""Chunks in which languages are looked for."""
+
+Choice = tuple[ProviderSpec | None, str]
+"""The contextual model of a corpus, ``None`` if it has none, and the reason in words."""
+
+
+def contextual_model(corpus: Corpus) -> Choice:
+    """The contextual model in this process that a corpus has, or is to have."""
+    active = vector_index.active_index(corpus)
+    if active is None:
+        return (None, "no passage was embedded yet")
+    model = active.identity.model
+    if active.connection != NO_CONNECTION or model.provider not in ("static", "onnx"):
+        is_local = model.provider == "onnx"
+        spec = spec_from_json(active.connection, model) if is_local else None
+        return (spec, "its owner chose it")
+    if model.provider == "static" and os.environ.get(MODEL_ENVIRONMENT) == "static":
+        return (None, f"{MODEL_ENVIRONMENT}=static")
+    share = english_share(text.content for text in sampled_texts(corpus, _SAMPLE))
+    of_text = f"{share:.0%} of the text is English"
+    if model.provider == "onnx":
+        return (ProviderSpec("onnx", model.model), of_text)
+    candidates = [MINILM, E5] if share >= ENGLISH_ENOUGH else [E5]
+    for candidate in candidates:
+        if candidate.is_installed:
+            return (ProviderSpec("onnx", candidate.name), of_text)
+    best = candidates[0]
+    return (None, f"{of_text}, and {best.name} is not installed: {best.install}")
+
+
+def is_contextual(corpus: Corpus) -> bool:
+    """Whether the active index is of a contextual model in this process."""
+    active = vector_index.active_index(corpus)
+    return active is not None and active.identity.model.provider == "onnx"
+
+
+def building_note(corpus: Corpus) -> str:
+    """How far an index is that is being built by default; empty if there is none."""
+    for index in vector_index.all_indexes(corpus):
+        model = index.identity.model
+        if model.provider == "onnx" and index.connection == NO_CONNECTION and not index.active:
+            chunks = corpus_counts(corpus).chunks
+            return (
+                f"the index of {model.model} has {chunks - count_waiting(corpus, index):,} of "
+                f"{chunks:,} passages; until it is complete, another index answers"
+            )
+    return ""
+
+
+def count_waiting_for(corpus: Corpus, spec: ProviderSpec) -> int:
+    """How many chunks have no vector of a contextual model."""
+    for index in reversed(vector_index.all_indexes(corpus)):
+        model = index.identity.model
+        if (model.provider, model.model) == (spec.provider, spec.model):
+            return count_waiting(corpus, index)
+    return corpus_counts(corpus).chunks

@@ -58,18 +58,15 @@ class Manifest:
 
     folder: Path
     file: ManifestFile
-    sources: frozenset[str]
-    """All source ids that it assigns, casefolded."""
 
     def defaults(
-        self, flags: FileDefaults, rules: Iterable[ManifestRule], name: str
+        self, flags: FileDefaults, rules: Iterable[ManifestRule]
     ) -> tuple[FileDefaults, tuple[str, ...]]:
         """The defaults of a file.
 
         Args:
             flags: what the flags say of it.
             rules: the rules that match it. Later ones override earlier ones and ``[defaults]``.
-            name: the path of the manifest in reports.
 
         Returns:
             The defaults, and what the flags do not allow, as ``key: value``.
@@ -84,12 +81,13 @@ class Manifest:
             max_trust = rule.max_trust or max_trust
             if rule.trust_documents is not None:
                 trust_documents = rule.trust_documents
+        parts = (self.file.defaults, *self.file.rule)
+        sources = {part.source_id.casefold() for part in parts if part.source_id}
         authority, refused = flags.authority.with_level(
             values,
-            path=name,
             max_trust=max_trust,
             trusts_documents=trust_documents,
-            sources=self.sources,
+            sources=frozenset(sources),
         )
         ignored = frozenset(self.file.ignore_keys)
         return FileDefaults(authority, reader, separator, ignored), refused
@@ -148,8 +146,7 @@ def parse_manifest(content: bytes, path: Path) -> Manifest:
                 f"{path} rule {number}: no reader is called {rule.reader!r}",
                 f"readers: {', '.join(reader_names())}",
             )
-    sources = {part.source_id.casefold() for part in (file.defaults, *file.rule) if part.source_id}
-    return Manifest(path.parent, file, frozenset(sources))
+    return Manifest(path.parent, file)
 
 
 def _malformed(path: Path, mistakes: Sequence[Mistake]) -> ConfigurationError:

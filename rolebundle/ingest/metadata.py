@@ -51,16 +51,12 @@ _DATE_KEYS = (
 _MAX_REFUSED = 20
 
 
-def validated(values: object, place: str, code: str) -> DeclaredMetadata:
+def validated(values: Mapping[str, object], place: str, code: str) -> DeclaredMetadata:
     """Validate the metadata of flags or a manifest.
 
     Raises:
         ConfigurationError: with this code, the place, the keys and the allowed values.
     """
-    if not isinstance(values, Mapping):
-        raise ConfigurationError(
-            code, f"{place}: must be a table of keys", "write each value as KEY = VALUE"
-        )
     checked, mistakes = _checked(DeclaredMetadata, values)
     _raise_any(map(_sentence, mistakes), place, ConfigurationError, code)
     return checked

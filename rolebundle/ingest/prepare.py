@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from itertools import islice, repeat
@@ -22,7 +25,9 @@ from rolebundle.contracts.documents import (
     DocumentMetadata,
     attribute_lines,
     attribute_texts,
+    iso_utc,
 )
+from rolebundle.contracts.ingest import Skipped
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.authority import AUTHORITY_VERSION
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
@@ -36,7 +41,7 @@ from rolebundle.ingest.readers import (
     reader_for,
     reader_name_for,
 )
-from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, read_bytes, skipped_for
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, read_bytes, skipped_for
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.finding import ScanSettings
 from rolebundle.scan.hidden_text import find_hidden, normalized
@@ -68,6 +73,12 @@ ENDED_CODES = frozenset({"too_slow", "too_much_memory", "reader_crashed"})
 TRANSIENT_CODES = frozenset({"unreadable", "unreadable_folder", *ENDED_CODES})
 _TICK_NS = 2_000_000_000
 """The clocks of file systems tick every two seconds at the slowest."""
+# 2026-03-01, 2026_03_01, 20260301; at the beginning or after a separator.
+_DATE = re.compile(
+    r"(?:^|[^\d])((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)"
+)
+# Archives and reproducible builds write 1970-01-01 or 1980-01-01 as the time of a file.
+_FIRST_DAY = datetime(1980, 1, 3, tzinfo=UTC).timestamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,25 +146,21 @@ def prepare_files(files: Sequence[FileEntry], settings: RunSettings) -> list[Out
     return outcomes
 
 
-class VerifiedFiles:
-    """What runs of this process found out about files; it holds while size and time are the same.
+Verified = dict[str, tuple[object, str | Skipped]]
+"""What runs of this process found out about files; it holds while size and time are the same.
 
-    A later run does not read a file again that had the hash of the corpus, or that was skipped.
-    """
+By location the state of the file, and its hash or why it was skipped. A later run does not read a
+file again that had the hash of the corpus, or that was skipped.
+"""
 
-    def __init__(self) -> None:
-        self._found: dict[str, tuple[object, str | Skipped]] = {}
 
-    def outcome(self, file: FileEntry, settings: RunSettings) -> str | Skipped | None:
-        """The hash of a file, or why it was skipped; ``None`` if it has to be read."""
-        found = self._found.get(file.location)
-        return found[1] if found and found[0] == _state(file, settings) else None
-
-    def add(self, file: FileEntry, settings: RunSettings, outcome: str | Skipped) -> None:
-        """Remember the hash of a file, or why it was skipped."""
-        # Only if a change from now on certainly gives it another time.
-        if file.modified_ns < time_ns() - _TICK_NS:
-            self._found[file.location] = _state(file, settings), outcome
+def remember(
+    verified: Verified, file: FileEntry, settings: RunSettings, outcome: str | Skipped
+) -> None:
+    """Remember the hash of a file, or why it was skipped."""
+    # Only if a change from now on certainly gives it another time.
+    if file.modified_ns < time_ns() - _TICK_NS:
+        verified[file.location] = _state(file, settings), outcome
 
 
 def _state(file: FileEntry, settings: RunSettings) -> object:
@@ -161,7 +168,7 @@ def _state(file: FileEntry, settings: RunSettings) -> object:
 
 
 def unread_outcome(
-    file: FileEntry, known: FileIdentity | None, settings: RunSettings, verified: VerifiedFiles
+    file: FileEntry, known: FileIdentity | None, settings: RunSettings, verified: Verified
 ) -> Skipped | bool:
     """Why a file is skipped again; or whether the corpus has its bytes and recipe.
 
@@ -173,7 +180,8 @@ def unread_outcome(
         settings: settings of the run.
         verified: what earlier runs found out.
     """
-    outcome = verified.outcome(file, settings)
+    found = verified.get(file.location)
+    outcome = found[1] if found and found[0] == _state(file, settings) else None
     if isinstance(outcome, Skipped):
         return outcome
     if known is None:
@@ -186,7 +194,7 @@ def unread_outcome(
             outcome = hash_of_file(read_bytes(file.location, file.path, settings.size_cap))
         except DocumentError:
             return False
-        verified.add(file, settings, outcome)
+        remember(verified, file, settings, outcome)
     return outcome == file_hash
 
 
@@ -249,6 +257,8 @@ def _documents(
             notes.append(skipped_for(file.path, error))
             has_bad_metadata = True
             continue
+        if not metadata.updated_at:
+            metadata = metadata._replace(inferred_at=inferred_at(file))
         refused += metadata.refused_claims
         documents.append((_allowed(file, parsed), metadata))
         notes += [Skipped(file.path, "note", note) for note in parsed.notes]
@@ -257,6 +267,27 @@ def _documents(
         message = f"{file.path}: it may not declare {named}: flags or a manifest say otherwise"
         notes.insert(0, Skipped(file.path, "claim_refused", message))
     return documents, notes, has_bad_metadata
+
+
+def inferred_at(file: FileEntry) -> str | None:
+    """The date of a file that declares none, ISO 8601 in UTC; ``None`` if it is not known.
+
+    That in its name, which is of what the file is about, else that of its last change. With several
+    different dates in its name none of them counts.
+    """
+    days = set()
+    for year, _, month, day in _DATE.findall(file.path.rpartition("/")[2]):
+        with suppress(ValueError):
+            days.add(datetime(int(year), int(month), int(day), tzinfo=UTC))
+    if len(days) == 1:
+        return iso_utc(days.pop())
+    seconds = file.modified_ns // 1_000_000_000
+    if seconds < _FIRST_DAY:
+        return None
+    try:
+        return iso_utc(datetime.fromtimestamp(seconds, UTC))
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _check_is_text(data: bytes, path: str) -> None:

@@ -11,36 +11,33 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 
 from rolebundle.contracts.documents import iso_utc
-from rolebundle.contracts.ingest import Root, RootChange, RootOptions
+from rolebundle.contracts.ingest import Root, RootChange, RootOptions, Skipped
 from rolebundle.errors import UsageError
 from rolebundle.ingest import manifests, walk
 from rolebundle.ingest.authority import (
     GOVERNANCE_KEYS,
-    LOST,
     Authority,
     Flags,
     FlagsByPath,
-    as_arguments,
     combined,
     flags_after,
     flags_at,
-    lifting_options,
     limits_in,
-    without,
 )
 from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.metadata import validated
-from rolebundle.ingest.options import IngestOptions, scan_settings
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.prepare import TRANSIENT_CODES, RunSettings
+from rolebundle.scan.finding import ScanSettings
 from rolebundle.storage import records, store
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
@@ -76,8 +73,8 @@ class Visit:
     is_nested: bool = False
     base: Path = Path()
     files: list[walk.FileEntry] = field(default_factory=list)
-    skipped: list[walk.Skipped] = field(default_factory=list)
-    notes: list[walk.Skipped] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    notes: list[Skipped] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     settings: RunSettings = field(default_factory=RunSettings)
 
@@ -92,14 +89,6 @@ class Visit:
             and is_below(location, start)
             and not any(is_below(location, folder) for folder in elsewhere)
         ]
-
-
-class Plan(NamedTuple):
-    """What a run visits, the roots after it, and notes on the roots that are missing below it."""
-
-    visits: list[Visit]
-    roots: list[Root]
-    notes: list[walk.Skipped]
 
 
 def is_below(location: str, folder: str) -> bool:
@@ -215,62 +204,81 @@ def plan(
         new_options: the options of the run. They hold for what is below the paths, too.
         other_sources: the sources of documents that do not come from a folder.
     """
-    planner = _Planner({root.location: root for root in roots}, new_options, other_sources)
+    planned = Plan({root.location: root for root in roots}, new_options, other_sources)
     for start in starts:
-        planner.add(start)
-    return planner.plan()
+        planned.add(start)
+    planned.add_visits()
+    return planned
 
 
 @dataclass(slots=True)
-class _Planner:
-    """The roots, by location, and the paths to visit; each with whether it is nested."""
+class Plan:
+    """What a run visits, and the roots after it.
 
-    roots: dict[str, Root]
+    Attributes:
+        by_location: the roots, by location.
+        new_options: the options of the run.
+        other_sources: the sources of documents that do not come from a folder.
+        starts: the paths to visit, by location; each with whether it is nested.
+        visits: what the run visits.
+        notes: notes on the roots that are missing below a path of the run.
+    """
+
+    by_location: dict[str, Root]
     new_options: Options
     other_sources: OtherSources
-    visited: dict[str, tuple[Path, bool]] = field(default_factory=dict)
-    notes: list[walk.Skipped] = field(default_factory=list)
+    starts: dict[str, tuple[Path, bool]] = field(default_factory=dict)
+    visits: list[Visit] = field(default_factory=list)
+    notes: list[Skipped] = field(default_factory=list)
+
+    @property
+    def roots(self) -> list[Root]:
+        """The roots after the run, ordered by location."""
+        return sorted(self.by_location.values(), key=lambda root: root.location)
 
     def add(self, start: Path) -> None:
         """Add a path: as a new root, to the root that it is, or as a part of the root above it.
 
         The roots below it are visited, too. What the root above covers is no root.
         """
-        location, known = str(start), self.roots.values()
+        location, known = str(start), self.by_location.values()
         holder = holder_of(known, location)
         if holder is None or holder.location != location:
             base = folder_of(anchor_of(known, holder) if holder else start)
-            self.roots[location] = Root(
+            self.by_location[location] = Root(
                 location=location,
                 prefix=_prefix(location, base),
                 source_id=holder.source_id if holder else self._source_of(base),
                 options=holder.options if holder else RootOptions(),
             )
-        self.visited[location] = start, False
-        for at in [at for at in self.roots if is_below(at, location)]:
-            options = with_options(self.roots[at].options, self.new_options)
-            root = self.roots[at] = self.roots[at].model_copy(update={"options": options})
+        self.starts[location] = start, False
+        for at in [at for at in self.by_location if is_below(at, location)]:
+            options = with_options(self.by_location[at].options, self.new_options)
+            root = self.by_location[at] = self.by_location[at].model_copy(
+                update={"options": options}
+            )
             if self._is_covered(root):
-                del self.roots[at]
+                del self.by_location[at]
             elif is_there(at):
-                self.visited.setdefault(at, (Path(at), True))
+                self.starts.setdefault(at, (Path(at), True))
             else:
                 self.notes.append(walk.skipped_for(at, missing_root(root)))
 
-    def plan(self) -> Plan:
-        """What was added."""
-        visits = []
-        for location, (start, is_nested) in self.visited.items():
-            holder = holder_of(self.roots.values(), location)
+    def add_visits(self) -> None:
+        """Add the visits of all paths that were added."""
+        roots = self.by_location
+        for location, (start, is_nested) in self.starts.items():
+            holder = holder_of(roots.values(), location)
             assert holder is not None
-            below = frozenset(at for at in self.roots if at != location and is_below(at, location))
-            visits.append(Visit(start, holder, below, is_nested))
-        roots = sorted(self.roots.values(), key=lambda root: root.location)
-        return Plan(visits, roots, self.notes)
+            below = frozenset(at for at in roots if at != location and is_below(at, location))
+            base = folder_of(anchor_of(roots.values(), holder))
+            self.visits.append(Visit(start, holder, below, is_nested, base))
 
     def _is_covered(self, root: Root) -> bool:
         """Whether a walk of the root above reads the same files with the same options and ids."""
-        outer = holder_of((other for other in self.roots.values() if other != root), root.location)
+        outer = holder_of(
+            (other for other in self.by_location.values() if other != root), root.location
+        )
         return (
             outer is not None
             and outer.source_id == root.source_id
@@ -283,7 +291,7 @@ class _Planner:
 
         The names of the folders above tell folders of the same name apart.
         """
-        roots = list(self.roots.values())
+        roots = list(self.by_location.values())
         for root in roots:
             if os.path.lexists(root.location) and folder_of(anchor_of(roots, root)) == base:
                 return root.source_id
@@ -482,7 +490,7 @@ def plan_run(
         command_flags: what they say of governance.
 
     Raises:
-        UsageError: a path does not exist, or a repair lost its flags.
+        UsageError: a path does not exist.
         ConfigurationError: a manifest or flag is invalid.
     """
     starts = [existing_start(path, roots) for path in paths]
@@ -490,7 +498,10 @@ def plan_run(
     locations = [real_location(start) for start in starts]
     for location in locations if command_flags else ():
         manifests.check_path(Path(location))
-    run_flags = RunFlags(flags, flags_after(flags, locations, command_flags), command_flags)
+    after = flags_after(flags, locations, command_flags)
+
+    def flags_of(location: str) -> Flags:
+        return combined(flags_at(after, location), command_flags)
 
     planned = plan(
         roots,
@@ -501,14 +512,19 @@ def plan_run(
     policy = load_policy(corpus)
     policy_file = real_location(Path(policy.location)) if policy and policy.location else ""
     for visit in planned.visits:
-        manifest = _manifest_of(visit.root, planned.roots, run_flags)
-        visit.base = folder_of(anchor_of(planned.roots, visit.root))
-        _walk_visit(visit, manifest, options, run_flags, policy_file)
-    return planned, run_flags.after != flags
+        manifest = _manifest_of(visit.root, planned.roots, flags_of)
+        start, location = str(visit.start), real_location(visit.start)
+        defaults = {
+            moved_path(path, location, start): _defaults(flags_of(path), visit.root)
+            for path in [location, *after]
+            if is_below(path, location)
+        }
+        _walk_visit(visit, manifest, defaults, policy_file)
+    return planned, after != flags
 
 
 def _manifest_of(
-    root: Root, roots: Sequence[Root], run_flags: RunFlags
+    root: Root, roots: Sequence[Root], flags_of: Callable[[str], Flags]
 ) -> manifests.Manifest | str:
     """The manifest of a root: its own, else that of the nearest root above it that has one.
 
@@ -520,7 +536,14 @@ def _manifest_of(
     above = (outer for outer in roots if is_below(root.location, outer.location))
     for anchor in sorted({anchor_of(roots, outer) for outer in above}, reverse=True):
         folder = folder_of(anchor)
-        found = run_flags.why_no_manifest(folder) or manifests.read_manifest(folder)
+        flags = flags_of(real_location(folder))
+        found: manifests.Manifest | str
+        if flags.get("manifests") is False:
+            found = "manifests are turned off for it"
+        elif flags.get("origin") == "untrusted":
+            found = "its folder is untrusted"
+        else:
+            found = manifests.read_manifest(folder)
         if isinstance(found, manifests.Manifest):
             return found
         reasons.append(found)
@@ -530,35 +553,19 @@ def _manifest_of(
 def _walk_visit(
     visit: Visit,
     manifest: manifests.Manifest | str,
-    options: IngestOptions,
-    run_flags: RunFlags,
+    defaults: Mapping[str, manifests.FileDefaults],
     policy_file: str,
 ) -> None:
     start, root, base = visit.start, visit.root, visit.base
-    location = real_location(start)
-    if LOST in run_flags.flags_at(location):
-        raise UsageError(
-            "flags_lost",
-            f"{start}: a repair lost what --untrusted, --max-trust and --meta said of it before",
-            "give them again, or --max-trust authoritative if there were none",
-        )
     files, skipped, notes = visit.files, visit.skipped, visit.notes
-    if not visit.is_nested:  # A note on a folder covers what is below it.
-        notes += run_flags.notes(str(start), location)
-        notes += _manifests_above(base) if manifest == "" else ()
-    nested_defaults = {
-        moved_path(path, location, str(start)): run_flags.defaults_at(path, root)
-        for path in run_flags.nested(location)
-    }
-    defaults = run_flags.defaults_at(location, root)
-    ignore = root.options.ignore
-    for entry in walk.walk(
-        base, start, defaults, manifest, nested_defaults, visit.excluded, ignore=ignore
-    ):
+    if manifest == "" and not visit.is_nested:  # A note on a folder covers what is below it.
+        notes += _manifests_above(base)
+    own, ignore = defaults[str(start)], root.options.ignore
+    for entry in walk.walk(base, start, own, manifest, defaults, visit.excluded, ignore=ignore):
         if isinstance(entry, walk.FileEntry):
             if policy_file and _is_at(entry, policy_file):
                 # It names what an agent may not see.
-                skipped.append(walk.Skipped(entry.path, "ignored", "the policy of this corpus"))
+                skipped.append(Skipped(entry.path, "ignored", "the policy of this corpus"))
             else:
                 files.append(entry)
         elif entry.code in _MANIFEST_CODES:
@@ -574,17 +581,19 @@ def _walk_visit(
     # Earlier versions remember an overlap, too.
     chunks = ChunkSettings(**{key: value for key, value in chunking.items() if key != "overlap"})
     size_cap = walk.DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
-    visit.settings = RunSettings(chunks, size_cap, scan_settings(options, root.options.scan))
+    # Earlier versions could turn the scan off.
+    scan = ScanSettings(root.options.scan.secrets) if root.options.scan.enabled else None
+    visit.settings = RunSettings(chunks, size_cap, scan)
 
 
-def _manifests_above(folder: Path) -> list[walk.Skipped]:
+def _manifests_above(folder: Path) -> list[Skipped]:
     """A note on the nearest manifest above an ingested folder, which its owner may have meant."""
     for parent in folder.parents:
         path = parent / manifests.MANIFEST_NAME
         if path.is_file():
             step = f"`rolebundle ingest {quote(str(parent))}` uses it"
             message = f"{path}: not used, because only that of an ingested folder counts; {step}"
-            return [walk.Skipped(str(path), "manifest_ignored", message)]
+            return [Skipped(str(path), "manifest_ignored", message)]
     return []
 
 
@@ -594,61 +603,19 @@ def _is_at(entry: walk.FileEntry, location: str) -> bool:
     return is_named_so and real_location(Path(entry.location)) == location
 
 
-@dataclass(frozen=True, slots=True)
-class RunFlags:
-    """The flags that are remembered before and after this run, and those that it was given."""
+def _defaults(flags: Flags, root: Root) -> manifests.FileDefaults:
+    """The defaults of the files of a root for which some flags hold.
 
-    before: FlagsByPath
-    after: FlagsByPath
-    current: Flags
-
-    def flags_at(self, location: str) -> Flags:
-        """The flags that hold for a file or folder in this run."""
-        return combined(flags_at(self.after, location), self.current)
-
-    def why_no_manifest(self, folder: Path) -> str:
-        """Why the manifest of a folder does not count; empty if flags do not say so."""
-        flags = self.flags_at(real_location(folder))
-        if flags.get("manifests") is False:
-            return "manifests are turned off for it"
-        return "its folder is untrusted" if flags.get("origin") == "untrusted" else ""
-
-    def nested(self, location: str) -> list[str]:
-        """The remembered paths below a folder."""
-        paths = sorted({*self.before, *self.after})
-        return [path for path in paths if is_below(path, location) and path != location]
-
-    def notes(self, start: str, location: str) -> Iterator[walk.Skipped]:
-        """The flags that were remembered for a path and below it, and that hold.
-
-        Args:
-            start: the path as it was given. Notes name it and not the real path.
-            location: its real path.
-        """
-        remembered: dict[str, Flags] = {location: flags_at(self.before, location)}
-        remembered |= {path: self.before.get(path, {}) for path in self.nested(location)}
-        for path, flags in remembered.items():
-            own, now = without(limits_in(flags), self.current), self.flags_at(path)
-            kept = {key: value for key, value in own.items() if key in now}
-            if kept:
-                shown = moved_path(path, location, start)
-                message = f"{shown}: {' '.join(as_arguments(kept))}, as in an earlier ingest; "
-                message += f"{lifting_options(kept)} lifts it"
-                yield walk.Skipped(shown, "flags_remembered", message)
-
-    def defaults_at(self, location: str, root: Root) -> manifests.FileDefaults:
-        """The defaults of the files of a root for which the flags of a path hold.
-
-        Raises:
-            ConfigurationError: ``bad_flag``: a flag of an earlier ingest is invalid.
-        """
-        limits = limits_in(self.flags_at(location))
-        flags = {key: value for key, value in limits.items() if key in GOVERNANCE_KEYS}
-        max_trust = limits.get("max_trust")
-        place = "flags of an earlier ingest"
-        validated({} if max_trust is None else {"trust_tier": max_trust}, place, "bad_flag")
-        declared = validated({**root.options.meta, **flags}, place, "bad_flag")
-        authority, _ = Authority(default_source=root.source_id).with_level(
-            declared.declared_values(), max_trust=max_trust
-        )
-        return manifests.FileDefaults(authority, root.options.reader, root.options.separator)
+    Raises:
+        ConfigurationError: ``bad_flag``: a flag of an earlier ingest is invalid.
+    """
+    limits = limits_in(flags)
+    governing = {key: value for key, value in limits.items() if key in GOVERNANCE_KEYS}
+    max_trust = limits.get("max_trust")
+    place = "flags of an earlier ingest"
+    validated({} if max_trust is None else {"trust_tier": max_trust}, place, "bad_flag")
+    declared = validated({**root.options.meta, **governing}, place, "bad_flag")
+    authority, _ = Authority(default_source=root.source_id).with_level(
+        declared.declared_values(), max_trust=max_trust
+    )
+    return manifests.FileDefaults(authority, root.options.reader, root.options.separator)

@@ -9,38 +9,32 @@ the next run continues.
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 from time import monotonic
 
-from rolebundle.contracts.ingest import Root, TrustGrant
-from rolebundle.contracts.terms import TrustTier, trust_rank
+from rolebundle.contracts.ingest import ERROR_CODES, IngestReport, Root, Skipped
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.errors import ConfigurationError, DocumentError, EmbedderError, UsageError
+from rolebundle.errors import DocumentError, EmbedderError, UsageError
 from rolebundle.ingest.authority import flags_after, given_flags
-from rolebundle.ingest.dates import inferred_at, last_commits
-from rolebundle.ingest.default_model import count_waiting
 from rolebundle.ingest.indexes import (
     PATIENCE_SECONDS,
     Progress,
+    count_waiting,
     ensure_index,
     fill_index,
     no_progress,
 )
 from rolebundle.ingest.metadata import validated
-from rolebundle.ingest.options import ERROR_CODES, IngestOptions, IngestReport
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.prepare import (
     ENDED_CODES,
     TRANSIENT_CODES,
     Outcome,
     Prepared,
-    VerifiedFiles,
+    remember,
     unread_outcome,
 )
 from rolebundle.ingest.roots import (
@@ -53,7 +47,7 @@ from rolebundle.ingest.roots import (
     real_location,
     record_counts,
 )
-from rolebundle.ingest.walk import FileEntry, Skipped, skipped_for
+from rolebundle.ingest.walk import FileEntry, skipped_for
 from rolebundle.ingest.workers import prepare_parallel, rare_garbage_collection
 from rolebundle.policy.access import deny_matcher
 from rolebundle.storage import compartments, records, store
@@ -86,19 +80,11 @@ def ingest(
 
     Raises:
         UsageError: a path does not exist.
-        ConfigurationError: a manifest or flag is invalid, or names of files are not read as UTF-8.
-            Nothing was stored.
+        ConfigurationError: a manifest or flag is invalid. Nothing was stored.
         EmbedderError: the corpus has an index of another model. Nothing was stored.
         DocumentError: ``worker_died``. Batches that were stored before stay stored.
         StorageError, CorpusBusy, CorpusCorrupt: batches that were stored before stay stored.
     """
-    if sys.getfilesystemencoding() != "utf-8":
-        # Names would have other letters: a document would seem to be gone, and another one new.
-        raise ConfigurationError(
-            "names_not_utf8",
-            "this process does not read the names of files as UTF-8",
-            "set PYTHONUTF8=1, or leave it unset, and run the same command again",
-        )
     with rare_garbage_collection():
         options = options or IngestOptions()
         return _Run(corpus, provider, options, progress).ingest(paths)
@@ -136,7 +122,6 @@ def update(
     paths = [Path(root.location) for root in outer if root not in missing]
     report = ingest(corpus, paths, provider, options, progress)
     report.skipped += [skipped_for(root.location, missing_root(root)) for root in missing]
-    report.notes = [note for note in report.notes if note.code != "flags_remembered"]
     report.failed = []  # No path was named in this run.
     return report
 
@@ -166,7 +151,6 @@ class _Run:
         self.report = IngestReport()
         # Before the walk: a file that another process adds meanwhile is not missing.
         self.known = store.known_files(corpus)
-        self.granted = Counter[tuple[str, TrustTier]]()
         self.problem = ""
 
     def ingest(self, paths: Sequence[Path]) -> IngestReport:
@@ -200,10 +184,6 @@ class _Run:
             max_seconds = PATIENCE_SECONDS if is_bounded else inf
             done = fill_index(corpus, index, provider, self.progress, max_seconds=max_seconds)
             report.embedded, self.problem = done.embedded, done.problem
-        report.grants = [
-            TrustGrant(path=path, trust_tier=tier, documents=count)
-            for (path, tier), count in self.granted.items()
-        ]
         totals = corpus_counts(corpus)
         report.documents, report.chunks = totals.documents, totals.chunks
         report.trusted = count_trusted(corpus)
@@ -276,7 +256,7 @@ class _Run:
     def _visit(self, visit: Visit) -> None:
         """Synchronize the corpus with the files of one path."""
         report, settings, done = self.report, visit.settings, 0
-        verified = self.options.verified or VerifiedFiles()
+        verified = {} if self.options.verified is None else self.options.verified
         report.skipped += visit.skipped
         report.notes += visit.notes
         present = {file.location for file in visit.files}
@@ -301,23 +281,18 @@ class _Run:
         report.unchanged += done
         total = done + len(changed)
         self.progress("reading", done, total)
-        with ThreadPoolExecutor(1) as pool:
-            # git reads its history while the files are read.
-            commits = pool.submit(last_commits, [file.location for file in changed])
-            with closing(prepare_parallel(changed, settings, self.options.workers)) as read:
-                for batch in _batches(zip(changed, read, strict=True)):
-                    for file, outcome in batch:
-                        if isinstance(outcome, Skipped) and outcome.code not in _UNREAD_CODES:
-                            verified.add(file, settings, outcome)
-                    stored |= self._store(batch, commits.result())
-                    done += len(batch)
-                    self.progress("reading", done, total)
+        with closing(prepare_parallel(changed, settings, self.options.workers)) as read:
+            for batch in _batches(zip(changed, read, strict=True)):
+                for file, outcome in batch:
+                    if isinstance(outcome, Skipped) and outcome.code not in _UNREAD_CODES:
+                        remember(verified, file, settings, outcome)
+                stored |= self._store(batch)
+                done += len(batch)
+                self.progress("reading", done, total)
         # Files that were read and rejected: their former documents are removed.
         self._remove(visit.missing(self.known.keys() - set(removed), stored))
 
-    def _store(
-        self, batch: Sequence[tuple[FileEntry, Outcome]], commits: Mapping[str, int | None]
-    ) -> set[str]:
+    def _store(self, batch: Sequence[tuple[FileEntry, Outcome]]) -> set[str]:
         """Store one batch; return the locations whose documents stay in the corpus."""
         corpus, report = self.corpus, self.report
         stored: set[str] = set()
@@ -330,7 +305,7 @@ class _Run:
                 if outcome.code in TRANSIENT_CODES:
                     stored.add(file.location)
             else:
-                prepared.append((file, _dated(outcome, inferred_at(file, commits))))
+                prepared.append((file, outcome))
         if not prepared:
             return stored
         displaced: list[tuple[str, DocumentError]] = []
@@ -351,19 +326,9 @@ class _Run:
                 report.skipped.append(skipped_for(file.path, problem))
                 continue
             stored.add(file.location)
-            self._count_grants(file, one)
             report.updated += file.location in self.known
             report.added += file.location not in self.known
         return stored
-
-    def _count_grants(self, file: FileEntry, prepared: Prepared) -> None:
-        """Count the documents that a manifest, or they themselves, raised to a trust tier."""
-        for document in prepared.documents:
-            tier = document.metadata.trust_tier
-            is_own = "trust_tier" in document.metadata.self_declared
-            path = "" if is_own else file.defaults.authority.trust_from
-            if (path or is_own) and trust_rank(tier) > trust_rank("general"):
-                self.granted[path, tier] += 1
 
     def _remove(self, locations: Sequence[str]) -> None:
         if not locations:
@@ -399,14 +364,3 @@ def _merge_lexical_indexes(corpus: Corpus) -> None:
         while has_more:
             with corpus.writing():
                 has_more = corpus.lexical.merge(corpus, compartment.id)
-
-
-def _dated(file: Prepared, date: str | None) -> Prepared:
-    """The file with the inferred date in each document that has no date of its own."""
-    documents = tuple(
-        document
-        if document.metadata.updated_at
-        else replace(document, metadata=document.metadata._replace(inferred_at=date))
-        for document in file.documents
-    )
-    return replace(file, documents=documents)

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from rolebundle.contracts.ingest import Root
+from rolebundle.contracts.ingest import Root, Skipped
 from rolebundle.errors import DocumentError, RolebundleError, with_detail
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, Manifest, is_valid_name
 from rolebundle.storage.file import OVERLAYS_SUFFIX, PUBLISHED_MANIFEST, PUBLISHED_SUFFIX
@@ -46,19 +46,6 @@ class FileEntry(NamedTuple):
     size: int
     modified_ns: int
     defaults: FileDefaults
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file, folder or record that was not ingested, with a code and the reason.
-
-    Also a remark on a file that was ingested, with the code ``note``. A message may begin with the
-    path.
-    """
-
-    path: str
-    code: str
-    message: str
 
 
 def skipped_for(path: str, error: RolebundleError) -> Skipped:
@@ -142,18 +129,6 @@ class _Walk:
     )
     """Flags and matching rules → what :meth:`Manifest.defaults` says; the same for most files."""
 
-    @property
-    def manifest_name(self) -> str:
-        """The path of the manifest in reports: relative to the root if it lies there."""
-        assert isinstance(self.manifest, Manifest)
-        is_at_root = self.manifest.folder == self.root
-        return MANIFEST_NAME if is_at_root else str(self.manifest.folder / MANIFEST_NAME)
-
-    def inner_path(self, location: str) -> str:
-        """The path of a file relative to the folder of the manifest."""
-        assert isinstance(self.manifest, Manifest)
-        return location[len(str(self.manifest.folder).rstrip(os.sep)) + 1 :]
-
     def unused_manifest(self, folder: str, path: str) -> None:
         """Note a manifest that was found, unless it is the one that counts."""
         manifest = self.manifest
@@ -169,12 +144,14 @@ class _Walk:
         """What the manifest declared in vain, and its globs without a file."""
         if isinstance(self.manifest, str):
             return []
-        name = self.manifest_name
+        folder = self.manifest.folder
+        # Relative to the root if it lies there.
+        name = MANIFEST_NAME if folder == self.root else str(folder / MANIFEST_NAME)
         notes = [
             Skipped(name, "claim_refused", f"{name}: refused for {count} files: {claim}")
             for claim, count in self.refused.items()
         ]
-        if self.start != self.manifest.folder or self.excluded:
+        if self.start != folder or self.excluded:
             return notes
         file = self.manifest.file
         for glob in dict.fromkeys([*file.ignore, *(rule.glob for rule in file.rule)]):
@@ -268,7 +245,7 @@ def _entry_for(
         return Skipped(path, "ignored", HIDDEN_FILE)
     manifest = context.manifest
     if isinstance(manifest, Manifest):
-        inner_path = context.inner_path(location)
+        inner_path = location[len(str(manifest.folder).rstrip(os.sep)) + 1 :]
         for glob in manifest.file.ignore:
             if matches(glob, inner_path):
                 context.matched.add(glob)
@@ -277,7 +254,7 @@ def _entry_for(
         context.matched.update(rule.glob for rule in rules)
         key = (id(flags), *map(id, rules))
         if key not in context.defaults:
-            context.defaults[key] = manifest.defaults(flags, rules, context.manifest_name)
+            context.defaults[key] = manifest.defaults(flags, rules)
         flags, refused = context.defaults[key]
         context.refused.update(refused)
     return FileEntry(location, path, status.st_size, status.st_mtime_ns, flags)

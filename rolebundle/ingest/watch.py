@@ -12,7 +12,6 @@ import stat
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from time import monotonic
@@ -20,12 +19,11 @@ from time import monotonic
 from watchfiles import watch
 from watchfiles.main import FileChange
 
-from rolebundle.contracts.documents import iso_utc
+from rolebundle.contracts.ingest import IngestReport
+from rolebundle.contracts.upkeep import WatchStatus
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, WrongFile
-from rolebundle.ingest.heartbeat import Heartbeat
-from rolebundle.ingest.options import IngestOptions, IngestReport
-from rolebundle.ingest.prepare import VerifiedFiles
-from rolebundle.storage.file import heartbeat_path
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.storage.file import heartbeat_path, try_lock
 
 MAX_REMOVED = 0.2
 """If a larger share of a root's files disappears at once, a watch stops."""
@@ -41,14 +39,12 @@ _LONGEST_WAIT = 30.0
 _POLL_SHARE = 10
 """A watch that polls rests ten times as long as a pass takes."""
 
+_STATUS_CHARS = 200
+"""The status is as long as this, so that one write replaces the former one."""
+
 PrintLine = Callable[[str], None]
 _Place = tuple[str, bool, tuple[int, ...]]
 """Of a path where it really is, whether it is a folder, and which one; of a file its state, too."""
-
-
-def _ingest_options() -> IngestOptions:
-    # A contextual model embeds later.
-    return IngestOptions(wait=False, verified=VerifiedFiles(), max_removed=MAX_REMOVED)
 
 
 @dataclass(slots=True)
@@ -57,7 +53,6 @@ class Watcher:
 
     Attributes:
         path: the corpus file.
-        heartbeat: the file that it writes its state to.
         print_line: called with each line for a person.
         stop: ends the watch.
         update: makes the corpus the same as the files.
@@ -69,7 +64,6 @@ class Watcher:
     """
 
     path: Path
-    heartbeat: Heartbeat
     print_line: PrintLine
     stop: Event
     update: Callable[[IngestOptions], IngestReport]
@@ -84,22 +78,36 @@ class Watcher:
     _failures: int = 0
     _settling_until: float = 0.0
     _missing: frozenset[str] = frozenset()
-    _pending_at: float = 0.0
-    _ingest: IngestOptions = field(default_factory=_ingest_options)
+    _problem: str = ""
+    _ingest: IngestOptions = field(init=False)
     _events: _Events = field(init=False)
 
     def __post_init__(self) -> None:
+        # A contextual model embeds later.
+        self._ingest = IngestOptions(wait=False, verified={}, max_removed=MAX_REMOVED)
         self._events = _Events(self.path, polls=self.polls)
 
     def run(self) -> None:
         """Watch until ``stop`` is set.
 
+        The file beside the corpus in which it says its last problem is locked meanwhile.
+
         Raises:
+            CorpusBusy: ``watch_running``: another process watches.
             UsageError: ``no_roots``, ``too_many_removed``.
             CorpusCorrupt, WrongFile: the corpus cannot be written any more.
         """
-        problem = ""
-        self.heartbeat.start()
+        with try_lock(heartbeat_path(self.path)) as is_only_one:
+            if not is_only_one:
+                raise CorpusBusy(
+                    "watch_running",
+                    f"{self.path}: another process watches its roots already",
+                    "end that one first, or let it go on",
+                )
+            self._write()
+            self._run()
+
+    def _run(self) -> None:
         try:
             self._check_roots()
             while not self.stop.is_set():
@@ -109,7 +117,7 @@ class Watcher:
                     self._note_change()
                 self._check_roots()
         except RolebundleError as error:
-            problem = error.code
+            self._say(error.code)
             raise
         except KeyboardInterrupt:
             # A signal during a pass. What is complete is stored.
@@ -117,7 +125,19 @@ class Watcher:
                 raise
         finally:
             self._events.close()
-            self.heartbeat.end(problem)
+
+    def _say(self, problem: str) -> None:
+        """Write what keeps the watch from going on, or an empty text."""
+        if problem != self._problem:
+            self._problem = problem
+            self._write()
+
+    def _write(self) -> None:
+        # In place, because the file is locked. One that cannot be written stops nothing.
+        text = WatchStatus(running=True, problem=self._problem).model_dump_json()
+        with suppress(OSError), heartbeat_path(self.path).open("r+", encoding="utf-8") as file:
+            file.write(text.ljust(_STATUS_CHARS))
+            file.truncate()
 
     def _check_roots(self) -> None:
         """See whether paths came, went or changed, or another process has written."""
@@ -129,14 +149,10 @@ class Watcher:
         if self._events.problem:
             self.print_line(f"{self._events.problem}; looking at all files instead")
             self._events.problem = ""
-            self.heartbeat.update(polling=True)
         if self._failures == 0 and self.generation() != self._known_generation:
             self._note_change()
 
     def _note_change(self) -> None:
-        if not self.heartbeat.status.pending_since:
-            self._pending_at = monotonic()
-            self.heartbeat.update(pending_since=iso_utc(datetime.now(UTC)))
         if self._settling_until:
             self._settling_until = monotonic() + self.settle_seconds
         # Not at once after a failure, which may last.
@@ -144,7 +160,6 @@ class Watcher:
         self._next_pass = min(self._next_pass, monotonic() + wait)
 
     def _pass(self) -> None:
-        self.heartbeat.update(state="syncing")
         started = monotonic()
         self._known_generation = self.generation()
         self.is_syncing = True
@@ -165,15 +180,7 @@ class Watcher:
         pause = max(POLL_SECONDS, _POLL_SHARE * seconds) if self._events.polls else _PASS_SECONDS
         self._next_pass = monotonic() + (pause if is_stable else 0.0)
         if is_stable:
-            status = self.heartbeat.status
-            lag = monotonic() - self._pending_at if status.pending_since else status.seconds
-            self.heartbeat.update(
-                state="idle",
-                synced_at=iso_utc(datetime.now(UTC)),
-                pending_since="",
-                seconds=round(lag, 3),
-                problem="root_missing" if self._missing else "",
-            )
+            self._say("root_missing" if self._missing else "")
 
     def _fail(self, error: RolebundleError) -> None:
         """Decide how a pass that failed continues.
@@ -188,16 +195,15 @@ class Watcher:
             elif now >= self._settling_until:
                 raise error
             self._next_pass = self._settling_until
-            self.heartbeat.update(state="waiting", problem=error.code)
+            self._say(error.code)
             return
         if error.code == "no_roots" or isinstance(error, CorpusCorrupt | WrongFile):
             raise error
-        is_busy = isinstance(error, CorpusBusy)
         self._failures += 1
         self._next_pass = now + min(_LONGEST_WAIT, 0.25 * 2**self._failures)
-        if error.code != self.heartbeat.status.problem:
+        if error.code != self._problem:
             self.print_line(f"{error}\n  trying again")
-        self.heartbeat.update(state="waiting" if is_busy else "failing", problem=error.code)
+        self._say(error.code)
 
     def _print_report(self, report: IngestReport, seconds: float) -> None:
         if any(report.changes):

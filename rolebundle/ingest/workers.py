@@ -23,9 +23,10 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import cast
 
+from rolebundle.contracts.ingest import Skipped
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError, with_detail
 from rolebundle.ingest import prepare
-from rolebundle.ingest.walk import FileEntry, Skipped
+from rolebundle.ingest.walk import FileEntry
 
 READ_SECONDS = 60
 """How much processor time a file may take, unless the environment variable sets another one."""
@@ -308,7 +309,3 @@ def _receive(requests: SimpleQueue[Request]) -> None:
             requests.put(pickle.load(sys.stdin.buffer))
         except _ENDED:
             os._exit(1)
-
-
-if __name__ == "__main__":
-    main()

@@ -153,7 +153,7 @@ class TestRefusals:
     @pytest.mark.parametrize("role", ["Release Manager", "../x", "a" * 65])
     def test_a_name_that_is_no_role_id(self, notes: Path, role: str) -> None:
         refused = init(notes, "--role", role)
-        assert refused.code == 2 and "bad_role_id" in refused.err
+        assert refused.code == 3 and "bad_role_id" in refused.err
 
     def test_no_folder(self, tmp_path: Path) -> None:
         assert init(tmp_path / "none").code == 2

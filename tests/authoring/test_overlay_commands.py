@@ -4,6 +4,8 @@ import json
 import shlex
 from pathlib import Path
 
+import pytest
+
 from rolebundle.contracts.why import Comparison
 from support.commands import Outcome, invoke
 from support.source_tree import write_files
@@ -47,6 +49,17 @@ class TestNew:
         proposed = json.loads(planned)["notes"]
         assert "pattern more (1 document)" in proposed["source_policy.preferred_sources"]
         assert "log (1 document)" in proposed["source_policy.document_type_boosts"]
+
+    @pytest.mark.parametrize("lanes", [(), ("--lexical-only",)])
+    def test_answers_are_as_without_a_role(self, corpus: Path, lanes: tuple[str, ...]) -> None:
+        assert new(corpus, "mine").code == 0
+        for task in ("Which boats need a repair before the race?", "Who fixes the jetty?"):
+            ask = ("retrieve", task, "--format", "json", "--limit", "30", "--db", corpus, *lanes)
+            neutral, without = (
+                [(passage["chunk_id"], passage["scores"]["final"]) for passage in found["selected"]]
+                for found in (invoke(*ask, "--role", "mine").json(), invoke(*ask).json())
+            )
+            assert neutral == without != []
 
     def test_a_role_never_extends_itself(self, corpus: Path) -> None:
         assert new(corpus, "code-reviewer", "--from", "code-reviewer").code == 2

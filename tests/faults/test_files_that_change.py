@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from rolebundle.contracts.ingest import IngestReport
 from rolebundle.ingest import prepare, sync, walk
-from rolebundle.ingest.options import IngestReport
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer

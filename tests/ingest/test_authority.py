@@ -211,7 +211,6 @@ def test_refused_claims_are_reported(tree: Tree) -> None:
     tree.write("o.md", "Other text.\n")
     outcome = invoke("ingest", tree.root, "--lexical-only", "--db", tree.db)
     assert "note [claim_refused] a.md: it may not declare trust_tier: authoritative" in outcome.err
-    assert "trust: rolebundle.toml raises 1 document to preferred" in outcome.out
     why = invoke("why", "w/a.md", "token", "--db", tree.db)
     assert "its document declares trust_tier: authoritative; the owner does not allow it" in why.out
     answer = invoke("why", "w/a.md", "token", "--db", tree.db, "--json").json()
@@ -222,8 +221,7 @@ def test_status_lists_documents_with_authority_of_their_own(tree: Tree) -> None:
     tree.write("a.md", front(trust_tier="preferred", title="A") + "Text.\n")
     tree.write("b.md", front(supersedes=["w/c.md"]) + "Text.\n")
     tree.write("c.md", front(trust_tier="untrusted", source_id="x") + "Text.\n")
-    outcome = invoke("ingest", tree.root, "--lexical-only", "--db", tree.db)
-    assert "trust: 1 document raised to preferred by what they declare themselves" in outcome.out
+    invoke("ingest", tree.root, "--lexical-only", "--db", tree.db)
     status = invoke("status", "--db", tree.db, "--json").json()
     assert [(entry["document_id"], entry["keys"]) for entry in status["self_declared"]] == [
         ("w/a.md", ["trust_tier"]),
@@ -356,12 +354,6 @@ class World(Tree):
             self.write(name, f"{front(**CLAIMS)}The text of {name}.\n")
         self.write("ours.md", "---\ntrust_tier: preferred\n---\nOur text.\n")
 
-    def notes(self, *paths: Path, **options: Any) -> list[str]:
-        """Ingest paths, and return the codes of the notes."""
-        report = self.ingest(*paths, **options)
-        assert report.refused() == []
-        return [note.code for note in report.notes if note.code != "claim_refused"]
-
     def documents(self) -> dict[str, DocumentMetadata]:
         """The document of each file, by the name of the file."""
         return {Path(found.uri).name: found for found in super().documents().values()}
@@ -432,8 +424,7 @@ def by_a_server(world: World) -> None:
     with Engine(world.db) as engine:
         operations = Operations(engine, allow_write=True)
         paths = [str(world.downloads), str(world.root)]
-        report = operations.call("ingest", {"paths": paths, "lexical_only": True})
-    assert "flags_remembered" in {note["code"] for note in report["notes"]}
+        operations.call("ingest", {"paths": paths, "lexical_only": True})
 
 
 @pytest.mark.sample(4)
@@ -464,14 +455,14 @@ def test_no_later_ingest_lifts_a_limit(
 
 def test_a_limit_of_one_file_holds_when_its_folder_is_read(world: World) -> None:
     world.ingest(world.downloads / "a.md", flags=UNTRUSTED)
-    assert world.notes() == ["flags_remembered"]
+    world.ingest()
     tiers = {name: metadata.trust_tier for name, metadata in world.documents().items()}
     assert tiers == {"a.md": "untrusted", "b.md": "authoritative", "ours.md": "preferred"}
 
 
 def test_the_owner_lifts_limits(world: World) -> None:
     world.ingest(world.downloads, flags={**UNTRUSTED, "scope": "hr"})
-    assert world.notes(world.downloads, max_trust="preferred") == ["flags_remembered"]
+    world.ingest(world.downloads, max_trust="preferred")
     found = world.documents()["a.md"]
     assert (found.trust_tier, found.origin, found.scope) == ("preferred", "internal", "hr")
     # Of a folder above, and of one key.
@@ -480,7 +471,6 @@ def test_the_owner_lifts_limits(world: World) -> None:
         "authoritative",
         "taken",
     )
-    assert world.notes() == []
     with open_reader(world.db) as corpus:
         assert records.load_path_flags(corpus) == {}
 
@@ -495,14 +485,9 @@ def test_a_limit_is_remembered_before_the_first_document(world: World) -> None:
     assert {document.trust_tier for document in world.documents().values()} == {"untrusted"}
 
 
-def test_limits_are_reported_and_listed(world: World) -> None:
+def test_limits_are_listed(world: World) -> None:
     arguments = ("ingest", world.downloads, "--lexical-only", "--db", world.db)
     invoke(*arguments, "--untrusted", "--meta", "scope=hr")
-    assert (
-        f"note [flags_remembered] {world.downloads}: origin=untrusted scope=hr "
-        "trust_tier=untrusted, as in an earlier ingest; "
-        "--max-trust authoritative --meta scope= lifts it"
-    ) in invoke(*arguments).err
     status = invoke("status", "--db", world.db, "--json").json()
     assert status["path_flags"] == [
         {
@@ -512,8 +497,6 @@ def test_limits_are_reported_and_listed(world: World) -> None:
     ]
     line = f"{world.downloads}, flags origin=untrusted scope=hr trust_tier=untrusted"
     assert line in invoke("status", "--db", world.db).out
-    invoke(*arguments, "--meta", "scope=")
-    assert "trust_tier=untrusted, as in an earlier ingest" in invoke(*arguments).err
 
 
 def test_a_backup_keeps_limits(world: World, tmp_path: Path) -> None:
@@ -522,7 +505,7 @@ def test_a_backup_keeps_limits(world: World, tmp_path: Path) -> None:
     assert invoke("corpus", "backup", backup, "--db", world.db).code == 0
     world.ingest(max_trust="authoritative")
     assert invoke("corpus", "restore", backup, "--yes", "--db", world.db).code == 0
-    assert world.notes() == ["flags_remembered"]
+    world.ingest()
     assert world.documents()["a.md"].trust_tier == "untrusted"
 
 

@@ -23,7 +23,7 @@ from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest import indexes
-from rolebundle.ingest.default_model import building_note, contextual_model
+from rolebundle.ingest.indexes import building_note, contextual_model
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.storage import vector_index
@@ -201,22 +201,6 @@ class TestIngest:
         asked = invoke("retrieve", "note about n3", "--db", db)
         assert f"of {FILES} passages; until it is complete, another index answers" in asked.err
         assert invoke("corpus", "embed", "--db", db).code == 0
-        assert active(db) == MINILM.name
-
-    def test_an_interrupt_keeps_what_is_done(self, db: Path, models: dict[str, Contextual]) -> None:
-        calls = []
-
-        def interrupt() -> None:
-            calls.append(1)
-            if len(calls) == 4:
-                raise KeyboardInterrupt
-
-        models[MINILM.name].before = interrupt
-        assert invoke("ingest", "--db", db).code == 130
-        done = stored(db)["onnx"]
-        assert 0 < done < FILES and active(db) == "l2_supercat"
-        models[MINILM.name].before = lambda: None
-        assert f"{FILES - done} passages embedded" in invoke("ingest", "--db", db).err
         assert active(db) == MINILM.name
 
     def test_a_model_that_fails_is_a_warning(self, db: Path, models: dict[str, Contextual]) -> None:

@@ -87,15 +87,13 @@ class Pages(NamedTuple):
     """Pages of a format, and the names of the hidden ones that are labelled whatever they say."""
 
     hidden: Mapping[str, str]
-    visible: Mapping[str, str]
     labelled: set[str]
 
 
 PAGES = {
-    ".html": Pages(HTML, VISIBLE_HTML, set(HTML) - NOT_LABELLED),
+    ".html": Pages(HTML, set(HTML) - NOT_LABELLED),
     ".md": Pages(
         MARKDOWN,
-        VISIBLE_MARKDOWN,
         {"span", "div", "open-paragraph", "style-sheet", "white", "unused-footnote"},
     ),
 }
@@ -114,32 +112,6 @@ def test_hidden_facts_are_not_shown_or_are_labelled(suffix: str) -> None:
         labelled |= {name} if verdict == "label" else set()
     assert (len(HTML) >= 48, len(MARKDOWN) >= 12) == (True, True)
     assert labelled == pages.labelled
-
-
-@pytest.mark.parametrize("suffix", PAGES)
-def test_what_people_see_is_indexed_without_a_label(suffix: str) -> None:
-    for name, page in PAGES[suffix].visible.items():
-        text, verdict, *_ = scanned_page(page, suffix)
-        assert ("zebra47" in text, verdict) == (True, "clean"), name
-
-
-def test_what_people_may_see_stays_and_is_labelled() -> None:
-    for name, page in DOUBTFUL_HTML.items():
-        text, verdict, *_ = scanned_page(page, ".html")
-        assert ("zebra47" in text, verdict) == (True, "label"), name
-
-
-@pytest.mark.parametrize(
-    ("suffix", "names"),
-    [
-        (".html", "opacity sheet-white comment accordion"),
-        (".md", "link-title style-sheet attribute inline-comment"),
-    ],
-)
-def test_hidden_instructions_are_quarantined(suffix: str, names: str) -> None:
-    pages = {**PAGES[suffix].hidden, **DOUBTFUL_HTML}
-    for name in names.split():
-        assert scanned_page(pages[name], suffix, ORDER).verdict == "quarantine", name
 
 
 LONG = {
@@ -338,11 +310,6 @@ def test_hidden_facts_are_not_shown_or_are_labelled_formats(name: str) -> None:
     assert verdict == "label" or (verdict == "clean" and "zebra47" not in text)
 
 
-def test_there_are_many_variants() -> None:
-    assert len(HIDDEN) >= 14
-    assert sum(map(len, HIDDEN_OFFICE.values())) >= 90
-
-
 # How a page hides is tested with pages.
 @pytest.mark.parametrize("name", list(HTML)[::10])
 def test_what_the_html_of_a_mail_hides(name: str) -> None:
@@ -375,24 +342,8 @@ def test_hidden_facts_are_removed(suffix: str) -> None:
         assert verdict == ("clean" if is_usual else "label"), name
 
 
-@pytest.mark.parametrize("suffix", VISIBLE)
-def test_visible_facts_stay_without_a_label(suffix: str) -> None:
-    for name, data in VISIBLE[suffix].items():
-        text, verdict, *_ = scanned(data, f"a.{suffix}")
-        assert SECRET in text, name
-        assert "opens at dawn" in text, name
-        assert verdict == "clean", name
-
-
-@pytest.mark.parametrize("name", DOUBTFUL_XLSX)
-def test_what_people_may_see_stays_and_is_labelled_office(name: str) -> None:
-    text, verdict, *_ = scanned(DOUBTFUL_XLSX[name], "a.xlsx")
-    assert SECRET in text
-    assert verdict == "label"
-
-
-@pytest.mark.parametrize("suffix", HIDDEN_OFFICE)
-def test_hidden_instructions_are_quarantined_office(suffix: str) -> None:
+def with_order(suffix: str) -> bytes:
+    """An office document with an instruction where people do not see it."""
     name = {"docx": "comment", "pptx": "hidden-slide", "xlsx": "hidden-sheet"}.get(suffix)
     data = HIDDEN_OFFICE[suffix][name or next(iter(HIDDEN_OFFICE[suffix]))]
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -400,9 +351,7 @@ def test_hidden_instructions_are_quarantined_office(suffix: str) -> None:
             entry: archive.read(entry).replace(SECRET.encode(), ORDER.encode())
             for entry in archive.namelist()
         }
-    text, verdict, *_ = scanned(zipped(members), f"a.{suffix}")
-    assert "Ignore" not in text
-    assert verdict == "quarantine"
+    return zipped(members)
 
 
 def test_a_few_hidden_words_are_removed_without_a_label() -> None:
@@ -465,20 +414,6 @@ def test_hidden_facts_are_removed_and_labelled(name: str) -> None:
     assert [part.text for part in document.hidden] == [SECRET]
 
 
-@pytest.mark.parametrize("name", VISIBLE_PDF)
-def test_visible_facts_stay_without_a_label_pdf(name: str) -> None:
-    text, verdict, *_ = scanned_pdf(VISIBLE_PDF[name])
-    assert "zebra47" in text
-    assert verdict == "clean"
-
-
-@pytest.mark.parametrize("name", DOUBTFUL_PDF)
-def test_text_under_an_image_stays_and_is_labelled(name: str) -> None:
-    text, verdict, *_ = scanned_pdf(DOUBTFUL_PDF[name])
-    assert "zebra47" in text
-    assert verdict == "label"
-
-
 @pytest.mark.parametrize(
     "content",
     ["Q Q EMC (x) Tj", "/No Do [1 2] TJ Tj", "/No gs (a) cm", "1 2 re W n 0 0 0 rg", "Do"],
@@ -502,3 +437,62 @@ def test_what_is_not_compared_with_all_shapes_of_a_page_stays_and_is_labelled(
     text, verdict, *_ = scanned_pdf(page)
     assert "zebra47" in text
     assert verdict == "label"
+
+
+# -- What people see is indexed, in each format, and labelled only if it is doubtful ---------------
+
+SEEN: dict[str, Mapping[str, str | bytes]] = {
+    "html": VISIBLE_HTML,
+    "md": VISIBLE_MARKDOWN,
+    "pdf": VISIBLE_PDF,
+    **VISIBLE,
+}
+DOUBTFUL: dict[str, Mapping[str, str | bytes]] = {
+    "html": DOUBTFUL_HTML,
+    "pdf": DOUBTFUL_PDF,
+    "xlsx": DOUBTFUL_XLSX,
+}
+
+
+@pytest.mark.parametrize(
+    ("pages", "suffix", "verdict"),
+    [
+        *((pages, suffix, "clean") for suffix, pages in SEEN.items()),
+        *((pages, suffix, "label") for suffix, pages in DOUBTFUL.items()),
+    ],
+)
+def test_what_people_see_is_indexed(
+    pages: Mapping[str, str | bytes], suffix: str, verdict: str
+) -> None:
+    for name, page in pages.items():
+        data = page
+        if isinstance(page, str):
+            data = pdf(page, SECRET) if suffix == "pdf" else page.replace("FACT", SECRET).encode()
+        assert isinstance(data, bytes)
+        found = scanned(data, f"a.{suffix}")
+        assert ("zebra47" in found.text, found.verdict) == (True, verdict), name
+
+
+ORDERS = {
+    "html": [
+        {**HTML, **DOUBTFUL_HTML}[name]
+        for name in "opacity class sheet-white entities comment target accordion".split()
+    ],
+    "md": [
+        MARKDOWN[name] for name in "slashes link-title style-sheet attribute inline-comment".split()
+    ],
+    "pdf": [pdf(PDF["white"], ORDER)],
+    "eml": [
+        mail(f"<p>{DAWN}</p><p style='display:none'>{ORDER}</p>"),
+        mail(f"<p>{DAWN}</p>", plain=f"{DAWN}\n\n{ORDER}\n"),
+    ],
+    "ipynb": [notebook("code", f"# {ORDER}", metadata={"tags": ["hide-cell"]})],
+    **{suffix: [with_order(suffix)] for suffix in HIDDEN_OFFICE},
+}
+
+
+@pytest.mark.parametrize("suffix", ORDERS)
+def test_hidden_instructions_are_quarantined(suffix: str) -> None:
+    for page in ORDERS[suffix]:
+        data = page.replace("FACT", ORDER).encode() if isinstance(page, str) else page
+        assert scanned(data, f"a.{suffix}").verdict == "quarantine", page

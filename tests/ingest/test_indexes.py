@@ -334,10 +334,6 @@ class TestReach:
         with pytest.raises(EmbedderError, match=r"\[host_not_local\]"):
             provider_for(spec)
 
-    def test_the_users_server_takes_precedence(self) -> None:
-        spec = spec_from_json(spec_to_json(self.SPEC), IDENTITY, url="http://127.0.0.1:9")
-        assert spec.url == "http://127.0.0.1:9"
-
 
 def test_a_foreign_host_in_the_file_is_not_contacted(db: Path) -> None:
     with open_writer(db) as corpus, corpus.writing():

@@ -55,7 +55,7 @@ class World(Tree):
     def flagged(self, name: str, text: str, **scan: Any) -> quarantine.Flagged | None:
         """Write a file, ingest all files, and return what the scan found in it."""
         self.write(name, text)
-        assert self.ingest(scan=ScanSettings(**scan)).refused() == []
+        assert self.ingest(**scan).refused() == []
         with open_reader(self.db) as corpus:
             return quarantine.flagged_document(corpus, f"wiki/{name}")
 
@@ -101,16 +101,6 @@ def test_indexed_and_shown_text_is_normalized_and_the_original_is_stored(world: 
         release_document(admin.workspace, "wiki/a.md")
     content = "\n".join(content for _, content in world.passages("wiki/a.md"))
     assert content == "# The token\n\nrefresh the password now"
-
-
-def test_line_numbers_do_not_change(world: World) -> None:
-    lines = [f"# One{ZERO}", "", f"first{ZERO} token", ZERO, f"{ZERO}{ZERO}", "", "## Two", "last"]
-    flagged = world.flagged("a.md", "\r\n".join(lines))
-    assert flagged is not None and flagged.scanned.verdict == "label"
-    visible_lines = [line.replace(ZERO, "") for line in lines]
-    for locator, content in world.passages("wiki/a.md"):
-        start, end = map(int, locator.rpartition(":")[2].split("-"))
-        assert content == "\n".join(visible_lines[start - 1 : end])
 
 
 def test_a_heading_is_normalized_in_heading_paths(world: World) -> None:

@@ -15,7 +15,7 @@ from rolebundle.ingest import workers
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.manifests import FileDefaults, read_manifest
-from rolebundle.ingest.prepare import Prepared, RunSettings, VerifiedFiles
+from rolebundle.ingest.prepare import Prepared, RunSettings, Verified
 from rolebundle.ingest.walk import FileEntry, walk
 from rolebundle.ingest.workers import prepare_parallel
 from support import stuck_reader
@@ -91,7 +91,7 @@ def test_the_file_is_skipped_and_all_others_are_read(
 def test_the_former_version_stays_and_a_watch_tries_only_once(
     tree: Tree, processes: list[subprocess.Popen[bytes]]
 ) -> None:
-    verified = VerifiedFiles()
+    verified: Verified = {}
     path = tree.write("a.html", page("sound"))
     tree.ingest(verified=verified)
     before = tree.documents()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -12,15 +11,15 @@ from typing import Any
 
 import pytest
 
+from rolebundle.contracts.ingest import IngestReport
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest import prepare, sync, workers
-from rolebundle.ingest.options import IngestReport
 from rolebundle.ingest.readers.markdown import READERS
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.compartments import search_everywhere
-from support.fake_embedder import CountingProvider, HashingProvider
+from support.fake_embedder import CountingProvider
 from support.sound import assert_sound, contents, paths_in
 from support.source_tree import Tree
 
@@ -337,41 +336,3 @@ def test_sources_without_documents_are_removed(world: World) -> None:
     path.unlink()
     world.ingest()
     assert world.rows("SELECT source_id FROM source") == [("notes",)]
-
-
-# -- the reference's own data ---------------------------------------------------------------------
-
-
-def test_the_knowledge_core_corpus(shared: Path, tmp_path: Path) -> None:
-    folder = shared / "compat" / "knowledge-core"
-    source = folder / "corpus-divergence.json"
-    raw = json.loads(source.read_text(encoding="utf-8"))
-    expected = {
-        chunk["chunk_id"]: (document, chunk)
-        for document in raw["documents"]
-        for chunk in document["chunks"]
-    }
-    assert len(expected) == 30
-    db = tmp_path / "k.db"
-    with open_writer(db) as corpus:
-        report = sync.ingest(corpus, [source], HashingProvider())
-    assert (report.added, report.documents, report.chunks) == (1, 18, 30)
-    assert report.skipped == report.notes == []
-    assert_sound(db)
-    with open_reader(db) as corpus:
-        for name, content, content_type, tags, roles, document_id, source_id, tier in corpus.rows(
-            "SELECT c.chunk_id, c.content, c.content_type, c.tags, c.applicable_roles, "
-            "d.document_id, s.source_id, d.trust_tier FROM chunk c "
-            "JOIN document d ON d.id = c.document JOIN source s ON s.id = d.source"
-        ):
-            document, chunk = expected.pop(name)
-            assert content == chunk["content"]
-            assert content_type == chunk["content_type"]
-            assert set(chunk["tags"]) <= set(json.loads(tags))
-            assert json.loads(roles) == chunk.get("applicable_roles", [])
-            assert (document_id, source_id, tier) == (
-                document["document_id"],
-                document["source_id"],
-                document["trust_tier"],
-            )
-        assert expected == {}

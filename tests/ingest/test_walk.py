@@ -13,11 +13,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from rolebundle.contracts.ingest import Skipped
 from rolebundle.errors import DocumentError
-from rolebundle.ingest import dates
-from rolebundle.ingest.dates import inferred_at, last_commits
 from rolebundle.ingest.manifests import FileDefaults, read_manifest
-from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes, walk
+from rolebundle.ingest.prepare import inferred_at
+from rolebundle.ingest.walk import FileEntry, read_bytes, walk
 from rolebundle.storage.opening import open_reader
 from support.commands import invoke
 from support.corpora import all_documents
@@ -78,14 +78,6 @@ def test_read_bytes_raises(tmp_path: Path) -> None:
         assert caught.value.code == code
         assert caught.value.message.startswith(f"{name}: ")
         assert caught.value.hint
-
-
-def test_a_file_over_the_cap_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "huge"
-    with path.open("wb") as stream:
-        stream.truncate(1 << 40)
-    with pytest.raises(DocumentError, match="1,099,511,627,776 bytes, over the cap of 10"):
-        read_bytes(str(path), "huge", 10)
 
 
 def test_a_glob_without_a_file_is_named(tmp_path: Path) -> None:
@@ -297,32 +289,8 @@ def test_what_was_named_stays(world: Tree) -> None:
 
 # -- Dates of files that declare none --------------------------------------------------------------
 
-needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 MAY, JUNE = 1_714_723_200, 1_717_401_600
 """2024-05-03 08:00 and 2024-06-03 08:00 in UTC."""
-
-
-def git(folder: Path, *arguments: str, at: int = MAY) -> None:
-    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    times = {"GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z", "GIT_COMMITTER_DATE": f"{at} +0200"}
-    identity = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=m")
-    subprocess.run(
-        ["git", *identity, *arguments], cwd=folder, check=True, env={**os.environ, **own, **times}
-    )
-
-
-def sign_last_commit(folder: Path) -> None:
-    """Replace the last commit by one with a signature, which only a program can check."""
-    show = subprocess.run(
-        ["git", "cat-file", "commit", "HEAD"], cwd=folder, capture_output=True, check=True
-    )
-    head, message = show.stdout.split(b"\n\n", 1)
-    signature = b"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n"
-    command = ["git", "hash-object", "-t", "commit", "-w", "--stdin"]
-    signed = subprocess.run(
-        command, cwd=folder, input=head + signature + message, capture_output=True, check=True
-    )
-    (folder / ".git/refs/heads/m").write_bytes(signed.stdout)
 
 
 def write_dates(path: Path, text: str = "# A\n\nText.\n", at: int = 0) -> str:
@@ -330,107 +298,6 @@ def write_dates(path: Path, text: str = "# A\n\nText.\n", at: int = 0) -> str:
     if at:
         os.utime(path, (at, at))
     return str(path)
-
-
-@pytest.fixture
-def checkout_dates(tmp_path: Path) -> Path:
-    """Two files of May, one of which was committed again in June, and one untracked file."""
-    folder = tmp_path / "checkout"
-    for name in ("old.md", "docs/new é.md"):
-        write_dates(folder / name)
-    git(folder, "init", "-q")
-    git(folder, "add", ".")
-    git(folder, "commit", "-qm", "one")
-    write_dates(folder / "docs/new é.md", "# B\n\nOther.\n")
-    git(folder, "commit", "-qam", "two", at=JUNE)
-    write_dates(folder / "untracked.md")
-    return folder
-
-
-def times_of(folder: Path, **options: Any) -> dict[str, int | None]:
-    files = [str(path) for path in sorted(folder.rglob("*.md"))]
-    return {
-        str(Path(path).relative_to(folder)): time
-        for path, time in last_commits(files, **options).items()
-    }
-
-
-@needs_git
-class TestCheckouts:
-    def test_the_last_commit_that_touched_a_file(self, checkout_dates: Path) -> None:
-        assert times_of(checkout_dates) == {"old.md": MAY, "docs/new é.md": JUNE}
-        assert times_of(checkout_dates / "docs") == {"new é.md": JUNE}
-
-    def test_checkouts_below_a_folder(self, checkout_dates: Path, tmp_path: Path) -> None:
-        shutil.copytree(checkout_dates, tmp_path / "all" / "a")
-        shutil.copytree(checkout_dates, tmp_path / "all" / "a" / "b")
-        write_dates(tmp_path / "all" / "c.md")
-        times = times_of(tmp_path / "all")
-        assert times == {
-            "a/old.md": MAY, "a/docs/new é.md": JUNE, "a/b/old.md": MAY, "a/b/docs/new é.md": JUNE,
-        }  # fmt: skip
-
-    def test_a_broken_checkout(self, checkout_dates: Path) -> None:
-        (checkout_dates / ".git" / "HEAD").write_text("nonsense")
-        assert times_of(checkout_dates) == {}
-        shutil.rmtree(checkout_dates / ".git")
-        (checkout_dates / ".git").write_text("gitdir: /nowhere")
-        assert times_of(checkout_dates) == {}
-
-    def test_a_history_that_takes_too_long(
-        self, checkout_dates: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """What git tracks then has no date: its file's time is that of the checkout."""
-        monkeypatch.setattr(dates, "_LOG", ["cat-file", "--batch", "--no-such-option"])
-        assert times_of(checkout_dates) == {"old.md": None, "docs/new é.md": None}
-
-    def test_the_callers_environment_does_not_count(
-        self, checkout_dates: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("GIT_DIR", str(tmp_path))
-        monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
-        assert times_of(checkout_dates)["old.md"] == MAY
-        assert not (tmp_path / "trace").exists()
-
-    def test_a_hostile_configuration_runs_nothing(
-        self, checkout_dates: Path, tmp_path: Path
-    ) -> None:
-        ran = tmp_path / "ran"
-        evil = write_dates(tmp_path / "evil.sh", f"#!/bin/sh\necho $0 $@ >> {ran}\nexit 1\n")
-        Path(evil).chmod(0o755)
-        for key in (
-            "core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "diff.external",
-            "diff.x.textconv", "diff.x.command", "filter.x.clean", "filter.x.smudge",
-            "filter.x.process", "gpg.program", "core.askPass", "pager.log", "alias.log",
-            "remote.o.uploadpack", "trailer.x.command", "core.alternateRefsCommand",
-        ):  # fmt: skip
-            git(checkout_dates, "config", key, evil)
-        settings = {
-            "log.showSignature": "true", "log.follow": "true", "log.showRoot": "false",
-            "core.hooksPath": str(tmp_path), "color.ui": "always", "diff.renames": "copies",
-            "remote.o.url": f"ext::{evil}", "remote.o.promisor": "true",
-            "protocol.ext.allow": "always", "protocol.allow": "always",
-            "extensions.partialClone": "o", "core.repositoryFormatVersion": "1",
-        }  # fmt: skip
-        for key, value in settings.items():
-            git(checkout_dates, "config", key, value)
-        write_dates(checkout_dates / ".gitattributes", "* diff=x filter=x\n")
-        sign_last_commit(checkout_dates)
-        for hook in ("post-index-change", "reference-transaction", "post-checkout"):
-            shutil.copy(evil, checkout_dates / ".git" / "hooks" / hook)
-            shutil.copy(evil, tmp_path / hook)
-        ran.unlink(missing_ok=True)
-        assert times_of(checkout_dates) == {"old.md": MAY, "docs/new é.md": JUNE}
-        assert not ran.exists()
-        write_dates(checkout_dates / "old.md", "# Edited\n")  # its filter is not run to compare it
-        assert times_of(checkout_dates) == {"old.md": MAY, "docs/new é.md": JUNE}
-        assert not ran.exists()
-        # A missing object is not fetched either.
-        objects = sorted((checkout_dates / ".git" / "objects").glob("??/*"))
-        for path in objects:
-            path.unlink()
-        times_of(checkout_dates)
-        assert not ran.exists(), ran.read_text()
 
 
 def entry(seconds: float) -> FileEntry:
@@ -449,7 +316,7 @@ def entry(seconds: float) -> FileEntry:
     ],
 )
 def test_the_time_of_a_file(seconds: float, date: str | None) -> None:
-    assert inferred_at(entry(seconds), {}) == date
+    assert inferred_at(entry(seconds)) == date
 
 
 @pytest.mark.parametrize(
@@ -464,15 +331,9 @@ def test_the_time_of_a_file(seconds: float, date: str | None) -> None:
         ("v120260301.md", "2024-05-03"),
     ],
 )
-def test_a_date_in_the_name_counts_more_than_a_commit(name: str, date: str) -> None:
-    file = entry(JUNE)._replace(path=name)
-    found = inferred_at(file, {file.location: MAY})
+def test_a_date_in_the_name_counts_more_than_the_time(name: str, date: str) -> None:
+    found = inferred_at(entry(MAY)._replace(path=name))
     assert found is not None and found[:10] == date
-
-
-def test_a_commit_counts_more_than_the_time_of_the_file() -> None:
-    assert inferred_at(entry(JUNE), {"/a.md": MAY}) == "2024-05-03T08:00:00Z"
-    assert inferred_at(entry(JUNE), {"/a.md": None}) is None
 
 
 class TestIngest:
@@ -508,10 +369,3 @@ class TestIngest:
         assert self.dates(tmp_path) == before
         write_dates(tmp_path / "n/a.md", "# A\n\nNew text.\n", at=JUNE)
         assert self.dates(tmp_path) == {"n/a.md": (None, "2024-06-03T08:00:00Z")}
-
-    @needs_git
-    def test_a_checkout(self, checkout_dates: Path, tmp_path: Path) -> None:
-        checkout_dates.rename(tmp_path / "n")
-        found = self.dates(tmp_path)
-        assert found["n/old.md"] == (None, "2024-05-03T08:00:00Z")
-        assert found["n/docs/new é.md"] == (None, "2024-06-03T08:00:00Z")

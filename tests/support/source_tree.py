@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.contracts.documents import DocumentMetadata
+from rolebundle.contracts.ingest import IngestReport
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.ingest import sync
-from rolebundle.ingest.options import IngestOptions, IngestReport
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.corpora import all_documents

@@ -8,7 +8,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from threading import Event
@@ -20,13 +19,18 @@ from rolebundle.admin import Admin
 from rolebundle.admin.indexes import Indexing, complete
 from rolebundle.contracts.base import writable
 from rolebundle.contracts.documents import DocumentMetadata
-from rolebundle.contracts.ingest import METADATA_KEYS, IngestResult
+from rolebundle.contracts.ingest import (
+    ERROR_CODES,
+    METADATA_KEYS,
+    IngestReport,
+    Skipped,
+)
 from rolebundle.contracts.request import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError, RolebundleError, UsageError
 from rolebundle.ingest.authority import UNTRUSTED
-from rolebundle.ingest.options import ERROR_CODES, IngestOptions, IngestReport
-from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, Skipped
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from rolebundle.interfaces.cli.main import is_read
 from rolebundle.interfaces.cli.options import Call, non_empty_path, with_call
 from rolebundle.interfaces.cli.output import (
@@ -38,7 +42,6 @@ from rolebundle.interfaces.cli.output import (
 )
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
 from rolebundle.retrieval.passage_text import one_line
-from rolebundle.scan.finding import ScanSettings
 from rolebundle.text.words import counted, first_of
 
 _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() if default == ()}
@@ -144,7 +147,7 @@ def ingest(
         chunking={} if chunk_size is None else {"size": chunk_size, "maximum": chunk_size * 3 // 2},
         size_cap=max_size,
         ignore=ignore,
-        scan=ScanSettings(secrets) if secrets else None,
+        secrets=secrets,
         workers=workers or os.cpu_count() or 1,
         reread=reread,
         **(call.fields if paths else {}),
@@ -228,7 +231,7 @@ def print_report(report: IngestReport, *, as_json: bool, verbose: bool = False) 
         verbose: list every file that was skipped, and every note.
     """
     if as_json:
-        print_json(IngestResult.model_validate(asdict(report)))
+        print_json(report)
     else:
         click.echo(_summary(report))
     lines = [[f"refused [{entry.code}] {_with_path(entry)}" for entry in report.refused()]]
@@ -259,15 +262,6 @@ def _summary(report: IngestReport) -> str:
         )
     if report.added and not report.trusted:
         lines.append(UNDECLARED_TRUST)
-    for grant in report.grants:
-        documents = counted(grant.documents, "document")
-        # A manifest's path is chosen by whoever made its folder.
-        path = one_line(writable(grant.path), _LINE_CHARS)
-        lines.append(
-            f"trust: {path} raises {documents} to {grant.trust_tier}"
-            if path
-            else f"trust: {documents} raised to {grant.trust_tier} by what they declare themselves"
-        )
     return "\n".join(lines)
 
 
@@ -358,7 +352,7 @@ def watch(call: Call, poll: bool) -> None:
     """Update the corpus whenever ingested folders and files change.
 
     Runs until it is ended (SIGTERM, Ctrl-C). Changes are in the corpus a moment later, and running
-    servers answer from them. `rolebundle status` shows what it does.
+    servers answer from them. `rolebundle status` shows whether it runs.
 
     If a folder vanishes, its documents stay until it is back. If more than a fifth of a folder's
     files disappear while the folder is there, it changes nothing and ends with exit code 2: run

@@ -129,7 +129,7 @@ def ls(call: Call, prefix: str | None) -> None:
     """List documents with date, number of passages and title, ordered by id.
 
     PREFIX is a folder or path (in the corpus or on this machine), a source, or a glob. ~ marks a
-    date that was not declared: it comes from the file's name, its last commit or its last change.
+    date that was not declared: it comes from the file's name or its last change.
 
     \b
     rolebundle ls

@@ -15,8 +15,8 @@ import click
 from platformdirs import user_cache_path
 
 from rolebundle.admin import Admin
-from rolebundle.authoring.drafting import Target, new_overlay
-from rolebundle.authoring.drafting import init as write_drafts
+from rolebundle.authoring import Target, new_overlay
+from rolebundle.authoring import init as write_drafts
 from rolebundle.contracts.overlay import (
     LintProblem,
     OverlayDetails,

@@ -88,7 +88,7 @@ def _print_building(corpus: Corpus) -> None:
     if len(all_indexes(corpus)) < 2:
         return
     # Imported here: most corpora have one index.
-    from rolebundle.ingest.default_model import building_note
+    from rolebundle.ingest.indexes import building_note
 
     if note := building_note(corpus):
         print_note(f"note: {note}")

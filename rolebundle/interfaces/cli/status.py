@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 
 import click
 
 from rolebundle.contracts.terms import TRUSTED_TIERS
 from rolebundle.contracts.upkeep import CorpusStatus, SourceStatus
-from rolebundle.ingest.heartbeat import is_alive, seconds_since
 from rolebundle.interfaces.cli.ingest import UNDECLARED_TRUST
 from rolebundle.interfaces.cli.options import Call, with_call
-from rolebundle.interfaces.cli.output import field_lines, time_text
+from rolebundle.interfaces.cli.output import field_lines
 from rolebundle.interfaces.layout import Style, folded, harmless, terminal_width
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.status import advised_status
@@ -96,7 +94,7 @@ def _sources(sources: Sequence[SourceStatus]) -> Iterator[str]:
 
 def _warnings(status: CorpusStatus) -> Iterator[str]:
     """What is to be done, and how."""
-    replica, watch, now = status.replica, status.watch, datetime.now(UTC)
+    replica = status.replica
     if replica is not None and (replica.expired or replica.refusing):
         state = "gives no answers any more" if replica.refusing else "was not renewed in time"
         yield f"! this replica {state}: run `rolebundle replica pull`"
@@ -106,9 +104,6 @@ def _warnings(status: CorpusStatus) -> Iterator[str]:
             yield f"! a publish to {target} was not completed: run `rolebundle replica publish`"
         elif publication.purge_pending:
             yield f"! {target} may hold what was purged: run `rolebundle replica publish`"
-    if watch is not None and watch.state != "stopped" and not is_alive(watch, now):
-        silence = time_text(seconds_since(watch.heartbeat_at, now))
-        yield f"! watch is silent for {silence}: it was killed, or hangs"
     unknown = sum("unknown" in document.keys for document in status.self_declared)
     if unknown:
         yield (

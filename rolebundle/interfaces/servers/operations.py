@@ -13,7 +13,7 @@ import json
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from typing import Any
 from rolebundle.admin import Admin
 from rolebundle.admin.indexes import Indexing
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.ingest import IngestResult
 from rolebundle.contracts.lookup import Lookup, Lookups
 from rolebundle.contracts.memory import CheckRequest, MarkRequest, RememberRequest
 from rolebundle.contracts.overlay import Role
@@ -337,7 +336,7 @@ class Operations:
         )
         if self.indexing:
             self.indexing.start()
-        return IngestResult.model_validate(asdict(report)).model_dump()
+        return report.model_dump()
 
 
 def _read_only(problem: str, step: str) -> AccessDenied:

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from rolebundle.contracts.documents import IndexIdentity, Noise
+from rolebundle.contracts.ingest import IngestReport
 from rolebundle.ingest import sync
-from rolebundle.ingest.options import IngestOptions, IngestReport
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.retrieval.candidate import Term
 from rolebundle.retrieval.lexical import CombinedPostings
 from rolebundle.storage import vector_index, vector_search

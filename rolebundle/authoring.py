@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -13,9 +12,8 @@ from shlex import quote
 from typing import Any, NamedTuple
 
 from rolebundle.contracts.documents import DocumentMetadata
-from rolebundle.contracts.overlay import ROLE_ID_PATTERN
 from rolebundle.contracts.upkeep import DraftFile, InitReport, OverlayDraftReport
-from rolebundle.errors import FULL_ERRNOS, ConfigurationError, StorageError, UsageError
+from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.manifests import MANIFEST_NAME, FileDefaults, read_manifest
 from rolebundle.ingest.manifests import check_path as check_manifests
@@ -81,9 +79,10 @@ def init(
         dry_run: write nothing.
 
     Raises:
-        UsageError: it is no folder, the role id is none, or the corpus is a replica.
+        UsageError: it is no folder, or the corpus is a replica.
+        OverlayError: the role id is none.
         ConfigurationError: ``file_exists``, or the folder has an invalid manifest.
-        StorageError: the files cannot be written. Nothing was written.
+        OSError: the files cannot be written. Nothing was written.
     """
     has_roots = False
     if target.corpus.exists():
@@ -94,24 +93,21 @@ def init(
     manifest, overlay = folder / MANIFEST_NAME, target.overlay_path(role_id)
     is_kept = bool(role_id) and manifest.is_file()
     if role_id:
-        check_role_id(role_id)
-    if not dry_run:
-        for new in ([overlay] if role_id else []) + ([] if is_kept else [manifest]):
-            check_new(new)
+        locate(role_id, target.folders)  # It refuses what is no role id.
     files, left_out = _files_of(folder)
-    draft = ManifestDraft("", {}, {})
+    text, sources, types = "", dict[str, int](), dict[str, int]()
     if not is_kept:
-        draft = draft_manifest(
+        text, sources, types = draft_manifest(
             [file.path for file in files],
             source_name(folder),
             # A document in the corpus would get another id, and a declared source would not count.
             with_sources=not has_roots and not any(_declares_source(file) for file in files),
         )
-    texts = {} if is_kept else {manifest: draft.text}
+    texts = {} if is_kept else {manifest: text}
     if role_id and is_kept:
         texts[overlay] = _neutral_for(role_id, target)
     elif role_id:
-        texts[overlay] = neutral_overlay(role_id, draft.sources, draft.document_types, "file")
+        texts[overlay] = neutral_overlay(role_id, sources, types, "file")
     if not dry_run:
         for path in texts:
             if not path.is_relative_to(folder):
@@ -125,8 +121,8 @@ def init(
         folder=str(folder),
         files=len(files),
         left_out=left_out,
-        sources=dict(draft.sources),
-        document_types=dict(draft.document_types),
+        sources=dict(sources),
+        document_types=dict(types),
         drafts=drafts,
         remarks=_remarks(role_id, target) if role_id else [],
         next=[target.command("ingest", str(folder)), target.command(*asked)],
@@ -182,15 +178,13 @@ def new_overlay(
         dry_run: write nothing.
 
     Raises:
-        UsageError: the role id is none, or the corpus is a folder.
-        OverlayError: the role that it extends has no valid overlay.
+        UsageError: the corpus is a folder.
+        OverlayError: the role id is none, or the role that it extends has no valid overlay.
         ConfigurationError: ``file_exists``.
-        StorageError: it cannot be written.
+        OSError: it cannot be written.
     """
-    check_role_id(role_id)
+    locate(role_id, target.folders)  # It refuses what is no role id.
     path = target.overlay_path(role_id)
-    if not dry_run:
-        check_new(path)
     if parent == role_id:
         raise UsageError(
             "extends_itself",
@@ -294,21 +288,6 @@ def _overlay_text(role_id: str, values: Mapping[str, Any]) -> str:
     return json.dumps({**head, **values}, ensure_ascii=False, indent=2) + "\n"
 
 
-def check_role_id(role_id: str) -> None:
-    """Check that a role may have this id.
-
-    Raises:
-        UsageError: ``bad_role_id``.
-    """
-    if not re.fullmatch(ROLE_ID_PATTERN, role_id):
-        raise UsageError(
-            "bad_role_id",
-            f"{role_id[:80]!r} is not a role id",
-            "a role id has 1 to 64 of a-z 0-9 . _ - and begins with a letter or a digit, such as "
-            "release-manager",
-        )
-
-
 def _proposals(counts: Mapping[str, int], unit: str) -> str:
     """The proposals with the highest counts, on one line; empty if there are none."""
     found = Counter(counts).most_common()
@@ -318,20 +297,6 @@ def _proposals(counts: Mapping[str, int], unit: str) -> str:
 
 
 # -- new files -------------------------------------------------------------------------------------
-
-
-def check_new(path: Path) -> None:
-    """Check that there is nothing at a path.
-
-    Raises:
-        ConfigurationError: ``file_exists``.
-    """
-    if os.path.lexists(path):
-        raise ConfigurationError(
-            "file_exists",
-            f"{path}: exists, and is never overwritten",
-            "edit it, or move it away and run the same command again",
-        )
 
 
 def write_new(texts: Mapping[Path, str]) -> None:
@@ -344,7 +309,7 @@ def write_new(texts: Mapping[Path, str]) -> None:
 
     Raises:
         ConfigurationError: ``file_exists``: one of them exists. Nothing was written.
-        StorageError: one cannot be written. Nothing was written.
+        OSError: one cannot be written. Nothing was written.
     """
     written: list[Path] = []
     try:
@@ -356,14 +321,13 @@ def write_new(texts: Mapping[Path, str]) -> None:
     except OSError as error:
         for new in written:
             new.unlink(missing_ok=True)
-        check_new(path)
-        is_full = error.errno in FULL_ERRNOS
-        is_denied = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
-        raise StorageError(
-            "storage_full" if is_full else "not_writable" if is_denied else "io_error",
-            f"{path}: cannot be written ({error.strerror}); nothing was written",
-            "free some disk space" if is_full else "check the folder and its permissions",
-        ) from error
+        if os.path.lexists(path):
+            raise ConfigurationError(
+                "file_exists",
+                f"{path}: exists, and is never overwritten",
+                "edit it, or move it away and run the same command again",
+            ) from error
+        raise
 
 
 # -- the manifest ----------------------------------------------------------------------------------
@@ -410,18 +374,10 @@ _TRUST = """
 """
 
 
-class ManifestDraft(NamedTuple):
-    """A manifest: its text, and the numbers of files by source and by type that it gives them."""
-
-    text: str
-    sources: Mapping[str, int]
-    document_types: Mapping[str, int]
-
-
 def draft_manifest(
     paths: Sequence[str], source: str, *, with_sources: bool = True
-) -> ManifestDraft:
-    """A manifest for a folder.
+) -> tuple[str, dict[str, int], dict[str, int]]:
+    """The text of a manifest for a folder, and the numbers of files by source and by type.
 
     Args:
         paths: the files that an ingest reads, relative to the folder.
@@ -436,7 +392,7 @@ def draft_manifest(
     )
     text += _TYPES + _rules("document_type", types, with_type) + _TRUST
     by_source = _by_value(with_source, {"": source, **sources}) if with_sources else {}
-    return ManifestDraft(text, by_source, _by_value(with_type, types))
+    return text, by_source, _by_value(with_type, types)
 
 
 def _folder_sources(paths: Sequence[str], source: str) -> dict[str, str]:

@@ -1,1 +1,0 @@
-"""Writing a corpus's own settings: what a folder has, drafts of a manifest and of overlays."""
