@@ -381,8 +381,7 @@ class Engine:
                 query=text,
                 details={
                     "verdict": answer.verdict,
-                    "decisions": sum(item.locator is None for item in answer.decisions),
-                    "documents": sum(item.locator is not None for item in answer.decisions),
+                    "decisions": len(answer.decisions),
                 },
             )
             return answer
@@ -491,7 +490,7 @@ class Engine:
                 "verify",
                 request.agent,
                 role=role,
-                action="external_send" if request.publish else "read",
+                action="read",
                 query=request.draft,
                 allowed=len(answer.passages),
                 details={"verdict": answer.verdict, "counts": dict(answer.counts)},

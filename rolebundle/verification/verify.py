@@ -30,12 +30,10 @@ from rolebundle.verification.draft import Sentence, parse_draft
 from rolebundle.verification.evidence import Evidence, check_citation, titled
 from rolebundle.verification.figures import check_figures
 from rolebundle.verification.findings import (
-    check_confidential,
     check_sources,
     finding,
     shortened,
     validated_draft,
-    without_confidential,
 )
 from rolebundle.verification.judge import Judge, opinion_findings
 from rolebundle.verification.quotes import check_quote, is_term, words_of
@@ -49,7 +47,7 @@ from rolebundle.verification.sentences import (
 
 DEFAULT_SECONDS = 45.0
 """For the checks, if the request has no deadline: many callers wait 60 seconds."""
-_ALWAYS = frozenset(("sources", "publish", "deadline"))
+_ALWAYS = frozenset(("sources", "deadline"))
 _COUNTED: dict[CheckName, str] = {
     "quotes": "quote", "citations": "citation", "figures": "figure", "names": "name",
 }  # fmt: skip
@@ -74,7 +72,6 @@ def verify(
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
     required = frozenset[str](_COUNTED if request.require is None else request.require)
-    required |= {"coverage"} if request.publish else frozenset()
     end = None if request.deadline_ms else monotonic() + DEFAULT_SECONDS
     passages: dict[str, Passage] = {}
     with corpus.reading():
@@ -92,9 +89,7 @@ def verify(
         named = {f.chunk_id for f in findings}
         passages = {name: passage for name, passage in passages.items() if name in named}
         verify_passages(corpus, [passage.rowid for passage in passages.values()])
-    findings += check_sources(findings, passages, resolved, publish=request.publish)
-    if request.publish:
-        findings += check_confidential(request.draft)
+    findings += check_sources(findings, passages, resolved)
     opinions, problem = list[JudgeOpinion](), ""
     if judge is not None:
         covered = [f for f in findings if f.code == "covered"]
@@ -110,7 +105,6 @@ def verify(
         f if f.check in required | _ALWAYS else f.model_copy(update={"fails": False})
         for f in sorted(findings, key=lambda f: (f.span.start, f.span.end))
     ]
-    findings = without_confidential(findings)
     verdict, message = _verdict(sentences, evidence, findings, required)
     return Verification(
         verdict=verdict,

@@ -65,7 +65,7 @@ def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> No
     \b
     rolebundle retrieve "Plan release 3.0" --role technical-writer --format json > bundle.json
     rolebundle verify answer.md --bundle bundle.json
-    rolebundle verify answer.md --bundle bundle.json --publish --redact --json
+    rolebundle verify answer.md --bundle bundle.json --redact --json
     """
     # Bytes that are no text become unpaired surrogates, which the request refuses.
     data = draft_file.read(4 * MAX_DRAFT_CHARACTERS + 1)

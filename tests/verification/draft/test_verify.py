@@ -241,7 +241,7 @@ def test_any_draft_gives_the_same_answer_twice(
     engine: Engine, draft: str, whole_corpus: bool, redact: bool
 ) -> None:
     """Laws 3 and 4: no text is syntax, and the same draft has the same answer."""
-    fields: dict[str, Any] = {"draft": draft, "redact": redact, "publish": True}
+    fields: dict[str, Any] = {"draft": draft, "redact": redact}
     fields |= {"detail": "full", "now": NOW.isoformat()} | (
         {} if whole_corpus else {"chunk_ids": IDS}
     )
@@ -293,7 +293,7 @@ def test_named_evidence_takes_linear_time(engine: Engine, piece: str, length: in
     draft = (piece * length)[: length // 10]
     verified(engine, draft[:100])
     with linear_time(length):
-        verified(engine, draft, publish=True, redact=True)
+        verified(engine, draft, redact=True)
 
 
 # -- Whether the figures of a draft stand in its evidence ------------------------------------------
