@@ -450,7 +450,7 @@ class Engine:
             lambda request: self.verify(request.model_copy(update={"agent": agent})),
         ).report()
         if self.workspace.path.exists() and not stored.damage:
-            details = {"step": "check", "verdict": report.verdict, "must_met": report.must_met}
+            details = {"step": "check", "verdict": report.verdict, "met": report.met}
             with self.access.recording_refusals(agent):
                 self._record("gate", agent, details=details)
         return report

@@ -436,7 +436,7 @@ def _text(report: GateReport) -> str:
     lines = [f"{report.verdict}: {report.message}"]
     for result in report.criteria:
         state = result.result.replace("_", " ")
-        lines.append(f"- {result.id} ({result.level}): {state}: {result.reason}")
+        lines.append(f"- {result.id}: {state}: {result.reason}")
     lines += [f"- {finding.code}: {finding.message}" for finding in report.findings]
     if report.restarts:
         lines.append(f"- the baseline was replaced: {counted(report.restarts, 'restart')}")
