@@ -1,8 +1,8 @@
 """The sentences of a draft with their quotes and citations. Pure.
 
 A draft is split by its Markdown into blocks: paragraphs, items, rows of tables, headings,
-blockquotes, code. A block of prose is split into sentences, none of which ends inside a quote; a
-citation right after a full stop belongs to the sentence before it.
+blockquotes. Blocks of code are left out. A block of prose is split into sentences, none of which
+ends inside a quote; a citation right after a full stop belongs to the sentence before it.
 
 A quote is text between quotation marks, or a blockquote that is no callout (``[!NOTE]``). A mark
 without its partner quotes to the end, or from the beginning, of its block, so that a missing mark
@@ -21,23 +21,22 @@ from typing import Literal, NamedTuple
 from rolebundle.text.words import WORD
 from rolebundle.verification.citations import (
     Citation,
-    Definitions,
     Range,
     citations_in,
     is_inside,
     merged,
 )
 
-Kind = Literal["prose", "item", "heading", "code", "row", "header", "quote", "definition"]
+Kind = Literal["prose", "item", "heading", "row", "header", "quote"]
 
 
 class Sentence(NamedTuple):
     """A sentence of the draft, an item of a list, or a row of a table, with what is checked in it.
 
     Attributes:
-        has_content: false for headings, code, questions and other text that states nothing.
+        has_content: false for headings, questions and other text that states nothing.
         quotes: the ranges between quotation marks.
-        header: the head of its table; the label of a definition.
+        header: the head of its table.
         citations_beside: of a quote that stands alone and cites nothing: the citations that stand
             alone after it, else those of the sentence that introduces it.
     """
@@ -63,13 +62,7 @@ class Sentence(NamedTuple):
 
 def parse_draft(text: str) -> list[Sentence]:
     """The sentences of a draft, in order, with their quotes and citations."""
-    blocks = _blocks(text)
-    definitions = {
-        block.header: citations_in(text, block.start, block.end, {})[0]
-        for block in reversed(blocks)
-        if block.kind == "definition"
-    }
-    sentences = [s for block in blocks for s in _sentences_of_block(text, block, definitions)]
+    sentences = [s for block in _blocks(text) for s in _sentences_of_block(text, block)]
     return [*_with_citations_beside(sentences)]
 
 
@@ -108,13 +101,10 @@ def _is_attribution(sentence: Sentence) -> bool:
     return not sentence.has_content or _ATTRIBUTION.match(sentence.text) is not None
 
 
-def _sentences_of_block(text: str, block: Sentence, definitions: Definitions) -> Iterator[Sentence]:
-    start, end, kind = block.start, block.end, block.kind
-    if kind == "code":
-        yield block
-        return
-    cited, opaque = citations_in(text, start, end, definitions)
-    if kind == "quote" and not _CALLOUT.match(block.text):
+def _sentences_of_block(text: str, block: Sentence) -> Iterator[Sentence]:
+    start, end = block.start, block.end
+    cited, opaque = citations_in(text, start, end)
+    if block.kind == "quote" and not _CALLOUT.match(block.text):
         cuts = merged(
             [*(c[:2] for c in cited), *(m.span() for m in _QUOTE_CUT.finditer(text, start, end))]
         )
@@ -147,13 +137,16 @@ _QUOTE_CUT = re.compile(
 )
 _ATTRIBUTION = re.compile(r"[*_(]*(?:[—–―]|--|source:)", re.IGNORECASE)
 _CALLOUT = re.compile(r"[ \t]*(?:>[ \t]?)+\[!\w{1,20}\]")
-_INDENTED = re.compile(r" {4}|\t")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^`\r\n]*$")
 _RULE = re.compile(r" {0,3}([-*_=])(?:[ \t]*\1)*$")
 _MARKED: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("heading", re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)()")),
-    ("definition", re.compile(r" {0,3}\[(\^?[^\]\[\s]{1,50})\]:[ \t]*")),
-    ("item", re.compile(r"[ \t]*(?:[-*+•‣◦▪]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?()")),
+    ("heading", re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")),
+    (
+        "item",
+        re.compile(
+            r"[ \t]*(?:[-*+•‣◦▪]|\d{1,9}[.)]|\[\^?[\w.-]{1,50}\]:)[ \t]+(?:\[[ xX]\][ \t]+)?"
+        ),
+    ),
 )
 
 
@@ -176,34 +169,28 @@ def _blocks(text: str) -> list[Sentence]:
             table, is_open = f"{head}\n{line}", False
             blocks[-1] = blocks[-1]._replace(kind="header")
             continue
-        if not code_end and (not line or (rule and (not is_open or rule[1] in "-="))):
+        if not line or (rule and (not is_open or rule[1] in "-=")):
             if line and is_open and blocks[-1].kind == "prose":
                 blocks[-1] = blocks[-1]._replace(kind="heading")  # Underlined text.
             is_open, table = False, ""
             continue
         if code_end:
-            kind, end, number = "code", lines[code_end][1], code_end + 1
-        elif not is_open and _INDENTED.match(line):
-            kind = "code"
-        elif line.lstrip().startswith("|") or (table and "|" in line):
+            number, is_open, table = code_end + 1, False, ""
+            continue
+        if line.lstrip().startswith("|") or (table and "|" in line):
             kind, header = "row", table
         elif _QUOTE_MARKS.match(line):
             kind = "quote"
         elif marked:
             kind, match = marked
-            begin, header = start + match.end(), match[1]
+            begin = start + match.end()
             kind = "quote" if _QUOTE_MARKS.match(line, match.end()) else kind
-        continued = (
-            ("prose", "item", "definition") if kind == "prose" else ("quote",) * (kind == "quote")
-        )
+        continued = ("prose", "item") if kind == "prose" else ("quote",) * (kind == "quote")
         if is_open and begin == start and blocks[-1].kind in continued:
             blocks[-1] = blocks[-1]._replace(end=end)
         elif begin < end:
             blocks.append(Sentence(begin, end, "", kind, header=header))
-        is_open, table = (
-            kind not in ("code", "heading") and begin < end,
-            table if kind == "row" else "",
-        )
+        is_open, table = kind != "heading" and begin < end, table if kind == "row" else ""
     return [block._replace(text=text[block.start : block.end]) for block in blocks]
 
 
@@ -221,15 +208,14 @@ def _fence_end(text: str, lines: Sequence[Range], first: int) -> int:
 
 # -- quotes ----------------------------------------------------------------------------------------
 
-_DOUBLE = re.compile("[\"＂“”„‟«»‹›「」『』]|``|''|</?q>")
-_SAME = {"＂": '"', "``": "“", "''": "”", "<q>": "「", "</q>": "」"}
+_DOUBLE = re.compile('["“”„‟«»‹›「」『』]')
 _CLOSED_BY = {marks[0]: marks[1:] for marks in '"" “” „“” ‟” «» ‹› 「」 『』 »« ›‹ ””'.split()}
 """Opening mark → the marks that close it."""
 _EITHER = '"”»›'  # These open or close.
 _SINGLE = re.compile("['‘’‚‛]")
 _ELISION = re.compile(r"(?:\d\ds?|tis|twas|em|til|till|cause|n|round|bout)\b", re.IGNORECASE)
 _SPACED_CLOSER = re.compile(r"\s(?=[»›])")
-_CLOSERS = "\"'”’»›)]}*_`」』＂ "
+_CLOSERS = "\"'”’»›)]}*_`」』 "
 
 
 def _quotes(text: str, block: Sentence, opaque: Sequence[Range]) -> Iterator[Range]:
@@ -262,7 +248,7 @@ def _marks(
 def _double_quotes(text: str, start: int, end: int, opaque: Sequence[Range]) -> Iterator[Range]:
     opened, opener, depth, closed = -1, "", 0, start
     for match, left, right in _marks(_DOUBLE, text, start, end, opaque):
-        mark = _SAME.get(match[0], match[0])
+        mark = match[0]
         may_open = (
             not right.isspace() and not left.isalnum() and (right.isalnum() or left in " \n\t([{")
         )
@@ -344,9 +330,7 @@ def _ranges(
     start, end = block.start, block.end
     citations = {citation.start: citation.end for citation in cited}
     last_of = {last: first for first, last in inner}
-    for match in (
-        _STOP.finditer(text, start, end) if block.kind in ("prose", "item", "definition") else ()
-    ):
+    for match in _STOP.finditer(text, start, end) if block.kind in ("prose", "item") else ():
         stop = match.end()
         if match.start() < start or (is_inside(match.start(), inner) and stop not in last_of):
             continue

@@ -146,8 +146,6 @@ class SentenceCheck:
 
     def findings(self) -> Iterator[Finding]:
         """What all checks found, in any order."""
-        if self._sentence.kind == "code":
-            return
         yield from self._citations()
         yield from self._quotes()
         figures = [*self._figures()]

@@ -240,8 +240,6 @@ TRUE = [
     "Access tokens live for fifteen minutes (audit.md:5-7).",
     "Access tokens live for fifteen minutes (audit.md:5-5).",
     "Access tokens live for fifteen minutes (audit#0).",
-    "Wear a helmet in the yard (manual.md, p. 3).",
-    "Wear a helmet in the yard (Manual, p. 3).",
 ]
 
 
@@ -261,7 +259,6 @@ def test_true_citations(engine_citations: Engine, draft: str) -> None:
         ("(audit.md:5-8)", "wrong_place", "audit.md:5-7"),
         ("(audit.md:1-999999999)", None, "audit.md:5-7"),
         ("(backups.md:1-1)", "wrong_place", "audit.md:5-7"),
-        ("(Manual, p. 4)", None, "audit.md:5-7"),
     ],
 )
 def test_false_citations_fail_and_name_the_true_place(
@@ -296,7 +293,7 @@ def test_another_language_is_a_remark(engine_citations: Engine) -> None:
     assert answer.verdict == "nothing_to_check"
 
 
-@pytest.mark.parametrize("citation", ["⁹", " [Smith 2021]", " (source 9)", " [^note]", " [^9]"])
+@pytest.mark.parametrize("citation", ["⁹", " [Smith 2021]", " (source 9)", " [^9]"])
 def test_other_forms_of_citations_are_unknown(engine_citations: Engine, citation: str) -> None:
     answer = verified_citations(
         engine_citations, f"Access tokens live for fifteen minutes.{citation}"

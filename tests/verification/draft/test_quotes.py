@@ -367,8 +367,6 @@ def test_what_states_nothing_has_no_content(text: str) -> None:
         ('He said "a. B. C." [1]', ["a. B. C."]),
         ('He said "a b c [1]".', ["a b c"]),
         ('`print("a b c")`', []),
-        ('`"a b c"`', ["a b c"]),
-        ("<q>a b c</q>", ["a b c"]),
         ("\u200b'a b c' and \u200b\"d e f\"", ["a b c", "d e f"]),
         ('("a b c", guide.pdf, p. 3)', ["a b c"]),
         ("- > a b c\n  > d e\n1. > f g h", ["a b c\n  > d e", "f g h"]),
@@ -404,25 +402,19 @@ def test_a_missing_mark_hides_nothing(text: str, expected: list[str]) -> None:
     [
         ("It is so [1].", [(0, "number", "1")]),
         ("It is so [1, 3] or [2-4].", [(0, "number", n) for n in "13234"]),
-        ("It is so【2】.", [(0, "number", "2")]),
         ("It is so [^2].", [(0, "number", "2")]),
         ("In [2024] it was, or [May 2026] (March, 2021).", []),
         ("It is so (source 9).", [(0, "number", "9")]),
         ("It is so.⁹ Then m² and 10².", [(0, "number", "9")]),
         ("It is so [Smith et al., 2021].", [(0, "work", "Smith et al., 2021")]),
-        ("It is so [^note].", [(0, "work", "^note")]),
         ("It is so (docs/a.md:3-9).", [(0, "locator", "docs/a.md:3-9")]),
         ("It is so [docs/a.md:3–9; b.md:4].", [(0, "locator", "docs/a.md:3-9"), (0, "locator", "b.md:4-4")]),
         ("It is so [my notes/a b.md:3-9].", [(0, "locator", "my notes/a b.md:3-9")]),
-        ("It is so, `docs/a.md#L3-L9`.", [(0, "locator", "docs/a.md:3-9")]),
         ("See [the guide](docs/a.md:3-9).", [(0, "locator", "docs/a.md:3-9")]),
         ("See https://example.org/a.md:1-2 at 10:30-11:00.", []),
         ("See docs/a.md#0123456789-2 now.", [(0, "chunk_id", "docs/a.md#0123456789-2")]),
         ("See [policy#0] and PR#12.", [(0, "chunk_id", "policy#0")]),
-        ("It is so (guide.pdf, p. 3).", [(0, "page", "guide.pdf#page=3")]),
-        ("It is so (My guide [docs], pp. 3-4).", [(0, "page", "My guide [docs]#page=3"), (0, "page", "My guide [docs]#page=4")]),
-        ("It is so.[^a]\n\n[^a]: docs/a.md:3-9", [(0, "locator", "docs/a.md:3-9"), (1, "locator", "docs/a.md:3-9")]),
-        ("It is so.[^a]\n\n[^a]: Except on Sundays, of course.", []),
+        ("It is so.[^a]\n\n[^a]: docs/a.md:3-9", [(1, "locator", "docs/a.md:3-9")]),
         ("```\n[1]\n```\nUse `x[1]` here.", []),
         ('"a [1] b c"', []),
     ],
@@ -445,7 +437,7 @@ def check_laws(text: str, sentences: list[Sentence]) -> None:
 
 
 PIECES = (
-    "\" “ ” „ « » ' ‘ ’ 「 」 [ ] ( ) [1] [2-4] . ! ? 。 : > - # | ` ``` ~~~ <q> </q> "
+    "\" “ ” „ « » ' ‘ ’ 「 」 [ ] ( ) [1] [2-4] . ! ? 。 : > - # | ` ``` ~~~ "
     "a.md:1-2 (a.md, p.3) [^1] [^1]: [!NOTE] |-| === --- https://a.b — a The not 5"
 ).split()
 DRAFTS = st.lists(st.sampled_from([*PIECES, " ", " ", "\n", "\n\n", "\n> "]), max_size=40)
