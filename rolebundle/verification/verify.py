@@ -213,9 +213,9 @@ class SentenceCheck:
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
         """What stands nowhere is a remark; an identifier in the place of another one fails."""
         for name in names_in(self._prose) if self._all else ():
-            start, end = self._start + name.start, self._start + name.end
-            unknown = unknown_parts(name, self._all)
-            is_missing = unknown or (self._cited and unknown_parts(name, self._cited))
+            start, end = self._start + name.start(), self._start + name.end()
+            unknown = unknown_parts(name[0], self._all)
+            is_missing = unknown or (self._cited and unknown_parts(name[0], self._cited))
             if not is_missing or any(f.start < end and start < f.end for f in figures):
                 continue
             if found := replaced_name(name, self._prose, self._cited or self._all):
