@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
@@ -262,67 +262,57 @@ _last_embedded: dict[tuple[ModelIdentity, tuple[str, ...]], Any] = {}
 """The next request has the same decisions."""
 
 
-class Rule(NamedTuple):
-    """A decision, and what it is matched by."""
-
-    constraint: Constraint
-    about: Sequence[str] = ()
-    commands: Sequence[str] = ()
+Match = tuple[MatchKind, float, list[str]]
+"""How an intent matches a decision: by what, how surely, in [0, 1], and by which words."""
 
 
-class Match(NamedTuple):
-    """How an intent matches a decision: how surely, in [0, 1], and by which words."""
+def verdict_of(
+    match: MatchKind, effect: DecisionEffect, *, only_reads: bool
+) -> DecisionEffect | None:
+    """What follows from a match of a decision with this effect; ``None`` if it is only quoted.
 
-    match: MatchKind
-    strength: float
-    words: list[str]
-
-    def verdict(self, effect: DecisionEffect, *, only_reads: bool) -> DecisionEffect | None:
-        """What follows from a decision with this effect; ``None`` if it is only quoted.
-
-        A command pattern has the whole effect, a word of ``about`` requires an approval at most,
-        and a likeness only warns.
-        """
-        if self.match == "command":
-            return effect
-        if only_reads or self.match == "near":
-            return None
-        most: DecisionEffect = "require_approval" if self.match == "about" else "warn"
-        return min(effect, most, key=DECISION_EFFECTS.index)
+    A command pattern has the whole effect, a word of ``about`` requires an approval at most, and a
+    likeness only warns.
+    """
+    if match == "command":
+        return effect
+    if only_reads or match == "near":
+        return None
+    most: DecisionEffect = "require_approval" if match == "about" else "warn"
+    return min(effect, most, key=DECISION_EFFECTS.index)
 
 
-def match(rule: Rule, intent: Intent, closeness: float) -> Match | None:
+def match_of(decision: DecisionRecord, intent: Intent, closeness: float) -> Match | None:
     """How an intent matches a decision, if it does.
 
     Args:
-        rule: the decision.
+        decision: the decision.
         intent: what is about to be done.
         closeness: of their meanings, see :func:`closeness_of`.
     """
-    if pattern := matching_pattern(rule.commands, intent.lines):
-        return Match("command", 1.0, [pattern])
+    if pattern := matching_pattern(decision.commands, intent.lines):
+        return "command", 1.0, [pattern]
     # A decision that names its commands is about no others.
-    texts = [*intent.wordings, *([] if rule.commands else [intent.command])]
-    if found := [entry for entry in rule.about if any(_has(text, entry) for text in texts)]:
-        return Match("about", 1.0, found)
-    share, words = max(_shared(rule.constraint.text, text) for text in texts or [""])
+    texts = [*intent.wordings, *([] if decision.commands else [intent.command])]
+    if found := [entry for entry in decision.about if any(_has(text, entry) for text in texts)]:
+        return "about", 1.0, found
+    share, words = max(_shared(decision.text, text) for text in texts or [""])
     if share >= IS_LIKE and len(words) >= MIN_WORDS:
-        return Match("likeness", round(share, 6), words)
+        return "likeness", round(share, 6), words
     if closeness >= IS_NEAR:
-        kind: MatchKind = "likeness" if closeness >= IS_LIKE else "near"
-        return Match(kind, round(closeness, 6), words)
+        return "likeness" if closeness >= IS_LIKE else "near", round(closeness, 6), words
     return None
 
 
 def closeness_of(
-    rules: Sequence[Rule], intent: Intent, provider: EmbeddingProvider, noise: Noise
+    records: Sequence[DecisionRecord], intent: Intent, provider: EmbeddingProvider, noise: Noise
 ) -> list[float]:
     """The closeness in meaning of each decision, in [0, 1].
 
     Raises:
         EmbedderError: the model cannot be used.
     """
-    texts = [(rule.constraint.text, *rule.about) for rule in rules]
+    texts = [(record.text, *record.about) for record in records]
     clauses = intent.clauses()
     queries = unit_vectors(
         provider.embed_queries(clauses), len(clauses), provider.identity.dimensions
@@ -362,6 +352,7 @@ def _shared(decision: str, text: str) -> tuple[float, list[str]]:
 
 
 ADVISORY = "advice: rolebundle does not see what is done, and blocks nothing by itself"
+_SAME = {"id", "text", "effect", "action", "decided_by", "valid_until"}
 MAX_CONSTRAINTS = 10
 """How many decisions an answer quotes; the strictest and strongest come first."""
 _STEPS = {
@@ -434,45 +425,37 @@ def _found(
     provider: EmbeddingProvider | None,
 ) -> tuple[list[Constraint], str]:
     """The decisions of an answer, and why meanings were not compared."""
-    rules = [
-        rule
-        for rule in _rules(corpus, resolved, view)
-        if action is None or rule.constraint.action in (None, action)
+    records = [
+        record
+        for record in decisions(corpus, resolved.valid_at, view.decision_scopes)
+        if record.state == "active" and (action is None or record.action in (None, action))
     ]
-    closeness, degraded = [0.0] * len(rules), ""
+    closeness, degraded = [0.0] * len(records), ""
     try:
-        if provider is not None and rules and intent.wordings:
+        if provider is not None and records and intent.wordings:
             noise = noise_for(active_index(corpus), provider)
-            closeness = closeness_of(rules, intent, provider, noise)
+            closeness = closeness_of(records, intent, provider, noise)
     except EmbedderError as error:
         degraded = error.message
     quoted = []
-    for rule, close in zip(rules, closeness, strict=True):
-        if found := match(rule, intent, close):
+    for record, close in zip(records, closeness, strict=True):
+        if found := match_of(record, intent, close):
+            kind, strength, words = found
             # A decision about reading applies to what only reads.
-            reads = intent.only_reads and (action is None or rule.constraint.action != action)
-            verdict = found.verdict(rule.constraint.effect, only_reads=reads)
-            values = {**found._asdict(), "verdict": verdict}
-            quoted.append(rule.constraint.model_copy(update=values))
+            reads = intent.only_reads and (action is None or record.action != action)
+            constraint = Constraint(
+                **record.model_dump(include=_SAME),
+                reason=record.reason or None,
+                decided_at=record.recorded_at,
+                verdict=verdict_of(kind, record.effect, only_reads=reads),
+                match=kind,
+                strength=strength,
+                words=words,
+            )
+            quoted.append(constraint)
     ranks = {None: 0, "warn": 1, "require_approval": 2, "block": 3}
     quoted.sort(key=lambda decision: (-ranks[decision.verdict], -decision.strength, decision.id))
     return quoted[:MAX_CONSTRAINTS], degraded
-
-
-# -- what was decided ------------------------------------------------------------------------------
-
-
-_SAME = {"id", "text", "effect", "action", "decided_by", "valid_until"}
-
-
-def _rules(corpus: Corpus, resolved: ResolvedRequest, view: AgentView) -> Iterator[Rule]:
-    for record in decisions(corpus, resolved.valid_at, view.decision_scopes):
-        if record.state == "active":
-            same = record.model_dump(include=_SAME)
-            constraint = Constraint(
-                reason=record.reason or None, decided_at=record.recorded_at, **same
-            )
-            yield Rule(constraint, record.about, record.commands)
 
 
 # -- the answer ------------------------------------------------------------------------------------
