@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from rolebundle.text.words import WORD
@@ -37,8 +37,6 @@ class Sentence(NamedTuple):
         has_content: false for headings, questions and other text that states nothing.
         quotes: the ranges between quotation marks.
         header: the head of its table.
-        citations_beside: of a quote that stands alone and cites nothing: the citations that stand
-            alone after it, else those of the sentence that introduces it.
     """
 
     start: int
@@ -49,7 +47,6 @@ class Sentence(NamedTuple):
     quotes: tuple[Range, ...] = ()
     citations: tuple[Citation, ...] = ()
     header: str = ""
-    citations_beside: tuple[Citation, ...] = ()
 
     def prose(self, *, with_quotes: bool = False) -> str:
         """The text with spaces instead of its citations and quotes."""
@@ -62,43 +59,7 @@ class Sentence(NamedTuple):
 
 def parse_draft(text: str) -> list[Sentence]:
     """The sentences of a draft, in order, with their quotes and citations."""
-    sentences = [s for block in _blocks(text) for s in _sentences_of_block(text, block)]
-    return [*_with_citations_beside(sentences)]
-
-
-def _with_citations_beside(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
-    """The sentences, with the citations beside the quotes that stand alone."""
-    lead_in: tuple[Citation, ...] = ()
-    for sentence, following in zip_longest(sentences, sentences[1:]):
-        is_alone = sentence.quotes and not WORD.search(sentence.prose())
-        if is_alone and not sentence.citations:
-            is_cited_after = following is not None and _is_attribution(following)
-            beside = following.citations if is_cited_after else lead_in
-            yield sentence._replace(citations_beside=beside)
-            continue
-        # The items of a list and the rows of a table have one lead-in.
-        if not is_alone and sentence.kind != "header":
-            is_lead_in = following is not None and _is_lead_in(sentence, following)
-            lead_in = sentence.citations if is_lead_in else ()
-        yield sentence
-
-
-def _is_lead_in(sentence: Sentence, following: Sentence) -> bool:
-    """Whether a sentence introduces a quote.
-
-    It is a heading, ends with a colon, or is in the paragraph of the quote.
-    """
-    if sentence.kind == "heading" or sentence.text.rstrip("*_ \t")[-1:] in (":", "："):
-        return True
-    is_beside = following.start == sentence.end + 1 and following.kind == sentence.kind == "prose"
-    return is_beside and not sentence.quotes
-
-
-def _is_attribution(sentence: Sentence) -> bool:
-    """Whether a sentence only says where the quote before it is from."""
-    if not sentence.citations or sentence.quotes or sentence.kind not in ("prose", "item", "quote"):
-        return False
-    return not sentence.has_content or _ATTRIBUTION.match(sentence.text) is not None
+    return [s for block in _blocks(text) for s in _sentences_of_block(text, block)]
 
 
 def _sentences_of_block(text: str, block: Sentence) -> Iterator[Sentence]:
@@ -135,7 +96,6 @@ _QUOTE_CUT = re.compile(
     r"|\(?source:[ \t]*(?=\[)",
     re.I,
 )
-_ATTRIBUTION = re.compile(r"[*_(]*(?:[—–―]|--|source:)", re.IGNORECASE)
 _CALLOUT = re.compile(r"[ \t]*(?:>[ \t]?)+\[!\w{1,20}\]")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^`\r\n]*$")
 _RULE = re.compile(r" {0,3}([-*_=])(?:[ \t]*\1)*$")

@@ -112,9 +112,7 @@ def verify(
         counts=dict(Counter(f.code for f in findings)),
         findings=findings,
         uncited_sentences=[
-            Span(start=s.start, end=s.end)
-            for s in sentences
-            if s.has_content and not (s.citations or s.citations_beside)
+            Span(start=s.start, end=s.end) for s in sentences if s.has_content and not s.citations
         ],
         validated_draft=validated_draft(request.draft, sentences, findings, redact=request.redact),
         passages=[
@@ -139,8 +137,7 @@ class SentenceCheck:
         self._named = [(c, evidence.named_by(c, self._all)) for c in sentence.citations]
         self._cited = [passage for _, named in self._named for passage in named]
         if quoted and not sentence.citations:
-            beside = [evidence.named_by(c, self._all) for c in sentence.citations_beside]
-            self._cited = [p for named in beside for p in named] or titled(self._prose, self._all)
+            self._cited = titled(self._prose, self._all)
         self.passages = {p.chunk_id: p for p in (*self._all, *self._cited)}
         self._all = [*self.passages.values()]
 

@@ -39,7 +39,7 @@ Sync v2 is retired. It will not come back. The team decided in March 2024 to kee
 We rejected the proposal to store notes on a second server. Only owners and editors may share a
 folder. Is the second server still needed? Refunds are paid within 30 days. Except for gifts.
 The sync service, which runs in two regions, retries every failed request.
-The cache (a file on the disk) is emptied at midnight. If the disk is full, the app stops.
+The cache (a file on the disk) is emptied at midnight. Until the disk is full, the app goes on.
 """
 UNRELATED = "The archive keeps a note for 90 days. The Berlin office answers every mail on Monday."
 EVIDENCE = (
@@ -138,7 +138,7 @@ def test_changed_quotes_fail(quote: str) -> None:
         "the second server still needed",
         "Refunds are paid within 30 days",
         "5 GB per file and 50 MB in the free plan",
-        "the app stops",
+        "the app goes on",
         "loaded in parts",
         "The upload limit is 1",
     ],
@@ -228,8 +228,8 @@ def test_the_difference_is_named() -> None:
 
 def test_what_the_draft_itself_says_is_not_left_out() -> None:
     """The draft states the condition in its own words."""
-    assert check("the app stops").fails
-    assert not check("the app stops", draft="If no space is left on the disk, “{}”.").fails
+    assert check("the app goes on").fails
+    assert not check("the app goes on", draft="If the disk has space, “{}”.").fails
     assert check("store notes on a second server").fails
     assert not check("store notes on a second server", draft="They refused to “{}”.").fails
 

@@ -123,62 +123,6 @@ class TestTheVerdict:
             assert answer.counts["exact"] == 1
 
 
-TRUE = "Close the intake valve before the tank holds 40 litres."
-OLD = "Close the intake valve before the tank holds 90 litres."
-LEAD_IN = "The runbook says [1]:"
-
-
-@pytest.fixture(scope="module")
-def runbooks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    documents = [document("new", [TRUE]), document("old", [OLD])]
-    with Engine(build(tmp_path_factory.mktemp("runbooks"), documents)) as engine:
-        yield engine
-
-
-class TestTheSourceOfAQuoteThatStandsAlone:
-    """The cited passage has another figure than the quote; an old one has the quote's."""
-
-    @pytest.mark.parametrize(
-        "form",
-        [
-            "> {} [1]", "> {}\n>\n> — The runbook, [1]", "> {}\n> Source: [1]", "> {}\n\n[1]",
-            "> {}\n\n— The runbook, [1]", "{lead_in}\n\n> {}", "{lead_in}\n> “{}”", '{lead_in}\n"{}"',
-            '{lead_in}\n\n- "{}"', "**{lead_in}**\n\n> *{}*", "- {lead_in}\n\n  > {}",
-            "> {}\n>\n> (Source: [1])", "## The runbook [1]\n\n> {}",
-            "{lead_in}\n\n| quote |\n| --- |\n| “{}” |", "The runbook says: « {} » [1].",
-        ],
-    )  # fmt: skip
-    @with_both_kinds_of_evidence
-    def test_is_the_citation_beside_it(
-        self, runbooks: Engine, form: str, whole_corpus: bool
-    ) -> None:
-        if whole_corpus:  # There a number names no passage.
-            form, lead_in = form.replace("[1]", "[new.md:1-1]"), "The runbook says [new.md:1-1]:"
-        else:
-            lead_in = LEAD_IN
-        for quote, verdict in ((TRUE, "nothing_wrong_found"), (OLD, "failed")):
-            draft = form.format(quote, lead_in=lead_in)
-            chunk_ids = None if whole_corpus else ["new#0", "old#0"]
-            answer = runbooks.verify(VerifyRequest(draft=draft, chunk_ids=chunk_ids, now=NOW))
-            assert answer.verdict == verdict, answer.findings
-
-    @pytest.mark.parametrize(
-        "draft",
-        [
-            f"The tank is small [1].\n\n> {OLD}",
-            f'The tank is small [1].\n\n"{OLD}"',
-            f"> {OLD}\n\nThe new runbook has another limit [1].",
-            f"{LEAD_IN} it is small.\n\n> {OLD}",
-            f"{LEAD_IN}\n\nThe team wrote “{OLD}” at that time.",
-            f"{LEAD_IN}\n\n> {OLD}\n\n— The old runbook, [2]",
-        ],
-    )
-    def test_is_no_other_citation(self, runbooks: Engine, draft: str) -> None:
-        request = VerifyRequest(draft=draft, chunk_ids=["new#0", "old#0"], now=NOW)
-        answer = runbooks.verify(request.model_copy(update={"require": ["quotes"]}))
-        assert answer.verdict == "nothing_wrong_found", answer.findings
-
-
 class TestTheAnswer:
     def test_a_redacted_draft_has_nothing_that_fails(self, engine: Engine) -> None:
         draft = f'{LIFETIME} {FALSE} They wrote "{FALSE}" [9].\n\n- {HELMET} [2]\n- {FALSE}\n'
@@ -327,7 +271,6 @@ SAME = [
     ("on 3 May 2026", "in May"),
     ("one hundred and one", "101"),
     ("8.5%", "8.5 per cent"),
-    ("13:30h", "1:30 pm"),
 ]
 
 # Evidence, and a draft that states something else.
@@ -344,7 +287,6 @@ DIFFERENT = [
     ("$5 per month", "$5 per year"),
     ("9 servers and 12 people", "12 servers"),
     ("-5 degrees", "5 degrees"),
-    ("8 am", "8 pm"),
     ("1.5 million", "1.5 billion"),
     ("1,200", "1.2"),
     ("abcdef1234", "abcdef1235"),
