@@ -622,29 +622,10 @@ _EVENTS: Mapping[str, Event] = {
 }
 
 
-class HookInput(NamedTuple):
-    """What the host says.
-
-    Attributes:
-        event: what the hook is to do; ``other``: nothing.
-        is_prompt: whether a person has just asked for something, so that the count begins again.
-        is_retry: whether the agent goes on only because a hook has blocked.
-    """
-
-    event: Event
-    is_prompt: bool = False
-    is_retry: bool = False
-
-    @classmethod
-    def of_claude_code(cls, fields: Mapping[str, Any]) -> HookInput:
-        """The input of a hook of Claude Code."""
-        name = fields.get("hook_event_name")
-        return cls(
-            event=_EVENTS.get(name, "other") if isinstance(name, str) else "other",
-            is_prompt=name == "UserPromptSubmit",
-            # Anything but a plain false lets go, so that no host can loop.
-            is_retry=fields.get("stop_hook_active", False) is not False,
-        )
+def hook_event(fields: Mapping[str, Any]) -> Event:
+    """What a hook of Claude Code is to do for an event; ``other``: nothing."""
+    name = fields.get("hook_event_name")
+    return _EVENTS.get(name, "other") if isinstance(name, str) else "other"
 
 
 class HookAnswer(NamedTuple):
