@@ -188,9 +188,7 @@ _PATTERNS = {
     rf"{_either(name for name in _MONTHS if len(name) > 4)})\b",
     "share": rf"\b(?P<top>a|{_WORD}|\d+)[- ](?P<part>{_either(_SHARES)})s?\b"
     r"(?= (?:of|an?)\b|[.,;)]|$)"
-    r"|(?<!first )(?<!second )(?<!other )(?P<half>half)(?= (?:of|the|an?|all)\b)"
-    rf"|\b(?P<some>one|two|three|\d)(?: in (?={_WORD}|\d\d?0?\b(?!\.\d))|/(?=\d+ of\b))"
-    rf"(?P<all>{_WORD}|\d+)\b(?! ?(?:%|(?:second|minute|hour|day|week|month|year)s?\b))",
+    r"|(?<!first )(?<!second )(?<!other )(?P<half>half)(?= (?:of|the|an?|all)\b)",
     "ordinal": rf"{_ALONE}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
     "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US)?(?P<currency>[$€£¥₹])"
     r"|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR) )?"
@@ -313,11 +311,10 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
 
 
 def _share(part: dict[str, str]) -> Fraction:
-    """The share that words name: "two thirds", "one in five"."""
-    words = part.get("top") or part.get("some", "one"), part.get("all", "")
-    top, bottom = (int(word) if word.isdecimal() else _SMALL.get(word.lower(), 1) for word in words)
-    named = _SHARES.get(part.get("part", part.get("half", "")).lower())
-    return Fraction(top, named or bottom or 1)
+    """The share that words name: "two thirds", "half"."""
+    top = part.get("top", "one")
+    number = int(top) if top.isdecimal() else _SMALL.get(top.lower(), 1)
+    return Fraction(number, _SHARES[part.get("part", part.get("half", "")).lower()])
 
 
 def _scale(text: str, end: int, *, is_money: bool) -> tuple[int, int]:

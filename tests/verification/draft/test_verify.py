@@ -295,7 +295,6 @@ DIFFERENT = [
     ("5 Mb", "5 MB"),
     ("10 per day", "10 per hour"),
     ("20-30%", "20-35%"),
-    ("1 in 5", "1 in 6 users"),
 ]
 
 LATENCIES = """
