@@ -312,14 +312,6 @@ def test_a_title_beside_a_quote_is_its_citation(engine_citations: Engine) -> Non
     assert answer.counts["misattributed"] == 1
 
 
-def test_lines_of_many_thousands_name_no_place(engine_citations: Engine, tmp_path: Path) -> None:
-    texts = [f"line {number} of the log" for number in range(2_000)]
-    with Engine(build(tmp_path, [document("log", texts)])) as other_engine:
-        draft = "This is line 7 of the log (log.md:1-2000)."
-        [finding] = citations(verified_citations(other_engine, draft, whole_corpus=True))
-    assert finding.code == "unknown_citation"
-
-
 # -- Sources are doubted by the rules of retrieval -------------------------------------------------
 
 TEXT = "The lifetime of an access token is fifteen minutes."
