@@ -29,7 +29,7 @@ from rolebundle.storage.passages import passages_at_lines, passages_by_id
 from rolebundle.text.languages import is_unspaced
 from rolebundle.text.references import may_be_stored
 from rolebundle.text.words import language_of
-from rolebundle.verification.citations import Citation
+from rolebundle.verification.draft import Citation
 from rolebundle.verification.findings import finding
 from rolebundle.verification.sentences import best_match
 

@@ -24,8 +24,7 @@ from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.languages import UNSPACED, is_unspaced
 from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS
 from rolebundle.text.words import WORD
-from rolebundle.verification.citations import is_inside
-from rolebundle.verification.draft import sentence_starts
+from rolebundle.verification.draft import is_inside, sentence_starts
 
 MIN_SIMILARITY = 75.0
 """Percent of the characters that must agree for ``near``."""

@@ -94,6 +94,8 @@ def test_a_decision_has_an_effect_from_its_first_to_its_last_second(db: Path) ->
     decide(db, valid_from="2026-11-02", valid_until="2026-11-03")
     seen = [states(db, NOW + n * DAY)["shared-1"] for n in range(4)]
     assert seen == ["not_yet_valid", "active", "active", "expired"]
+    with pytest.raises(UsageError, match="before"):
+        decide(db, valid_until="2026-10-01")
     last = datetime(2026, 11, 3, 23, 59, 59, tzinfo=UTC)
     assert states(db, last)["shared-1"] == "active"
 
