@@ -375,8 +375,7 @@ class Engine:
                 query=text,
                 details={
                     "verdict": answer.verdict,
-                    "decisions": sum(item.locator is None for item in answer.decisions),
-                    "documents": sum(item.locator is not None for item in answer.decisions),
+                    "decisions": len(answer.decisions),
                 },
             )
             return answer
@@ -445,7 +444,7 @@ class Engine:
             lambda request: self.verify(request.model_copy(update={"agent": agent})),
         ).report()
         if self.workspace.path.exists() and not stored.damage:
-            details = {"step": "check", "verdict": report.verdict, "must_met": report.must_met}
+            details = {"step": "check", "verdict": report.verdict, "met": report.met}
             with self.access.recording_refusals(agent):
                 self._record("gate", agent, details=details)
         return report
@@ -485,7 +484,7 @@ class Engine:
                 "verify",
                 request.agent,
                 role=role,
-                action="external_send" if request.publish else "read",
+                action="read",
                 query=request.draft,
                 allowed=len(answer.passages),
                 details={"verdict": answer.verdict, "counts": dict(answer.counts)},

@@ -480,17 +480,15 @@ class Constraint(Contract):
     """An active decision that may apply to a task or an intent.
 
     Attributes:
-        id: ``SCOPE-NUMBER``, or the id of the document that has the decision.
+        id: ``SCOPE-NUMBER``.
         text: the decision, quoted.
         effect: what it does at most.
         verdict: what follows here; missing if nothing does, and the decision is for information.
         match: by what it was found: a command pattern, a word of ``about``, or a likeness.
         action: the action that it is about; missing for every action.
-        decided_by: who decided it; missing for a document.
-        decided_at: when, ISO 8601 in UTC; missing for a document without a date.
+        decided_by: who decided it.
+        decided_at: when, ISO 8601 in UTC.
         valid_until: the last second at which it applies.
-        chunk_id: the passage that has the decision; missing if it is no document.
-        locator: its place, ``path:start-end``.
         strength: how sure the match is, in [0, 1]; 1 for a pattern and a word of ``about``.
         words: the pattern, the entries of ``about``, or the words in common.
     """
@@ -505,8 +503,6 @@ class Constraint(Contract):
     decided_by: str | None = None
     decided_at: str | None = None
     valid_until: str | None = None
-    chunk_id: str | None = None
-    locator: str | None = None
     strength: float = 0.0
     words: list[str] = []
 
@@ -619,7 +615,6 @@ FIELDS = (
     Field("constraints.effect"),
     Field("constraints.reason", "text"),
     Field("constraints.decided_at", "date"),
-    Field("constraints.locator"),
     Field("selected.rank"),
     Field("selected.chunk_id"),
     Field("selected.document_id"),

@@ -12,7 +12,6 @@ from rolebundle.contracts.overlay import RoleId
 MAX_CRITERIA = 200
 MAX_COMMAND_SECONDS = 3600.0
 
-Level = Literal["must", "should"]
 CriterionKind = Literal[
     "exists", "changed", "moved_from", "restored", "not_empty", "min_bytes", "max_bytes",
     "matches", "schema", "sha256", "verify", "command",
@@ -50,7 +49,7 @@ Argument = Annotated[str, StringConstraints(max_length=4000, pattern=r"^[^\x00]*
 _FILE = ("file",)
 FIELDS: Mapping[CriterionKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "exists": (_FILE, ()),
-    "changed": (_FILE, ("exact",)),
+    "changed": (_FILE, ()),
     "moved_from": (("file", "from"), ()),
     "restored": (_FILE, ()),
     "not_empty": (_FILE, ()),
@@ -70,12 +69,10 @@ class Criterion(Contract):
 
     Attributes:
         id: its name in answers, unique in the contract.
-        level: ``should`` is reported and does not prevent success.
         check: what is checked. It decides which of the other fields there are.
         file: path or glob relative to the contract's folder. A glob needs at least one match.
             ``changed`` needs one match that is new or changed, every other check needs all.
         allow: findings about the content of ``file`` that do not count.
-        exact: any other byte is a change.
         from_: key ``from``: the path of the file at the start.
         bytes: the least or the largest size.
         pattern: an RE2 regular expression that the file's text contains.
@@ -89,11 +86,9 @@ class Criterion(Contract):
     """
 
     id: Id
-    level: Level = "must"
     check: CriterionKind
     file: WorkGlob | None = None
     allow: list[Allowed] = []
-    exact: bool | None = None
     from_: WorkPath | None = Field(None, alias="from")
     bytes: Annotated[int, Field(ge=1)] | None = None
     pattern: Pattern | None = None
@@ -108,7 +103,7 @@ class Criterion(Contract):
     def _check_fields(self) -> Self:
         needed, optional = FIELDS[self.check]
         named_fields = {name.rstrip("_") for name, value in self if value is not None}
-        named_fields -= {"id", "level", "check", "allow"}
+        named_fields -= {"id", "check", "allow"}
         for name in needed:
             if name not in named_fields:
                 raise ValueError(f"check {self.check} needs the key {name}")
@@ -122,14 +117,11 @@ class GateContract(Contract):
 
     Attributes:
         purpose: what the work is, for people.
-        watch: globs of further files that the work may change. If nothing that the contract names
-            has changed, no work was done.
         allow: findings about the content of all files that do not count.
-        criteria: the conditions.
+        criteria: the conditions. If no file that they name has changed, no work was done.
     """
 
     purpose: Annotated[str, StringConstraints(max_length=1000)] = ""
-    watch: Annotated[list[WorkGlob], Field(max_length=100)] = []
     allow: list[Allowed] = []
     criteria: Annotated[list[Criterion], Field(min_length=1, max_length=MAX_CRITERIA)]
 
@@ -139,12 +131,10 @@ class GateContract(Contract):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two criteria have the id {name}")
-        if all(criterion.level == "should" for criterion in self.criteria):
-            raise ValueError("at least one criterion must have the level must")
-        if not self.watch and not any(criterion.file for criterion in self.criteria):
+        if not any(criterion.file for criterion in self.criteria):
             raise ValueError(
                 "no criterion names a file, so that nobody could see whether work was done; "
-                "name the files that the work may change in watch"
+                "add a criterion changed for the files of the work"
             )
         return self
 
@@ -209,7 +199,6 @@ class CriterionResult(Contract):
     """Whether a criterion is met. ``reason`` says why, in one line."""
 
     id: str
-    level: Level
     check: CriterionKind
     result: Result
     reason: str
@@ -227,15 +216,15 @@ class GateReport(Contract):
     """The answer to `gate check`.
 
     Attributes:
-        verdict: ``failed``: a ``must`` criterion is not met, or a file has no result. ``unknown``:
-            a ``must`` criterion could not be checked, or what is checked by was changed.
+        verdict: ``failed``: a criterion is not met, or a file has no result. ``unknown``: a
+            criterion could not be checked, or what is checked by was changed.
             ``success``: neither.
         message: the verdict and its first reason, in one line.
         contract: file name of the contract.
         started_at: time of the baseline, ISO 8601 in UTC; missing if there is none.
         restarts: how often the baseline was replaced.
         blocks: how often a hook has blocked since the start or the last prompt.
-        must: number of ``must`` criteria; ``must_met``: how many of them are met.
+        met: how many criteria are met.
         facts: the state in short lines for the next turn.
     """
 
@@ -245,8 +234,7 @@ class GateReport(Contract):
     started_at: str | None = None
     restarts: int = 0
     blocks: int = 0
-    must: int
-    must_met: int
+    met: int
     criteria: list[CriterionResult]
     findings: list[GateFinding] = []
     facts: list[str] = []

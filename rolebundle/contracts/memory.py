@@ -186,10 +186,7 @@ class CheckRequest(Contract):
         description="execute changes something, external_send leaves the organization.",
     )
     agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
-    role: RoleId | None = Field(
-        None,
-        description="Your role. Documents that it forbids do not count.",
-    )
+    role: RoleId | None = Field(None, description="Your role.")
 
     @model_validator(mode="after")
     def _has_an_intent(self) -> Self:

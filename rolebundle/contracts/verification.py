@@ -19,15 +19,14 @@ MAX_DRAFT_CHARACTERS = 1_000_000
 
 Check = Literal["quotes", "citations", "figures", "names", "coverage", "judge"]
 """A check that a request can require."""
-CheckName = Literal[Check, "sources", "publish", "deadline"]
+CheckName = Literal[Check, "sources", "deadline"]
 FindingCode = Literal[
     "exact", "normalized", "misattributed", "near", "absent", "cited", "unknown_citation",
     "wrong_place", "unrelated_citation", "unchecked_language", "figure_found", "rounded",
     "computed", "unsupported_figure", "unknown_name", "wrong_name", "covered",
     "uncovered", "differs", "judged_unsupported", "unknown_passage", "changed_passage",
     "superseded_source", "stale_source", "untrusted_source", "flagged_source",
-    "rejected_source", "disputed_source", "secret", "personal_data", "sensitive_source",
-    "unsendable_origin", "not_checked",
+    "rejected_source", "disputed_source", "not_checked",
 ]  # fmt: skip
 Verdict = Literal["failed", "nothing_wrong_found", "nothing_to_check"]
 VerifyDetail = Literal["compact", "full"]
@@ -60,11 +59,6 @@ class VerifyRequest(Contract):
         description="The checks whose failures make the verdict `failed`: quotes, citations, "
         "figures, names, coverage (each sentence has its words in a passage), judge (two answers "
         "`no`). Default: quotes, citations, figures, names.",
-    )
-    publish: bool = Field(
-        False,
-        description="Also check that the draft may leave the machine. It may have no secrets, no "
-        "personal data, and only public sources that may be sent.",
     )
     redact: bool = Field(
         False, description="Return the draft without what fails, instead of with marks."
@@ -108,7 +102,7 @@ class Finding(Contract):
         code: the outcome.
         fails: whether it makes the verdict ``failed``.
         span: where in the draft.
-        text: the draft's text there; at most 300 characters; empty for secrets and personal data.
+        text: the draft's text there; at most 300 characters.
         chunk_id: the passage that it was checked against; missing if there is none.
         locator: its place in the corpus.
         true_text: what the passage says there.

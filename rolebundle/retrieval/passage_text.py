@@ -140,7 +140,7 @@ def constraint_line(constraint: Values) -> str:
     text = one_line(constraint["text"], _TEXT_CHARS)
     because = f" (reason: {one_line(constraint['reason'])})" if constraint.get("reason") else ""
     decided = (constraint.get("decided_at") or "")[:10]
-    details = filter(None, [decided, constraint.get("decided_by"), constraint.get("locator")])
+    details = filter(None, [decided, constraint.get("decided_by")])
     about = one_line(", ".join(details), _LOCATOR_CHARS)
     return (
         f"{one_line(constraint['id'], _LOCATOR_CHARS)} ({constraint['effect']}): {text}{because}"

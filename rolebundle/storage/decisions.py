@@ -77,16 +77,8 @@ def parse_id(decision_id: str) -> DecisionKey | None:
 
 
 def has_decisions(corpus: Corpus) -> bool:
-    """Whether there is a decision, or a visible document of the type ``decision``."""
-    return bool(
-        corpus.value(
-            "SELECT EXISTS (SELECT 1 FROM main.decision) "
-            # Otherwise SQLite reads every visible document.
-            "OR EXISTS (SELECT 1 FROM main.document d INDEXED BY decision_document "
-            f"WHERE d.document_type = '{DECISION_TYPE}' "
-            "AND EXISTS (SELECT 1 FROM document visible WHERE visible.id = d.id))"
-        )
-    )
+    """Whether any decision was recorded."""
+    return bool(corpus.value("SELECT EXISTS (SELECT 1 FROM main.decision)"))
 
 
 def decisions(

@@ -105,11 +105,6 @@ def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
     return _passages(corpus, "d.document_id = ?", document_id)
 
 
-def passages_of_type(corpus: Corpus, document_type: str) -> list[Passage]:
-    """The chunks of all documents of a type, by document and in order."""
-    return _passages(corpus, "d.document_type = ?", document_type)
-
-
 def passages_from(corpus: Corpus, document_id: str, first: int, count: int) -> list[Passage]:
     """The chunks of a document from the ``first`` on, counted from 1, in order."""
     places = "d.document_id = ? AND c.ordinal >= ? AND c.ordinal < ?"

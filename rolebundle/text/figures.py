@@ -16,7 +16,7 @@ from rolebundle.text.words import stem
 
 Reading = tuple[str, Any]
 """A dimension and a value in its base unit: ("time", 90) in seconds, ("", 3) for a bare number,
-("date", (2026, 5, None)), ("clock", 52200), ("version", "1.2"), ("name", "cve-2024-1")."""
+("date", (2026, 5, None)), ("version", "1.2"), ("name", "cve-2024-1")."""
 Units = list[tuple[str, Fraction]]
 
 
@@ -176,8 +176,6 @@ _PATTERNS = {
     "address": r"(?:https?|ftp)://[^\s<>\"`|)\]]+|www\.[^\s<>\"`|)\]]+|[\w.+-]+@[\w-]+\.\w[\w.]*",
     "iso": r"(?<![\w.-])(?P<year>\d{4})[-/](?P<mm>\d\d?)(?:[-/](?P<day>\d\d?))?(?=T\d|[^\w/-]|$)",
     "numeric": r"(?<![\w./-])(?P<day>\d\d?)[./](?P<mm>\d\d?)[./](?P<year>\d{4})(?![\w/]|\.\d)",
-    "clock": r"(?:(?<![\w.:])|(?<=\dT))(?P<hour>\d\d?)(?::(?P<minute>[0-5]\d)(?::[0-5]\d)?)?"
-    rf"(?:{_GAP}?(?P<half>[ap])\.?m\b\.?|(?<=:\d\d)(?:Z|{_GAP}?h\b)?)(?![\w:])",
     "name": rf"{_ALONE}(?:(?:\d+\.){{2,}}\d+\b(?!,\d)(?:[-+/]?\w+)*|\d+(?:\.\d+)*\.x\b"
     r"|0x[\da-f]+\b|(?=[\da-f]*\d)(?=\d*[a-f])[\da-f]{7,}\b"
     r"|(?!(?:mid|pre|post|top|under|over|sub)-\d)(?=[\w./-]*\d)[^\W\d]\w*(?:[-./]\w+)*)",
@@ -190,13 +188,11 @@ _PATTERNS = {
     rf"{_either(name for name in _MONTHS if len(name) > 4)})\b",
     "share": rf"\b(?P<top>a|{_WORD}|\d+)[- ](?P<part>{_either(_SHARES)})s?\b"
     r"(?= (?:of|an?)\b|[.,;)]|$)"
-    r"|(?<!first )(?<!second )(?<!other )(?P<half>half)(?= (?:of|the|an?|all)\b)"
-    rf"|\b(?P<some>one|two|three|\d)(?: in (?={_WORD}|\d\d?0?\b(?!\.\d))|/(?=\d+ of\b))"
-    rf"(?P<all>{_WORD}|\d+)\b(?! ?(?:%|(?:second|minute|hour|day|week|month|year)s?\b))",
+    r"|(?<!first )(?<!second )(?<!other )(?P<half>half)(?= (?:of|the|an?|all)\b)",
     "ordinal": rf"{_ALONE}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
     "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US)?(?P<currency>[$€£¥₹])"
     r"|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR) )?"
-    rf"(?:(?<![\w.%])|(?<=\.\.)|(?<=\dx))(?P<digits>{_DIGITS})",
+    rf"(?:(?<![\w.%])|(?<=\.\.)|(?<=\d[xT]))(?P<digits>{_DIGITS})",
     "word": rf"\b(?P<word>a(?= (?:hundred|thousand|million|billion|dozen)\b)|{_WORD})\b"
     r"(?!-(?:first|second|third|\w+th)\b)",
 }
@@ -250,11 +246,6 @@ def _read(match: re.Match[str], text: str, has_comma: bool) -> Figure | None:
         found = found.rstrip(".,;:'-")
         low = found.lower().removeprefix("v") if re.match(r"v?\d", found.lower()) else found.lower()
         readings = [("version" if low[0].isdigit() and "." in low else "name", low)]
-    elif kind == "clock":
-        hour, half = int(part["hour"]), part.get("half", "").lower()
-        seconds = Fraction(3600 * (hour % 12 if half else hour) + 60 * int(part.get("minute", 0)))
-        readings = [("clock", seconds + 43200 * (half == "p"))]
-        readings += [("clock", seconds + 43200)] if not half and hour <= 12 else []
     elif kind == "ordinal":
         readings = [("th", Fraction(part["ordinal"]))]
     elif kind not in ("share", "number", "word"):
@@ -320,11 +311,10 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
 
 
 def _share(part: dict[str, str]) -> Fraction:
-    """The share that words name: "two thirds", "one in five"."""
-    words = part.get("top") or part.get("some", "one"), part.get("all", "")
-    top, bottom = (int(word) if word.isdecimal() else _SMALL.get(word.lower(), 1) for word in words)
-    named = _SHARES.get(part.get("part", part.get("half", "")).lower())
-    return Fraction(top, named or bottom or 1)
+    """The share that words name: "two thirds", "half"."""
+    top = part.get("top", "one")
+    number = int(top) if top.isdecimal() else _SMALL.get(top.lower(), 1)
+    return Fraction(number, _SHARES[part.get("part", part.get("half", "")).lower()])
 
 
 def _scale(text: str, end: int, *, is_money: bool) -> tuple[int, int]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
-from itertools import islice
 from typing import Any, NamedTuple
 
 from rolebundle.contracts.bundle import Constraint
-from rolebundle.contracts.documents import ModelIdentity, Noise, Passage, iso_utc
+from rolebundle.contracts.documents import ModelIdentity, Noise, iso_utc
 from rolebundle.contracts.memory import (
     CHECK_VERDICTS,
     ActionRule,
@@ -23,7 +22,6 @@ from rolebundle.contracts.memory import (
     NewDecision,
 )
 from rolebundle.contracts.terms import (
-    ACTIONS,
     DECISION_EFFECTS,
     ORIGINS,
     Action,
@@ -33,19 +31,16 @@ from rolebundle.contracts.terms import (
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.policy.trust import AgentView, Labels
-from rolebundle.retrieval.filter import as_valid, first_rejection, labels_of
 from rolebundle.retrieval.lanes import noise_for
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage import decisions as storage
-from rolebundle.storage.answer_checks import verify_passages
 from rolebundle.storage.corpus import Corpus, increment_generation
-from rolebundle.storage.decisions import DECISION_TYPE, DecisionKey, decisions
-from rolebundle.storage.passages import passages_of_type
+from rolebundle.storage.decisions import DecisionKey, decisions
 from rolebundle.storage.vector_index import active_index
 from rolebundle.text.languages import is_unspaced
 from rolebundle.text.stop_words import NEGATIONS
-from rolebundle.text.words import counted, language_of, rarity, sentences, stems_of
+from rolebundle.text.words import counted, language_of, rarity, stems_of
 from rolebundle.verification.memory import checked_statement
 
 
@@ -266,68 +261,57 @@ _last_embedded: dict[tuple[ModelIdentity, tuple[str, ...]], Any] = {}
 """The next request has the same decisions."""
 
 
-class Rule(NamedTuple):
-    """A decision, from the registry or a document, and what it is matched by."""
-
-    constraint: Constraint
-    about: Sequence[str] = ()
-    commands: Sequence[str] = ()
-    passage: Passage | None = None
+Match = tuple[MatchKind, float, list[str]]
+"""How an intent matches a decision: by what, how surely, in [0, 1], and by which words."""
 
 
-class Match(NamedTuple):
-    """How an intent matches a decision: how surely, in [0, 1], and by which words."""
+def verdict_of(
+    match: MatchKind, effect: DecisionEffect, *, only_reads: bool
+) -> DecisionEffect | None:
+    """What follows from a match of a decision with this effect; ``None`` if it is only quoted.
 
-    match: MatchKind
-    strength: float
-    words: list[str]
-
-    def verdict(self, effect: DecisionEffect, *, only_reads: bool) -> DecisionEffect | None:
-        """What follows from a decision with this effect; ``None`` if it is only quoted.
-
-        A command pattern has the whole effect, a word of ``about`` requires an approval at most,
-        and a likeness only warns.
-        """
-        if self.match == "command":
-            return effect
-        if only_reads or self.match == "near":
-            return None
-        most: DecisionEffect = "require_approval" if self.match == "about" else "warn"
-        return min(effect, most, key=DECISION_EFFECTS.index)
+    A command pattern has the whole effect, a word of ``about`` requires an approval at most, and a
+    likeness only warns.
+    """
+    if match == "command":
+        return effect
+    if only_reads or match == "near":
+        return None
+    most: DecisionEffect = "require_approval" if match == "about" else "warn"
+    return min(effect, most, key=DECISION_EFFECTS.index)
 
 
-def match(rule: Rule, intent: Intent, closeness: float) -> Match | None:
+def match_of(decision: DecisionRecord, intent: Intent, closeness: float) -> Match | None:
     """How an intent matches a decision, if it does.
 
     Args:
-        rule: the decision.
+        decision: the decision.
         intent: what is about to be done.
         closeness: of their meanings, see :func:`closeness_of`.
     """
-    if pattern := matching_pattern(rule.commands, intent.lines):
-        return Match("command", 1.0, [pattern])
+    if pattern := matching_pattern(decision.commands, intent.lines):
+        return "command", 1.0, [pattern]
     # A decision that names its commands is about no others.
-    texts = [*intent.wordings, *([] if rule.commands else [intent.command])]
-    if found := [entry for entry in rule.about if any(_has(text, entry) for text in texts)]:
-        return Match("about", 1.0, found)
-    share, words = max(_shared(rule.constraint.text, text) for text in texts or [""])
+    texts = [*intent.wordings, *([] if decision.commands else [intent.command])]
+    if found := [entry for entry in decision.about if any(_has(text, entry) for text in texts)]:
+        return "about", 1.0, found
+    share, words = max(_shared(decision.text, text) for text in texts or [""])
     if share >= IS_LIKE and len(words) >= MIN_WORDS:
-        return Match("likeness", round(share, 6), words)
+        return "likeness", round(share, 6), words
     if closeness >= IS_NEAR:
-        kind: MatchKind = "likeness" if closeness >= IS_LIKE else "near"
-        return Match(kind, round(closeness, 6), words)
+        return "likeness" if closeness >= IS_LIKE else "near", round(closeness, 6), words
     return None
 
 
 def closeness_of(
-    rules: Sequence[Rule], intent: Intent, provider: EmbeddingProvider, noise: Noise
+    records: Sequence[DecisionRecord], intent: Intent, provider: EmbeddingProvider, noise: Noise
 ) -> list[float]:
     """The closeness in meaning of each decision, in [0, 1].
 
     Raises:
         EmbedderError: the model cannot be used.
     """
-    texts = [(rule.constraint.text, *rule.about) for rule in rules]
+    texts = [(record.text, *record.about) for record in records]
     clauses = intent.clauses()
     queries = unit_vectors(
         provider.embed_queries(clauses), len(clauses), provider.identity.dimensions
@@ -367,11 +351,9 @@ def _shared(decision: str, text: str) -> tuple[float, list[str]]:
 
 
 ADVISORY = "advice: rolebundle does not see what is done, and blocks nothing by itself"
+_SAME = {"id", "text", "effect", "action", "decided_by", "valid_until"}
 MAX_CONSTRAINTS = 10
 """How many decisions an answer quotes; the strictest and strongest come first."""
-_ACTIVE = frozenset({"active", "accepted", "approved", "decided"})
-_MAX_STATEMENTS = 20
-_MAX_QUOTE = 1_000
 _STEPS = {
     "none_found": "no decision was found that may apply",
     "warn": "read this before you go on",
@@ -392,7 +374,7 @@ def check_intent(
     Args:
         corpus: as the agent sees it, inside ``reading()``.
         request: the intent.
-        resolved: a request to read, with the role and the time. What it rejects does not count.
+        resolved: a request to read, with the role and the time.
         view: what holds for the agent.
         provider: embeds intent and decisions; ``None`` to compare words only.
     """
@@ -441,111 +423,38 @@ def _found(
     view: AgentView,
     provider: EmbeddingProvider | None,
 ) -> tuple[list[Constraint], str]:
-    """The decisions of an answer, one of each, and why meanings were not compared."""
-    rules = [
-        rule
-        for rule in (*_registered(corpus, resolved, view), *_documented(corpus, resolved, view))
-        if action is None or rule.constraint.action in (None, action)
+    """The decisions of an answer, and why meanings were not compared."""
+    records = [
+        record
+        for record in decisions(corpus, resolved.valid_at, view.decision_scopes)
+        if record.state == "active" and (action is None or record.action in (None, action))
     ]
-    closeness, degraded = [0.0] * len(rules), ""
+    closeness, degraded = [0.0] * len(records), ""
     try:
-        if provider is not None and rules and intent.wordings:
+        if provider is not None and records and intent.wordings:
             noise = noise_for(active_index(corpus), provider)
-            closeness = closeness_of(rules, intent, provider, noise)
+            closeness = closeness_of(records, intent, provider, noise)
     except EmbedderError as error:
         degraded = error.message
     quoted = []
-    for rule, close in zip(rules, closeness, strict=True):
-        if found := match(rule, intent, close):
+    for record, close in zip(records, closeness, strict=True):
+        if found := match_of(record, intent, close):
+            kind, strength, words = found
             # A decision about reading applies to what only reads.
-            reads = intent.only_reads and (action is None or rule.constraint.action != action)
-            verdict = found.verdict(rule.constraint.effect, only_reads=reads)
-            values = {**found._asdict(), "verdict": verdict}
-            quoted.append((rule.constraint.model_copy(update=values), rule.passage))
-    ranks = {None: 0, "warn": 1, "require_approval": 2, "block": 3}
-    quoted.sort(key=lambda pair: (-ranks[pair[0].verdict], -pair[0].strength, pair[0].id))
-    best: dict[str, tuple[Constraint, Passage | None]] = {}
-    for constraint, passage in quoted:
-        best.setdefault(constraint.id, (constraint, passage))
-    first = list(best.values())[:MAX_CONSTRAINTS]
-    verify_passages(corpus, [passage.rowid for _, passage in first if passage])
-    return [constraint for constraint, _ in first], degraded
-
-
-# -- what was decided ------------------------------------------------------------------------------
-
-
-_SAME = {"id", "text", "effect", "action", "decided_by", "valid_until"}
-
-
-def _registered(corpus: Corpus, resolved: ResolvedRequest, view: AgentView) -> Iterator[Rule]:
-    for record in decisions(corpus, resolved.valid_at, view.decision_scopes):
-        if record.state == "active":
-            same = record.model_dump(include=_SAME)
+            reads = intent.only_reads and (action is None or record.action != action)
             constraint = Constraint(
-                reason=record.reason or None, decided_at=record.recorded_at, **same
+                **record.model_dump(include=_SAME),
+                reason=record.reason or None,
+                decided_at=record.recorded_at,
+                verdict=verdict_of(kind, record.effect, only_reads=reads),
+                match=kind,
+                strength=strength,
+                words=words,
             )
-            yield Rule(constraint, record.about, record.commands)
-
-
-def _documented(corpus: Corpus, resolved: ResolvedRequest, view: AgentView) -> Iterator[Rule]:
-    by_document: dict[str, list[Passage]] = {}
-    for passage in passages_of_type(corpus, DECISION_TYPE):
-        by_document.setdefault(passage.document.document_id, []).append(as_valid(passage, resolved))
-    for passages in by_document.values():
-        document = passages[0].document
-        pairs = (tag.partition(":") for tag in document.tags)
-        declared = {key: value.casefold() for key, colon, value in pairs if colon}
-        if declared.get("status", "active") not in _ACTIVE or passages[0].superseded_by:
-            continue
-        wanted = (known for known in DECISION_EFFECTS if known == declared.get("effect"))
-        effect = _bounded_effect(next(wanted, "warn"), labels_of(passages[0]), view)
-        for statement, passage in _document_statements(passages):
-            if effect is None or first_rejection(passage, resolved) is not None:
-                continue
-            yield Rule(
-                Constraint(
-                    id=document.document_id,
-                    text=statement[:_MAX_QUOTE],
-                    effect=effect,
-                    action=next((a for a in ACTIONS if a == declared.get("action")), None),
-                    decided_at=document.updated_at,
-                    valid_until=document.valid_until,
-                    chunk_id=passage.chunk_id,
-                    locator=passage.locator,
-                ),
-                document.retrieval_hints,
-                passage=passage,
-            )
-
-
-def _document_statements(passages: Sequence[Passage]) -> Iterator[tuple[str, Passage]]:
-    """What a document decides, with the passage that has it.
-
-    That is its title, and the sentences under a heading "Decision", or else those of its first
-    passage.
-    """
-    yield passages[0].document.title, passages[0]
-    deciding = [p for p in passages if DECISION_TYPE in (h.strip().casefold() for h in p.headings)]
-    stated = (
-        (sentence, passage)
-        for passage in deciding or passages[:1]
-        for sentence in sentences(passage.content)
-    )
-    yield from islice(stated, _MAX_STATEMENTS)
-
-
-def _bounded_effect(
-    effect: DecisionEffect, labels: Labels, view: AgentView
-) -> DecisionEffect | None:
-    """What a decision in a document does at most; ``None`` for nothing.
-
-    A document that may not be used to suggest something decides nothing, and one that may not be
-    used to execute something only warns.
-    """
-    if view.trust.ruling(labels, "suggest") != "allowed":
-        return None
-    return effect if view.trust.ruling(labels, "execute") == "allowed" else "warn"
+            quoted.append(constraint)
+    ranks = {None: 0, "warn": 1, "require_approval": 2, "block": 3}
+    quoted.sort(key=lambda decision: (-ranks[decision.verdict], -decision.strength, decision.id))
+    return quoted[:MAX_CONSTRAINTS], degraded
 
 
 # -- the answer ------------------------------------------------------------------------------------

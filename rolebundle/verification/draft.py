@@ -1,45 +1,169 @@
 """The sentences of a draft with their quotes and citations. Pure.
 
 A draft is split by its Markdown into blocks: paragraphs, items, rows of tables, headings,
-blockquotes, code. A block of prose is split into sentences, none of which ends inside a quote; a
-citation right after a full stop belongs to the sentence before it.
+blockquotes. Blocks of code are left out. A block of prose is split into sentences, none of which
+ends inside a quote; a citation right after a full stop belongs to the sentence before it.
 
 A quote is text between quotation marks, or a blockquote that is no callout (``[!NOTE]``). A mark
 without its partner quotes to the end, or from the beginning, of its block, so that a missing mark
 hides nothing. Of nested quotes only the outermost is reported. Single marks quote only beside
 spaces or punctuation, because they are apostrophes as well.
+
+A citation is ``[3]``, ``[1, 3]``, ``[2-4]``, ``[^3]``, ``(source 3)``, ``³``, ``path:start-end``,
+``[path:line]``, a chunk id, or ``[Smith 2021]``, which is known to nobody.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from rolebundle.text.words import WORD
-from rolebundle.verification.citations import (
-    Citation,
-    Definitions,
-    Range,
-    citations_in,
-    is_inside,
-    merged,
-)
 
-Kind = Literal["prose", "item", "heading", "code", "row", "header", "quote", "definition"]
+# -- citations -------------------------------------------------------------------------------------
+
+CitationKind = Literal["number", "locator", "chunk_id", "work"]
+_MAX_EXPANDED = 10
+
+
+class Citation(NamedTuple):
+    """A citation: its range, its kind, and what it names.
+
+    ``target`` is ``3`` for ``[3]``, ``path:start-end``, a chunk id, or the name of a work.
+    ``[2-4]`` and ``[1, 3]`` are one citation for each number, with the same range.
+    """
+
+    start: int
+    end: int
+    kind: CitationKind
+    target: str
+
+
+_NUMBERS = r"\^?\d{1,4}(?:\s?[-–,;]\s?\^?\d{1,4})*"
+_SOURCE = r"(?:sources?|passages?|refs?|references?|citations?|chunks?)\s?[:#]?\s?"
+_NUMBERED = re.compile(rf"(?:(?:see )?({_SOURCE}))?({_NUMBERS})", re.IGNORECASE)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_WORK = re.compile(
+    r"(?!(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec)[a-z]*,? \d)"
+    r"[A-Z][^\W\d_]+(?:(?:,| and| &| et al\.?)?(?: [A-Z][^\W\d_]+)?){0,3},? (?:19|20)\d\d[a-z]?"
+)
+_ENCLOSED = re.compile(r"\[([^\[\]]{1,300})\]|\(([^()\[\]]{1,300})\)")
+_RAISED = re.compile(r"(?:(?<=[.,;:!?\"”’)])|(?<=[^\W\d_]{4}))[¹²³⁴-⁹][⁰¹²³⁴-⁹]?(?![\w⁰¹²³⁴-⁹/])")
+_LINE_NUMBERS = re.compile(r"(\d{1,9})(?:[-–](\d{1,9}))?")
+_HASH = re.compile(r"[0-9a-f]{10}(?:-\d{1,6})?")
+_EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}$")
+_QUOTATION = re.compile('["“”„«»「」]')
+_TOKEN = re.compile(r"[^\s\[\](){}<>\"'`“”„‘’«»‹›|,;*]+")
+_URL = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|“”«»\[\]()]+")
+CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+Range = tuple[int, int]
+Target = tuple[CitationKind, str]
+
+
+def citations_in(text: str, start: int, end: int) -> tuple[list[Citation], list[Range]]:
+    """The citations of a range, and the ranges in it whose punctuation is not the prose's.
+
+    The latter are citations, code and addresses. Both are in order.
+    """
+    opaque = [m.span() for pattern in (_URL, CODE) for m in pattern.finditer(text, start, end)]
+    found: list[Citation] = []
+    for pattern in (_ENCLOSED, _RAISED, _TOKEN):
+        excluded = merged([*opaque, *(citation[:2] for citation in found)])
+        for match in pattern.finditer(text, start, end):
+            if not is_inside(match.start(), excluded):
+                found += _cited_by(pattern, match)
+    opaque = merged([*opaque, *(citation[:2] for citation in found)])
+    return sorted(found, key=lambda citation: citation[:2]), opaque
+
+
+def _cited_by(pattern: re.Pattern[str], match: re.Match[str]) -> Iterator[Citation]:
+    """What a match of a pattern cites."""
+    first, last = match.span()
+    targets: list[Target]
+    if pattern is _RAISED:
+        targets = [("number", unicodedata.normalize("NFKC", match[0]))]
+    elif pattern is _TOKEN:
+        token = match[0].rstrip(".:!?…")
+        last = first + len(token)
+        targets = [*_places(token, is_marked=False)]
+    else:
+        targets = _enclosed((match[1] or match[2]).strip(), is_bracket=match[1] is not None)
+    yield from (Citation(first, last, *target) for target in dict.fromkeys(targets))
+
+
+def _enclosed(inner: str, *, is_bracket: bool) -> list[Target]:
+    """What the text in brackets or parentheses cites, if all of it does."""
+    number = _NUMBERED.fullmatch(inner)
+    if number and (number[1] or (is_bracket and not _YEAR.fullmatch(inner))):
+        return [*_numbers(number[2])]
+    if is_bracket and _WORK.fullmatch(inner):
+        return [("work", inner)]
+    places = [[*_places(part.strip(" \t`"), is_marked=True)] for part in re.split("[,;]", inner)]
+    return [place for of_part in places for place in of_part] if all(places) else []
+
+
+def _numbers(text: str) -> Iterator[Target]:
+    for part in re.split("[,;]", text.replace("^", "")):
+        first, last = (int(re.split("[-–]", part)[at]) for at in (0, -1))
+        if 0 <= last - first < _MAX_EXPANDED:
+            yield from (("number", str(number)) for number in range(first, last + 1))
+        else:
+            yield "number", part.strip()
+
+
+def _places(token: str, *, is_marked: bool) -> Iterator[Target]:
+    """The locator or chunk id that a token is.
+
+    ``is_marked``: it stands in brackets, so that forms which are common in prose count as well.
+    """
+    if not 3 <= len(token) <= 300 or "://" in token or _QUOTATION.search(token):
+        return
+    path, _, anchor = token.rpartition("#")
+    is_name = is_marked and re.fullmatch(r"[\w.-]{1,80}", anchor) and " " not in path
+    if path and (_HASH.fullmatch(anchor) or is_name):
+        yield "chunk_id", token
+        return
+    path, _, lines = token.rpartition(":")
+    match = _LINE_NUMBERS.fullmatch(lines)
+    is_path = any(map(str.isalpha, path)) and ("/" in path or _EXTENSION.search(path))
+    if match and is_path and (match[2] or is_marked):
+        yield "locator", f"{path}:{match[1]}-{match[2] or match[1]}"
+
+
+def merged(spans: Iterable[Range]) -> list[Range]:
+    """The ranges in order; ranges that overlap are joined."""
+    result: list[Range] = []
+    for start, end in sorted(spans):
+        if result and start < result[-1][1]:
+            result[-1] = result[-1][0], max(end, result[-1][1])
+        else:
+            result.append((start, end))
+    return result
+
+
+def is_inside(position: int, spans: Sequence[Range]) -> bool:
+    """Whether a position is in one of the sorted, disjoint ranges."""
+    at = bisect_right(spans, (position, position + 1_000_000)) - 1
+    return at >= 0 and spans[at][0] <= position < spans[at][1]
+
+
+# -- the parts of a draft --------------------------------------------------------------------------
+
+Kind = Literal["prose", "item", "heading", "row", "header", "quote"]
 
 
 class Sentence(NamedTuple):
     """A sentence of the draft, an item of a list, or a row of a table, with what is checked in it.
 
     Attributes:
-        has_content: false for headings, code, questions and other text that states nothing.
+        has_content: false for headings, questions and other text that states nothing.
         quotes: the ranges between quotation marks.
-        header: the head of its table; the label of a definition.
-        citations_beside: of a quote that stands alone and cites nothing: the citations that stand
-            alone after it, else those of the sentence that introduces it.
+        header: the head of its table.
     """
 
     start: int
@@ -50,7 +174,6 @@ class Sentence(NamedTuple):
     quotes: tuple[Range, ...] = ()
     citations: tuple[Citation, ...] = ()
     header: str = ""
-    citations_beside: tuple[Citation, ...] = ()
 
     def prose(self, *, with_quotes: bool = False) -> str:
         """The text with spaces instead of its citations and quotes."""
@@ -63,58 +186,13 @@ class Sentence(NamedTuple):
 
 def parse_draft(text: str) -> list[Sentence]:
     """The sentences of a draft, in order, with their quotes and citations."""
-    blocks = _blocks(text)
-    definitions = {
-        block.header: citations_in(text, block.start, block.end, {})[0]
-        for block in reversed(blocks)
-        if block.kind == "definition"
-    }
-    sentences = [s for block in blocks for s in _sentences_of_block(text, block, definitions)]
-    return [*_with_citations_beside(sentences)]
+    return [s for block in _blocks(text) for s in _sentences_of_block(text, block)]
 
 
-def _with_citations_beside(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
-    """The sentences, with the citations beside the quotes that stand alone."""
-    lead_in: tuple[Citation, ...] = ()
-    for sentence, following in zip_longest(sentences, sentences[1:]):
-        is_alone = sentence.quotes and not WORD.search(sentence.prose())
-        if is_alone and not sentence.citations:
-            is_cited_after = following is not None and _is_attribution(following)
-            beside = following.citations if is_cited_after else lead_in
-            yield sentence._replace(citations_beside=beside)
-            continue
-        # The items of a list and the rows of a table have one lead-in.
-        if not is_alone and sentence.kind != "header":
-            is_lead_in = following is not None and _is_lead_in(sentence, following)
-            lead_in = sentence.citations if is_lead_in else ()
-        yield sentence
-
-
-def _is_lead_in(sentence: Sentence, following: Sentence) -> bool:
-    """Whether a sentence introduces a quote.
-
-    It is a heading, ends with a colon, or is in the paragraph of the quote.
-    """
-    if sentence.kind == "heading" or sentence.text.rstrip("*_ \t")[-1:] in (":", "："):
-        return True
-    is_beside = following.start == sentence.end + 1 and following.kind == sentence.kind == "prose"
-    return is_beside and not sentence.quotes
-
-
-def _is_attribution(sentence: Sentence) -> bool:
-    """Whether a sentence only says where the quote before it is from."""
-    if not sentence.citations or sentence.quotes or sentence.kind not in ("prose", "item", "quote"):
-        return False
-    return not sentence.has_content or _ATTRIBUTION.match(sentence.text) is not None
-
-
-def _sentences_of_block(text: str, block: Sentence, definitions: Definitions) -> Iterator[Sentence]:
-    start, end, kind = block.start, block.end, block.kind
-    if kind == "code":
-        yield block
-        return
-    cited, opaque = citations_in(text, start, end, definitions)
-    if kind == "quote" and not _CALLOUT.match(block.text):
+def _sentences_of_block(text: str, block: Sentence) -> Iterator[Sentence]:
+    start, end = block.start, block.end
+    cited, opaque = citations_in(text, start, end)
+    if block.kind == "quote" and not _CALLOUT.match(block.text):
         cuts = merged(
             [*(c[:2] for c in cited), *(m.span() for m in _QUOTE_CUT.finditer(text, start, end))]
         )
@@ -145,15 +223,17 @@ _QUOTE_CUT = re.compile(
     r"|\(?source:[ \t]*(?=\[)",
     re.I,
 )
-_ATTRIBUTION = re.compile(r"[*_(]*(?:[—–―]|--|source:)", re.IGNORECASE)
 _CALLOUT = re.compile(r"[ \t]*(?:>[ \t]?)+\[!\w{1,20}\]")
-_INDENTED = re.compile(r" {4}|\t")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^`\r\n]*$")
 _RULE = re.compile(r" {0,3}([-*_=])(?:[ \t]*\1)*$")
 _MARKED: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("heading", re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)()")),
-    ("definition", re.compile(r" {0,3}\[(\^?[^\]\[\s]{1,50})\]:[ \t]*")),
-    ("item", re.compile(r"[ \t]*(?:[-*+•‣◦▪]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?()")),
+    ("heading", re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")),
+    (
+        "item",
+        re.compile(
+            r"[ \t]*(?:[-*+•‣◦▪]|\d{1,9}[.)]|\[\^?[\w.-]{1,50}\]:)[ \t]+(?:\[[ xX]\][ \t]+)?"
+        ),
+    ),
 )
 
 
@@ -176,34 +256,28 @@ def _blocks(text: str) -> list[Sentence]:
             table, is_open = f"{head}\n{line}", False
             blocks[-1] = blocks[-1]._replace(kind="header")
             continue
-        if not code_end and (not line or (rule and (not is_open or rule[1] in "-="))):
+        if not line or (rule and (not is_open or rule[1] in "-=")):
             if line and is_open and blocks[-1].kind == "prose":
                 blocks[-1] = blocks[-1]._replace(kind="heading")  # Underlined text.
             is_open, table = False, ""
             continue
         if code_end:
-            kind, end, number = "code", lines[code_end][1], code_end + 1
-        elif not is_open and _INDENTED.match(line):
-            kind = "code"
-        elif line.lstrip().startswith("|") or (table and "|" in line):
+            number, is_open, table = code_end + 1, False, ""
+            continue
+        if line.lstrip().startswith("|") or (table and "|" in line):
             kind, header = "row", table
         elif _QUOTE_MARKS.match(line):
             kind = "quote"
         elif marked:
             kind, match = marked
-            begin, header = start + match.end(), match[1]
+            begin = start + match.end()
             kind = "quote" if _QUOTE_MARKS.match(line, match.end()) else kind
-        continued = (
-            ("prose", "item", "definition") if kind == "prose" else ("quote",) * (kind == "quote")
-        )
+        continued = ("prose", "item") if kind == "prose" else ("quote",) * (kind == "quote")
         if is_open and begin == start and blocks[-1].kind in continued:
             blocks[-1] = blocks[-1]._replace(end=end)
         elif begin < end:
             blocks.append(Sentence(begin, end, "", kind, header=header))
-        is_open, table = (
-            kind not in ("code", "heading") and begin < end,
-            table if kind == "row" else "",
-        )
+        is_open, table = kind != "heading" and begin < end, table if kind == "row" else ""
     return [block._replace(text=text[block.start : block.end]) for block in blocks]
 
 
@@ -221,15 +295,14 @@ def _fence_end(text: str, lines: Sequence[Range], first: int) -> int:
 
 # -- quotes ----------------------------------------------------------------------------------------
 
-_DOUBLE = re.compile("[\"＂“”„‟«»‹›「」『』]|``|''|</?q>")
-_SAME = {"＂": '"', "``": "“", "''": "”", "<q>": "「", "</q>": "」"}
+_DOUBLE = re.compile('["“”„‟«»‹›「」『』]')
 _CLOSED_BY = {marks[0]: marks[1:] for marks in '"" “” „“” ‟” «» ‹› 「」 『』 »« ›‹ ””'.split()}
 """Opening mark → the marks that close it."""
 _EITHER = '"”»›'  # These open or close.
 _SINGLE = re.compile("['‘’‚‛]")
 _ELISION = re.compile(r"(?:\d\ds?|tis|twas|em|til|till|cause|n|round|bout)\b", re.IGNORECASE)
 _SPACED_CLOSER = re.compile(r"\s(?=[»›])")
-_CLOSERS = "\"'”’»›)]}*_`」』＂ "
+_CLOSERS = "\"'”’»›)]}*_`」』 "
 
 
 def _quotes(text: str, block: Sentence, opaque: Sequence[Range]) -> Iterator[Range]:
@@ -262,7 +335,7 @@ def _marks(
 def _double_quotes(text: str, start: int, end: int, opaque: Sequence[Range]) -> Iterator[Range]:
     opened, opener, depth, closed = -1, "", 0, start
     for match, left, right in _marks(_DOUBLE, text, start, end, opaque):
-        mark = _SAME.get(match[0], match[0])
+        mark = match[0]
         may_open = (
             not right.isspace() and not left.isalnum() and (right.isalnum() or left in " \n\t([{")
         )
@@ -344,9 +417,7 @@ def _ranges(
     start, end = block.start, block.end
     citations = {citation.start: citation.end for citation in cited}
     last_of = {last: first for first, last in inner}
-    for match in (
-        _STOP.finditer(text, start, end) if block.kind in ("prose", "item", "definition") else ()
-    ):
+    for match in _STOP.finditer(text, start, end) if block.kind in ("prose", "item") else ():
         stop = match.end()
         if match.start() < start or (is_inside(match.start(), inner) and stop not in last_of):
             continue

@@ -29,7 +29,7 @@ from rolebundle.storage.passages import passages_at_lines, passages_by_id
 from rolebundle.text.languages import is_unspaced
 from rolebundle.text.references import may_be_stored
 from rolebundle.text.words import language_of
-from rolebundle.verification.citations import Citation
+from rolebundle.verification.draft import Citation
 from rolebundle.verification.findings import finding
 from rolebundle.verification.sentences import best_match
 
@@ -107,7 +107,7 @@ class Evidence:
     def named_by(self, citation: Citation, candidates: Sequence[Passage]) -> list[Passage]:
         """The passages that a citation names; those that share a line with its lines.
 
-        In the whole corpus a number names nothing, and a page is looked for among the candidates.
+        In the whole corpus a number names nothing.
         """
         target = citation.target
         if not may_be_stored(target):
@@ -120,9 +120,6 @@ class Evidence:
             return [p for p in (*candidates, *found) if p.chunk_id == target][:1]
         if citation.kind == "work":
             return [p for p in candidates if target in _names_of(p)]
-        if citation.kind == "page":
-            name, _, page = target.rpartition("#page=")
-            return [p for p in candidates if p.page == int(page) and name in _names_of(p)]
         name, start, end = _lines_of(target)
         if not 0 < start <= end < start + MAX_CITED_LINES:
             return []

@@ -27,7 +27,7 @@ from typing import NamedTuple
 from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.figures import Cell, Figure, Reading, find_figures, stems_in
 
-_POOL = 10
+_POOL = 6
 """From how many figures of the evidence a figure may be calculated: those in the most like
 sentences."""
 _MOST_NAMED = 3

@@ -11,10 +11,8 @@ from typing import Any
 
 from rolebundle.contracts.documents import Passage
 from rolebundle.contracts.verification import CheckName, Finding, FindingCode, Span
-from rolebundle.policy.trust import Purpose
 from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.scan.confidential import find_confidential
 from rolebundle.verification.draft import Sentence
 
 MAX_SHOWN = 300
@@ -50,18 +48,11 @@ _CODES: dict[FindingCode, tuple[CheckName, bool, str | None]] = {
     "stale_source": ("sources", False, "Say how old it is, or find a newer source."),
     "untrusted_source": ("sources", False, _SAY_SO),
     "flagged_source": ("sources", False, "Have a person read the source."),
-    "secret": ("publish", True, "Remove it, and use a new secret."),
-    "personal_data": ("publish", True, "Remove it, or ask the person."),
-    "sensitive_source": ("publish", True, "Remove it, or ask the owner of the source."),
-    "unsendable_origin": (
-        "publish", True, "Remove it, or ask a person to approve that it is sent.",
-    ),
     "not_checked": ("deadline", True, None),
 }  # fmt: skip
 """Code → check, whether it fails, and the remedy."""
 _FROM_SOURCE = frozenset(("cited", "exact", "normalized", "covered", "figure_found"))
 """The codes of findings that say that a part of the draft is in a passage."""
-_CONFIDENTIAL: tuple[FindingCode, ...] = ("secret", "personal_data")
 _Part = tuple[int, int, tuple[str, ...]]
 
 
@@ -98,28 +89,24 @@ def shortened(text: str, limit: int = MAX_SHOWN) -> str:
 
 
 def check_sources(
-    findings: Sequence[Finding],
-    passages: dict[str, Passage],
-    request: ResolvedRequest,
-    *,
-    publish: bool,
+    findings: Sequence[Finding], passages: dict[str, Passage], request: ResolvedRequest
 ) -> Iterator[Finding]:
-    """Findings for the first use of each passage that is doubtful, or may not be sent."""
+    """Findings for the first use of each passage that is doubtful."""
     used: set[tuple[str, FindingCode]] = set()
     for use in sorted(findings, key=lambda f: f.span.start):
         passage = passages.get(use.chunk_id or "")
         if passage is None or use.code not in _FROM_SOURCE:
             continue
-        for code, note, more in _doubts(passage, request, publish):
+        for code, note, more in _doubts(passage, request):
             if (passage.document.document_id, code) not in used:
                 used.add((passage.document.document_id, code))
                 yield finding(code, use.span.start, use.span.end, use.text, passage, note, **more)
 
 
 def _doubts(
-    passage: Passage, request: ResolvedRequest, publish: bool
+    passage: Passage, request: ResolvedRequest
 ) -> Iterator[tuple[FindingCode, str, dict[str, str]]]:
-    labels, sensitivity = labels_of(passage), passage.document.sensitivity
+    labels = labels_of(passage)
     if passage.superseded_by:
         newer = ", ".join(document.document_id for document in passage.superseded_by)
         yield "superseded_source", f"superseded by {newer}", {"remedy": f"Write from {newer}."}
@@ -133,33 +120,6 @@ def _doubts(
         yield "untrusted_source", f"its {kind} is untrusted", {}
     if labels.is_flagged:
         yield "flagged_source", f"flagged: {', '.join(passage.flags)}", {}
-    if publish and sensitivity != "public":
-        yield "sensitive_source", f"its sensitivity is {sensitivity}, not public", {}
-    purpose = Purpose("external_send", table=request.purpose.table)
-    if publish and (rejection := purpose.rejection(labels)):
-        yield "unsendable_origin", f"{rejection[0]}: {rejection[1]}", {}
-
-
-def check_confidential(text: str) -> list[Finding]:
-    """Findings for the secrets and the personal data of a draft, without their text."""
-    found = find_confidential(text)
-    return [
-        finding(code, item.start, item.end, note=item.note)
-        for code, items in zip(_CONFIDENTIAL, (found.secrets, found.personal), strict=True)
-        for item in items
-    ]
-
-
-def without_confidential(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings, none with a text that has a secret or personal data: a report may be stored."""
-    spans = [f.span for f in findings if f.code in _CONFIDENTIAL]
-    return [
-        f.model_copy(update={"text": "", "note": None})
-        if f.check != "publish"
-        and any(s.start < f.span.end and f.span.start < s.end for s in spans)
-        else f
-        for f in findings
-    ]
 
 
 # -- the draft with marks --------------------------------------------------------------------------
@@ -171,13 +131,11 @@ def validated_draft(
     """The draft with what fails removed or marked; ``None`` if no part of it fails.
 
     Removed are the sentences in which something fails, since half of a sentence may state the
-    opposite. A mark is ``[[codes: text]]``; secrets and personal data are left out of it. No text
-    is made up.
+    opposite. A mark is ``[[codes: text]]``. No text is made up.
     """
     failing = [f for f in findings if f.fails and f.span.end > f.span.start]
     if not failing:
         return None
-    confidential = [f.span for f in failing if f.code in _CONFIDENTIAL]
     parts = _joined((f.span.start, f.span.end, (f.code,)) for f in failing)
     if redact:
         touched = (
@@ -187,14 +145,9 @@ def validated_draft(
         parts = _joined([*parts, *touched])
     pieces, copied = [], 0
     for start, end, codes in parts:
-        if redact:
-            pieces.append(text[copied:start])
-        else:
-            shown = "".join(
-                character for at, character in enumerate(text[start:end], start)
-                if not any(span.start <= at < span.end for span in confidential)
-            )  # fmt: skip
-            pieces += [text[copied:start], f"[[{', '.join(codes)}: {shown}]]"]
+        pieces.append(text[copied:start])
+        if not redact:
+            pieces.append(f"[[{', '.join(codes)}: {text[start:end]}]]")
         copied = end
     return "".join((*pieces, text[copied:]))
 

@@ -153,9 +153,8 @@ def has_inline_code(command: Sequence[str]) -> bool:
 
 
 def named_files(contract: GateContract, work: WorkFolder) -> list[str]:
-    """The files that criteria name, and those that are only watched; in order, each once."""
-    named = [path for c in contract.criteria for path in (c.file, c.from_)]
-    return work.matches([*named, *contract.watch])
+    """The files that criteria name, in order, each once."""
+    return work.matches([path for c in contract.criteria for path in (c.file, c.from_)])
 
 
 class StoredState(NamedTuple):
@@ -363,18 +362,16 @@ class GateCheck:
         """The result of each criterion, the findings, and what follows from both."""
         results = [self._result(criterion) for criterion in self._contract.criteria]
         findings = [*self._doubts(), *self._no_work(), *self._faults()]
-        must = [result for result in results if result.level == "must"]
-        open_must = [result for result in must if result.result != "met"]
-        open_should = [r for r in results if r.level == "should" and r.result != "met"]
-        verdict: GateVerdict = "unknown" if findings or open_must else "success"
+        not_done = [result for result in results if result.result != "met"]
+        verdict: GateVerdict = "unknown" if findings or not_done else "success"
         if not _DOUBTS.issuperset(finding.code for finding in findings) or "not_met" in [
-            result.result for result in open_must
+            result.result for result in not_done
         ]:
             verdict = "failed"
-        reasons = [f"{r.id}: {r.result.replace('_', ' ')}: {r.reason}" for r in open_must]
+        reasons = [f"{r.id}: {r.result.replace('_', ' ')}: {r.reason}" for r in not_done]
         reasons += [finding.message for finding in findings]
-        reasons += [f"{r.id}: should be met: {r.reason}" for r in open_should]
-        count = f"{len(must) - len(open_must)} of {len(must)} must criteria are met"
+        met = len(results) - len(not_done)
+        count = f"{met} of {len(results)} criteria are met"
         name, baseline = self._loaded.path.name, self._stored.baseline
         facts = [f"{name}: {verdict}; {count}", *reasons]
         return GateReport(
@@ -384,8 +381,7 @@ class GateCheck:
             started_at=self._stored.start.started_at if self._stored.start else None,
             restarts=baseline.restarts if baseline else 0,
             blocks=baseline.blocks if baseline else 0,
-            must=len(must),
-            must_met=len(must) - len(open_must),
+            met=met,
             criteria=results,
             findings=findings,
             facts=[" ".join(fact.split())[:_FACT_CHARACTERS] for fact in facts][:_MAX_FACTS],
@@ -396,8 +392,7 @@ class GateCheck:
     def _result(self, criterion: Criterion) -> CriterionResult:
         is_met, reason = self._judge(criterion)
         return CriterionResult(
-            id=criterion.id, level=criterion.level, check=criterion.check,
-            result=_RESULTS[is_met], reason=reason,
+            id=criterion.id, check=criterion.check, result=_RESULTS[is_met], reason=reason
         )  # fmt: skip
 
     def _judge(self, criterion: Criterion) -> _Judged:
@@ -433,10 +428,7 @@ class GateCheck:
             case "not_empty":
                 return bool(content_of(path, data).substance), f"{size:,} bytes"
             case "min_bytes":
-                solid = content_of(path, data).size
-                is_padded = size >= limit > 2 * solid
-                note = f" ({solid:,} without white space and repetition)" if is_padded else ""
-                return size >= limit and not note, f"{size:,} bytes{note}, needed: {limit:,}"
+                return size >= limit, f"{size:,} bytes, needed: {limit:,}"
             case "max_bytes":
                 return size <= limit, f"{size:,} bytes, allowed: {limit:,}"
             case "matches":
@@ -457,12 +449,8 @@ class GateCheck:
             return bool(original), f"has the content of {original or 'no file'} at the start"
         if criterion.check == "changed":
             is_work, original, note = self._change(state)
-            former = self._before.get(state.path)
-            is_touched = former is None or former.sha256 != state.sha256
             may_copy = "copy" in (*criterion.allow, *self._contract.allow)
-            return bool(
-                is_work or (original and may_copy) or (criterion.exact and is_touched)
-            ), note
+            return bool(is_work or (original and may_copy)), note
         before = self._before.get(criterion.from_ or "")
         if before is None:
             return False, f"{criterion.from_} was not there at the start"
@@ -568,7 +556,7 @@ class GateCheck:
 
     def _faults(self) -> Iterator[GateFinding]:
         """What is wrong with the content of the new and changed files that must be there."""
-        required = [c for c in self._contract.criteria if c.file and c.level == "must"]
+        required = [c for c in self._contract.criteria if c.file]
         exempt = {c.file for c in required if c.check in _EXEMPT}
         first: dict[str, str] = {}
         try:
@@ -634,29 +622,10 @@ _EVENTS: Mapping[str, Event] = {
 }
 
 
-class HookInput(NamedTuple):
-    """What the host says.
-
-    Attributes:
-        event: what the hook is to do; ``other``: nothing.
-        is_prompt: whether a person has just asked for something, so that the count begins again.
-        is_retry: whether the agent goes on only because a hook has blocked.
-    """
-
-    event: Event
-    is_prompt: bool = False
-    is_retry: bool = False
-
-    @classmethod
-    def of_claude_code(cls, fields: Mapping[str, Any]) -> HookInput:
-        """The input of a hook of Claude Code."""
-        name = fields.get("hook_event_name")
-        return cls(
-            event=_EVENTS.get(name, "other") if isinstance(name, str) else "other",
-            is_prompt=name == "UserPromptSubmit",
-            # Anything but a plain false lets go, so that no host can loop.
-            is_retry=fields.get("stop_hook_active", False) is not False,
-        )
+def hook_event(fields: Mapping[str, Any]) -> Event:
+    """What a hook of Claude Code is to do for an event; ``other``: nothing."""
+    name = fields.get("hook_event_name")
+    return _EVENTS.get(name, "other") if isinstance(name, str) else "other"
 
 
 class HookAnswer(NamedTuple):

@@ -121,7 +121,6 @@ class Content(NamedTuple):
         is_code: whether it is a program or settings, in whose comments placeholders are usual.
         error: the first line of the error message or apology that is all; empty if it is none.
         wrong_kind: why it is not what its name says; empty if it is.
-        size: bytes without white space, where repeated lines and sentences count once.
     """
 
     substance: str
@@ -130,19 +129,18 @@ class Content(NamedTuple):
     is_code: bool = False
     error: str = ""
     wrong_kind: str = ""
-    size: int = 0
 
 
 def content_of(name: str, data: bytes) -> Content:
     """What the file of this name contains."""
     suffix, reader = PurePosixPath(name.lower()).suffix[1:], reader_name_for(name) or ""
     if len(data) > _MAX_BYTES:
-        return Content(_digest(data), _digest(data), size=len(data))
+        return Content(_digest(data), _digest(data))
     text = _decoded(data)
     if not (data.strip(b"\x00") if text is None else text.strip()):
         return Content("", "")
     is_code = reader in ("source", "") and suffix not in _TABLES
-    wrong, substance, size = "", "", len(data) - data.count(0)
+    wrong, substance = "", ""
     lines: list[str] = []
     try:
         wrong = _wrong_kind(suffix, reader, data, text)
@@ -151,8 +149,6 @@ def content_of(name: str, data: bytes) -> Content:
         else:
             lines = _lines(suffix, text, is_prose=reader in _PROSE_READERS)
             substance = "" if _is_empty(suffix, text, lines) else _substance(suffix, text)
-            pieces = {fold(piece) for piece in re.split(r"(?<=[.!?。])\s+|\n", text)}
-            size = sum(len(piece.encode()) for piece in pieces)
     except _UNREADABLE as error:
         wrong = wrong or f"cannot be read ({str(error)[:80]})"
     body = fold("\n".join(lines)) if substance and lines and reader in _PROSE_READERS else substance
@@ -163,7 +159,6 @@ def content_of(name: str, data: bytes) -> Content:
         is_code=is_code,
         error=_error(text, lines) if text else "",
         wrong_kind=wrong,
-        size=size,
     )
 
 

@@ -24,8 +24,7 @@ from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.languages import UNSPACED, is_unspaced
 from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS
 from rolebundle.text.words import WORD
-from rolebundle.verification.citations import is_inside
-from rolebundle.verification.draft import sentence_starts
+from rolebundle.verification.draft import is_inside, sentence_starts
 
 MIN_SIMILARITY = 75.0
 """Percent of the characters that must agree for ``near``."""
@@ -280,12 +279,15 @@ def _canonical(token: str) -> str:
 #    itself says around the quote is not left out.
 # 3. An ellipsis leaves out an aside between commas, dashes or parentheses, whole sentences, or the
 #    end of a sentence and whole sentences; never a word of the second rule.
-# The words of the second rule are English.
+# The words of the second rule are English. "If" is none of them, because honest quotes often begin
+# after it.
 
 _MAX_GAP = 400  # Characters that an ellipsis may leave out.
 _NEAR, _NEXT = 5, 3  # Words before and after a quote in which a denial governs it.
-_CONDITIONS = frozenset("if unless except until till lest otherwise assuming supposing".split())
-_CONDITIONAL = _CONDITIONS | frozenset("when whenever once where while with for provided".split())
+_CONDITIONS = frozenset("unless except until till lest otherwise assuming supposing".split())
+_CONDITIONAL = _CONDITIONS | frozenset(
+    "if when whenever once where while with for provided".split()
+)
 _LIMITS = frozenset("some few most many several almost nearly less least but within up".split())
 _DENIED = re.compile(
     "reject|refus|den(?:y|ie)|doubt|prevent|prohibit|forb[iao]d|abandon|cancel|avoid|stop|fail|false"
@@ -337,7 +339,9 @@ def is_figure(word: str) -> bool:
 
 def turns(word: str) -> bool:
     """Whether a lowercase word denies, limits or sets a condition."""
-    closed = word in _CONDITIONS or word in _LIMITS or word in ("when", "only", "may", "might")
+    closed = (
+        word in _CONDITIONS or word in _LIMITS or word in ("if", "when", "only", "may", "might")
+    )
     return closed or denies(word) or _DENIED.match(word) is not None
 
 

@@ -17,7 +17,6 @@ from typing import NamedTuple
 from rolebundle.contracts.documents import Passage
 from rolebundle.text.stop_words import ENGLISH
 from rolebundle.text.words import language_of, stem, stems_of
-from rolebundle.verification.citations import CODE
 from rolebundle.verification.draft import sentence_starts
 from rolebundle.verification.quotes import denies, tokens_of, words_of
 
@@ -54,22 +53,18 @@ def content_words(text: str) -> frozenset[str]:
 
 def best_match(text: str, passages: Sequence[Passage]) -> Match:
     """The three consecutive sentences with the most content words of a text."""
-    nothing = Match(0.0, len(content_words(text)))
-    return max(_matches(text, passages), key=lambda match: match.share, default=nothing)
-
-
-def _matches(text: str, passages: Sequence[Passage]) -> Iterator[Match]:
-    """All windows of passages that have any of a text's content words."""
     words = content_words(text)
+    best = Match(0.0, len(words))
     for passage in passages:
         head = content_words("\n".join((passage.document.title, *passage.headings)))
         if words.isdisjoint(content_words(passage.content) | head):
             continue
         for window, found in _windows(passage.content):
             missing = words - found - head
-            if len(missing) < len(words):
-                share = 1 - len(missing) / len(words)
-                yield Match(share, len(words), passage, window, tuple(sorted(missing)))
+            share = 1 - len(missing) / len(words)
+            if share > best.share:
+                best = Match(share, len(words), passage, window, tuple(sorted(missing)))
+    return best
 
 
 @lru_cache(maxsize=1024)
@@ -189,62 +184,37 @@ def _conflict(own: frozenset[tuple[int, int]], theirs: frozenset[tuple[int, int]
 
 # -- names -----------------------------------------------------------------------------------------
 
-
-class Name(NamedTuple):
-    """A name in a text: its range, and whether it is an identifier."""
-
-    start: int
-    end: int
-    text: str
-    is_identifier: bool
-
-
-_IDENTIFIER = re.compile(
-    r"(?<![\w/.-])(?:-{1,2}[a-z][\w-]+|[A-Za-z_~./]*[A-Za-z_][\w-]*(?:[./:=_]+[\w~-]+)+(?:\(\))?|\w+\(\)"
-    r"|[a-z]+[A-Z]\w*|[A-Z]+[a-z]+[A-Z]\w*|[A-Z]{2,}\d+|[A-Z]{2,}_\w+)(?![\w])"
+_NAME = re.compile(
+    r"(?P<identifier>`[^`\n]+`|(?<![\w/.-])(?:-{1,2}[a-z][\w-]+"
+    r"|[A-Za-z_~./]*[A-Za-z_][\w-]*(?:[./:=_]+[\w~-]+)+(?:\(\))?|\w+\(\)"
+    r"|[a-z]+[A-Z]\w*|[A-Z]+[a-z]+[A-Z]\w*|[A-Z]{2,}\d+)(?!\w))"
+    r"|(?<![\w`'’./-])[A-Z][\w-]*[a-z\d][\w-]*(?: (?:[A-Z][\w-]*|\d[\w.-]*))*"
 )
-_CAPITALIZED = re.compile(r"(?<![\w`'’./-])[A-Z][\w-]*[a-z\d][\w-]*(?: (?:[A-Z][\w-]*|\d[\w.-]*))*")
 _STARTS = re.compile(r"(?:^|[.!?:|>(“\"*_—–#\n-])[\W_]*$")
 _CAPITALIZING = ("de", "lb")
 
 
-def names_in(text: str) -> Iterator[Name]:
+def names_in(text: str) -> Iterator[re.Match[str]]:
     """The identifiers and the capitalized names of a text that do not begin a sentence.
 
     Languages that capitalize nouns have identifiers only.
     """
-    patterns = [(_IDENTIFIER, True), (_CAPITALIZED, False)]
-    if language_of(text, "en") in _CAPITALIZING:
-        patterns.pop()
-    taken: list[tuple[int, int]] = []
-    for match in CODE.finditer(text):
-        taken.append(match.span())
-        if any(map(str.isalpha, match[2])):
-            yield Name(*match.span(2), match[2], True)
-    for pattern, is_identifier in patterns:
-        for match in pattern.finditer(text):
-            start, end = match.span()
-            if any(first < end and start < last for first, last in taken):
-                continue
-            if not is_identifier and _STARTS.search(text[:start]):
-                continue
-            taken.append((start, end))
-            yield Name(start, end, match[0], is_identifier)
+    has_names = language_of(text, "en") not in _CAPITALIZING
+    for match in _NAME.finditer(text):
+        if match["identifier"] or (has_names and not _STARTS.search(text[: match.start()])):
+            yield match
 
 
-def unknown_parts(name: Name, evidence: Sequence[Passage]) -> list[str]:
+def unknown_parts(name: str, evidence: Sequence[Passage]) -> list[str]:
     """The words of a name that stand nowhere in the evidence."""
-    parts = re.split(r"[\s()./,:\[\]{}'\"]+", name.text)
-    tokens = [(part, tokens_of(part).line.lower()) for part in parts]
     lines = [_line_of(passage) for passage in evidence]
-    return [
-        part
-        for part, token in tokens
-        if sum(map(str.isalpha, part)) > 1
-        and not any(
-            token in line or f"{token.rstrip().removesuffix('s')} " in line for line in lines
-        )
-    ]
+    unknown = []
+    for part in re.split(r"[\s()./,:`\[\]{}'\"]+", name):
+        token = tokens_of(part).line.lower()
+        forms = token, f"{token.rstrip().removesuffix('s')} "
+        if sum(map(str.isalpha, part)) > 1 and not any(f in line for f in forms for line in lines):
+            unknown.append(part)
+    return unknown
 
 
 @lru_cache(maxsize=1024)
@@ -253,27 +223,26 @@ def _line_of(passage: Passage) -> str:
     return tokens_of("\n".join(own)).line.lower()
 
 
-def replaced_name(name: Name, text: str, passages: Sequence[Passage]) -> tuple[str, Passage] | None:
+def replaced_name(
+    name: re.Match[str], text: str, passages: Sequence[Passage]
+) -> tuple[str, Passage] | None:
     """The identifier of a passage that another one replaces in a like sentence, or ``None``.
 
     The sentence without the identifier must be covered, and have at least four content words. The
     other one has the same kinds of characters, and is not in the sentence.
     """
-    found: list[tuple[float, str, Passage]] = []
-    rest = f"{text[: name.start]} {text[name.end :]}"
-    for match in _matches(rest, passages) if name.is_identifier else ():
-        if match.passage is None or not match.is_covered or match.words <= MIN_WORDS:
-            continue
-        for other in names_in(match.text):
-            is_like = other.is_identifier and _shape(other.text) == _shape(name.text)
-            if is_like and other.text not in text:
-                found.append((match.share, other.text, match.passage))
-    return max(found, key=lambda f: f[0])[1:] if found else None
+    if not name["identifier"]:
+        return None
+    best = best_match(f"{text[: name.start()]} {text[name.end() :]}", passages)
+    if best.passage is not None and best.is_covered and best.words > MIN_WORDS:
+        for other in names_in(best.text):
+            is_like = other["identifier"] and _shape(other[0]) == _shape(name[0])
+            if is_like and other[0].strip("`") not in text:
+                return other[0].strip("`"), best.passage
+    return None
 
 
 def _shape(name: str) -> str:
     """The kinds of a name's characters: ``Aa`` for "Value", ``A_A`` for "MAX_SIZE"."""
-    kinds = "".join(
-        "0" if c.isdigit() else "A" if c.isupper() else "a" if c.isalpha() else c for c in name
-    )
-    return re.sub(r"(.)\1+", r"\1", kinds)
+    kinds = re.sub("[A-Z]+", "A", re.sub("[a-z]+", "a", name.strip("`")))
+    return re.sub("[0-9]+", "0", kinds)

@@ -30,12 +30,10 @@ from rolebundle.verification.draft import Sentence, parse_draft
 from rolebundle.verification.evidence import Evidence, check_citation, titled
 from rolebundle.verification.figures import check_figures
 from rolebundle.verification.findings import (
-    check_confidential,
     check_sources,
     finding,
     shortened,
     validated_draft,
-    without_confidential,
 )
 from rolebundle.verification.judge import Judge, opinion_findings
 from rolebundle.verification.quotes import check_quote, is_term, words_of
@@ -49,7 +47,7 @@ from rolebundle.verification.sentences import (
 
 DEFAULT_SECONDS = 45.0
 """For the checks, if the request has no deadline: many callers wait 60 seconds."""
-_ALWAYS = frozenset(("sources", "publish", "deadline"))
+_ALWAYS = frozenset(("sources", "deadline"))
 _COUNTED: dict[CheckName, str] = {
     "quotes": "quote", "citations": "citation", "figures": "figure", "names": "name",
 }  # fmt: skip
@@ -74,7 +72,6 @@ def verify(
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
     required = frozenset[str](_COUNTED if request.require is None else request.require)
-    required |= {"coverage"} if request.publish else frozenset()
     end = None if request.deadline_ms else monotonic() + DEFAULT_SECONDS
     passages: dict[str, Passage] = {}
     with corpus.reading():
@@ -92,9 +89,7 @@ def verify(
         named = {f.chunk_id for f in findings}
         passages = {name: passage for name, passage in passages.items() if name in named}
         verify_passages(corpus, [passage.rowid for passage in passages.values()])
-    findings += check_sources(findings, passages, resolved, publish=request.publish)
-    if request.publish:
-        findings += check_confidential(request.draft)
+    findings += check_sources(findings, passages, resolved)
     opinions, problem = list[JudgeOpinion](), ""
     if judge is not None:
         covered = [f for f in findings if f.code == "covered"]
@@ -110,7 +105,6 @@ def verify(
         f if f.check in required | _ALWAYS else f.model_copy(update={"fails": False})
         for f in sorted(findings, key=lambda f: (f.span.start, f.span.end))
     ]
-    findings = without_confidential(findings)
     verdict, message = _verdict(sentences, evidence, findings, required)
     return Verification(
         verdict=verdict,
@@ -118,9 +112,7 @@ def verify(
         counts=dict(Counter(f.code for f in findings)),
         findings=findings,
         uncited_sentences=[
-            Span(start=s.start, end=s.end)
-            for s in sentences
-            if s.has_content and not (s.citations or s.citations_beside)
+            Span(start=s.start, end=s.end) for s in sentences if s.has_content and not s.citations
         ],
         validated_draft=validated_draft(request.draft, sentences, findings, redact=request.redact),
         passages=[
@@ -145,15 +137,12 @@ class SentenceCheck:
         self._named = [(c, evidence.named_by(c, self._all)) for c in sentence.citations]
         self._cited = [passage for _, named in self._named for passage in named]
         if quoted and not sentence.citations:
-            beside = [evidence.named_by(c, self._all) for c in sentence.citations_beside]
-            self._cited = [p for named in beside for p in named] or titled(self._prose, self._all)
+            self._cited = titled(self._prose, self._all)
         self.passages = {p.chunk_id: p for p in (*self._all, *self._cited)}
         self._all = [*self.passages.values()]
 
     def findings(self) -> Iterator[Finding]:
         """What all checks found, in any order."""
-        if self._sentence.kind == "code":
-            return
         yield from self._citations()
         yield from self._quotes()
         figures = [*self._figures()]
@@ -221,9 +210,9 @@ class SentenceCheck:
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
         """What stands nowhere is a remark; an identifier in the place of another one fails."""
         for name in names_in(self._prose) if self._all else ():
-            start, end = self._start + name.start, self._start + name.end
-            unknown = unknown_parts(name, self._all)
-            is_missing = unknown or (self._cited and unknown_parts(name, self._cited))
+            start, end = self._start + name.start(), self._start + name.end()
+            unknown = unknown_parts(name[0], self._all)
+            is_missing = unknown or (self._cited and unknown_parts(name[0], self._cited))
             if not is_missing or any(f.start < end and start < f.end for f in figures):
                 continue
             if found := replaced_name(name, self._prose, self._cited or self._all):

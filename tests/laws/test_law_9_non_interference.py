@@ -468,13 +468,11 @@ class Machine(RuleBasedStateMachine):
         QUESTIONS.clear()
         agent = request.agent
         verified = [
-            VerifyRequest(
-                draft=draft, role=request.role, agent=agent, publish=publish, now=NOW, **evidence
-            )
-            for publish, evidence in (
-                (False, {}),
-                (True, {"bundle": forged.model_dump()}),
-                (False, {"chunk_ids": [reference, "d1#0", "d2#0"]}),
+            VerifyRequest(draft=draft, role=request.role, agent=agent, now=NOW, **evidence)
+            for evidence in (
+                {},
+                {"bundle": forged.model_dump()},
+                {"chunk_ids": [reference, "d1#0", "d2#0"]},
             )
         ]
         check = CheckRequest(

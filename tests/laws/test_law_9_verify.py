@@ -100,7 +100,6 @@ def a_request(generator: random.Random) -> VerifyRequest:
         agent=pick(["ada", "ada", "bob", "eve", None]),
         role=pick([None, None, "reviewer", "nobody"]),
         require=pick([None, ["quotes"], ["citations", "coverage"], []]),
-        publish=pick([False, True]),
         redact=pick([False, True]),
         now=NOW,
         **named,

@@ -34,7 +34,7 @@ from rolebundle.interfaces.shape import shaped_verification
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.records import approvals
 from rolebundle.text.words import counted
-from rolebundle.verification.gate import DEFAULT_RETRIES, HookInput, answer_stop, load_contract
+from rolebundle.verification.gate import DEFAULT_RETRIES, answer_stop, hook_event, load_contract
 
 _MAX_BUNDLE_BYTES = 64 << 20
 """Well above a thousand passages of the largest chunk size."""
@@ -65,7 +65,7 @@ def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> No
     \b
     rolebundle retrieve "Plan release 3.0" --role technical-writer --format json > bundle.json
     rolebundle verify answer.md --bundle bundle.json
-    rolebundle verify answer.md --bundle bundle.json --publish --redact --json
+    rolebundle verify answer.md --bundle bundle.json --redact --json
     """
     # Bytes that are no text become unpaired surrogates, which the request refuses.
     data = draft_file.read(4 * MAX_DRAFT_CHARACTERS + 1)
@@ -398,27 +398,28 @@ def hook_command(
     rolebundle gate hook claude-code report.gate.toml < event.json
     rolebundle gate hook exit-code report.gate.toml
     """
-    event = HookInput("stop")
+    fields: object = {"hook_event_name": "Stop"}
     if form == "claude-code":
         data = sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1)
         fields = json_value(data, _MAX_EVENT_BYTES)
-        if not isinstance(fields, dict):
-            raise click.UsageError("the event on standard input is not a JSON object")
-        event = HookInput.of_claude_code(fields)
-    if event.event == "other":
+    if not isinstance(fields, dict):
+        raise click.UsageError("the event on standard input is not a JSON object")
+    event = hook_event(fields)
+    if event == "other":
         return
-    is_stop = event.event == "stop"
+    is_stop = event == "stop"
     with call.engine() as engine:
         report = engine.gate_check(contract, agent, no_command="" if is_stop else _NOT_IN_FACTS)
     if not is_stop:
         click.echo(writable(_gate_lines(report.facts)))
-        if event.is_prompt and report.blocks:
+        if fields["hook_event_name"] == "UserPromptSubmit" and report.blocks:
             call.owner(count_blocks, contract, 0)
         return
     answer = answer_stop(
         report,
         "claude-code" if form == "claude-code" else "exit-code",
-        is_retry=event.is_retry,
+        # Anything but a plain false lets go, so that no host can loop.
+        is_retry=fields.get("stop_hook_active", False) is not False,
         retries=DEFAULT_RETRIES if retries is None else retries,
         insist=retries is not None,
     )
@@ -436,7 +437,7 @@ def _text(report: GateReport) -> str:
     lines = [f"{report.verdict}: {report.message}"]
     for result in report.criteria:
         state = result.result.replace("_", " ")
-        lines.append(f"- {result.id} ({result.level}): {state}: {result.reason}")
+        lines.append(f"- {result.id}: {state}: {result.reason}")
     lines += [f"- {finding.code}: {finding.message}" for finding in report.findings]
     if report.restarts:
         lines.append(f"- the baseline was replaced: {counted(report.restarts, 'restart')}")

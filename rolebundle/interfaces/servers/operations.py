@@ -432,7 +432,7 @@ _OPERATIONS = (
         "Check a text that you wrote against the passages that you wrote it from. Call it before "
         "you hand over an answer, a report or a message. If it fails, do what each remedy says and "
         "verify again. `nothing_wrong_found` is no proof.",
-        ("draft", "chunk_ids", "role", "publish", "redact"),
+        ("draft", "chunk_ids", "role", "redact"),
     ),
     Operation(
         "check",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
 from rolebundle.admin.purges import PurgeSelection, plan_of, purge_documents
-from rolebundle.admin.records import put_mark, set_audit
+from rolebundle.admin.records import set_audit
 from rolebundle.contracts.memory import CheckAnswer, CheckRequest, DecisionRecord, NewDecision
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.provider import Unavailable
@@ -35,8 +35,8 @@ from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.canaries import files_of, found_in
 from support.commands import invoke
-from support.corpora import FLAGGED, build, document, set_policy
 from support.corpora import NOW as NOW_CHECK
+from support.corpora import build, document, set_policy
 from support.fake_embedder import HashingProvider
 from support.publications import stage
 
@@ -94,14 +94,10 @@ def test_a_decision_has_an_effect_from_its_first_to_its_last_second(db: Path) ->
     decide(db, valid_from="2026-11-02", valid_until="2026-11-03")
     seen = [states(db, NOW + n * DAY)["shared-1"] for n in range(4)]
     assert seen == ["not_yet_valid", "active", "active", "expired"]
-    last = datetime(2026, 11, 3, 23, 59, 59, tzinfo=UTC)
-    assert states(db, last)["shared-1"] == "active"
-
-
-def test_a_decision_that_is_never_valid_is_refused(db: Path) -> None:
     with pytest.raises(UsageError, match="before"):
         decide(db, valid_until="2026-10-01")
-    assert states(db) == {}
+    last = datetime(2026, 11, 3, 23, 59, 59, tzinfo=UTC)
+    assert states(db, last)["shared-1"] == "active"
 
 
 class TestSuperseding:
@@ -201,20 +197,6 @@ class TestCommands:
         assert invoke("decisions", "list", "--json", "--db", db).json() == {"decisions": []}
         listed = invoke("decisions", "list", "--all", "--json", "--db", db).json()
         assert [record["state"] for record in listed["decisions"]] == ["ended"]
-
-    @pytest.mark.parametrize(
-        "arguments",
-        [
-            ("decisions", "add", "Do not post"),
-            ("decisions", "add", " ", "--by", "Ana"),
-            ("decisions", "add", "Do not post", "--by", "Ana", "--until", "soon"),
-            ("decisions", "add", "Do not post", "--by", "Ana", "--supersedes", "4"),
-            ("decisions", "end", "4", "--by", "Bo", "--reason", "x"),
-        ],
-    )
-    def test_what_makes_no_sense_is_refused(self, db: Path, arguments: tuple[str, ...]) -> None:
-        outcome = invoke(*arguments, "--db", db)
-        assert (outcome.code, outcome.out) == (2, "")
 
     def test_each_act_is_in_the_audit_without_words(self, db: Path) -> None:
         with Admin(db) as admin:
@@ -373,63 +355,6 @@ class TestPolicy:
         assert answer.verdict == expected
         assert answer.policies[0].action == "execute"
         assert ask(db, "water the flowers", agent="ada").policies == []
-
-
-class TestDocuments:
-    FRONT = "---\ndocument_type: decision\n{keys}---\n# Messages\n\n## Decision\n\n{text}\n"
-
-    def ingest(self, folder: Path, keys: str = "", text: str = "", *flags: str) -> Path:
-        (folder / "docs").mkdir()
-        path = folder / "docs" / "0007.md"
-        text = text or "We decided it in May. Do not post automatically."
-        path.write_text(self.FRONT.format(keys=keys, text=text), encoding="utf-8")
-        db = folder / "c.db"
-        outcome = invoke("ingest", folder / "docs", "--lexical-only", "--db", db, *flags)
-        assert outcome.code == 0, outcome.err
-        return db
-
-    def test_a_document_of_the_type_decision_counts_and_is_quoted(self, tmp_path: Path) -> None:
-        db = self.ingest(tmp_path, "updated_at: 2026-05-02\n")
-        answer = ask(db, "post the news automatically")
-        assert answer.verdict == "warn"
-        [found] = answer.decisions
-        assert found.text == "Do not post automatically."
-        assert found.locator is not None
-        assert found.locator.startswith("0007.md:")
-        assert found.decided_at == "2026-05-02T00:00:00Z"
-        assert verdict(db, "water the flowers") == "none_found"
-
-    @pytest.mark.sample(3)
-    @pytest.mark.parametrize(
-        ("keys", "expected"),
-        [
-            ("effect: require_approval\n", "require_approval"),
-            ("effect: block\n", "require_approval"),
-            ("status: superseded\n", "none_found"),
-            ("status: proposed\n", "none_found"),
-            ("action: external_send\n", "none_found"),
-            ("origin: untrusted\n", "none_found"),
-            ("origin: external\neffect: block\n", "warn"),
-        ],
-    )
-    def test_what_it_declares(self, tmp_path: Path, keys: str, expected: str) -> None:
-        db = self.ingest(tmp_path, f"about: [post]\n{keys}")
-        assert verdict(db, action="execute") == expected
-
-    def test_a_rejected_or_flagged_document_requires_no_approval(self, tmp_path: Path) -> None:
-        text = ["Do not post automatically, whatever the plan says."]
-        fields = {
-            "document_type": "decision",
-            "retrieval_hints": ("post",),
-            "tags": ("effect:block",),
-        }
-        db = build(tmp_path, [document("d", text, **fields)])
-        assert verdict(db) == "require_approval"
-        flagged = build(tmp_path, [document("d", text, FLAGGED, **fields)])
-        assert verdict(flagged) == "warn"
-        with Admin(db) as admin:
-            put_mark(admin.workspace, "d", "rejected", "Ana", "never decided")
-        assert verdict(db) == "none_found"
 
 
 def test_only_words_are_compared_if_the_model_fails_and_the_answer_says_so(tmp_path: Path) -> None:

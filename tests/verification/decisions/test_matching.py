@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.bundle import Constraint
+from rolebundle.contracts.memory import DecisionRecord
 from rolebundle.contracts.terms import DECISION_EFFECTS, DecisionEffect
 from rolebundle.verification.decisions import (
     Intent,
     Match,
-    Rule,
     command_lines,
-    match,
+    match_of,
     matching_pattern,
     only_reads,
+    verdict_of,
 )
 from support.intents import DECISIONS, UNRELATED
 
@@ -36,8 +36,8 @@ def found(
     **fields: Any,
 ) -> Match | None:
     words = [entry.strip() for entry in about.split(",") if entry.strip()]
-    rule = Rule(Constraint(id="shared-1", text=text, effect="block"), words, commands)
-    return match(rule, intent_of(**fields), closeness)
+    record = DecisionRecord.model_construct(text=text, about=words, commands=[*commands])
+    return match_of(record, intent_of(**fields), closeness)
 
 
 class TestCommands:
@@ -99,7 +99,7 @@ class TestMatch:
     ) -> None:
         about = "spam filter, junk mail, rspamd"
         answer = found("It stays on", about, intent=intent)
-        assert (answer and (answer.match, answer.words)) == (words and ("about", words))
+        assert (answer and (answer[0], answer[2])) == (words and ("about", words))
 
     def test_another_wording_counts(self) -> None:
         assert found("It stays on", "junk mail", intent="x", also=("junk mail off",))
@@ -112,7 +112,7 @@ class TestMatch:
 
     def test_two_thirds_of_its_words_and_two_of_them(self) -> None:
         text = "Never deploy the billing service on Fridays"
-        assert found(text, intent="deploying billing services this Friday").match == "likeness"  # type: ignore[union-attr]
+        assert found(text, intent="deploying billing services this Friday")[0] == "likeness"  # type: ignore[index]
         assert found(text, intent="deploy the shop this Monday") is None
         assert found("Do not deploy", intent="deploy the shop") is None
 
@@ -121,7 +121,7 @@ class TestMatch:
     )
     def test_a_closeness_in_meaning(self, closeness: float, kind: str | None) -> None:
         answer = found("Never deploy on Fridays", closeness=closeness, intent="ship it")
-        assert (answer and answer.match) == kind
+        assert (answer and answer[0]) == kind
 
 
 @given(
@@ -132,7 +132,7 @@ class TestMatch:
 def test_only_a_command_blocks_and_reading_is_never_warned_of(
     kind: Any, effect: DecisionEffect, only_reads: bool
 ) -> None:
-    verdict = Match(kind, 1.0, []).verdict(effect, only_reads=only_reads)
+    verdict = verdict_of(kind, effect, only_reads=only_reads)
     if kind == "command":
         assert verdict == effect
     elif only_reads or kind == "near":
@@ -189,7 +189,7 @@ def test_a_command_or_an_action_says_more_than_words(fields: dict[str, Any], rea
 def test_intents_about_a_decision_and_unrelated_ones_by_words_alone() -> None:
     def applies(text: str, about: str, intent: str) -> bool:
         answer = found(text, about, intent=intent)
-        return answer is not None and bool(answer.verdict("warn", only_reads=only_reads(intent)))
+        return bool(answer and verdict_of(answer[0], "warn", only_reads=only_reads(intent)))
 
     intents = [(decided, intent) for decided in DECISIONS for intent, _ in decided.intents]
     assert len(intents) == len(UNRELATED) == 40

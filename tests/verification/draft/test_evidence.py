@@ -240,8 +240,6 @@ TRUE = [
     "Access tokens live for fifteen minutes (audit.md:5-7).",
     "Access tokens live for fifteen minutes (audit.md:5-5).",
     "Access tokens live for fifteen minutes (audit#0).",
-    "Wear a helmet in the yard (manual.md, p. 3).",
-    "Wear a helmet in the yard (Manual, p. 3).",
 ]
 
 
@@ -261,7 +259,6 @@ def test_true_citations(engine_citations: Engine, draft: str) -> None:
         ("(audit.md:5-8)", "wrong_place", "audit.md:5-7"),
         ("(audit.md:1-999999999)", None, "audit.md:5-7"),
         ("(backups.md:1-1)", "wrong_place", "audit.md:5-7"),
-        ("(Manual, p. 4)", None, "audit.md:5-7"),
     ],
 )
 def test_false_citations_fail_and_name_the_true_place(
@@ -296,7 +293,7 @@ def test_another_language_is_a_remark(engine_citations: Engine) -> None:
     assert answer.verdict == "nothing_to_check"
 
 
-@pytest.mark.parametrize("citation", ["⁹", " [Smith 2021]", " (source 9)", " [^note]", " [^9]"])
+@pytest.mark.parametrize("citation", ["⁹", " [Smith 2021]", " (source 9)", " [^9]"])
 def test_other_forms_of_citations_are_unknown(engine_citations: Engine, citation: str) -> None:
     answer = verified_citations(
         engine_citations, f"Access tokens live for fifteen minutes.{citation}"
@@ -315,15 +312,7 @@ def test_a_title_beside_a_quote_is_its_citation(engine_citations: Engine) -> Non
     assert answer.counts["misattributed"] == 1
 
 
-def test_lines_of_many_thousands_name_no_place(engine_citations: Engine, tmp_path: Path) -> None:
-    texts = [f"line {number} of the log" for number in range(2_000)]
-    with Engine(build(tmp_path, [document("log", texts)])) as other_engine:
-        draft = "This is line 7 of the log (log.md:1-2000)."
-        [finding] = citations(verified_citations(other_engine, draft, whole_corpus=True))
-    assert finding.code == "unknown_citation"
-
-
-# -- Sources are doubted by the rules of retrieval; what is published obeys the trust table --------
+# -- Sources are doubted by the rules of retrieval -------------------------------------------------
 
 TEXT = "The lifetime of an access token is fifteen minutes."
 LABELS: dict[str, dict[str, Any]] = {
@@ -331,9 +320,6 @@ LABELS: dict[str, dict[str, Any]] = {
     "old": {"updated_at": "2020-01-01T00:00:00Z", "sensitivity": "public"},
     "web": {"origin": "untrusted", "sensitivity": "public"},
     "forum": {"trust_tier": "untrusted", "sensitivity": "public"},
-    "shared": {"origin": "external", "sensitivity": "public"},
-    "team": {"sensitivity": "internal"},
-    "board": {"sensitivity": "confidential"},
     "replaced": {"sensitivity": "public"},
     "newer": {"sensitivity": "public", "supersedes": ("replaced",)},
     "later": {
@@ -374,7 +360,6 @@ def doubts(answer: Verification, check: str = "sources") -> list[tuple[str, bool
         ("forum", [("untrusted_source", False)]),
         ("replaced", [("superseded_source", True)]),
         ("flagged", [("flagged_source", False)]),
-        ("team", []),
     ],
 )
 def test_doubts(engine_sources: Engine, name: str, expected: list[tuple[str, bool]]) -> None:
@@ -383,48 +368,6 @@ def test_doubts(engine_sources: Engine, name: str, expected: list[tuple[str, boo
     assert answer.verdict == (
         "failed" if ("superseded_source", True) in expected else "nothing_wrong_found"
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("plain", set()),
-        ("team", {"sensitive_source"}),
-        ("board", {"sensitive_source", "unsendable_origin"}),
-        ("shared", {"unsendable_origin"}),
-        ("web", {"unsendable_origin"}),
-        ("forum", {"unsendable_origin"}),
-        ("flagged", {"unsendable_origin"}),
-    ],
-)
-def test_publish(engine_sources: Engine, name: str, expected: set[str]) -> None:
-    answer = verified_sources(engine_sources, name, publish=True)
-    assert {code for code, _ in doubts(answer, "publish")} == expected
-    assert answer.verdict == ("failed" if expected else "nothing_wrong_found")
-    assert doubts(verified_sources(engine_sources, name), "publish") == []
-
-
-def test_publish_needs_a_known_source(engine_sources: Engine) -> None:
-    """Else a paraphrase of something confidential would pass."""
-    draft = "Nobody outside of this building may learn about elephants."
-    answer = verified_sources(engine_sources, "board", draft, publish=True, require=[])
-    assert answer.verdict == "failed"
-
-
-SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-
-
-def test_secrets_and_personal_data_are_not_published_or_repeated(engine_sources: Engine) -> None:
-    draft = f"{TEXT[:-1]} [1].\n\nCall ada.silva@posteo.de, with {SECRET}.\n"
-    answer = verified_sources(engine_sources, "plain", draft, publish=True)
-    codes = {code for code, _ in doubts(answer, "publish")}
-    assert codes == {"secret", "personal_data"}
-    assert answer.verdict == "failed"
-    for redact in (False, True):
-        answer = verified_sources(engine_sources, "plain", draft, publish=True, redact=redact)
-        assert answer.validated_draft is not None
-        published = answer.model_dump_json() if redact else answer.validated_draft
-        assert SECRET not in published and "ada.silva" not in published
 
 
 @pytest.mark.parametrize(
