@@ -244,7 +244,6 @@ _COPIED_TABLES = (
     "embedding_index",
     "embedded",
     "embedding_share",
-    "embedding_cache",
     "chunk_change",
     "policy",
     "purge",

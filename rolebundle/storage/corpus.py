@@ -26,7 +26,6 @@ _STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a mill
 _ALLOWED = "(SELECT compartment FROM temp.allowed_compartment)"
 _ALLOWED_DOCUMENT = f"main.document d WHERE d.compartment IN {_ALLOWED}"
 _EMPTY = (
-    "embedding_cache",
     # Their number, times and hashes change with documents that the agent may not see.
     "purge",
     "approved_manifest",

@@ -135,7 +135,6 @@ _DOCUMENT_COLUMNS = f"d.{_DOCUMENT_ROW.replace(', ', ', d.')}, {_BELONGING}"
 _TABLES: dict[str, tuple[str, str, Callable[[Row], bytes], str, str]] = {
     "file": ("id", FILE_ROW, file_digest, "file", "''"),
     "scanned": ("document", SCANNED_ROW, row_digest, "scanned", "''"),
-    "embedding_cache": ("id", "model, input_hash, vector", row_digest, "embedding_cache", "''"),
     "remembered": ("document", _REMEMBERED_ROW, row_digest, "remembered", "''"),
     "chunk": ("id", _CHUNK_ROW, _stored_chunk, "chunk", "chunk_id"),
     "document": ("d.id", _DOCUMENT_COLUMNS, _stored_document, _DOCUMENTS, "document_id"),

@@ -30,7 +30,6 @@ from rolebundle.storage import (
     replicas,
     roots,
     store,
-    vector_index,
 )
 from rolebundle.storage.backup import KEPT_FILE_NAME
 from rolebundle.storage.corpus import Corpus, increment_generation
@@ -74,9 +73,6 @@ def erase(
     erased = extent(corpus, rows)
     marks.forget_marks(corpus, [document.document_id for document in documents])
     store.remove_documents(corpus, rows)
-    # The cache knows a text only by its hash. So vectors of earlier versions of these documents
-    # cannot be distinguished from those of other documents.
-    vector_index.clear_cache(corpus)
     _forget_files(corpus, documents)
     _forget_claims(corpus, documents)
     decisions.erase_decisions(corpus, decided, purged_at)

@@ -241,7 +241,7 @@ class TestWhatIsAllowed:
                 found = [places(restricted)[name]]
                 restricted.restrict_to_compartments(found, generation=generation)
                 assert restricted.rows("SELECT generation FROM corpus_state") == [(generation,)]
-                assert restricted.value("SELECT count(*) FROM embedding_cache") == 0
+                assert restricted.value("SELECT count(*) FROM purge") == 0
         assert restricted.rows("SELECT generation FROM corpus_state") == [(0,)]
 
     def test_is_a_snapshot_that_a_writer_does_not_change(
