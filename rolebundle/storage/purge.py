@@ -8,7 +8,7 @@ then rewrites the whole file (VACUUM) and empties the log.
 
 The deletion, the raised purge generations of publications and a row in the table ``purge`` are one
 transaction. A run that is killed has either done nothing, or left a row with what remains to be
-done. Staged replicas that may hold what was purged are deleted, too.
+done. What a killed publish left is deleted, too.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def purge_ids(corpus: Corpus) -> set[str]:
 
 
 def finish(corpus: Corpus) -> Obstacle:
-    """Do what remains of every purge: rewrite the file, empty its log, delete staged replicas.
+    """Do what remains of every purge: rewrite the file, empty its log, delete what a publish left.
 
     Call it outside of any transaction.
 
@@ -169,7 +169,7 @@ def finish(corpus: Corpus) -> Obstacle:
         if not corpus.empty_log():
             return "reader"
         try:
-            replicas.erase_outdated(corpus)
+            replicas.erase_staged(corpus.path)
         except CorpusBusy:
             return "publisher"
         except StorageError:

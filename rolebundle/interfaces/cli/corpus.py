@@ -336,8 +336,7 @@ def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
         step = "free disk space for two more copies of it"
     elif "staging" in waiting_for:
         problem = (
-            f"{erased} the last replica of a publication may hold them: a folder in "
-            f"{published_folder(path)} cannot be deleted"
+            f"{erased} a replica in {published_folder(path)} may hold them, and cannot be deleted"
         )
         step = "delete that folder"
     elif "publisher" in waiting_for:
