@@ -1,4 +1,4 @@
-"""The checks of `rolebundle corpus doctor`. None changes a byte of the user's files.
+"""The checks of `rolebundle corpus doctor`, and its repair. No check changes a byte of the files.
 
 The corpus and the audit are read from private copies, because even a read-only connection may
 create SQLite's files beside the file that it reads.
@@ -13,15 +13,16 @@ from pathlib import Path
 from shlex import quote
 
 from rolebundle.contracts.status import CheckProblem
-from rolebundle.contracts.upkeep import CheckState, DoctorCheck, DoctorReport
+from rolebundle.contracts.upkeep import CheckState, DoctorCheck, DoctorReport, RepairReport
 from rolebundle.errors import CorpusCorrupt, RolebundleError, WrongFile
 from rolebundle.policy.access import policy_problem
+from rolebundle.policy.audit import Recorder
 from rolebundle.policy.audit_check import verify_audit
 from rolebundle.policy.policy_change import deny_matcher
-from rolebundle.storage import purge, records, roots
+from rolebundle.storage import purge, records
 from rolebundle.storage.address import address_of
 from rolebundle.storage.backup import private_copy
-from rolebundle.storage.check import find_problems
+from rolebundle.storage.check import IN_INDEXES, find_problems, rebuild_indexes
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import (
     COMPANIONS,
@@ -30,7 +31,6 @@ from rolebundle.storage.file import (
     heartbeat_path,
     is_there,
     published_folder,
-    stale_partials,
 )
 from rolebundle.storage.opening import corpus_format, open_reader
 from rolebundle.storage.publications import PULL, stored_manifest
@@ -123,20 +123,15 @@ def _permissions(path: Path) -> Finding:
     return _ok("only the owner can open the files")
 
 
-def _leftovers(path: Path) -> Iterator[Finding]:
-    partial = stale_partials(path)
-    if partial:
-        names = " ".join(quote(str(file)) for file in partial)
-        yield _warning(f"{counted(len(partial), 'file')} of killed runs", f"rm {names}")
+def _copies(path: Path) -> Finding:
     copies = purge.backups(path)
-    if copies:
-        names = ", ".join(file.name for file in copies)
-        yield _warning(
-            f"older copies of the corpus, which a purge does not change: {names}",
-            "rolebundle corpus purge --backups, if you do not need them",
-        )
-    if not (partial or copies):
-        yield _ok("none")
+    if not copies:
+        return _ok("none")
+    names = ", ".join(file.name for file in copies)
+    return _warning(
+        f"older copies of the corpus, which a purge does not change: {names}",
+        "rolebundle corpus purge --backups, if you do not need them",
+    )
 
 
 # -- the content -----------------------------------------------------------------------------------
@@ -149,7 +144,7 @@ def _examine_file(path: Path) -> Iterator[DoctorCheck]:
         try:
             check_path(path, corpus_format())
             yield from _named("permissions", _permissions(path))
-            yield from _named("leftovers", _leftovers(path))
+            yield from _named("copies", _copies(path))
             copy = stack.enter_context(private_copy(path))
             corpus = stack.enter_context(open_writer(copy, lock=False, verify=False, replica=True))
             problems = find_problems(corpus, deny_matcher(corpus))
@@ -177,7 +172,6 @@ def _examine_corpus(
     checks: dict[str, Callable[[Corpus], Finding | Iterable[Finding]]] = {
         "policy": _policy,
         "purges": _purges,
-        "roots": _roots,
     }
     for name, check in checks.items():
         try:
@@ -212,19 +206,6 @@ def _purges(corpus: Corpus) -> Finding:
     return _ok("none pending")
 
 
-def _roots(corpus: Corpus) -> Finding:
-    """Whether the folders and files that were ingested are still there."""
-    locations = [root.location for root in roots.load(corpus)]
-    missing = [location for location in locations if not Path(location).exists()]
-    if missing:
-        return _warning(
-            f"not there: {', '.join(missing)}",
-            "bring them back, or, if they were moved, `rolebundle corpus roots move OLD NEW`; "
-            "their documents stay",
-        )
-    return _ok(f"{counted(len(locations), 'root')}, all there")
-
-
 # -- the audits ------------------------------------------------------------------------------------
 
 
@@ -240,3 +221,35 @@ def _audit(path: Path) -> Finding:
     if result.problem is not None:
         return _problem(f"{path}: {result.problem.message}", remedy)
     return _ok(f"{counted(result.rows, 'row')}, head {result.head}")
+
+
+# -- the repair ------------------------------------------------------------------------------------
+#
+# The indexes are made again from the documents. Everything else has no second copy in the file.
+
+
+def repair(path: Path) -> RepairReport:
+    """Rebuild the lexical indexes, and remove the vectors that are not what was stored.
+
+    The next ingest embeds their chunks again. A sound corpus is left alone.
+
+    Raises:
+        UsageError: there is no corpus, or it is a replica.
+        WrongFile: it belongs to another application, or has another schema.
+        CorpusBusy, StorageError: it cannot be written.
+        CorpusCorrupt: something else than an index is damaged. Nothing was changed.
+    """
+    with open_writer(path, verify=False) as corpus:
+        problems = find_problems(corpus, deny_matcher(corpus))
+        for problem in problems:
+            if problem.code not in IN_INDEXES:
+                raise CorpusCorrupt(
+                    "beyond_repair",
+                    f"{path}: {problem.message}; it was not changed",
+                    "run `rolebundle corpus restore BACKUP`, or move it away and ingest again",
+                )
+        if problems:
+            with Recorder(path).change(corpus, "repair") as details:
+                rebuild_indexes(corpus)
+                details["problems"] = len(problems)
+        return RepairReport(location=str(path), repaired=bool(problems), problems=problems)

@@ -13,7 +13,7 @@ from rolebundle.embedding.packaged import E5, MINILM
 from rolebundle.embedding.registry import ProviderSpec, spec_from_json
 from rolebundle.storage import vector_index
 from rolebundle.storage.corpus import Corpus, corpus_counts
-from rolebundle.storage.passages import sampled_texts
+from rolebundle.storage.passages import sampled_contents
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.text.languages import english_share
 
@@ -53,7 +53,7 @@ def contextual_model(corpus: Corpus) -> Choice:
         return (spec, "its owner chose it")
     if model.provider == "static" and os.environ.get(ENVIRONMENT) == "static":
         return (None, f"{ENVIRONMENT}=static")
-    share = english_share(text.content for text in sampled_texts(corpus, _SAMPLE))
+    share = english_share(sampled_contents(corpus, _SAMPLE))
     of_text = f"{share:.0%} of the text is English"
     if model.provider == "onnx":
         return (ProviderSpec("onnx", model.model), of_text)

@@ -18,7 +18,6 @@ from rolebundle.policy.policy_file import (
 from rolebundle.storage import compartments, records
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
-from rolebundle.storage.records import AgentAccess
 from rolebundle.text.paths import compile_glob
 
 
@@ -67,7 +66,7 @@ def save_database_access(corpus: Corpus) -> None:
             own = file.model_copy(update={"agents": {agent: rule}})
             content = json.dumps(own.model_dump(exclude_unset=True))
             visible = tuple(place.id for place in places if may_see(rule, place))
-            access.append(AgentAccess(agent, visible, decision_scopes(rule), content))
+            access.append((agent, visible, decision_scopes(rule), content))
     records.save_agent_access(corpus, access)
 
 

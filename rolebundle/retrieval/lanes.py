@@ -32,11 +32,11 @@ from rolebundle.retrieval.filter import (
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.where import conditions, with_suggestion
 from rolebundle.storage import compartments, documents, vector_index, vector_search
-from rolebundle.storage.answer_checks import vectors_problem, verify_lexical_indexes
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.lexical_index import verify_lexical_indexes
 from rolebundle.storage.passages import content_hashes, passages_by_rowid, prefetch_passages
 from rolebundle.storage.stored_values import DAMAGE_HINT, damaged
-from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.vector_index import EmbeddingIndex, vectors_problem
 
 POOL_DEPTH = 100
 """How many chunks each lane proposes at first."""

@@ -29,9 +29,9 @@ from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import best_forbidden, estimated_tokens, rank, select
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
-from rolebundle.storage.answer_checks import verify_passages
 from rolebundle.storage.compartments import has_facts
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.digests import verify_passages
 from rolebundle.storage.documents import has_trusted, prefetch_source_files
 
 MAX_DOCUMENTS_READ = 20_000

@@ -53,9 +53,9 @@ from rolebundle.retrieval.request import ReferenceScope, ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.where import Condition, unmet
 from rolebundle.storage import compartments, quarantine
-from rolebundle.storage.answer_checks import verify_passages
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.digests import verify_passages
 from rolebundle.storage.quarantine import Flagged
 from rolebundle.text.references import may_be_stored, named_document
 

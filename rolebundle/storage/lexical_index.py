@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from rolebundle.lazy import numpy as np
-from rolebundle.storage import changes
-from rolebundle.storage.corpus import Corpus, Ranges
+from rolebundle.storage.compartments import searchable_compartments
+from rolebundle.storage.corpus import (
+    Corpus,
+    Ranges,
+    record_changed_ranges,
+    record_changes,
+    true_generation,
+)
 from rolebundle.storage.sqlite import Binding, Row
 from rolebundle.storage.stored_values import damaged
 
@@ -167,7 +173,7 @@ def add_range(corpus: Corpus, compartment: int, first: int, last: int) -> None:
         "c.id BETWEEN ? AND ? AND d.compartment = ?",
         (first, last, compartment),
     )
-    changes.record_ranges(corpus, [(first, last)])
+    record_changed_ranges(corpus, [(first, last)])
 
 
 def _add(corpus: Corpus, compartment: int, chosen: str, bindings: Sequence[Binding]) -> None:
@@ -182,7 +188,7 @@ def _add(corpus: Corpus, compartment: int, chosen: str, bindings: Sequence[Bindi
 def add_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
     """Index these chunks."""
     _add(corpus, compartment, "c.id IN (SELECT value FROM json_each(?))", ([*rowids],))
-    changes.record(corpus, rowids)
+    record_changes(corpus, rowids)
 
 
 def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
@@ -193,7 +199,7 @@ def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> No
         "FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
         ([*rowids],),
     )
-    changes.record(corpus, rowids)
+    record_changes(corpus, rowids)
 
 
 def rebuild(corpus: Corpus, compartment: int) -> None:
@@ -318,3 +324,21 @@ def _tokenizer() -> Callable[..., list[tuple[int, int, str]]]:
     # apsw's types do not tell that the options decide what is returned.
     tokenizer: Any = apsw.Connection(":memory:").fts5_tokenizer(name, arguments)
     return tokenizer  # type: ignore[no-any-return]
+
+
+def verify_lexical_indexes(corpus: Corpus) -> None:
+    """Check that the lexical indexes have as many chunks as there are.
+
+    It is done once for each state of the corpus that this connection sees.
+
+    Raises:
+        CorpusCorrupt: they do not.
+    """
+    for compartment in searchable_compartments(corpus, with_facts=True):
+        name = table_name(compartment.id)
+        if corpus.verified.get(name) == true_generation(corpus):
+            continue
+        indexed, _ = corpus.lexical.extent(corpus, compartment.id)
+        if indexed != compartment.chunks:
+            raise damaged("the lexical index", "damaged_index", corpus.path)
+        corpus.verified[name] = true_generation(corpus)

@@ -22,9 +22,8 @@ from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
 from psycopg.types import TypeInfo
 
-from rolebundle.storage import changes
 from rolebundle.storage.compartments import searchable_compartments
-from rolebundle.storage.corpus import Corpus, Ranges
+from rolebundle.storage.corpus import Corpus, Ranges, record_changed_ranges, record_changes
 from rolebundle.storage.lexical_index import COLUMNS, OFFSETS, keys_of_texts
 from rolebundle.storage.sqlite import AMONG, Binding, Row, vectors_library
 from rolebundle.storage.stored_values import damaged
@@ -55,13 +54,13 @@ def drop(corpus: Corpus, compartment: int) -> None:
 def add_range(corpus: Corpus, compartment: int, first: int, last: int) -> None:
     """Index those chunks of the range, ends included, that belong to the compartment."""
     _add(corpus, compartment, "c.id BETWEEN ? AND ?", first, last)
-    changes.record_ranges(corpus, [(first, last)])
+    record_changed_ranges(corpus, [(first, last)])
 
 
 def add_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
     """Index these chunks."""
     _add(corpus, compartment, f"c.id {AMONG}", [*rowids])
-    changes.record(corpus, rowids)
+    record_changes(corpus, rowids)
 
 
 def _add(corpus: Corpus, compartment: int, chosen: str, *bindings: Binding) -> None:
@@ -122,7 +121,7 @@ def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> No
         f"DELETE FROM chunk_length WHERE compartment = ? AND chunk {AMONG}",
         (compartment, [*rowids]),
     )
-    changes.record(corpus, rowids)
+    record_changes(corpus, rowids)
 
 
 def extent(corpus: Corpus, compartment: int) -> tuple[int, int]:

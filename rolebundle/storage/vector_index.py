@@ -7,8 +7,14 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from rolebundle.contracts.models import IndexIdentity, ModelIdentity, Noise
-from rolebundle.storage import changes, compartments
-from rolebundle.storage.corpus import Corpus
+from rolebundle.storage import compartments
+from rolebundle.storage.corpus import (
+    ALL_CHUNKS,
+    Corpus,
+    record_changed_ranges,
+    record_changes,
+    true_generation,
+)
 from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.stored_values import typed
 
@@ -111,7 +117,7 @@ def delete_index(corpus: Corpus, index: EmbeddingIndex) -> None:
     """Remove an index with its vectors. Call it inside a write transaction."""
     ends = "SELECT min(chunk), max(chunk) FROM embedded WHERE index_id = ? HAVING count(*) > 0"
     # The next index may have the same number.
-    changes.record_ranges(corpus, corpus.rows(ends, (index.id,)))
+    record_changed_ranges(corpus, corpus.rows(ends, (index.id,)))
     for table, column in (("embedded", "index_id"), ("embedding_index", "id")):
         corpus.run(f"DELETE FROM {table} WHERE {column} = ?", (index.id,))
 
@@ -187,7 +193,7 @@ def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str,
     corpus.insert(target, rows)
     for compartment, chunks in places.items():
         _count(corpus, index, compartment, len(chunks))
-    changes.record(corpus, rowids)
+    record_changes(corpus, rowids)
 
 
 def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None:
@@ -199,7 +205,7 @@ def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None
     for compartment, number in numbers:
         _count(corpus, index, compartment, -number)
     corpus.run(f"DELETE {_OF_CHUNKS}", chosen)
-    changes.record(corpus, rowids)
+    record_changes(corpus, rowids)
 
 
 def recount(corpus: Corpus, index: EmbeddingIndex) -> None:
@@ -210,7 +216,7 @@ def recount(corpus: Corpus, index: EmbeddingIndex) -> None:
         "compartment, count(*) FROM embedded WHERE index_id = ? GROUP BY index_id, compartment",
         (index.id,),
     )
-    changes.record_ranges(corpus, changes.ALL)
+    record_changed_ranges(corpus, ALL_CHUNKS)
 
 
 def move(corpus: Corpus, rowids: Sequence[int], target: int) -> None:
@@ -222,7 +228,7 @@ def move(corpus: Corpus, rowids: Sequence[int], target: int) -> None:
             _count(corpus, index, source, -number)
             _count(corpus, index, target, number)
     corpus.run(f"UPDATE embedded SET compartment = ? WHERE chunk {AMONG}", (target, [*rowids]))
-    changes.record(corpus, rowids)
+    record_changes(corpus, rowids)
 
 
 def _count(corpus: Corpus, index: EmbeddingIndex, compartment: int, change: int) -> None:
@@ -250,3 +256,15 @@ def chunks_without_vector(
 def count_vectors(corpus: Corpus, index: EmbeddingIndex) -> int:
     """How many chunks have a vector in this index now."""
     return sum(current_counts(corpus, index.id).values())
+
+
+def vectors_problem(corpus: Corpus, index: EmbeddingIndex) -> str:
+    """What is wrong with the sizes of an embedding index; empty if nothing is."""
+    stored = "SELECT count(*) FROM embedded WHERE index_id = ? AND compartment = ?"
+    for compartment, vectors in index.vector_counts.items():
+        name = f"vectors_{index.id}_{compartment}"
+        if corpus.verified.get(name) != true_generation(corpus):
+            if corpus.value(stored, (index.id, compartment)) != vectors:
+                return "the embedding index is damaged: it does not have what was stored"
+            corpus.verified[name] = true_generation(corpus)
+    return ""

@@ -39,9 +39,9 @@ from rolebundle.retrieval.lanes import noise_for
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage import decisions as storage
-from rolebundle.storage.answer_checks import verify_passages
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.decisions import DECISION_TYPE, DecisionKey, decisions
+from rolebundle.storage.digests import verify_passages
 from rolebundle.storage.passages import passages_of_type
 from rolebundle.storage.vector_index import active_index
 from rolebundle.text.languages import is_unspaced

@@ -20,7 +20,7 @@ from unittest.mock import patch
 import pytest
 
 from rolebundle.admin.purges import PurgeSelection
-from rolebundle.errors import StorageError, UsageError
+from rolebundle.errors import UsageError
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.pull import pull, verify_replica
 from rolebundle.storage.opening import open_reader
@@ -76,12 +76,6 @@ def purge_one(site: Site) -> None:
         purge(corpus, PurgeSelection(["d1"]))
 
 
-def publish_to_a_host_that_is_down(site: Site) -> None:
-    failed = StorageError("down", "the host is down")
-    with patch.object(PublishedFolder, "push", side_effect=failed), pytest.raises(StorageError):
-        site.publish()
-
-
 Step = Callable[[Site], object]
 OLDER: tuple[Step, ...] = (Site.write, Site.publish, Site.pull, lambda site: site.write(2))
 """What is there before: a replica of edition 1, at hand also."""
@@ -89,7 +83,6 @@ CASES: dict[str, tuple[tuple[Step, ...], Step, Step, int]] = {
     "publish": (OLDER, Site.publish, Site.publish, 50),
     "first publish": (OLDER[3:], Site.publish, Site.publish, 50),
     "publish after a purge": ((*OLDER, purge_one), Site.publish, Site.publish, 50),
-    "publish again": ((*OLDER, publish_to_a_host_that_is_down), Site.publish, Site.publish, 150),
     "pull": ((*OLDER, Site.publish), Site.pull, Site.pull, 50),
     "first pull": (
         (*OLDER, Site.publish, lambda site: site.replica.unlink()), Site.pull, Site.pull, 40

@@ -26,13 +26,13 @@ from rolebundle.errors import (
 )
 from rolebundle.policy.policy_change import deny_matcher, set_policy
 from rolebundle.storage import check, digests, facts, lexical_index, quarantine, seal
-from rolebundle.storage.answer_checks import verify_lexical_indexes
 from rolebundle.storage.audit import AUDIT_FORMAT
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.documents import StoredFile
 from rolebundle.storage.file import busy_timeout, corpus_path
+from rolebundle.storage.lexical_index import verify_lexical_indexes
 from rolebundle.storage.opening import APPLICATION_ID, open_reader
 from rolebundle.storage.seal import row_digest
 from rolebundle.storage.sqlite import SqliteFile, create_file
@@ -104,16 +104,6 @@ def test_a_transaction_inside_another_one_is_a_part_of_it(db: Path) -> None:
         # A snapshot must not become a transaction: its end would undo what was written.
         with corpus.reading(), pytest.raises(RolebundleError), corpus.writing():
             pass
-
-
-def test_reading_is_one_snapshot(db: Path) -> None:
-    with open_reader(db) as reader, open_writer(db) as writer, reader.reading():
-        count = "SELECT count(*) FROM source"
-        assert reader.value(count) == 1
-        with writer.writing():
-            writer.run("INSERT INTO source (source_id) VALUES ('x')")
-        assert reader.value(count) == 1
-        assert writer.value(count) == 2
 
 
 def test_a_missing_folder_is_created(tmp_path: Path) -> None:
@@ -231,14 +221,6 @@ def test_a_file_that_cannot_be_filled_is_not_created(path: Path) -> None:
 def test_a_file_that_is_no_database_is_refused(path: Path, content: str) -> None:
     path.write_text(content)
     assert type(refusal(path)) is CorpusCorrupt
-
-
-def test_a_missing_file_and_a_folder_are_refused(path: Path) -> None:
-    refusal(path)
-    assert not path.exists()
-    path.mkdir()
-    refusal(path)
-    assert [*path.iterdir()] == []
 
 
 def test_a_foreign_files_log_is_not_folded_into_it(path: Path) -> None:
@@ -450,7 +432,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
             corpus.run("INSERT INTO replica VALUES (1, '{}')")
             corpus.run(
                 "INSERT INTO publication VALUES ('/r', 'bot', '{}', 'team', 'key', 1, 0, 'hash', "
-                "'file', 'now', 'then', 0, x'')"
+                "'now', 'then', 0, x'')"
             )
         assert find_problems(corpus, deny_matcher(corpus)) == []
     return path.read_bytes()
