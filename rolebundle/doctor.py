@@ -7,7 +7,7 @@ create SQLite's files beside the file that it reads.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from shlex import quote
@@ -54,7 +54,7 @@ def examine(path: Path) -> DoctorReport:
     address = address_of(path)
     checks = [
         *(_examine_database(path) if address else _examine_file(path)),
-        *_named("audit", _audit(audit_path(path))),
+        _audit(audit_path(path)),
     ]
     is_sound = all(check.state != "problem" for check in checks)
     return DoctorReport(location=address or str(path), sound=is_sound, checks=checks)
@@ -67,29 +67,12 @@ def _examine_database(path: Path) -> list[DoctorCheck]:
         return [*_examine_corpus(corpus, problems, "restore a backup of the database")]
 
 
-Finding = tuple[CheckState, str, str]
-"""The state, a message, and what to do; empty if there is nothing to do."""
-
-
-def _ok(message: str) -> Finding:
-    return "ok", message, ""
-
-
-def _warning(message: str, remedy: str) -> Finding:
-    return "warning", message, remedy
-
-
-def _problem(message: str, remedy: str) -> Finding:
-    return "problem", message, remedy
-
-
-def _named(name: str, found: Finding | Iterable[Finding]) -> list[DoctorCheck]:
-    """What a check found, under its name."""
-    findings = [found] if isinstance(found, tuple) else found
-    return [
-        DoctorCheck(name=name, state=state, message=message, remedy=remedy)
-        for state, message, remedy in findings
-    ]
+def _check(
+    name: str, message: str, remedy: str = "", state: CheckState | None = None
+) -> DoctorCheck:
+    """What a check found. There is a remedy if something is to be done."""
+    state = state or ("warning" if remedy else "ok")
+    return DoctorCheck(name=name, state=state, message=message, remedy=remedy)
 
 
 # -- the machine and the files beside the corpus ---------------------------------------------------
@@ -106,7 +89,7 @@ def _own_files(path: Path) -> list[Path]:
     return [file for file in files if is_there(file)] + purge.backups(path)
 
 
-def _permissions(path: Path) -> Finding:
+def _permissions(path: Path) -> DoctorCheck:
     wide = []
     for file in _own_files(path):
         try:
@@ -116,19 +99,21 @@ def _permissions(path: Path) -> Finding:
             continue
     if wide:
         names = ", ".join(file.name for file in wide)
-        return _warning(
+        return _check(
+            "permissions",
             f"other users may open {names}",
             f"chmod go= {' '.join(quote(str(file)) for file in wide)}",
         )
-    return _ok("only the owner can open the files")
+    return _check("permissions", "only the owner can open the files")
 
 
-def _copies(path: Path) -> Finding:
+def _copies(path: Path) -> DoctorCheck:
     copies = purge.backups(path)
     if not copies:
-        return _ok("none")
+        return _check("copies", "none")
     names = ", ".join(file.name for file in copies)
-    return _warning(
+    return _check(
+        "copies",
         f"older copies of the corpus, which a purge does not change: {names}",
         "rolebundle corpus purge --backups, if you do not need them",
     )
@@ -143,14 +128,14 @@ def _examine_file(path: Path) -> Iterator[DoctorCheck]:
     with ExitStack() as stack:
         try:
             check_path(path, corpus_format())
-            yield from _named("permissions", _permissions(path))
-            yield from _named("copies", _copies(path))
+            yield _permissions(path)
+            yield _copies(path)
             copy = stack.enter_context(private_copy(path))
             corpus = stack.enter_context(open_writer(copy, lock=False, verify=False, replica=True))
             problems = find_problems(corpus, deny_matcher(corpus))
         except CorpusCorrupt as error:
             message = error.message.removeprefix(f"{copy}: ")
-            yield from _named("content", _problem(message, REPAIR))
+            yield _check("content", message, REPAIR, "problem")
             return
         except WrongFile as error:
             raise type(error)(
@@ -167,18 +152,15 @@ def _examine_corpus(
     messages = [f"{found.message} [{found.code}]" for found in problems[:_MAX_PROBLEMS]]
     if problems[_MAX_PROBLEMS:]:
         messages.append(f"and {len(problems) - _MAX_PROBLEMS} more problems")
-    found = [_problem(message, remedy) for message in messages]
-    yield from _named("content", found or _ok("rows, hashes and indexes agree"))
-    checks: dict[str, Callable[[Corpus], Finding | Iterable[Finding]]] = {
-        "policy": _policy,
-        "purges": _purges,
-    }
-    for name, check in checks.items():
+    for message in messages:
+        yield _check("content", message, remedy, "problem")
+    if not messages:
+        yield _check("content", "rows, hashes and indexes agree")
+    for name, check in (("policy", _policy), ("purges", _purges)):
         try:
-            yield from _named(name, check(corpus))
+            yield check(corpus)
         except (CorpusCorrupt, ValueError):
-            unchecked = "not checked, because the corpus is damaged"
-            yield from _named(name, _warning(unchecked, remedy))
+            yield _check(name, "not checked, because the corpus is damaged", remedy)
 
 
 def _remedy(corpus: Corpus) -> str:
@@ -189,38 +171,38 @@ def _remedy(corpus: Corpus) -> str:
         return REPAIR
 
 
-def _policy(corpus: Corpus) -> Finding:
+def _policy(corpus: Corpus) -> DoctorCheck:
     stored = records.load_policy(corpus)
     if stored is None:
-        return _ok("none")
+        return _check("policy", "none")
     problem = policy_problem(stored)
     if problem:
-        return _warning(f"every agent is denied: {problem}", "rolebundle policy set FILE")
-    return _ok(f"in effect since {stored.set_at}" if stored.set_at else "in effect")
+        return _check("policy", f"every agent is denied: {problem}", "rolebundle policy set FILE")
+    return _check("policy", f"in effect since {stored.set_at}" if stored.set_at else "in effect")
 
 
-def _purges(corpus: Corpus) -> Finding:
+def _purges(corpus: Corpus) -> DoctorCheck:
     pending = len(purge.unfinished(corpus))
     if pending:
-        return _warning(f"{pending} pending", "rolebundle corpus purge")
-    return _ok("none pending")
+        return _check("purges", f"{pending} pending", "rolebundle corpus purge")
+    return _check("purges", "none pending")
 
 
 # -- the audits ------------------------------------------------------------------------------------
 
 
-def _audit(path: Path) -> Finding:
+def _audit(path: Path) -> DoctorCheck:
     if not is_there(path):
-        return _ok("none")
+        return _check("audit", "none")
     remedy = "keep the file as evidence; see rolebundle policy audit verify"
     try:
         with private_copy(path) as copy:
             result = verify_audit(copy)
     except RolebundleError as error:
-        return _problem(error.message, remedy)
+        return _check("audit", error.message, remedy, "problem")
     if result.problem is not None:
-        return _problem(f"{path}: {result.problem.message}", remedy)
-    return _ok(f"{counted(result.rows, 'row')}, head {result.head}")
+        return _check("audit", f"{path}: {result.problem.message}", remedy, "problem")
+    return _check("audit", f"{counted(result.rows, 'row')}, head {result.head}")
 
 
 # -- the repair ------------------------------------------------------------------------------------

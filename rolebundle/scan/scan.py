@@ -25,9 +25,9 @@ from rolebundle.scan.hidden_text import (
 from rolebundle.scan.instructions import Patterns, load_patterns
 from rolebundle.scan.linear import utf8
 from rolebundle.scan.secrets import masked
-from rolebundle.storage import quarantine, store
+from rolebundle.storage import partition, store
 from rolebundle.storage.corpus import Corpus, increment_generation
-from rolebundle.storage.quarantine import Flagged
+from rolebundle.storage.partition import Flagged
 
 Verdict = Literal["clean", "label", "quarantine"]
 
@@ -242,7 +242,7 @@ def flagged_document(corpus: Corpus, name: str) -> Flagged:
     Raises:
         UsageError: there is no such document, or nothing was found in it.
     """
-    document = quarantine.flagged_document(corpus, name)
+    document = partition.flagged_document(corpus, name)
     if document is None:
         raise UsageError(
             "not_flagged",
@@ -259,7 +259,7 @@ def release_document(corpus: Corpus, document_id: str) -> None:
         UsageError: it is not in quarantine.
     """
     with corpus.writing():
-        quarantine.release(corpus, _quarantined_document(corpus, document_id))
+        partition.release(corpus, _quarantined_document(corpus, document_id))
         increment_generation(corpus)
 
 

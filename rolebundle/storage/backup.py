@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 import apsw
 
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError, storage_errors
-from rolebundle.storage import compartments
+from rolebundle.storage import compartments, seal
 from rolebundle.storage.address import in_database
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import (
@@ -225,33 +225,6 @@ def _fold_log(path: Path, file_format: FileFormat) -> None:
 
 # -- copying between a file and a database, row by row: ids, digests and vectors stay --------------
 
-_COPIED_TABLES = (
-    "corpus_state",
-    "source",
-    "file",
-    "compartment",
-    "document",
-    "supersession",
-    "chunk",
-    "scanned",
-    "embedding_index",
-    "embedded",
-    "embedding_share",
-    "chunk_change",
-    "policy",
-    "purge",
-    "approved_manifest",
-    "path_flags",
-    "audit_state",
-    "mark",
-    "decision",
-    "decision_end",
-    "remembered",
-    "gate_baseline",
-    "root",
-)
-"""In an order in which each row refers to rows that are there. What was published stays behind: it
-was published from the other corpus."""
 _ROWS = 1_000
 
 
@@ -269,7 +242,7 @@ def copy_corpus(source: Corpus, target: Corpus) -> None:
     with source.reading():
         refuse_changes(source)
         target.run("DELETE FROM corpus_state")
-        for table in _COPIED_TABLES:
+        for table in seal.COPIED:
             columns = ", ".join(target.columns(table))
             # In a database, the further rows are made from the first.
             chosen = " WHERE only_row = 1" if table == "policy" else ""

@@ -26,23 +26,6 @@ _STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a mill
 
 _ALLOWED = "(SELECT compartment FROM temp.allowed_compartment)"
 _ALLOWED_DOCUMENT = f"main.document d WHERE d.compartment IN {_ALLOWED}"
-_EMPTY = (
-    # Their number, times and hashes change with documents that the agent may not see.
-    "purge",
-    "approved_manifest",
-    "publication",
-    "replica",
-    "seal",
-    "chunk_change",
-    # They have paths of this machine.
-    "path_flags",
-    "root",
-    "audit_state",
-    "gate_baseline",
-    # Who sees a decision depends on its scope, which belongs to no compartment.
-    "decision",
-    "decision_end",
-)
 _BY_DOCUMENT = (
     ("scanned", "id", "document"),
     ("remembered", "id", "document"),
@@ -61,7 +44,7 @@ RESTRICTING_VIEWS = (
     f"CREATE TEMP VIEW embedded AS SELECT * FROM main.embedded WHERE compartment IN {_ALLOWED}",
     "CREATE TEMP VIEW embedding_share AS SELECT * FROM main.embedding_share "
     f"WHERE compartment IN {_ALLOWED}",
-    *(f"CREATE TEMP VIEW {name} AS SELECT * FROM main.{name} WHERE 1 = 0" for name in _EMPTY),
+    *(f"CREATE TEMP VIEW {name} AS SELECT * FROM main.{name} WHERE 1 = 0" for name in seal.HIDDEN),
     f"CREATE TEMP VIEW mark AS SELECT * FROM main.mark WHERE EXISTS (SELECT 1 FROM "
     f"{_ALLOWED_DOCUMENT} AND d.document_id = CASE mark.kind WHEN 'document' THEN mark.target ELSE "
     "(SELECT x.document_id FROM main.chunk c JOIN main.document x ON x.id = c.document "
@@ -94,9 +77,6 @@ class Lexical(Protocol):
 
     def drop(self, corpus: Corpus, compartment: int) -> None:
         """Remove an index."""
-
-    def add_range(self, corpus: Corpus, compartment: int, first: int, last: int) -> None:
-        """Index those chunks of the range, ends included, that are in the compartment."""
 
     def add_chunks(self, corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
         """Index these chunks."""

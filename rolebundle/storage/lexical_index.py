@@ -14,11 +14,10 @@ from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import (
     Corpus,
     Ranges,
-    record_changed_ranges,
     record_changes,
     true_generation,
 )
-from rolebundle.storage.sqlite import Binding, Row
+from rolebundle.storage.sqlite import AMONG, Row
 from rolebundle.storage.stored_values import damaged
 
 if TYPE_CHECKING:
@@ -165,29 +164,13 @@ def _numbers(text: str | None) -> NDArray[np.int64]:
     return np.fromstring(text or "", np.int64, sep=",")
 
 
-def add_range(corpus: Corpus, compartment: int, first: int, last: int) -> None:
-    """Index those chunks of the range, ends included, that belong to the compartment."""
-    _add(
-        corpus,
-        compartment,
-        "c.id BETWEEN ? AND ? AND d.compartment = ?",
-        (first, last, compartment),
-    )
-    record_changed_ranges(corpus, [(first, last)])
-
-
-def _add(corpus: Corpus, compartment: int, chosen: str, bindings: Sequence[Binding]) -> None:
-    columns = ", ".join(f"c.{column}" for column in COLUMNS)
-    corpus.run(
-        f"INSERT INTO {table_name(compartment)} (rowid, {_COLUMNS}) SELECT c.id, {columns} "
-        f"FROM chunk c CROSS JOIN document d ON d.id = c.document WHERE {chosen}",
-        bindings,
-    )
-
-
 def add_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
     """Index these chunks."""
-    _add(corpus, compartment, "c.id IN (SELECT value FROM json_each(?))", ([*rowids],))
+    corpus.run(
+        f"INSERT INTO {table_name(compartment)} (rowid, {_COLUMNS}) "
+        f"SELECT id, {_COLUMNS} FROM chunk WHERE id {AMONG}",
+        ([*rowids],),
+    )
     record_changes(corpus, rowids)
 
 
@@ -196,7 +179,7 @@ def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> No
     name = table_name(compartment)
     corpus.run(
         f"INSERT INTO {name} ({name}, rowid, {_COLUMNS}) SELECT 'delete', id, {_COLUMNS} "
-        "FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+        f"FROM chunk WHERE id {AMONG}",
         ([*rowids],),
     )
     record_changes(corpus, rowids)

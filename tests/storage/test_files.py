@@ -25,7 +25,7 @@ from rolebundle.errors import (
     WrongFile,
 )
 from rolebundle.policy.policy_change import deny_matcher, set_policy
-from rolebundle.storage import check, digests, facts, lexical_index, quarantine, seal
+from rolebundle.storage import check, digests, facts, lexical_index, partition, seal
 from rolebundle.storage.audit import AUDIT_FORMAT
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.compartments import searchable_compartments
@@ -496,10 +496,10 @@ def test_columns_of_later_schemas_leave_digests_of_earlier_ones_valid() -> None:
 def test_what_was_damaged_before_stays_damaged(corpus_digests: Corpus) -> None:
     """A document that moves, is released or claims less gets a new digest only if it was sound."""
     corpus_digests.run("UPDATE document SET title = 'forged' WHERE document_id = 'c'")
-    flagged = quarantine.flagged_document(corpus_digests, "c")
+    flagged = partition.flagged_document(corpus_digests, "c")
     assert flagged is not None
     with corpus_digests.writing():
-        quarantine.release(corpus_digests, flagged)
+        partition.release(corpus_digests, flagged)
     damaged = [row.name for row in digests.checked(corpus_digests, "document") if not row.is_intact]
     assert damaged == ["c"]
 

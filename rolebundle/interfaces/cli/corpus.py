@@ -50,9 +50,9 @@ from rolebundle.interfaces.cli.output import (
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.scan import flagged_document
 from rolebundle.storage.file import corpus_path, published_folder
+from rolebundle.storage.partition import Flagged, flagged_documents
 from rolebundle.storage.purge import backups as backups_of
 from rolebundle.storage.purge import delete_backups
-from rolebundle.storage.quarantine import Flagged, flagged_documents
 from rolebundle.storage.roots import load
 from rolebundle.text.words import counted, first_of
 
