@@ -157,15 +157,11 @@ def partial_file(target: Path) -> Iterator[Path]:
 
 
 def remove_stale_partials(target: Path) -> None:
-    """Delete the files that :func:`stale_partials` lists."""
-    for leftover in stale_partials(target):
-        with suppress(OSError):
-            leftover.unlink()
-
-
-def stale_partials(target: Path) -> list[Path]:
-    """The partial files whose name begins like ``target`` and whose process has ended."""
-    return [file for file, match in files_beside(target, _SUFFIX) if not is_running(match[1])]
+    """Delete the partial files whose name begins like ``target`` and whose process has ended."""
+    for file, match in files_beside(target, _SUFFIX):
+        if not is_running(match[1]):
+            with suppress(OSError):
+                file.unlink()
 
 
 def files_beside(path: Path, suffix: re.Pattern[str]) -> list[tuple[Path, re.Match[str]]]:

@@ -46,8 +46,8 @@ _TABLES = {
     "decision_end": "sealed copied hidden",
 }
 """Every table, in an order in which each row refers to rows that are there: whether it has a seal,
-whether a copy of the corpus gets it, and whether a restricted connection sees nothing of it. What was
-published is not copied: it was published from the other corpus."""
+whether a copy of the corpus gets it, and whether a restricted connection sees nothing of it. What
+was published is not copied: it was published from the other corpus."""
 TABLES, COPIED, HIDDEN = (
     [name for name, words in _TABLES.items() if word in words.split()]
     for word in ("sealed", "copied", "hidden")
