@@ -9,7 +9,6 @@ one. Only of a file that SQLite cannot read, the log is already aside in one of 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,7 +26,6 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import (
     COMPANIONS,
     FileFormat,
-    files_beside,
     partial_file,
     rename_synced,
     sync_file,
@@ -160,7 +158,7 @@ def replace_file(new: Path, path: Path, file_format: FileFormat, moment: str) ->
         CorpusBusy: another process is writing to it. Nothing was changed.
         StorageError: it could not be replaced.
     """
-    kept_path = _kept_name(path, moment)
+    kept_path = _free_name(path.with_name(f"{path.name}.replaced-{moment}"))
     if not is_missing_or_empty(path):
         _fold_log(path, file_format)
     with storage_errors(
@@ -179,15 +177,6 @@ def replace_file(new: Path, path: Path, file_format: FileFormat, moment: str) ->
     return kept_path if any(kept) else None
 
 
-def _kept_name(path: Path, moment: str) -> Path:
-    """A name that is free, or that a run which was killed has already given to this file."""
-    for kept_file, _ in files_beside(path, re.compile(KEPT_FILE_NAME)):
-        with suppress(OSError):
-            if path.samefile(kept_file):
-                return kept_file
-    return _free_name(path.with_name(f"{path.name}.replaced-{moment}"))
-
-
 def _free_name(path: Path) -> Path:
     """The path, or one with a number if something has this name."""
     names = (path, *(path.with_name(f"{path.name}.{number}") for number in range(2, 1000)))
@@ -195,8 +184,6 @@ def _free_name(path: Path) -> Path:
 
 
 def _keep(path: Path, kept_path: Path) -> None:
-    if kept_path.exists():
-        return
     try:
         kept_path.hardlink_to(path)
     except OSError:
