@@ -32,6 +32,7 @@ class Publication(NamedTuple):
     generation: int = 0
     purge_generation: int = 0
     content_digest: str = ""
+    file_digest: str = ""
     published_at: str = ""
     refuses_at: str = ""
     published_purges: int = 0

@@ -73,6 +73,8 @@ def erase(
     erased = extent(corpus, rows)
     marks.forget_marks(corpus, [document.document_id for document in documents])
     store.remove_documents(corpus, rows)
+    # Earlier versions kept vectors here; nothing reads them.
+    corpus.run("DELETE FROM embedding_cache")
     _forget_files(corpus, documents)
     _forget_claims(corpus, documents)
     decisions.erase_decisions(corpus, decided, purged_at)

@@ -36,6 +36,8 @@ _TABLES = {
     "publication": "sealed hidden",
     "replica": "sealed hidden",
     "seal": "hidden",
+    # Earlier versions kept vectors in it. The next migration drops it.
+    "embedding_cache": "hidden",
     # They have paths of this machine.
     "path_flags": "sealed copied hidden",
     "root": "sealed copied hidden",

@@ -190,9 +190,13 @@ def test_everything_derived_from_it_is_deleted(tmp_path: Path) -> None:
         refused_claims=refused,
     )
     db = build(tmp_path, [*documents, claims], PROVIDER)
+    with open_writer(db) as corpus, corpus.writing():
+        kept = "embedding_cache (model, input_hash, vector)"
+        corpus.insert(kept, [("of an earlier version", "hash", b"vector")])
     receipt = purged(db, PurgeSelection(["a"]))
     assert (receipt.documents, receipt.chunks, receipt.vectors) == (1, 2, 2)
     with open_reader(db) as corpus:
+        assert corpus.value("SELECT count(*) FROM embedding_cache") == 0
         assert corpus.rows("SELECT source_id FROM source ORDER BY 1") == [("wiki",)]
         assert corpus.rows("SELECT path FROM file ORDER BY 1") == [("b.md",), ("c.md",)]
         assert corpus.rows("SELECT superseded FROM supersession") == [("b",)]
