@@ -8,7 +8,9 @@ one. Only of a file that SQLite cannot read, the log is already aside in one of 
 
 from __future__ import annotations
 
+import glob
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -44,7 +46,8 @@ _COPY_ATTEMPTS = 5
 def back_up(corpus: SqliteFile, target: Path) -> None:
     """Copy the corpus to ``target``, consistent also while others write.
 
-    The copy gets its name when it is complete and on the disk. It never takes that of another one.
+    The copy gets its name when it is complete and on the disk. It never takes the name of another
+    backup; if one is the same, such as that of a run that was killed later, there is no new one.
 
     Raises:
         StorageError: the copy could not be written.
@@ -58,7 +61,12 @@ def back_up(corpus: SqliteFile, target: Path) -> None:
         partial_file(target) as partial,
     ):
         copy_database(corpus, partial, target)
-        rename_synced(partial, _free_name(target))
+        existing = target.parent.glob(f"{glob.escape(target.name)}*")
+        is_numbered = re.compile(rf"{re.escape(target.name)}(?:\.\d+)?").fullmatch
+        same = (file for file in existing if is_numbered(file.name) and file.is_file())
+        digest = sha256_of(partial)
+        if all(sha256_of(file) != digest for file in same):
+            rename_synced(partial, _free_name(target))
 
 
 def copy_database(file: SqliteFile, copy: Path, name: Path) -> None:

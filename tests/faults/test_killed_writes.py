@@ -137,7 +137,7 @@ class Migration(AllOrNothing):
         self.check_backups(place)
 
     def check_end(self, place: Place, reported: Sequence[str]) -> None:
-        assert self.check_backups(place) >= 1
+        assert self.check_backups(place) == 1
 
     def check_backups(self, place: Place) -> int:
         """Half a copy never has the name of a backup."""

@@ -14,6 +14,7 @@ from rolebundle.errors import StorageError
 from rolebundle.storage import lexical_index, opening, partition, vector_index, vector_search
 from rolebundle.storage.backup import back_up
 from rolebundle.storage.check import find_problems
+from rolebundle.storage.corpus import increment_generation
 from rolebundle.storage.documents import StoredDocument, self_declared
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
@@ -61,6 +62,9 @@ def test_a_backup_is_complete_or_missing(tmp_path: Path) -> None:
     db = build(tmp_path, [document("d0", ["the token"])])
     with open_writer(db) as corpus:
         back_up(corpus, tmp_path / "copy.bak")
+        back_up(corpus, tmp_path / "copy.bak")  # It would be the same.
+        with corpus.writing():
+            increment_generation(corpus)
         back_up(corpus, tmp_path / "copy.bak")
         with pytest.raises(StorageError):
             back_up(corpus, tmp_path / "none" / "copy.bak")
