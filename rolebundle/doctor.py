@@ -1,4 +1,4 @@
-"""The checks of `rolebundle corpus doctor`. None changes a byte of the user's files.
+"""The checks of `rolebundle corpus doctor`, and its repair. No check changes a byte of the files.
 
 The corpus and the audit are read from private copies, because even a read-only connection may
 create SQLite's files beside the file that it reads.
@@ -7,19 +7,25 @@ create SQLite's files beside the file that it reads.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from shlex import quote
 
-from rolebundle.contracts.upkeep import CheckProblem, CheckState, DoctorCheck, DoctorReport
+from rolebundle.contracts.upkeep import (
+    CheckProblem,
+    CheckState,
+    DoctorCheck,
+    DoctorReport,
+    RepairReport,
+)
 from rolebundle.errors import CorpusCorrupt, RolebundleError, WrongFile
 from rolebundle.policy.access import deny_matcher, policy_problem
-from rolebundle.policy.audit import verify_audit
-from rolebundle.storage import purge, records, roots
+from rolebundle.policy.audit import Recorder, verify_audit
+from rolebundle.storage import purge, records
 from rolebundle.storage.address import address_of
 from rolebundle.storage.backup import private_copy
-from rolebundle.storage.check import find_problems
+from rolebundle.storage.check import IN_INDEXES, find_problems, rebuild_indexes
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import (
     COMPANIONS,
@@ -28,7 +34,6 @@ from rolebundle.storage.file import (
     heartbeat_path,
     is_there,
     published_folder,
-    stale_partials,
 )
 from rolebundle.storage.opening import corpus_format, open_reader
 from rolebundle.storage.publications import PULL, stored_manifest
@@ -52,7 +57,7 @@ def examine(path: Path) -> DoctorReport:
     address = address_of(path)
     checks = [
         *(_examine_database(path) if address else _examine_file(path)),
-        *_named("audit", _audit(audit_path(path))),
+        _audit(audit_path(path)),
     ]
     is_sound = all(check.state != "problem" for check in checks)
     return DoctorReport(location=address or str(path), sound=is_sound, checks=checks)
@@ -65,29 +70,12 @@ def _examine_database(path: Path) -> list[DoctorCheck]:
         return [*_examine_corpus(corpus, problems, "restore a backup of the database")]
 
 
-Finding = tuple[CheckState, str, str]
-"""The state, a message, and what to do; empty if there is nothing to do."""
-
-
-def _ok(message: str) -> Finding:
-    return "ok", message, ""
-
-
-def _warning(message: str, remedy: str) -> Finding:
-    return "warning", message, remedy
-
-
-def _problem(message: str, remedy: str) -> Finding:
-    return "problem", message, remedy
-
-
-def _named(name: str, found: Finding | Iterable[Finding]) -> list[DoctorCheck]:
-    """What a check found, under its name."""
-    findings = [found] if isinstance(found, tuple) else found
-    return [
-        DoctorCheck(name=name, state=state, message=message, remedy=remedy)
-        for state, message, remedy in findings
-    ]
+def _check(
+    name: str, message: str, remedy: str = "", state: CheckState | None = None
+) -> DoctorCheck:
+    """What a check found. There is a remedy if something is to be done."""
+    state = state or ("warning" if remedy else "ok")
+    return DoctorCheck(name=name, state=state, message=message, remedy=remedy)
 
 
 # -- the machine and the files beside the corpus ---------------------------------------------------
@@ -104,7 +92,7 @@ def _own_files(path: Path) -> list[Path]:
     return [file for file in files if is_there(file)] + purge.backups(path)
 
 
-def _permissions(path: Path) -> Finding:
+def _permissions(path: Path) -> DoctorCheck:
     wide = []
     for file in _own_files(path):
         try:
@@ -114,27 +102,24 @@ def _permissions(path: Path) -> Finding:
             continue
     if wide:
         names = ", ".join(file.name for file in wide)
-        return _warning(
+        return _check(
+            "permissions",
             f"other users may open {names}",
             f"chmod go= {' '.join(quote(str(file)) for file in wide)}",
         )
-    return _ok("only the owner can open the files")
+    return _check("permissions", "only the owner can open the files")
 
 
-def _leftovers(path: Path) -> Iterator[Finding]:
-    partial = stale_partials(path)
-    if partial:
-        names = " ".join(quote(str(file)) for file in partial)
-        yield _warning(f"{counted(len(partial), 'file')} of killed runs", f"rm {names}")
+def _copies(path: Path) -> DoctorCheck:
     copies = purge.backups(path)
-    if copies:
-        names = ", ".join(file.name for file in copies)
-        yield _warning(
-            f"older copies of the corpus, which a purge does not change: {names}",
-            "rolebundle corpus purge --backups, if you do not need them",
-        )
-    if not (partial or copies):
-        yield _ok("none")
+    if not copies:
+        return _check("copies", "none")
+    names = ", ".join(file.name for file in copies)
+    return _check(
+        "copies",
+        f"older copies of the corpus, which a purge does not change: {names}",
+        "rolebundle corpus purge --backups, if you do not need them",
+    )
 
 
 # -- the content -----------------------------------------------------------------------------------
@@ -146,14 +131,14 @@ def _examine_file(path: Path) -> Iterator[DoctorCheck]:
     with ExitStack() as stack:
         try:
             check_path(path, corpus_format())
-            yield from _named("permissions", _permissions(path))
-            yield from _named("leftovers", _leftovers(path))
+            yield _permissions(path)
+            yield _copies(path)
             copy = stack.enter_context(private_copy(path))
             corpus = stack.enter_context(open_writer(copy, lock=False, verify=False, replica=True))
             problems = find_problems(corpus, deny_matcher(corpus))
         except CorpusCorrupt as error:
             message = error.message.removeprefix(f"{copy}: ")
-            yield from _named("content", _problem(message, REPAIR))
+            yield _check("content", message, REPAIR, "problem")
             return
         except WrongFile as error:
             raise type(error)(
@@ -170,19 +155,15 @@ def _examine_corpus(
     messages = [f"{found.message} [{found.code}]" for found in problems[:_MAX_PROBLEMS]]
     if problems[_MAX_PROBLEMS:]:
         messages.append(f"and {len(problems) - _MAX_PROBLEMS} more problems")
-    found = [_problem(message, remedy) for message in messages]
-    yield from _named("content", found or _ok("rows, hashes and indexes agree"))
-    checks: dict[str, Callable[[Corpus], Finding | Iterable[Finding]]] = {
-        "policy": _policy,
-        "purges": _purges,
-        "roots": _roots,
-    }
-    for name, check in checks.items():
+    for message in messages:
+        yield _check("content", message, remedy, "problem")
+    if not messages:
+        yield _check("content", "rows, hashes and indexes agree")
+    for name, check in (("policy", _policy), ("purges", _purges)):
         try:
-            yield from _named(name, check(corpus))
+            yield check(corpus)
         except (CorpusCorrupt, ValueError):
-            unchecked = "not checked, because the corpus is damaged"
-            yield from _named(name, _warning(unchecked, remedy))
+            yield _check(name, "not checked, because the corpus is damaged", remedy)
 
 
 def _remedy(corpus: Corpus) -> str:
@@ -193,48 +174,67 @@ def _remedy(corpus: Corpus) -> str:
         return REPAIR
 
 
-def _policy(corpus: Corpus) -> Finding:
+def _policy(corpus: Corpus) -> DoctorCheck:
     stored = records.load_policy(corpus)
     if stored is None:
-        return _ok("none")
+        return _check("policy", "none")
     problem = policy_problem(stored)
     if problem:
-        return _warning(f"every agent is denied: {problem}", "rolebundle policy set FILE")
-    return _ok(f"in effect since {stored.set_at}" if stored.set_at else "in effect")
+        return _check("policy", f"every agent is denied: {problem}", "rolebundle policy set FILE")
+    return _check("policy", f"in effect since {stored.set_at}" if stored.set_at else "in effect")
 
 
-def _purges(corpus: Corpus) -> Finding:
+def _purges(corpus: Corpus) -> DoctorCheck:
     pending = len(purge.unfinished(corpus))
     if pending:
-        return _warning(f"{pending} pending", "rolebundle corpus purge")
-    return _ok("none pending")
-
-
-def _roots(corpus: Corpus) -> Finding:
-    """Whether the folders and files that were ingested are still there."""
-    locations = [root.location for root in roots.load(corpus)]
-    missing = [location for location in locations if not Path(location).exists()]
-    if missing:
-        return _warning(
-            f"not there: {', '.join(missing)}",
-            "bring them back, or, if they were moved, `rolebundle corpus roots move OLD NEW`; "
-            "their documents stay",
-        )
-    return _ok(f"{counted(len(locations), 'root')}, all there")
+        return _check("purges", f"{pending} pending", "rolebundle corpus purge")
+    return _check("purges", "none pending")
 
 
 # -- the audits ------------------------------------------------------------------------------------
 
 
-def _audit(path: Path) -> Finding:
+def _audit(path: Path) -> DoctorCheck:
     if not is_there(path):
-        return _ok("none")
+        return _check("audit", "none")
     remedy = "keep the file as evidence; see rolebundle policy audit verify"
     try:
         with private_copy(path) as copy:
             result = verify_audit(copy)
     except RolebundleError as error:
-        return _problem(error.message, remedy)
+        return _check("audit", error.message, remedy, "problem")
     if result.problem is not None:
-        return _problem(f"{path}: {result.problem.message}", remedy)
-    return _ok(f"{counted(result.rows, 'row')}, head {result.head}")
+        return _check("audit", f"{path}: {result.problem.message}", remedy, "problem")
+    return _check("audit", f"{counted(result.rows, 'row')}, head {result.head}")
+
+
+# -- the repair ------------------------------------------------------------------------------------
+#
+# The indexes are made again from the documents. Everything else has no second copy in the file.
+
+
+def repair(path: Path) -> RepairReport:
+    """Rebuild the lexical indexes, and remove the vectors that are not what was stored.
+
+    The next ingest embeds their chunks again. A sound corpus is left alone.
+
+    Raises:
+        UsageError: there is no corpus, or it is a replica.
+        WrongFile: it belongs to another application, or has another schema.
+        CorpusBusy, StorageError: it cannot be written.
+        CorpusCorrupt: something else than an index is damaged. Nothing was changed.
+    """
+    with open_writer(path, verify=False) as corpus:
+        problems = find_problems(corpus, deny_matcher(corpus))
+        for problem in problems:
+            if problem.code not in IN_INDEXES:
+                raise CorpusCorrupt(
+                    "beyond_repair",
+                    f"{path}: {problem.message}; it was not changed",
+                    "run `rolebundle corpus restore BACKUP`, or move it away and ingest again",
+                )
+        if problems:
+            with Recorder(path).change(corpus, "repair") as details:
+                rebuild_indexes(corpus)
+                details["problems"] = len(problems)
+        return RepairReport(location=str(path), repaired=bool(problems), problems=problems)

@@ -39,7 +39,6 @@ def corpus_status(corpus: Corpus) -> CorpusStatus:
         indexes = [
             _index_status(corpus, index, state.chunks) for index in vector_index.all_indexes(corpus)
         ]
-        cached, _ = vector_index.cache_size(corpus)
     by_source: dict[str, SourceStatus] = {}
     for name, tier, count, chunks in sizes:
         former = by_source.get(name)
@@ -57,7 +56,6 @@ def corpus_status(corpus: Corpus) -> CorpusStatus:
         sources=[*by_source.values()],
         waiting=state.chunks - embedded,
         indexes=indexes,
-        cached_vectors=cached,
         replica=_replica_status(replica, now) if replica else None,
     )
 

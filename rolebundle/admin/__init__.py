@@ -1,3 +1,159 @@
-"""What the owner of a corpus may do: ingest it, and one function for each thing to maintain."""
+"""The owner of one corpus ingests, updates and watches it, with a record in the audit.
 
-from rolebundle.admin.admin import Admin as Admin
+The other things that an owner maintains are functions in the modules beside this one. Nothing here
+checks who asks. What agents may ask is in ``engine.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from typing import Self
+
+from rolebundle.admin.indexes import Indexing
+from rolebundle.admin.purges import finish_purges
+from rolebundle.contracts.ingest import IngestReport
+from rolebundle.contracts.upkeep import RepairReport
+from rolebundle.doctor import repair
+from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.ingest.indexes import Progress, is_contextual, no_progress
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.sync import ingest, update
+from rolebundle.ingest.watch import Watcher
+from rolebundle.storage import roots
+from rolebundle.storage.corpus import Corpus, true_generation
+from rolebundle.storage.publications import refuse_changes
+from rolebundle.workspace import Workspace
+
+
+class Admin:
+    """The maintenance of one corpus file.
+
+    Args:
+        workspace: the corpus file, or a workspace with its embedding model.
+    """
+
+    def __init__(self, workspace: Path | Workspace) -> None:
+        self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
+
+    def ingest(
+        self,
+        paths: Sequence[Path],
+        options: IngestOptions | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Update the corpus from files; see :func:`rolebundle.ingest.sync.ingest`.
+
+        The corpus file is created if it is missing. Pending purges are completed first. Chunks are
+        embedded unless the option ``lexical_only`` is set.
+        """
+        options = options or IngestOptions()
+        options = replace(options, lexical_only=bool(options.lexical_only))
+        with self.workspace.open_writer(create=True) as corpus:
+            finish_purges(corpus, self.workspace.recorder)
+            provider = self._provider(corpus, options, is_lexical=bool(options.lexical_only))
+            report = ingest(corpus, paths, provider, options, progress or no_progress)
+            self._record_ingest(corpus, report)
+            return report
+
+    def update(
+        self,
+        options: IngestOptions | None = None,
+        *,
+        lexical_only: bool = False,
+        progress: Progress = no_progress,
+    ) -> IngestReport:
+        """Update the corpus from all roots; see :func:`rolebundle.ingest.sync.update`.
+
+        Chunks are embedded unless ``lexical_only`` is set or the last ingest of every root did not
+        embed. Pending purges are completed first.
+        """
+        # It migrates the corpus, as an ingest with paths does, and creates none.
+        with self.workspace.open_writer(create=self.workspace.path.exists()) as corpus:
+            finish_purges(corpus, self.workspace.recorder)
+            all_lexical = all(root.options.lexical_only for root in roots.load(corpus))
+            provider = self._provider(corpus, options, is_lexical=lexical_only or all_lexical)
+            report = update(corpus, provider, options, progress)
+            if report.added or report.updated or report.removed:
+                self._record_ingest(corpus, report)
+            return report
+
+    def watcher(
+        self,
+        print_line: Callable[[str], None],
+        stop: Event,
+        *,
+        polls: bool = False,
+        indexing: Indexing | None = None,
+        lexical_only: bool = False,
+    ) -> Watcher:
+        """A watch that keeps the corpus in step with its roots; see :mod:`rolebundle.ingest.watch`.
+
+        Args:
+            print_line: called with each line for a person.
+            stop: ends the watch.
+            polls: look at all files again and again, for file systems that tell of no changes.
+            indexing: embeds after each pass, for a contextual model.
+            lexical_only: do not embed.
+
+        Raises:
+            UsageError, CorpusCorrupt, WrongFile, StorageError: the corpus cannot be read.
+        """
+        path = self.workspace.path
+        if path.exists():
+            refuse_changes(self.workspace.corpus)
+
+        def watched_paths() -> list[str]:
+            self.workspace.refresh()
+            return [root.location for root in roots.load(self.workspace.corpus)]
+
+        def update(run: IngestOptions) -> IngestReport:
+            report = self.update(run, lexical_only=lexical_only)
+            if indexing and report.waiting:
+                indexing.start()
+            return report
+
+        return Watcher(
+            path,
+            print_line,
+            stop,
+            update=update,
+            paths=watched_paths,
+            generation=lambda: true_generation(self.workspace.corpus),
+            polls=polls,
+        )
+
+    def _provider(
+        self, corpus: Corpus, options: IngestOptions | None, *, is_lexical: bool
+    ) -> EmbeddingProvider | None:
+        """The model that embeds during the run; ``None`` if that is left to others."""
+        is_left = options is not None and not options.wait and is_contextual(corpus)
+        return None if is_lexical or is_left else self.workspace.passage_provider(corpus)
+
+    def _record_ingest(self, corpus: Corpus, report: IngestReport) -> None:
+        changes = {
+            "added": report.added,
+            "updated": report.updated,
+            "removed": report.removed,
+            "quarantined": report.quarantined,
+        }
+        self.workspace.recorder.note(corpus, "ingest", details=changes)
+
+    def repair(self) -> RepairReport:
+        """Make damaged indexes again; see :func:`rolebundle.doctor.repair`."""
+        self.close()
+        return repair(self.workspace.path)
+
+    def close(self) -> None:
+        """Close the corpus file. It is opened again on demand."""
+        self.workspace.close()
+
+    def __enter__(self) -> Self:
+        """The admin itself; it is closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -174,8 +174,6 @@ class Indexing:
                         parallel = max(1, cores() - 1)
                         report = complete(workspace, progress=self._check, parallel=parallel)
                     problem = report.problem if report else ""
-            except _StoppedError:
-                return
             except (RolebundleError, OSError) as error:
                 problem = str(error)
             if problem and problem != self._last_problem:
@@ -185,8 +183,4 @@ class Indexing:
 
     def _check(self, _step: str, _done: int, _total: int) -> None:
         if self._is_stopped:
-            raise _StoppedError
-
-
-class _StoppedError(Exception):
-    """The process is ending."""
+            raise SystemExit  # It ends the thread, and is not reported.

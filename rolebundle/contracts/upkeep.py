@@ -145,7 +145,6 @@ class CorpusStatus(Contract):
         waiting: number of chunks without a vector in the active index.
         model_reason: why it has the model that it has. Only the command shows it.
         building: how far the index of its contextual model is; empty if none is being built.
-        cached_vectors: number of vectors in the cache.
         self_declared: documents whose authority is their own declaration: a trust tier above
             `general`, or what they supersede. Only the command lists them.
         path_flags: flags of earlier ingests that later ones keep. Only the command lists them.
@@ -162,7 +161,6 @@ class CorpusStatus(Contract):
     indexes: list[IndexStatus] = []
     model_reason: str = ""
     building: str = ""
-    cached_vectors: int = 0
     self_declared: list[SelfDeclaredDocument] = []
     path_flags: list[PathFlags] = []
     replica: ReplicaStatus | None = None

@@ -33,7 +33,7 @@ from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.storage import vector_index
 from rolebundle.storage.corpus import Corpus, corpus_counts, increment_generation
-from rolebundle.storage.passages import chunk_texts, sampled_texts
+from rolebundle.storage.passages import chunk_texts, sampled_contents
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.text.languages import english_share
 from rolebundle.text.words import counted
@@ -218,18 +218,18 @@ def fill_index(
         max_seconds: if the first batches show that the rest would take longer, it is left.
     """
     total = count_waiting(corpus, index)
-    done, problem = _fill_from_cache(corpus, index), ""
+    done, problem = 0, ""
     parallel = parallel or provider.parallel_batches
     progress("embedding", done, total)
-    cached, started = done, perf_counter()
+    started = perf_counter()
     ahead = _embed_ahead(_batches(corpus, index, provider.batch_size), provider, parallel)
     try:
         for number, (batch, (vectors, failure)) in enumerate(ahead, 1):
             problem = problem or failure
             done += _store(corpus, index, batch, vectors)
             progress("embedding", done, total)
-            if number == parallel and done > cached:
-                seconds = (perf_counter() - started) / (done - cached) * (total - done)
+            if number == parallel and done:
+                seconds = (perf_counter() - started) / done * (total - done)
                 if seconds > max_seconds:
                     waiting = count_waiting(corpus, index)
                     return EmbeddingReport(done, waiting, problem, seconds)
@@ -272,18 +272,6 @@ def _batches(corpus: Corpus, index: EmbeddingIndex, size: int = BATCH) -> Iterat
     while rowids := vector_index.chunks_without_vector(corpus, index, after, size):
         after = rowids[-1]
         yield _texts(corpus, rowids)
-
-
-def _fill_from_cache(corpus: Corpus, index: EmbeddingIndex) -> int:
-    """Store cached vectors of texts that were embedded before; return their number."""
-    if vector_index.cache_size(corpus)[0] == 0:
-        return 0
-    done = 0
-    for texts in _batches(corpus, index):
-        hashes = [input_hash(text) for text in texts.values()]
-        cached = vector_index.cached_vectors(corpus, index.identity.model, hashes)
-        done += _store(corpus, index, texts, [cached.get(text_hash) for text_hash in hashes])
-    return done
 
 
 def _store(
@@ -482,7 +470,7 @@ def contextual_model(corpus: Corpus) -> Choice:
         return (spec, "its owner chose it")
     if model.provider == "static" and os.environ.get(MODEL_ENVIRONMENT) == "static":
         return (None, f"{MODEL_ENVIRONMENT}=static")
-    share = english_share(text.content for text in sampled_texts(corpus, _SAMPLE))
+    share = english_share(sampled_contents(corpus, _SAMPLE))
     of_text = f"{share:.0%} of the text is English"
     if model.provider == "onnx":
         return (ProviderSpec("onnx", model.model), of_text)

@@ -55,7 +55,7 @@ from rolebundle.policy.overlays import list_overlays
 from rolebundle.policy.trust import UNRESTRICTED_VIEW
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.status import owner_status
-from rolebundle.storage.quarantine import Flagged, flagged_documents
+from rolebundle.storage.partition import Flagged, flagged_documents
 
 DEADLINE_MS = 30_000
 """How long an answer may take."""

@@ -28,7 +28,7 @@ from rolebundle.storage.corpus import Corpus, increment_generation, true_generat
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
 from rolebundle.storage.publications import Publication, find_publication, load_manifest
-from rolebundle.storage.records import AgentAccess, StoredPolicy
+from rolebundle.storage.records import StoredPolicy
 from rolebundle.text.paths import compile_glob
 
 UNREADABLE = "**: the policy could not be read"
@@ -230,7 +230,7 @@ def save_database_access(corpus: Corpus) -> None:
             own = file.model_copy(update={"agents": {agent: rule}})
             content = json.dumps(own.model_dump(exclude_unset=True))
             visible = tuple(place.id for place in places if may_see(rule, place))
-            access.append(AgentAccess(agent, visible, decision_scopes(rule), content))
+            access.append((agent, visible, decision_scopes(rule), content))
     records.save_agent_access(corpus, access)
 
 

@@ -35,10 +35,9 @@ from rolebundle.storage import compartments, records
 from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import (
-    AccessAttributes,
     DocumentKind,
-    access_attributes,
     document_kinds,
+    scopes_and_places,
 )
 from rolebundle.storage.lexical_index import Phrase, phrase_of
 from rolebundle.storage.records import StoredPolicy
@@ -290,7 +289,7 @@ def lint_policy(
     """
     findings = [*_lint_rules(policy), *_lint_roles(policy, roles)]
     if corpus is not None:
-        documents = access_attributes(corpus)
+        documents = scopes_and_places(corpus)
         for agent, rule in policy.agents.items():
             findings += _lint_against(agent, rule, documents)
     return findings
@@ -337,16 +336,16 @@ def _lint_roles(policy: Policy, roles: Collection[str] | None) -> Iterator[LintP
 
 
 def _lint_against(
-    agent: str, rule: AgentRule, documents: Sequence[AccessAttributes]
+    agent: str, rule: AgentRule, documents: Sequence[tuple[str, str, str]]
 ) -> Iterator[LintProblem]:
-    scopes = {document.scope for document in documents}
+    scopes = {scope for scope, _, _ in documents}
     for scope in rule.scopes:
         if scope not in scopes:
             known = ", ".join(sorted(scopes)) or "none"
             message = f"no document has the scope {scope!r}; in the corpus: {known}"
             yield lint_warning(f"{agent}.scopes", "unknown_scope", message)
     for pattern in rule.deny_patterns:
-        if not any(denies(pattern, document.path, document.location) for document in documents):
+        if not any(denies(pattern, path, location) for _, path, location in documents):
             message = f"{pattern!r} matches no document of the corpus"
             yield lint_warning(f"{agent}.deny_patterns", "pattern_matches_nothing", message)
 

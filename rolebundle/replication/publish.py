@@ -1,13 +1,11 @@
 """Publishing a replica: a corpus file with only what one agent may see, signed, and moved.
 
 Each publish builds the file anew, so that no page of it ever held anything else. Equal content
-gives equal rows; then the generation stays, and little is moved. The last replica of each
-target is staged beside the corpus.
+gives equal rows; then the generation stays, and little is moved.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -33,7 +31,7 @@ from rolebundle.storage import publications as replicas
 from rolebundle.storage import records
 from rolebundle.storage import replicas as replica_file
 from rolebundle.storage.corpus import Corpus, corpus_counts
-from rolebundle.storage.file import partial_file, rename_synced, staged_replica
+from rolebundle.storage.file import partial_file
 from rolebundle.storage.opening import latest_version, open_reader
 from rolebundle.storage.publications import (
     Publication,
@@ -47,7 +45,7 @@ from rolebundle.storage.publications import (
 )
 from rolebundle.storage.purge import purge_ids
 from rolebundle.storage.records import StoredAudit, load_stored_audit, save_stored_audit
-from rolebundle.storage.replicas import copy_visible, keyed_pseudonym, make_private_folder, staging
+from rolebundle.storage.replicas import copy_visible, keyed_pseudonym, staging
 from rolebundle.storage.writing import open_writer
 
 
@@ -87,25 +85,42 @@ def publish(
         UsageError, ConfigurationError, StorageError: it was not published.
     """
     options = replace(options, publisher=_publisher_name(options.publisher))
-    staged_path = staged_replica(path, folder.target)
-    with staging(path):
-        make_private_folder(staged_path.parent)
-        staged = None
-        while staged is None:
-            last, purges, published = _former(path, folder, key)
-            try:
-                staged = _stage(path, staged_path, audience, last, purges, key, options)
-            except OSError as error:
-                raise storage_error(staged_path, error) from error
-        signed, recorded = staged
-        try:
-            moved = folder.push(staged_path, signed, published, lambda changed: sign(changed, key))
-        except UsageError:
-            # Nothing was moved, so no purge needs to name this target.
-            if not last.key_id:
-                _forget(path, staged_path, last.target)
-            raise
-        _record_after_push(path, recorded, signed.manifest, audience)
+    with staging(path) as own_folder:
+        report = None
+        while report is None:
+            with partial_file(own_folder / "replica.db") as replica:
+                report = _publish(path, replica, audience, folder, key, options)
+    return report
+
+
+def _publish(
+    path: Path,
+    replica: Path,
+    audience: Audience,
+    folder: PublishedFolder,
+    key: PrivateKey,
+    options: PublishOptions,
+) -> PublishReport | None:
+    """Build the replica in an empty file, record it, and push it.
+
+    ``None`` if something was purged meanwhile, and it must be built again.
+    """
+    last, purges, published = _former(path, folder, key)
+    try:
+        signed, names = _build(path, replica, audience, last, key, options)
+    except OSError as error:
+        raise storage_error(replica, error) from error
+    recorded = _record_before_push(path, last, signed, names, purges)
+    if recorded is None:
+        return None
+    try:
+        moved = folder.push(replica, signed, published, lambda changed: sign(changed, key))
+    except UsageError:
+        # Nothing was moved, so no purge needs to name this target.
+        if not last.key_id:
+            _forget(path, last.target)
+        raise
+    _record_after_push(path, recorded, signed.manifest, audience)
     return PublishReport(
         target=folder.target,
         manifest=signed.manifest,
@@ -158,27 +173,21 @@ def _former(
     return last, purges, published
 
 
-def _stage(
+def _build(
     path: Path,
-    staged_path: Path,
+    file: Path,
     audience: Audience,
     last: Publication,
-    purges: set[str],
     key: PrivateKey,
     options: PublishOptions,
-) -> tuple[SignedManifest, Publication] | None:
-    """Build and record the replica, and let it take the place of the staged one.
-
-    Returns:
-        Its manifest and its record; ``None`` if something was purged meanwhile, and it must be
-        built again.
-    """
+) -> tuple[SignedManifest, list[str]]:
+    """Build the replica in a file. Return its manifest, and the names of what it holds."""
     with open_reader(path) as source:
         audit = load_stored_audit(source)
         source.enable_restriction()
-        with source.reading(), partial_file(staged_path) as partial:
+        with source.reading():
             view = audience.restrict(source)
-            with open_writer(partial, lock=False, replica=True) as replica:
+            with open_writer(file, lock=False, replica=True) as replica:
                 with replica.writing():
                     # A secret that stays the same for all replicas that a key signs.
                     raw = key.private_bytes_raw()
@@ -197,11 +206,7 @@ def _stage(
                 with replica.writing():
                     replica_file.set_identity(replica, corpus_id, signed.manifest.generation)
                     replicas.save_manifest(replica, signed.model_dump_json())
-            recorded = _record_before_push(path, last, signed, names, purges)
-            if recorded is None:
-                return None
-            rename_synced(partial, staged_path)
-    return signed, recorded
+    return signed, names
 
 
 def _manifest(
@@ -332,11 +337,10 @@ def forget(path: Path, target: str, *, confirmed: bool) -> Publication:
                 f"{publication.refuses_at}, and no purge would count for them any more",
                 "wait until then, or give --yes to forget it now",
             )
-        _forget(path, staged_replica(path, target), target)
+        _forget(path, target)
     return publication
 
 
-def _forget(path: Path, staged_path: Path, target: str) -> None:
+def _forget(path: Path, target: str) -> None:
     with open_writer(path) as corpus, corpus.writing():
         delete_publication(corpus, target)
-    shutil.rmtree(staged_path.parent, ignore_errors=True)

@@ -33,12 +33,12 @@ from rolebundle.retrieval.filter import (
 )
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage import compartments, documents, vector_index, vector_search
-from rolebundle.storage.answer_checks import vectors_problem, verify_lexical_indexes
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import texts_of
+from rolebundle.storage.lexical_index import verify_lexical_indexes
 from rolebundle.storage.passages import content_hashes, passages_by_rowid, prefetch_passages
 from rolebundle.storage.stored_values import DAMAGE_HINT, damaged
-from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.vector_index import EmbeddingIndex, vectors_problem
 from rolebundle.text.paths import matches
 from rolebundle.text.words import first_of
 

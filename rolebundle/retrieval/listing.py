@@ -33,8 +33,8 @@ from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.source_files import shown_path
 from rolebundle.scan import linear
 from rolebundle.storage import documents
-from rolebundle.storage.answer_checks import verify_documents, verify_passages
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.digests import verify_documents, verify_passages
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.passages import (
     PlacedText,
@@ -84,7 +84,9 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
                 chunks=chunks,
                 absolute_path=shown_path(name.location, name.path) if scope.absolute else None,
             )
-            for name, document, chunks in documents.listed_documents(corpus, rows)
+            for name, (document, chunks) in zip(
+                page, documents.listed_documents(corpus, rows), strict=True
+            )
         ],
         next=page[-1].document_id if len(readable) > limit else None,
     )

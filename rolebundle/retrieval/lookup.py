@@ -14,8 +14,8 @@ from rolebundle.retrieval.bundle import passage_mark, shared_fields
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.source_files import source_warnings
 from rolebundle.storage import documents
-from rolebundle.storage.answer_checks import verify_documents, verify_passages
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.digests import verify_documents, verify_passages
 from rolebundle.storage.documents import DocumentName, source_files
 from rolebundle.storage.passages import (
     passage_by_id,

@@ -31,9 +31,9 @@ from rolebundle.retrieval.rank import best_forbidden, estimated_tokens, rank, se
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
 from rolebundle.storage import vector_index
-from rolebundle.storage.answer_checks import verify_passages
 from rolebundle.storage.compartments import has_facts
 from rolebundle.storage.corpus import Corpus, corpus_counts
+from rolebundle.storage.digests import verify_passages
 from rolebundle.storage.documents import has_trusted, prefetch_source_files
 from rolebundle.storage.opening import latest_version
 from rolebundle.storage.publications import load_manifest

@@ -50,11 +50,11 @@ from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import mark_factor, rank, ranking_order, select
 from rolebundle.retrieval.request import ReferenceScope, ResolvedRequest
 from rolebundle.retrieval.rerank import Reranker
-from rolebundle.storage import compartments, quarantine
-from rolebundle.storage.answer_checks import verify_passages
+from rolebundle.storage import compartments, partition
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.quarantine import Flagged
+from rolebundle.storage.digests import verify_passages
+from rolebundle.storage.partition import Flagged
 from rolebundle.text.references import may_be_stored, named_document
 
 MAX_RIVALS = 3
@@ -484,7 +484,7 @@ def kept_back(corpus: Corpus, terms: Sequence[Term]) -> list[KeptBack]:
             return []
         for compartment in quarantined:
             scores |= CombinedPostings.of(corpus, [compartment]).best(terms, _MAX_PASSAGES)
-        documents = quarantine.quarantined_with(corpus, scores)
+        documents = partition.quarantined_with(corpus, scores)
     return [
         KeptBack(document_id=document.document_id, kinds=_kinds(document))
         for document in documents[:MAX_NAMED]
@@ -502,7 +502,7 @@ def quarantined_error(corpus: Corpus, reference: str, scope: ReferenceScope) -> 
         return None
     name = named_document(reference)
     with corpus.reading():
-        document = quarantine.quarantined_named(corpus, reference, name, scope.locations(name))
+        document = partition.quarantined_named(corpus, reference, name, scope.locations(name))
     if document is None:
         return None
     return UsageError(

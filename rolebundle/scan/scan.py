@@ -25,9 +25,9 @@ from rolebundle.scan.hidden_text import (
 from rolebundle.scan.instructions import find_instructions
 from rolebundle.scan.linear import utf8
 from rolebundle.scan.secrets import masked
-from rolebundle.storage import quarantine, store
+from rolebundle.storage import partition, store
 from rolebundle.storage.corpus import Corpus, increment_generation
-from rolebundle.storage.quarantine import Flagged
+from rolebundle.storage.partition import Flagged
 
 Verdict = Literal["clean", "label", "quarantine"]
 
@@ -241,7 +241,7 @@ def flagged_document(corpus: Corpus, name: str) -> Flagged:
     Raises:
         UsageError: there is no such document, or nothing was found in it.
     """
-    document = quarantine.flagged_document(corpus, name)
+    document = partition.flagged_document(corpus, name)
     if document is None:
         raise UsageError(
             "not_flagged",
@@ -258,7 +258,7 @@ def release_document(corpus: Corpus, document_id: str) -> None:
         UsageError: it is not in quarantine.
     """
     with corpus.writing():
-        quarantine.release(corpus, _quarantined_document(corpus, document_id))
+        partition.release(corpus, _quarantined_document(corpus, document_id))
         increment_generation(corpus)
 
 

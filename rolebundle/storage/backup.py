@@ -22,13 +22,12 @@ from tempfile import TemporaryDirectory
 import apsw
 
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError, storage_errors
-from rolebundle.storage import compartments
+from rolebundle.storage import compartments, seal
 from rolebundle.storage.address import in_database
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.file import (
     COMPANIONS,
     FileFormat,
-    files_beside,
     partial_file,
     rename_synced,
     sync_file,
@@ -167,7 +166,7 @@ def replace_file(new: Path, path: Path, file_format: FileFormat, moment: str) ->
         CorpusBusy: another process is writing to it. Nothing was changed.
         StorageError: it could not be replaced.
     """
-    kept_path = _kept_name(path, moment)
+    kept_path = _free_name(path.with_name(f"{path.name}.replaced-{moment}"))
     if not is_missing_or_empty(path):
         _fold_log(path, file_format)
     with storage_errors(
@@ -186,15 +185,6 @@ def replace_file(new: Path, path: Path, file_format: FileFormat, moment: str) ->
     return kept_path if any(kept) else None
 
 
-def _kept_name(path: Path, moment: str) -> Path:
-    """A name that is free, or that a run which was killed has already given to this file."""
-    for kept_file, _ in files_beside(path, re.compile(KEPT_FILE_NAME)):
-        with suppress(OSError):
-            if path.samefile(kept_file):
-                return kept_file
-    return _free_name(path.with_name(f"{path.name}.replaced-{moment}"))
-
-
 def _free_name(path: Path) -> Path:
     """The path, or one with a number if something has this name."""
     names = (path, *(path.with_name(f"{path.name}.{number}") for number in range(2, 1000)))
@@ -202,8 +192,6 @@ def _free_name(path: Path) -> Path:
 
 
 def _keep(path: Path, kept_path: Path) -> None:
-    if kept_path.exists():
-        return
     try:
         kept_path.hardlink_to(path)
     except OSError:
@@ -232,34 +220,6 @@ def _fold_log(path: Path, file_format: FileFormat) -> None:
 
 # -- copying between a file and a database, row by row: ids, digests and vectors stay --------------
 
-_COPIED_TABLES = (
-    "corpus_state",
-    "source",
-    "file",
-    "compartment",
-    "document",
-    "supersession",
-    "chunk",
-    "scanned",
-    "embedding_index",
-    "embedded",
-    "embedding_share",
-    "embedding_cache",
-    "chunk_change",
-    "policy",
-    "purge",
-    "approved_manifest",
-    "path_flags",
-    "audit_state",
-    "mark",
-    "decision",
-    "decision_end",
-    "remembered",
-    "gate_baseline",
-    "root",
-)
-"""In an order in which each row refers to rows that are there. What was published stays behind: it
-was published from the other corpus."""
 _ROWS = 1_000
 
 
@@ -277,7 +237,7 @@ def copy_corpus(source: Corpus, target: Corpus) -> None:
     with source.reading():
         refuse_changes(source)
         target.run("DELETE FROM corpus_state")
-        for table in _COPIED_TABLES:
+        for table in seal.COPIED:
             columns = ", ".join(target.columns(table))
             # In a database, the further rows are made from the first.
             chosen = " WHERE only_row = 1" if table == "policy" else ""

@@ -151,5 +151,6 @@ def rebuild_indexes(corpus: Corpus) -> None:
         corpus.lexical.rebuild(corpus, compartment.id)
     for index in vector_index.all_indexes(corpus):
         damaged = [chunk for chunk, _, is_intact in _vectors(corpus, index) if not is_intact]
-        vector_index.remove_damaged(corpus, index, damaged)
+        vector_index.remove(corpus, index, damaged)
+        vector_index.recount(corpus, index)
     increment_generation(corpus)

@@ -99,17 +99,6 @@ def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, li
     return by_compartment
 
 
-def count_by_compartment(corpus: Corpus, first_rowid: int, last_rowid: int) -> dict[int, int]:
-    """Compartment → how many chunks of the range, ends included, are in it."""
-    return dict(
-        corpus.rows(
-            "SELECT d.compartment, count(*) FROM chunk c CROSS JOIN document d "
-            "ON d.id = c.document WHERE c.id BETWEEN ? AND ? GROUP BY d.compartment",
-            (first_rowid, last_rowid),
-        )
-    )
-
-
 def add_to_counts(corpus: Corpus, compartment: int, *, documents: int = 0, chunks: int = 0) -> None:
     """Add to the recorded numbers of a compartment; negative numbers subtract."""
     corpus.run(

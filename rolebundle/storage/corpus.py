@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 import apsw
 
@@ -25,24 +26,6 @@ _STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a mill
 
 _ALLOWED = "(SELECT compartment FROM temp.allowed_compartment)"
 _ALLOWED_DOCUMENT = f"main.document d WHERE d.compartment IN {_ALLOWED}"
-_EMPTY = (
-    "embedding_cache",
-    # Their number, times and hashes change with documents that the agent may not see.
-    "purge",
-    "approved_manifest",
-    "publication",
-    "replica",
-    "seal",
-    "chunk_change",
-    # They have paths of this machine.
-    "path_flags",
-    "root",
-    "audit_state",
-    "gate_baseline",
-    # Who sees a decision depends on its scope, which belongs to no compartment.
-    "decision",
-    "decision_end",
-)
 _BY_DOCUMENT = (
     ("scanned", "id", "document"),
     ("remembered", "id", "document"),
@@ -61,7 +44,7 @@ RESTRICTING_VIEWS = (
     f"CREATE TEMP VIEW embedded AS SELECT * FROM main.embedded WHERE compartment IN {_ALLOWED}",
     "CREATE TEMP VIEW embedding_share AS SELECT * FROM main.embedding_share "
     f"WHERE compartment IN {_ALLOWED}",
-    *(f"CREATE TEMP VIEW {name} AS SELECT * FROM main.{name} WHERE 1 = 0" for name in _EMPTY),
+    *(f"CREATE TEMP VIEW {name} AS SELECT * FROM main.{name} WHERE 1 = 0" for name in seal.HIDDEN),
     f"CREATE TEMP VIEW mark AS SELECT * FROM main.mark WHERE EXISTS (SELECT 1 FROM "
     f"{_ALLOWED_DOCUMENT} AND d.document_id = CASE mark.kind WHEN 'document' THEN mark.target ELSE "
     "(SELECT x.document_id FROM main.chunk c JOIN main.document x ON x.id = c.document "
@@ -94,9 +77,6 @@ class Lexical(Protocol):
 
     def drop(self, corpus: Corpus, compartment: int) -> None:
         """Remove an index."""
-
-    def add_range(self, corpus: Corpus, compartment: int, first: int, last: int) -> None:
-        """Index those chunks of the range, ends included, that are in the compartment."""
 
     def add_chunks(self, corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
         """Index these chunks."""
@@ -175,7 +155,7 @@ class Corpus(SqliteFile):
     _allowed: tuple[int, list[int], int] = field(default=(0, [], 0), init=False)
     """A snapshot, the compartments that are visible in it, and its generation."""
     in_memory: dict[Hashable, Any] = field(default_factory=dict, init=False)
-    """What searches keep; :mod:`rolebundle.storage.changes` keeps it up to date."""
+    """What searches keep; :func:`up_to_date` keeps it so."""
     verified: dict[str, int] = field(default_factory=dict, init=False)
     """Indexes → the generation at which they were verified."""
 
@@ -398,3 +378,92 @@ def corpus_counts(corpus: Corpus) -> CorpusCounts:
 def true_generation(corpus: Corpus) -> int:
     """The generation of the file, also if the connection is restricted."""
     return int(corpus.value("SELECT generation FROM main.corpus_state"))
+
+
+# -- words and vectors in memory, and the record of changed chunks ---------------------------------
+
+KEPT_GENERATIONS = 100
+"""The changes of so many generations are kept."""
+_GAP = 100
+"""Changed rowids that are no further apart are recorded as one range."""
+_MAX_RANGES = 50
+"""If there are more, they are recorded as one."""
+MAX_CHANGED = 5_000
+"""If more chunks may have changed, everything is read again."""
+
+ALL_CHUNKS: Ranges = [(0, 2**63 - 1)]
+
+
+def record_changes(corpus: Corpus, rowids: Sequence[int]) -> None:
+    """Record that these chunks, their words or their vectors change with the next generation.
+
+    Call it inside a write transaction that ends with
+    :func:`increment_generation`.
+    """
+    ranges: Ranges = []
+    for rowid in sorted(rowids):
+        if ranges and rowid - ranges[-1][1] <= _GAP:
+            ranges[-1] = (ranges[-1][0], rowid)
+        else:
+            ranges.append((rowid, rowid))
+    if len(ranges) > _MAX_RANGES:
+        ranges = [(ranges[0][0], ranges[-1][1])]
+    record_changed_ranges(corpus, ranges)
+
+
+def record_changed_ranges(corpus: Corpus, ranges: Ranges) -> None:
+    """Record that chunks of these ranges change with the next generation."""
+    generation = true_generation(corpus) + 1
+    corpus.run("DELETE FROM chunk_change WHERE generation < ?", (generation - KEPT_GENERATIONS,))
+    corpus.insert("chunk_change (generation, first, last)", [(generation, *one) for one in ranges])
+
+
+def changed_since(corpus: Corpus, generation: int) -> Ranges | None:
+    """The ranges, sorted and apart, in which all chunks that changed since are.
+
+    ``None`` if they are not known, or too many.
+    """
+    if not 0 <= true_generation(corpus) - generation < KEPT_GENERATIONS:
+        return None  # It goes back if an older state is restored into a database.
+    ranges: Ranges = []
+    for first, last in corpus.rows(
+        "SELECT first, last FROM main.chunk_change WHERE generation > ? ORDER BY first",
+        (generation,),
+    ):
+        if ranges and first <= ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], max(last, ranges[-1][1]))
+        else:
+            ranges.append((first, last))
+    return ranges if sum(last - first + 1 for first, last in ranges) <= MAX_CHANGED else None
+
+
+_T = TypeVar("_T")
+_shared: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
+"""For all connections of this process to a file. Each open corpus holds those that it uses: as long
+as one does, no other file can have its stamp."""
+
+
+def up_to_date(corpus: Corpus, name: Hashable, read: Callable[[], _T]) -> _T:
+    """What is kept in memory under a name. Call it inside a snapshot.
+
+    It never changes. Its method ``updated(corpus, ranges)`` returns the same at the current
+    generation: what is of these ranges is read again.
+
+    Args:
+        corpus: a corpus open for reading.
+        name: the name.
+        read: reads it, if it is not in memory, or if too much has changed.
+    """
+    file = (corpus.path, corpus.stamp, corpus_counts(corpus).corpus_id, name)
+    generation = true_generation(corpus)
+    known, before, kept = corpus.in_memory.get(name, ((), 0, None))
+    if (known, before) != (file, generation):
+        key = (*file, generation)
+        value = _shared.get(key)
+        if value is None:
+            ranges = changed_since(corpus, before) if known == file else None
+            value = read() if ranges is None else kept.updated(corpus, ranges)
+        _shared[key] = value
+        corpus.in_memory[name] = (file, generation, value)
+    found: _T = corpus.in_memory[name][2]
+    return found

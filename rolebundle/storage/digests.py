@@ -8,16 +8,17 @@ findings, its supersessions and the number of its chunks. `seal.py` covers the s
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
+from pathlib import Path
 from typing import NamedTuple
 
 from rolebundle.contracts.documents import LATER_FIELDS, DocumentMetadata
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.seal import row_digest
 from rolebundle.storage.sqlite import AMONG, Row
-from rolebundle.storage.stored_values import values_of
+from rolebundle.storage.stored_values import damaged, values_of
 
 EMBEDDED_COLUMNS = "title, headings, content, tags"
 """What the vector of a chunk is computed from."""
@@ -135,7 +136,6 @@ _DOCUMENT_COLUMNS = f"d.{_DOCUMENT_ROW.replace(', ', ', d.')}, {_BELONGING}"
 _TABLES: dict[str, tuple[str, str, Callable[[Row], bytes], str, str]] = {
     "file": ("id", FILE_ROW, file_digest, "file", "''"),
     "scanned": ("document", SCANNED_ROW, row_digest, "scanned", "''"),
-    "embedding_cache": ("id", "model, input_hash, vector", row_digest, "embedding_cache", "''"),
     "remembered": ("document", _REMEMBERED_ROW, row_digest, "remembered", "''"),
     "chunk": ("id", _CHUNK_ROW, _stored_chunk, "chunk", "chunk_id"),
     "document": ("d.id", _DOCUMENT_COLUMNS, _stored_document, _DOCUMENTS, "document_id"),
@@ -174,11 +174,6 @@ def _digests_sql(table: str) -> str:
     return f"SELECT {key}, {name}, {digest}, {columns} FROM {tables}"
 
 
-def prefetch_of_chunks(corpus: Corpus, rowids: Sequence[int]) -> None:
-    """Say that the digests of the documents of these chunks will be checked."""
-    corpus.prefetch(f"{_digests_sql('document')} WHERE d.id {OF_CHUNKS}", ([*rowids],))
-
-
 def checked(
     corpus: Corpus, table: str, rowids: Sequence[int] | None = None, among: str = AMONG
 ) -> Iterator[Checked]:
@@ -202,6 +197,37 @@ def checked(
         except (AttributeError, TypeError, ValueError, RecursionError):
             expected = None  # A damaged page may return any type.
         yield Checked(rowid, label, stored, expected)
+
+
+# -- what an answer is made of ---------------------------------------------------------------------
+
+
+def verify_passages(corpus: Corpus, rowids: Collection[int]) -> None:
+    """Compare passages and their documents with their digests. Call it inside ``reading()``.
+
+    Raises:
+        CorpusCorrupt: one of them is not what was stored.
+    """
+    chunks = sorted(rowids)
+    corpus.prefetch(f"{_digests_sql('document')} WHERE d.id {OF_CHUNKS}", (chunks,))
+    _verify("passage", checked(corpus, "chunk", chunks), corpus.path)
+    of_chunks = checked(corpus, "document", chunks, OF_CHUNKS)
+    _verify("document", of_chunks, corpus.path)
+
+
+def verify_documents(corpus: Corpus, rowids: Collection[int]) -> None:
+    """Compare documents with their digests.
+
+    Raises:
+        CorpusCorrupt: one of them is not what was stored.
+    """
+    _verify("document", checked(corpus, "document", sorted(rowids)), corpus.path)
+
+
+def _verify(word: str, rows: Iterable[Checked], path: Path) -> None:
+    for row in rows:
+        if not row.is_intact:
+            raise damaged(f"the {word} {row.name}", "damaged_passage", path)
 
 
 # -- keeping them true -----------------------------------------------------------------------------

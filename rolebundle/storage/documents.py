@@ -258,22 +258,16 @@ def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> list[SourceFile]:
     return [file for file in files if not file.location.startswith(PUBLISHED)]
 
 
-class ListedDocument(NamedTuple):
-    """A document with its names and the number of its chunks."""
-
-    name: DocumentName
-    document: DocumentMetadata
-    chunks: int
-
-
-def listed_documents(corpus: Corpus, rowids: Sequence[int]) -> list[ListedDocument]:
-    """Names, metadata and number of chunks of these documents, ordered by id."""
-    chosen = f"d.id {AMONG} ORDER BY document_id"
+def listed_documents(corpus: Corpus, rowids: Sequence[int]) -> list[tuple[DocumentMetadata, int]]:
+    """Metadata and number of chunks of these documents, ordered by id."""
     chunks = "(SELECT count(*) FROM chunk c WHERE c.document = d.id)"
-    columns = {**METADATA, **_NAME, "chunks": chunks}
-    listed = corpus.select(ListedDocument, f"{PLACED} WHERE {chosen}", ([*rowids],), columns)
-    check_moments(row.document for row in listed)
-    return listed
+    rows = corpus.rows(
+        f"SELECT {chunks}, {', '.join(METADATA.values())} FROM {PLACED} "
+        f"WHERE d.id {AMONG} ORDER BY document_id",
+        ([*rowids],),
+    )
+    documents = metadata_of(row[1:] for row in rows)
+    return [(document, row[0]) for row, document in zip(rows, documents, strict=True)]
 
 
 class DocumentKind(NamedTuple):
@@ -432,20 +426,11 @@ def metadata_of(rows: Iterable[Sequence[object]]) -> list[DocumentMetadata]:
         CorpusCorrupt: they are something else.
     """
     documents = records(DocumentMetadata, rows)
-    check_moments(documents)
-    return documents
-
-
-def check_moments(documents: Iterable[DocumentMetadata]) -> None:
-    """Check that the times of documents are times.
-
-    Raises:
-        CorpusCorrupt: one of them is something else.
-    """
     for document in documents:
         moments = [getattr(document, name) for name in _MOMENTS]
         if not all(moment is None or is_moment(moment) for moment in moments):
             raise damaged(f"the document {document.document_id!r}")
+    return documents
 
 
 def source_sizes(corpus: Corpus) -> list[tuple[str, str, int, int]]:
@@ -500,15 +485,7 @@ def self_declared(corpus: Corpus) -> list[SelfDeclaredDocument]:
     return documents
 
 
-class AccessAttributes(NamedTuple):
-    """What a policy's access rules look at in a document."""
-
-    scope: str
-    sensitivity: str
-    path: str
-    location: str
-
-
-def access_attributes(corpus: Corpus) -> list[AccessAttributes]:
-    """The combinations in the corpus."""
-    return corpus.select(AccessAttributes, f"{PLACED} GROUP BY 1, 2, 3, 4")
+def scopes_and_places(corpus: Corpus) -> list[tuple[str, str, str]]:
+    """The combinations of scope, path and location in the corpus."""
+    rows = corpus.rows(f"SELECT scope, path, location FROM {PLACED} GROUP BY 1, 2, 3")
+    return [(scope, path, location) for scope, path, location in typed(rows, str, str, str)]

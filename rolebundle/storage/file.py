@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 from time import monotonic, sleep
 from typing import NamedTuple
@@ -158,20 +157,11 @@ def partial_file(target: Path) -> Iterator[Path]:
 
 
 def remove_stale_partials(target: Path) -> None:
-    """Delete the files that :func:`stale_partials` lists."""
-    for leftover in stale_partials(target):
-        with suppress(OSError):
-            leftover.unlink()
-
-
-def stale_partials(target: Path) -> list[Path]:
-    """The partial files whose name begins like ``target`` and whose process has ended."""
-    return [file for file, match in files_beside(target, _SUFFIX) if not is_running(match[1])]
-
-
-def partials(target: Path) -> list[Path]:
-    """The partial files whose name begins like ``target``, whoever writes them."""
-    return [file for file, _ in files_beside(target, _SUFFIX)]
+    """Delete the partial files whose name begins like ``target`` and whose process has ended."""
+    for file, match in files_beside(target, _SUFFIX):
+        if not is_running(match[1]):
+            with suppress(OSError):
+                file.unlink()
 
 
 def files_beside(path: Path, suffix: re.Pattern[str]) -> list[tuple[Path, re.Match[str]]]:
@@ -348,8 +338,6 @@ OVERLAYS_SUFFIX = ".overlays"
 PUBLISHED_SUFFIX = ".published"
 PUBLISHED_MANIFEST = "replica-manifest.json"
 """The manifest of a replica that is published to a folder."""
-REPLICA = "replica.db"
-"""The name of a staged replica."""
 
 
 def corpus_path(option: str | os.PathLike[str] | None = None) -> Path:
@@ -393,14 +381,8 @@ def overlays_path(corpus: Path) -> Path:
 
 
 def published_folder(corpus: Path) -> Path:
-    """The private folder with the last replica of each target."""
+    """The private folder in which a replica is made before it is published."""
     return _beside(corpus, "{}" + PUBLISHED_SUFFIX)
-
-
-def staged_replica(corpus: Path, target: str) -> Path:
-    """The last replica of a target, in a folder of its own."""
-    name = sha256(target.encode()).hexdigest()[:16]
-    return published_folder(corpus) / name / REPLICA
 
 
 def expected_manifest(replica: Path) -> Path:

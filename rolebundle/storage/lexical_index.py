@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from rolebundle.lazy import numpy as np
-from rolebundle.storage import changes
-from rolebundle.storage.corpus import Corpus, Ranges
-from rolebundle.storage.sqlite import Binding, Row
+from rolebundle.storage.compartments import searchable_compartments
+from rolebundle.storage.corpus import (
+    Corpus,
+    Ranges,
+    record_changes,
+    true_generation,
+)
+from rolebundle.storage.sqlite import AMONG, Row
 from rolebundle.storage.stored_values import damaged
 
 if TYPE_CHECKING:
@@ -159,30 +164,14 @@ def _numbers(text: str | None) -> NDArray[np.int64]:
     return np.fromstring(text or "", np.int64, sep=",")
 
 
-def add_range(corpus: Corpus, compartment: int, first: int, last: int) -> None:
-    """Index those chunks of the range, ends included, that belong to the compartment."""
-    _add(
-        corpus,
-        compartment,
-        "c.id BETWEEN ? AND ? AND d.compartment = ?",
-        (first, last, compartment),
-    )
-    changes.record_ranges(corpus, [(first, last)])
-
-
-def _add(corpus: Corpus, compartment: int, chosen: str, bindings: Sequence[Binding]) -> None:
-    columns = ", ".join(f"c.{column}" for column in COLUMNS)
-    corpus.run(
-        f"INSERT INTO {table_name(compartment)} (rowid, {_COLUMNS}) SELECT c.id, {columns} "
-        f"FROM chunk c CROSS JOIN document d ON d.id = c.document WHERE {chosen}",
-        bindings,
-    )
-
-
 def add_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
     """Index these chunks."""
-    _add(corpus, compartment, "c.id IN (SELECT value FROM json_each(?))", ([*rowids],))
-    changes.record(corpus, rowids)
+    corpus.run(
+        f"INSERT INTO {table_name(compartment)} (rowid, {_COLUMNS}) "
+        f"SELECT id, {_COLUMNS} FROM chunk WHERE id {AMONG}",
+        ([*rowids],),
+    )
+    record_changes(corpus, rowids)
 
 
 def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
@@ -190,10 +179,10 @@ def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> No
     name = table_name(compartment)
     corpus.run(
         f"INSERT INTO {name} ({name}, rowid, {_COLUMNS}) SELECT 'delete', id, {_COLUMNS} "
-        "FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+        f"FROM chunk WHERE id {AMONG}",
         ([*rowids],),
     )
-    changes.record(corpus, rowids)
+    record_changes(corpus, rowids)
 
 
 def rebuild(corpus: Corpus, compartment: int) -> None:
@@ -318,3 +307,21 @@ def _tokenizer() -> Callable[..., list[tuple[int, int, str]]]:
     # apsw's types do not tell that the options decide what is returned.
     tokenizer: Any = apsw.Connection(":memory:").fts5_tokenizer(name, arguments)
     return tokenizer  # type: ignore[no-any-return]
+
+
+def verify_lexical_indexes(corpus: Corpus) -> None:
+    """Check that the lexical indexes have as many chunks as there are.
+
+    It is done once for each state of the corpus that this connection sees.
+
+    Raises:
+        CorpusCorrupt: they do not.
+    """
+    for compartment in searchable_compartments(corpus, with_facts=True):
+        name = table_name(compartment.id)
+        if corpus.verified.get(name) == true_generation(corpus):
+            continue
+        indexed, _ = corpus.lexical.extent(corpus, compartment.id)
+        if indexed != compartment.chunks:
+            raise damaged("the lexical index", "damaged_index", corpus.path)
+        corpus.verified[name] = true_generation(corpus)

@@ -169,28 +169,27 @@ def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
     return dict(typed(corpus.rows(chosen, ([*chunk_ids],)), str, str))
 
 
-class ChunkText(NamedTuple):
-    """The parts of a chunk that are embedded."""
-
-    rowid: int
-    title: str
-    headings: tuple[str, ...]
-    content: str
-    tags: tuple[str, ...]
+ChunkText = tuple[int, str, tuple[str, ...], str, tuple[str, ...]]
+"""The rowid, title, headings, content and tags of a chunk: what is embedded of it."""
 
 
 def chunk_texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
     """What is embedded of these chunks, ordered by rowid."""
-    return corpus.select(ChunkText, f"chunk WHERE id {AMONG} ORDER BY id", ([*rowids],), _ROW)
+    rows = corpus.rows(
+        f"SELECT id, title, headings, content, tags FROM chunk WHERE id {AMONG} ORDER BY id",
+        ([*rowids],),
+    )
+    return [(*row,) for row in typed(rows, int, str, tuple[str, ...], str, tuple[str, ...])]
 
 
-def sampled_texts(corpus: Corpus, count: int) -> list[ChunkText]:
-    """What is embedded of at most ``count`` chunks, spread over the corpus."""
+def sampled_contents(corpus: Corpus, count: int) -> list[str]:
+    """The texts of at most ``count`` chunks, spread over the corpus."""
     first, last = corpus.rows("SELECT min(id), max(id) FROM chunk")[0]
     if first is None:
         return []
     step = max(1, (last - first + 1) // count)
-    return chunk_texts(corpus, range(first, last + 1, step)[:count])
+    sample = range(first, last + 1, step)[:count]
+    return [content for _, _, _, content, _ in chunk_texts(corpus, sample)]
 
 
 class PlacedText(NamedTuple):

@@ -58,7 +58,6 @@ _MAX_KNOWN, _MAX_SIZE = 500, 64 * 1024
 """Limits of the cache of results: statements, and bytes of one result."""
 _KEYS = {
     "audit_state": "only_row",
-    "embedding_cache": "model, input_hash",
     "gate_baseline": "contract",
     "mark": "kind, target",
     "approved_manifest": "location",

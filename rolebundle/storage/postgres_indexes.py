@@ -22,9 +22,8 @@ from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
 from psycopg.types import TypeInfo
 
-from rolebundle.storage import changes
 from rolebundle.storage.compartments import searchable_compartments
-from rolebundle.storage.corpus import Corpus, Ranges
+from rolebundle.storage.corpus import Corpus, Ranges, record_changes
 from rolebundle.storage.lexical_index import COLUMNS, OFFSETS, keys_of_texts
 from rolebundle.storage.sqlite import AMONG, Binding, Row, vectors_library
 from rolebundle.storage.stored_values import damaged
@@ -52,25 +51,12 @@ def drop(corpus: Corpus, compartment: int) -> None:
         corpus.run(f"DELETE FROM {table} WHERE compartment = ?", (compartment,))
 
 
-def add_range(corpus: Corpus, compartment: int, first: int, last: int) -> None:
-    """Index those chunks of the range, ends included, that belong to the compartment."""
-    _add(corpus, compartment, "c.id BETWEEN ? AND ?", first, last)
-    changes.record_ranges(corpus, [(first, last)])
-
-
 def add_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
     """Index these chunks."""
-    _add(corpus, compartment, f"c.id {AMONG}", [*rowids])
-    changes.record(corpus, rowids)
-
-
-def _add(corpus: Corpus, compartment: int, chosen: str, *bindings: Binding) -> None:
-    texts = corpus.rows(
-        f"{_TEXTS_OF} WHERE {chosen} AND d.compartment = ? ORDER BY c.id",
-        (*bindings, compartment),
-    )
+    texts = corpus.rows(f"{_TEXTS} WHERE c.id {AMONG} ORDER BY c.id", ([*rowids],))
     for start in range(0, len(texts), _BATCH):
         _write(corpus, compartment, texts[start : start + _BATCH])
+    record_changes(corpus, rowids)
 
 
 def _write(corpus: Corpus, compartment: int, texts: Sequence[Row]) -> None:
@@ -122,7 +108,7 @@ def remove_chunks(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> No
         f"DELETE FROM chunk_length WHERE compartment = ? AND chunk {AMONG}",
         (compartment, [*rowids]),
     )
-    changes.record(corpus, rowids)
+    record_changes(corpus, rowids)
 
 
 def extent(corpus: Corpus, compartment: int) -> tuple[int, int]:

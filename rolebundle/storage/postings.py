@@ -10,9 +10,8 @@ It is imported for a search only, because it needs numpy.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +19,7 @@ from numpy.typing import NDArray
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import lexical_index
-from rolebundle.storage.changes import ALL, up_to_date
-from rolebundle.storage.corpus import Corpus, Ranges
+from rolebundle.storage.corpus import ALL_CHUNKS, Corpus, Ranges, up_to_date
 from rolebundle.storage.lexical_index import COLUMN_WEIGHTS, COLUMNS, OFFSETS, Phrase
 from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.stored_values import damaged
@@ -71,9 +69,7 @@ class Postings:
     def __init__(self, corpus: Corpus, compartment: int) -> None:
         self._compartment = compartment
         self._known: dict[Phrase, Occurrences] = {}
-        self._last_read: dict[Phrase, int] = {}
-        self._reads = 0
-        self._set(corpus, *corpus.lexical.lengths(corpus, compartment, ALL))
+        self._set(corpus, *corpus.lexical.lengths(corpus, compartment, ALL_CHUNKS))
 
     def _set(self, corpus: Corpus, rowids: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
         self.rowids, self.lengths = rowids, lengths
@@ -126,33 +122,15 @@ class Postings:
     def read(self, corpus: Corpus, phrases: Sequence[Phrase]) -> list[Occurrences]:
         """Where each phrase occurs."""
         known = self._known
-        self._reads += 1
-        self._last_read.update(dict.fromkeys(phrases, self._reads))
         missing = [phrase for phrase in dict.fromkeys(phrases) if phrase not in known]
         if missing:
             # A new mapping, because other threads may read the old one.
-            known = self._latest(known | self._from_index(corpus, missing), {*phrases})
+            known = known | self._from_index(corpus, missing)
+            size = sum(_OF_A_PHRASE + len(found.places) for found in known.values())
+            if size > max(MAX_KEPT, MAX_KEPT_OF_A_CHUNK * len(self.rowids)):
+                known = {phrase: known[phrase] for phrase in phrases}
             self._known = known
         return [known[phrase] for phrase in phrases]
-
-    def _latest(
-        self, known: dict[Phrase, Occurrences], needed: Container[Phrase]
-    ) -> dict[Phrase, Occurrences]:
-        """Those that are kept: if there are too many, the half that was read last."""
-        sizes = {phrase: _OF_A_PHRASE + len(found.places) for phrase, found in known.items()}
-        most = max(MAX_KEPT, MAX_KEPT_OF_A_CHUNK * len(self.rowids))
-        if sum(sizes.values()) <= most:
-            return known
-        last = self._last_read
-        latest = sorted(known, key=lambda phrase: -last.get(phrase, 0))
-        kept = accumulate(sizes[phrase] for phrase in latest)
-        stay = [
-            phrase
-            for phrase, size in zip(latest, kept, strict=True)
-            if size <= most // 2 or phrase in needed
-        ]
-        self._last_read = {phrase: last.get(phrase, 0) for phrase in stay}
-        return {phrase: known[phrase] for phrase in stay}
 
     def _from_index(self, corpus: Corpus, phrases: Sequence[Phrase]) -> dict[Phrase, Occurrences]:
         words = list(dict.fromkeys(word for phrase in phrases for word in phrase))

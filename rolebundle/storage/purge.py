@@ -8,7 +8,7 @@ then rewrites the whole file (VACUUM) and empties the log.
 
 The deletion, the raised purge generations of publications and a row in the table ``purge`` are one
 transaction. A run that is killed has either done nothing, or left a row with what remains to be
-done. Staged replicas that may hold what was purged are deleted, too.
+done. What a killed publish left is deleted, too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from rolebundle.storage import (
     replicas,
     roots,
     store,
-    vector_index,
 )
 from rolebundle.storage.backup import KEPT_FILE_NAME
 from rolebundle.storage.corpus import Corpus, increment_generation
@@ -74,9 +73,8 @@ def erase(
     erased = extent(corpus, rows)
     marks.forget_marks(corpus, [document.document_id for document in documents])
     store.remove_documents(corpus, rows)
-    # The cache knows a text only by its hash. So vectors of earlier versions of these documents
-    # cannot be distinguished from those of other documents.
-    vector_index.clear_cache(corpus)
+    # Earlier versions kept vectors here; nothing reads them.
+    corpus.run("DELETE FROM embedding_cache")
     _forget_files(corpus, documents)
     _forget_claims(corpus, documents)
     decisions.erase_decisions(corpus, decided, purged_at)
@@ -153,7 +151,7 @@ def purge_ids(corpus: Corpus) -> set[str]:
 
 
 def finish(corpus: Corpus) -> Obstacle:
-    """Do what remains of every purge: rewrite the file, empty its log, delete staged replicas.
+    """Do what remains of every purge: rewrite the file, empty its log, delete what a publish left.
 
     Call it outside of any transaction.
 
@@ -173,7 +171,7 @@ def finish(corpus: Corpus) -> Obstacle:
         if not corpus.empty_log():
             return "reader"
         try:
-            replicas.erase_outdated(corpus)
+            replicas.erase_staged(corpus.path)
         except CorpusBusy:
             return "publisher"
         except StorageError:

@@ -133,20 +133,10 @@ def load_policy(corpus: Corpus) -> StoredPolicy | None:
     return next(iter(corpus.select(StoredPolicy, "main.policy ORDER BY only_row")), None)
 
 
-class AgentAccess(NamedTuple):
-    """What the database user that is named like an agent may see.
-
-    Attributes:
-        agent: its name.
-        compartments: their numbers.
-        scopes: those whose decisions it sees; ``None`` for all.
-        policy: the policy as JSON, with the rule of no other agent.
-    """
-
-    agent: str
-    compartments: tuple[int, ...]
-    scopes: tuple[str, ...] | None
-    policy: str
+AgentAccess = tuple[str, tuple[int, ...], tuple[str, ...] | None, str]
+"""What the database user that is named like an agent may see: its name, the numbers of its
+compartments, the scopes whose decisions it sees (``None`` for all), and the policy as JSON with no
+other agent's rule."""
 
 
 def save_agent_access(corpus: Corpus, access: Sequence[AgentAccess]) -> None:

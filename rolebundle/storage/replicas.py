@@ -1,9 +1,8 @@
-"""The file of a replica: the visible part of a corpus, where it is staged, and what it records."""
+"""The file of a replica: the visible part of a corpus, where it is made, and what it records."""
 
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rolebundle.errors import CorpusBusy, StorageError, storage_errors
+from rolebundle.errors import CorpusBusy, storage_errors
 from rolebundle.storage import compartments, decisions, digests, partition, vector_index
 from rolebundle.storage.compartments import FACTS
 from rolebundle.storage.corpus import Corpus
@@ -22,15 +21,8 @@ from rolebundle.storage.digests import (
     REMEMBERED_COLUMNS,
     UNINDEXED_COLUMNS,
 )
-from rolebundle.storage.file import (
-    REPLICA,
-    folder_lock,
-    partials,
-    published_folder,
-    staged_replica,
-    sync_folder,
-)
-from rolebundle.storage.publications import PUBLISHED, publications
+from rolebundle.storage.file import folder_lock, is_there, published_folder, sync_folder
+from rolebundle.storage.publications import PUBLISHED
 from rolebundle.storage.seal import digest_rows, row_digest
 from rolebundle.storage.sqlite import AMONG, Row, SqliteFile
 from rolebundle.storage.store import insert_chunks
@@ -82,25 +74,27 @@ def prepare_for_readers(replica: SqliteFile) -> None:
     replica.run("PRAGMA journal_mode = delete")
 
 
-_OF_A_TARGET = re.compile(r"[0-9a-f]{16}")
-
-
 @contextmanager
-def staging(corpus: Path) -> Iterator[None]:
-    """A block in which no other process changes the folder of the staged replicas.
+def staging(corpus: Path) -> Iterator[Path]:
+    """A block in which this process alone has the folder in which replicas are made.
 
-    Begin it before the corpus is read for a replica. Then no purge erases a staged replica while it
-    is written or sent.
+    What a killed process left in it is deleted first. Begin it before the corpus is read for a
+    replica. Then no purge ends while what it erased is written or sent.
 
     Raises:
-        CorpusBusy: another process publishes, or erases staged replicas.
-        StorageError: the folder cannot be created.
+        CorpusBusy: another process publishes, or purges.
+        StorageError: the folder cannot be created or emptied.
     """
     folder = published_folder(corpus)
-    make_private_folder(folder)
+    with storage_errors(
+        "staging_unwritable",
+        f"{folder}: the folder in which replicas are made cannot be created",
+        "let the owner of the corpus write in its folder",
+    ):
+        folder.mkdir(mode=0o700, exist_ok=True)
     with ExitStack() as locks:
         # The lock is on the folder of the path that it is given.
-        lock = folder_lock(folder / REPLICA, exclusive=True)
+        lock = folder_lock(folder / "replica.db", exclusive=True)
         try:
             locks.enter_context(lock)
         except CorpusBusy as error:
@@ -109,74 +103,35 @@ def staging(corpus: Path) -> Iterator[None]:
                 f"{corpus}: another process publishes it",
                 "wait for it to end and run the same command again",
             ) from error
-        yield
+        with storage_errors(
+            "staged_replica_stays",
+            f"{folder}: a replica in it could not be deleted",
+            "delete it yourself; it may have what was purged from the corpus",
+        ):
+            _empty(folder)
+        yield folder
 
 
-def make_private_folder(folder: Path) -> None:
-    """Create a folder of staged replicas, if it is not there.
-
-    Raises:
-        StorageError: it cannot be created.
-    """
-    with storage_errors(
-        "staging_unwritable",
-        f"{folder}: the folder of the staged replicas cannot be created",
-        "let the owner of the corpus write in its folder",
-    ):
-        folder.mkdir(mode=0o700, exist_ok=True)
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            # Earlier versions kept the last replica of each target in a folder.
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    sync_folder(folder)
 
 
-def erase_outdated(corpus: Corpus) -> None:
-    """Delete the staged replicas that may hold what was purged.
-
-    Also those of no publication, and partial files: a publish that was killed has not stored what
-    they hold.
+def erase_staged(corpus: Path) -> None:
+    """Delete the replicas that killed processes left, because they may hold what was purged.
 
     Raises:
         CorpusBusy: another process publishes.
         StorageError: one of them cannot be deleted.
     """
-    if not _outdated(corpus):
-        return
-    with staging(corpus.path):
-        # Nobody publishes now, so no partial file is in use.
-        for path in _outdated(corpus):
-            try:
-                if path.is_symlink() or not path.is_dir():
-                    path.unlink()
-                else:
-                    shutil.rmtree(path)
-            except OSError as error:
-                raise _not_deleted(path, error) from error
-            sync_folder(path.parent)
-
-
-def _outdated(corpus: Corpus) -> list[Path]:
-    current = {
-        staged_replica(corpus.path, publication.target).parent.name
-        for publication in publications(corpus)
-        if not publication.is_outdated
-    }
-    folder = published_folder(corpus.path)
-    try:
-        folders = [entry for entry in folder.iterdir() if _OF_A_TARGET.fullmatch(entry.name)]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise _not_deleted(folder, error) from error
-    return [
-        path
-        for entry in sorted(folders)
-        for path in (partials(entry / REPLICA) if entry.name in current else [entry])
-    ]
-
-
-def _not_deleted(path: Path, error: OSError) -> StorageError:
-    return StorageError(
-        "staged_replica_stays",
-        f"{path}: this staged replica could not be deleted ({error.strerror})",
-        "delete it yourself; what was purged from the corpus is still in it",
-    )
+    if is_there(published_folder(corpus)):
+        with staging(corpus):
+            pass
 
 
 Pseudonym = Callable[[str], str]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rolebundle.contracts.documents import DocumentMetadata, attribute_texts
 from rolebundle.errors import DocumentError
-from rolebundle.storage import compartments, partition, quarantine, vector_index
+from rolebundle.storage import compartments, partition, vector_index
 from rolebundle.storage.compartments import REMEMBERED
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import (
@@ -224,7 +224,7 @@ class _Batch:
     ) -> None:
         metadata = document.metadata
         scanned = document.scanned
-        if scanned and known is not None and quarantine.is_released(self.corpus, known, scanned):
+        if scanned and known is not None and partition.is_released(self.corpus, known, scanned):
             scanned = scanned._replace(verdict="released")
         is_quarantined = scanned is not None and scanned.verdict == "quarantine"
         compartment = self._compartment(metadata, file, is_quarantined)
@@ -459,7 +459,7 @@ def _update_chunk(corpus: Corpus, compartment: int, rowid: int, old: Row, values
         (*values, rowid),
     )
     if reindex:
-        corpus.lexical.add_range(corpus, compartment, rowid, rowid)
+        corpus.lexical.add_chunks(corpus, compartment, [rowid])
 
 
 def insert_chunks(corpus: Corpus, rows: Sequence[Row]) -> None:
@@ -470,10 +470,10 @@ def insert_chunks(corpus: Corpus, rows: Sequence[Row]) -> None:
     numbered = [(first + offset, *row) for offset, row in enumerate(rows)]
     columns = f"id, document, chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest"
     corpus.insert(f"chunk ({columns})", [(*row, chunk_digest(row)) for row in numbered])
-    last = first + len(rows) - 1
-    for compartment, count in compartments.count_by_compartment(corpus, first, last).items():
-        corpus.lexical.add_range(corpus, compartment, first, last)
-        compartments.add_to_counts(corpus, compartment, chunks=count)
+    rowids = range(first, first + len(rows))
+    for compartment, chunks in compartments.chunks_by_compartment(corpus, rowids).items():
+        corpus.lexical.add_chunks(corpus, compartment, chunks)
+        compartments.add_to_counts(corpus, compartment, chunks=len(chunks))
     corpus.run("UPDATE corpus_state SET chunks = chunks + ?", (len(rows),))
 
 

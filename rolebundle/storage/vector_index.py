@@ -1,72 +1,22 @@
-"""The embedding indexes of a corpus, and the cache of vectors whose chunk is gone."""
+"""The embedding indexes of a corpus."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from rolebundle.contracts.documents import IndexIdentity, ModelIdentity, Noise
-from rolebundle.storage import changes, compartments
-from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.seal import row_digest
+from rolebundle.storage import compartments
+from rolebundle.storage.corpus import (
+    ALL_CHUNKS,
+    Corpus,
+    record_changed_ranges,
+    record_changes,
+    true_generation,
+)
 from rolebundle.storage.sqlite import AMONG
 from rolebundle.storage.stored_values import typed
-
-MAX_CACHE_BYTES = 50 * 1024 * 1024
-"""Maximum size of the cache in bytes. The oldest vectors are deleted first."""
-
-
-def model_key(model: ModelIdentity) -> str:
-    """A digest of everything about a model that changes its vectors."""
-    return blake2b("\0".join(map(str, model)).encode(), digest_size=12).hexdigest()
-
-
-def cache_vectors(
-    corpus: Corpus, model: ModelIdentity, vectors: Sequence[tuple[str, bytes]]
-) -> None:
-    """Keep (input hash, vector) of chunks that left an index; the oldest beyond the limit go.
-
-    If the same text comes back, moved or restored, its vector is found here without a model.
-    """
-    rows = [(model_key(model), *vector) for vector in vectors]
-    target = "embedding_cache (model, input_hash, vector, digest)"
-    corpus.insert(target, [(*row, row_digest(row)) for row in rows], "REPLACE")
-    corpus.run(
-        "DELETE FROM embedding_cache WHERE id <= (SELECT max(id) - ? FROM embedding_cache)",
-        (MAX_CACHE_BYTES // (4 * model.dimensions),),
-    )
-
-
-def cached_vectors(
-    corpus: Corpus, model: ModelIdentity, input_hashes: Sequence[str]
-) -> dict[str, bytes]:
-    """Input hash → vector, for those in the cache that are intact and as long as the model's."""
-    key = model_key(model)
-    rows = corpus.rows(
-        "SELECT input_hash, vector, digest FROM embedding_cache WHERE model = ? "
-        "AND length(vector) = ? AND input_hash IN (SELECT value FROM json_each(?))",
-        (key, 4 * model.dimensions, [*input_hashes]),
-    )
-    return {
-        input_hash: vector
-        for input_hash, vector, digest in rows
-        if row_digest((key, input_hash, vector)) == digest
-    }
-
-
-def cache_size(corpus: Corpus) -> tuple[int, int]:
-    """How many vectors the cache has, and how many bytes they take."""
-    sizes = "SELECT count(*), coalesce(sum(length(vector)), 0) FROM embedding_cache"
-    [(count, total)] = corpus.rows(sizes)
-    return count, total
-
-
-def clear_cache(corpus: Corpus) -> None:
-    """Empty the cache. Call it inside a write transaction."""
-    corpus.run("DELETE FROM embedding_cache")
-
 
 _CREATED = (
     "provider, model, model_digest, dimensions, query_prefix, passage_prefix, chunker, "
@@ -167,7 +117,7 @@ def delete_index(corpus: Corpus, index: EmbeddingIndex) -> None:
     """Remove an index with its vectors. Call it inside a write transaction."""
     ends = "SELECT min(chunk), max(chunk) FROM embedded WHERE index_id = ? HAVING count(*) > 0"
     # The next index may have the same number.
-    changes.record_ranges(corpus, corpus.rows(ends, (index.id,)))
+    record_changed_ranges(corpus, corpus.rows(ends, (index.id,)))
     for table, column in (("embedded", "index_id"), ("embedding_index", "id")):
         corpus.run(f"DELETE FROM {table} WHERE {column} = ?", (index.id,))
 
@@ -243,39 +193,30 @@ def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str,
     corpus.insert(target, rows)
     for compartment, chunks in places.items():
         _count(corpus, index, compartment, len(chunks))
-    changes.record(corpus, rowids)
+    record_changes(corpus, rowids)
 
 
 def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None:
-    """Remove the vectors of these chunks from an index, and keep them in the cache."""
+    """Remove the vectors of these chunks from an index."""
     chosen = (index.id, [*rowids])
-    columns = "chunk, compartment, input_hash, vector_hash, vector"
-    stored = corpus.rows(f"SELECT {columns} {_OF_CHUNKS}", chosen)
-    if not stored:
+    numbers = corpus.rows(f"SELECT compartment, count(*) {_OF_CHUNKS} GROUP BY compartment", chosen)
+    if not numbers:
         return
-    # Not a damaged one: it would come back with a new hash, as if it were intact.
-    intact = [
-        (made_of, vector)
-        for *_, made_of, expected, vector in stored
-        if vector_hash(made_of, vector) == expected
-    ]
-    cache_vectors(corpus, index.identity.model, intact)
-    for compartment, number in Counter(compartment for _, compartment, *_ in stored).items():
+    for compartment, number in numbers:
         _count(corpus, index, compartment, -number)
     corpus.run(f"DELETE {_OF_CHUNKS}", chosen)
-    changes.record(corpus, [chunk for chunk, *_ in stored])
+    record_changes(corpus, rowids)
 
 
-def remove_damaged(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None:
-    """Remove the vectors of these chunks, keep none in the cache, and count those that stay."""
-    corpus.run(f"DELETE {_OF_CHUNKS}", (index.id, [*rowids]))
+def recount(corpus: Corpus, index: EmbeddingIndex) -> None:
+    """Record how many vectors there are, whatever was recorded. Call it in a write transaction."""
     corpus.run("DELETE FROM embedding_share WHERE index_id = ?", (index.id,))
     corpus.run(
         "INSERT INTO embedding_share (index_id, compartment, vectors) SELECT index_id, "
         "compartment, count(*) FROM embedded WHERE index_id = ? GROUP BY index_id, compartment",
         (index.id,),
     )
-    changes.record_ranges(corpus, changes.ALL)
+    record_changed_ranges(corpus, ALL_CHUNKS)
 
 
 def move(corpus: Corpus, rowids: Sequence[int], target: int) -> None:
@@ -287,7 +228,7 @@ def move(corpus: Corpus, rowids: Sequence[int], target: int) -> None:
             _count(corpus, index, source, -number)
             _count(corpus, index, target, number)
     corpus.run(f"UPDATE embedded SET compartment = ? WHERE chunk {AMONG}", (target, [*rowids]))
-    changes.record(corpus, rowids)
+    record_changes(corpus, rowids)
 
 
 def _count(corpus: Corpus, index: EmbeddingIndex, compartment: int, change: int) -> None:
@@ -315,3 +256,15 @@ def chunks_without_vector(
 def count_vectors(corpus: Corpus, index: EmbeddingIndex) -> int:
     """How many chunks have a vector in this index now."""
     return sum(current_counts(corpus, index.id).values())
+
+
+def vectors_problem(corpus: Corpus, index: EmbeddingIndex) -> str:
+    """What is wrong with the sizes of an embedding index; empty if nothing is."""
+    stored = "SELECT count(*) FROM embedded WHERE index_id = ? AND compartment = ?"
+    for compartment, vectors in index.vector_counts.items():
+        name = f"vectors_{index.id}_{compartment}"
+        if corpus.verified.get(name) != true_generation(corpus):
+            if corpus.value(stored, (index.id, compartment)) != vectors:
+                return "the embedding index is damaged: it does not have what was stored"
+            corpus.verified[name] = true_generation(corpus)
+    return ""

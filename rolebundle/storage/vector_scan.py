@@ -18,8 +18,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from rolebundle.storage.changes import ALL, up_to_date
-from rolebundle.storage.corpus import Corpus, Ranges
+from rolebundle.storage.corpus import ALL_CHUNKS, Corpus, Ranges, up_to_date
 from rolebundle.storage.sqlite import Row
 from rolebundle.storage.vector_index import EmbeddingIndex
 
@@ -113,7 +112,7 @@ def scan_of(corpus: Corpus, index: EmbeddingIndex) -> IndexScan:
     return up_to_date(
         corpus,
         ("vectors", index.id, dimensions),
-        lambda: _read(corpus, index.id, dimensions, ALL),
+        lambda: _read(corpus, index.id, dimensions, ALL_CHUNKS),
     )
 
 

@@ -41,10 +41,9 @@ from rolebundle.scan.instructions import FORGED_STATE
 from rolebundle.scan.scan import Scannable, scan_texts
 from rolebundle.storage import facts
 from rolebundle.storage import marks as storage
-from rolebundle.storage.answer_checks import verify_passages
 from rolebundle.storage.compartments import REMEMBERED
 from rolebundle.storage.corpus import Corpus, increment_generation
-from rolebundle.storage.digests import content_hash
+from rolebundle.storage.digests import content_hash, verify_passages
 from rolebundle.storage.documents import StoredDocument, StoredFile
 from rolebundle.storage.facts import Fact, Record
 from rolebundle.storage.marks import MarkKind, StoredMark

@@ -23,8 +23,8 @@ from rolebundle.contracts.verification import (
     VerifyRequest,
 )
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.storage.answer_checks import verify_passages
 from rolebundle.storage.corpus import Corpus
+from rolebundle.storage.digests import verify_passages
 from rolebundle.text.words import counted
 from rolebundle.verification.draft import Sentence, parse_draft
 from rolebundle.verification.evidence import Evidence, check_citation, titled

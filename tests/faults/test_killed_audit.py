@@ -1,7 +1,5 @@
-"""Rows 5, 7, 9 and 18 for the audit, and a kill beside other writers: the chain holds."""
+"""Rows 5 and 7 for the audit: the chain holds."""
 
-import os
-import random
 from itertools import count
 from pathlib import Path
 
@@ -11,27 +9,14 @@ import pytest
 from rolebundle.contracts.policy import AuditEntry, AuditSettings
 from rolebundle.errors import StorageError
 from rolebundle.policy.audit import AuditLog, verify_audit
-from support.amounts import rounds
 from support.corpora import scratch_folder
 from support.faulty_file_system import shimmed_disk
-from support.killing import Report, run_child
 
 REQUIRED = AuditSettings(mode="required", query="text")
 
 
 def entry(number: int, agent: str = "bot") -> AuditEntry:
     return AuditEntry(kind="retrieve", agent=agent, query=f"task {number}", allowed=number)
-
-
-def write(corpus: Path, report: Report, agent: str, rows: int) -> None:
-    """Make the audit where there is none, then one row after the other, each acknowledged."""
-    with AuditLog(corpus) as log:
-        log.begin(REQUIRED)
-        report("begun 0")
-        for number in range(rows):
-            row = log.record(entry(number, agent)).row
-            assert row is not None
-            report(f"row {row.seq} {row.hash}")
 
 
 def assert_acknowledged_rows(corpus: Path, reported: list[str]) -> int:
@@ -47,38 +32,6 @@ def assert_acknowledged_rows(corpus: Path, reported: list[str]) -> int:
             event, *fields = line.split()
             assert event == "begun" or hashes[fields[0]] == fields[1], "acknowledged, and lost"
         return verification.rows
-
-
-@rounds(1, 50)
-def test_kill_of_one_of_several_writers(rounds: int) -> None:
-    """A writer that dies with the lock held leaves it; the others go on in the same chain."""
-    chance = random.Random(10)
-    with scratch_folder() as folder:
-        corpus = folder / "c.db"
-        write(corpus, lambda line: None, "first", 1)
-        reported: list[str] = []
-        for number in range(rounds):
-            moment = chance.uniform(0.005, 0.1)
-
-            def work(report: Report, moment: float = moment) -> None:
-                inner = run_child(lambda report: write(corpus, report, "killed", 200), moment)
-                for line in inner.reported:
-                    report(line)
-
-            child = os.fork()
-            if child == 0:
-                code = 1
-                try:
-                    write(corpus, lambda line: None, f"other-{number}", 40)
-                    code = 0
-                finally:
-                    os._exit(code)
-            reported += run_child(work).reported
-            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-            assert_acknowledged_rows(corpus, reported)
-        with AuditLog(corpus) as log:
-            rows_of_child = [row for row in log.rows() if row.agent.startswith("other-")]
-            assert len(rows_of_child) == 40 * rounds, "a living writer lost a row"
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,9 @@ from unittest.mock import patch
 import pytest
 
 from rolebundle.admin.purges import PurgeSelection
-from rolebundle.errors import RolebundleError, StorageError, UsageError
+from rolebundle.errors import UsageError
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.pull import pull, verify_replica
-from rolebundle.replication.signatures import sign
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import carried_hash, find_publication
 from rolebundle.storage.writing import open_writer
@@ -77,18 +76,6 @@ def purge_one(site: Site) -> None:
         purge(corpus, PurgeSelection(["d1"]))
 
 
-def publish_to_a_host_that_is_down(site: Site) -> None:
-    failed = StorageError("down", "the host is down")
-    with patch.object(PublishedFolder, "push", side_effect=failed), pytest.raises(StorageError):
-        site.publish()
-
-
-def push(site: Site) -> None:
-    site.transport.push(
-        site.staged, manifest_in(site.staged), None, lambda manifest: sign(manifest, site.key)
-    )
-
-
 Step = Callable[[Site], object]
 OLDER: tuple[Step, ...] = (Site.write, Site.publish, Site.pull, lambda site: site.write(2))
 """What is there before: a replica of edition 1, at hand also."""
@@ -96,7 +83,6 @@ CASES: dict[str, tuple[tuple[Step, ...], Step, Step, int]] = {
     "publish": (OLDER, Site.publish, Site.publish, 50),
     "first publish": (OLDER[3:], Site.publish, Site.publish, 50),
     "publish after a purge": ((*OLDER, purge_one), Site.publish, Site.publish, 50),
-    "push": ((*OLDER, publish_to_a_host_that_is_down), push, Site.publish, 150),
     "pull": ((*OLDER, Site.publish), Site.pull, Site.pull, 50),
     "first pull": (
         (*OLDER, Site.publish, lambda site: site.replica.unlink()), Site.pull, Site.pull, 40
@@ -179,16 +165,15 @@ def check_published(site: Site) -> None:
     packed = sorted(site.share.glob("replica-*.db.gz"))
     for number, path in enumerate(packed):
         (site.folder / f"unpacked{number}.db").write_bytes(gzip.decompress(path.read_bytes()))
-    for file in (*site.folder.glob("unpacked*.db"), site.staged):
-        if file.exists():
-            assert known is not None
-            manifest = manifest_in(file).manifest
-            assert manifest.generation <= known.generation
-            with open_reader(file) as corpus:
-                names = [name for (name,) in corpus.rows("SELECT document_id FROM document")]
-            hashes = {carried_hash(manifest.corpus_id, name) for name in names}
-            # What was purged is no longer known by its name: the publication is outdated.
-            assert hashes <= carried or manifest.purge_generation < known.purge_generation
+    for file in site.folder.glob("unpacked*.db"):
+        assert known is not None
+        manifest = manifest_in(file).manifest
+        assert manifest.generation <= known.generation
+        with open_reader(file) as corpus:
+            names = [name for (name,) in corpus.rows("SELECT document_id FROM document")]
+        hashes = {carried_hash(manifest.corpus_id, name) for name in names}
+        # What was purged is no longer known by its name: the publication is outdated.
+        assert hashes <= carried or manifest.purge_generation < known.purge_generation
     for file in site.folder.glob("unpacked*"):
         file.unlink()
     shutil.rmtree(look.parent, ignore_errors=True)
@@ -198,12 +183,10 @@ def check_end(site: Site, generation: int) -> None:
     site.pull()
     assert editions_in(site.replica) == {"edition2"}
     assert_sound_replica(site.replica)
-    staged, known = manifest_in(site.staged).manifest, site.publication()
-    pulled = manifest_in(site.replica).manifest
-    assert pulled.content_digest == staged.content_digest
-    assert (staged.generation, known.generation) == (generation, generation), "counted twice"
-    assert known.content_digest == staged.content_digest and not known.is_outdated
-    assert names_in(site.staged.parent) == ["replica.db"]
+    pulled, known = manifest_in(site.replica).manifest, site.publication()
+    assert (pulled.generation, known.generation) == (generation, generation), "counted twice"
+    assert known.content_digest == pulled.content_digest and not known.is_outdated
+    assert site.left_over == []
     published_file(site.share)
     assert names_in(site.replica.parent) == ["r.db"]
 
@@ -221,8 +204,6 @@ def test_a_killed_publish_is_found_by_a_purge(tmp_path: Path) -> None:
         site.publish()
     with open_writer(site.db) as corpus:
         purge(corpus, PurgeSelection(["d2"]))
-    assert site.publication().is_outdated and not site.staged.exists()
-    with pytest.raises(RolebundleError):
-        verify_replica(site.staged, "", site.key.public_key())
+    assert site.publication().is_outdated
     site.publish()
     assert not site.publication().is_outdated

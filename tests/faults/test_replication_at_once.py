@@ -92,7 +92,7 @@ def assert_renewed(site: Site, edition: int = 2) -> None:
     assert_sound_replica(site.replica)
     known = site.publication()
     assert known.generation == manifest_in(site.replica).manifest.generation
-    assert names_in(site.staged.parent) == ["replica.db"]
+    assert site.left_over == []
     published_file(site.share)
     assert names_in(site.replica.parent) == ["r.db"]
 
@@ -142,7 +142,7 @@ def purged_at(site: Site, owner: object, name: str) -> None:
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
-        (publishing, "_stage"),
+        (publishing, "_build"),
         (publishing, "copy_visible"),
         (replicas, "content_digest"),
         (publishing, "_record_before_push"),
@@ -171,7 +171,6 @@ def test_a_purge_after_the_replica_is_recorded(owner: object, name: str, site: S
     site.pull()
     with open_writer(site.db) as corpus:
         assert [receipt.state for receipt in finish_purges(corpus)] == ["done"]
-    assert not site.staged.exists()
     site.publish()
     assert not site.publication().is_outdated
     assert_renewed(site)

@@ -12,11 +12,8 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import Any
 
-import apsw
 import pytest
 
-from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.engine import Engine
 from rolebundle.storage.opening import open_reader
 from support.amounts import rounds
 from support.commands import run
@@ -139,31 +136,3 @@ def one_shot(replica: Path) -> set[int]:
     outcome = run("retrieve", "token rotation", *arguments)
     assert outcome.code == 0, outcome.err
     return editions_of(outcome.json())
-
-
-def test_the_file_is_replaced_within_a_request(site: Site) -> None:
-    """Between any two statements of an answer: it is of the replica that it began with."""
-
-    def replacing(before: int) -> set[int]:
-        seen = 0
-
-        def trace(*_: Any) -> bool:
-            nonlocal seen
-            seen += 1
-            if seen == before:
-                site.write(site.publication().generation + 1, DOCUMENTS)
-                site.publish()
-                site.pull()
-            return True
-
-        with Engine(site.replica) as engine:
-            apsw.connection_hooks.append(lambda db: setattr(db, "exec_trace", trace))
-            try:
-                request = RetrievalRequest(task="token rotation", lexical_only=True, limit=10)
-                bundle = engine.retrieve(request).model_dump()
-            finally:
-                apsw.connection_hooks.pop()
-        return editions_of(bundle) if seen >= before else set()
-
-    for before in (1, 5, 10, 14, 18, 22, 30):
-        assert len(replacing(before)) <= 1

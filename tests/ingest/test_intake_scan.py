@@ -21,7 +21,7 @@ from rolebundle.ingest.prepare import _recipe_hash, scan_documents
 from rolebundle.scan import instructions
 from rolebundle.scan.finding import ScanSettings
 from rolebundle.scan.instructions import load_patterns, patterns_digest
-from rolebundle.storage import quarantine
+from rolebundle.storage import partition
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import passages_by_rowid
 from support.amounts import rounds
@@ -52,12 +52,12 @@ class World(Tree):
 
     name = "wiki"
 
-    def flagged(self, name: str, text: str, **scan: Any) -> quarantine.Flagged | None:
+    def flagged(self, name: str, text: str, **scan: Any) -> partition.Flagged | None:
         """Write a file, ingest all files, and return what the scan found in it."""
         self.write(name, text)
         assert self.ingest(**scan).refused() == []
         with open_reader(self.db) as corpus:
-            return quarantine.flagged_document(corpus, f"wiki/{name}")
+            return partition.flagged_document(corpus, f"wiki/{name}")
 
     def passages(self, name: str) -> list[tuple[str, str]]:
         with Engine(self.db) as engine:
@@ -73,7 +73,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-def findings(flagged: quarantine.Flagged | None) -> list[dict[str, Any]]:
+def findings(flagged: partition.Flagged | None) -> list[dict[str, Any]]:
     assert flagged is not None
     results: list[dict[str, Any]] = json.loads(flagged.scanned.findings)
     assert json.loads(flagged.scanned.kinds) == sorted({finding["kind"] for finding in results})
@@ -143,7 +143,7 @@ def test_records_of_a_file_are_scanned_separately(world: World) -> None:
     world.flagged("all.jsonl", "\n".join(json.dumps(record) for record in records))
     with open_reader(world.db) as corpus:
         assert quarantined_documents(corpus) == {"bad"}
-        flagged = quarantine.flagged_document(corpus, "bad")
+        flagged = partition.flagged_document(corpus, "bad")
     assert flagged is not None
     assert flagged.title == "Bad"
     assert {finding["kind"] for finding in findings(flagged)} == {"tag_characters", "zero_width"}

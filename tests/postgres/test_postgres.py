@@ -492,25 +492,6 @@ def test_a_lost_connection_is_an_error_that_can_be_retried(database: Make) -> No
         assert without_names(engine.retrieve(request)) == without_names(before)
 
 
-def test_writers_wait_for_each_other_and_readers_do_not(database: Make) -> None:
-    link = database()
-    with open_writer(link) as first, open_writer(link) as second:
-        order: list[str] = []
-
-        def write() -> None:
-            with second.writing():
-                order.append("second")
-
-        with first.writing():
-            thread = Thread(target=write)
-            thread.start()
-            with open_reader(link) as reader, reader.reading():
-                assert reader.value("SELECT count(*) FROM document") == 0
-            order.append("first")
-        thread.join()
-    assert order == ["first", "second"]
-
-
 @pytest.mark.parametrize(
     ("address", "code"),
     [

@@ -12,7 +12,6 @@ manifest. The second corpus has others in their place.
 from __future__ import annotations
 
 import json
-import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable
@@ -34,7 +33,6 @@ from rolebundle.replication import publish as publishing
 from rolebundle.storage import marks, store, vector_index
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.documents import Scanned, StoredDocument, StoredFile
-from rolebundle.storage.file import staged_replica
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from rolebundle.verification.decisions import record_decision
@@ -42,7 +40,7 @@ from support.amounts import few_examples
 from support.corpora import NOW, build, embed, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import IDENTITY, HashingProvider
-from support.publications import published
+from support.publications import published, replica_of
 from support.strategies import choices, documents, word_text
 from support.vectors import TextByText
 
@@ -298,8 +296,8 @@ class Pair:
         """Publish both corpora, and compare the two replicas."""
         visible = self.documents(visible=True)
         complete, part = self.publish(self.whole), self.publish(self.part)
-        replica = staged_replica(self.whole, "target")
-        rows, other_rows = _rows(replica), _rows(staged_replica(self.part, "target"))
+        replica = replica_of(self.whole, "target")
+        rows, other_rows = _rows(replica), _rows(replica_of(self.part, "target"))
         assert [
             name for name in rows.keys() | other_rows if rows.get(name) != other_rows.get(name)
         ] == []
@@ -311,7 +309,7 @@ class Pair:
             ]
         second_target = self.publish(self.whole, "another")
         assert second_target.manifest.content_digest == complete.manifest.content_digest
-        shutil.rmtree(staged_replica(self.whole, "another").parent)
+        replica_of(self.whole, "another").unlink()
 
 
 def is_quarantined(document: StoredDocument) -> bool:

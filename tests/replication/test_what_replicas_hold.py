@@ -36,7 +36,7 @@ from rolebundle.replication.pull import pull
 from rolebundle.storage import marks, store
 from rolebundle.storage.corpus import increment_generation
 from rolebundle.storage.documents import Scanned, StoredDocument, StoredFile
-from rolebundle.storage.file import published_folder, staged_replica
+from rolebundle.storage.file import published_folder
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from rolebundle.verification.decisions import record_decision
@@ -45,7 +45,7 @@ from support.amounts import rounds
 from support.canaries import Canary, found_in, make_canary, vector_traces
 from support.corpora import NOW, build, document, embed, fill, put_file, set_policy
 from support.fake_embedder import HashingProvider
-from support.publications import published
+from support.publications import published, replica_of
 from support.purging import purge
 from support.rich_corpus import RICH_ROLE, rich_corpus
 from support.values import WORDS
@@ -147,9 +147,7 @@ def _published(folder: Path, db: Path, make: Callable[[Path], Engine]) -> dict[s
         with open_reader(db) as corpus:
             audience = resolve_audience(corpus, agent, agent, [], "")
         published(db, audience, agent, key)
-        replicas[agent] = make(
-            Path(shutil.copyfile(staged_replica(db, agent), folder / f"{agent}.db"))
-        )
+        replicas[agent] = make(Path(shutil.copyfile(replica_of(db, agent), folder / f"{agent}.db")))
     return replicas
 
 
@@ -502,7 +500,7 @@ def test_nothing_hidden_or_purged_is_left(tmp_path: Path, rounds: int) -> None:
     world.read()
     assert world.traces_left(hidden) == {}
     for traces in (visible, *later.values()):
-        assert set(world.traces_left(traces)) == {"staged", "share", "laptop"}
+        assert set(world.traces_left(traces)) == {"share", "laptop"}
     for fate in HIDDEN_LATER:
         change: Callable[[Canary], None] = getattr(world, fate)
         for canary in world.canaries[fate]:
@@ -513,7 +511,7 @@ def test_nothing_hidden_or_purged_is_left(tmp_path: Path, rounds: int) -> None:
         world.pull()
         assert world.traces_left(hidden) == {}, fate
         world.read()
-    assert set(world.traces_left(visible)) == {"staged", "share", "laptop"}
+    assert set(world.traces_left(visible)) == {"share", "laptop"}
 
 
 def test_what_was_removed_and_comes_back_hidden_is_not_left(tmp_path: Path) -> None:

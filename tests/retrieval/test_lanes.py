@@ -36,7 +36,6 @@ from support.amounts import few_examples
 from support.commands import invoke
 from support.compartments import fts5_scores, match_expression, only_compartment
 from support.corpora import NOW, build, built, chunk, document, overlay, scratch_folder
-from support.databases import of_file
 from support.embedding_server import MODEL, EmbeddingServer, embedding_server
 from support.strategies import any_text, choices
 from support.values import WORDS, query
@@ -136,24 +135,6 @@ def test_forgotten_words_are_read_again(tmp_path: Path) -> None:
             assert index.best([Term("release")], 2) == {}
             assert index.best([Term("audit")], 2).keys() == {1}
             assert index.best([Term("token"), Term("audit")], 2) == expected
-
-
-@of_file
-def test_words_that_were_read_last_are_kept(tmp_path: Path) -> None:
-    words = [f"word{number}" for number in range(9)]
-    with open_reader(build(tmp_path, [document("a", words)])) as corpus, corpus.reading():
-        kept = postings.Postings(corpus, only_compartment(corpus))
-        with (
-            # So many words with one posting each are kept, and then half of them.
-            patch.object(postings, "MAX_KEPT", 4 * 65),
-            patch.object(
-                Corpus, "vocabulary_of", autospec=True, side_effect=Corpus.vocabulary_of
-            ) as reading,
-        ):
-            for word in words:
-                kept.read(corpus, [("role",)])
-                kept.read(corpus, [(word,)])
-    assert reading.call_count == 1 + len(words)
 
 
 def query_of(task: Sequence[Term], expansion: Sequence[Term] = ()) -> Query:

@@ -149,31 +149,6 @@ class TestFromTheFirstSchema:
         remaining = {name for name in names_in(old) if re.match(r"(lexical|vectors)(_|$)", name)}
         assert all(re.match(r"lexical_\d", name) for name in remaining), remaining
 
-    def test_the_backup_is_the_old_file(self, old: Path) -> None:
-        before = _every_row(old)
-        open_writer(old).close()
-        backup = old.with_name("c.db.schema-1.bak")
-        assert _every_row(backup) == before
-        assert [path.name for path in old.parent.glob("*.bak*")] == [backup.name]
-        # And it can be migrated as well as the file itself.
-        open_writer(backup).close()
-        assert contents(backup) == contents(old)
-
-
-def _every_row(path: Path) -> dict[str, list[tuple[object, ...]]]:
-    """All that stands in a file's plain tables, those beneath its indexes included."""
-    with apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY) as db:
-        names = [
-            name
-            for (name,) in db.execute(
-                "SELECT name FROM sqlite_schema WHERE type = 'table' "
-                "AND sql NOT LIKE 'CREATE VIRTUAL TABLE%' ORDER BY name"
-            ).fetchall()
-        ]
-        found = {name: db.execute(f'SELECT * FROM "{name}"').fetchall() for name in names}
-    db.close()
-    return found
-
 
 def test_indexes_of_vectors_of_earlier_versions_are_dropped(tmp_path: Path) -> None:
     """Their tables and their seals; a reader ignores them."""

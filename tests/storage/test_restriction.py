@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage import compartments, lexical_index, vector_index, vector_search
+from rolebundle.storage import compartments, vector_index, vector_search
 from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus, corpus_counts
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.passages import passages_by_rowid
@@ -219,12 +219,6 @@ class TestWhatIsAllowed:
             restricted.restrict_to_compartments([])
             assert search_everywhere(restricted, '"token"') == []
 
-    def test_stays_to_the_end_of_the_outer_reading(self, restricted: Corpus) -> None:
-        with restricted.reading():
-            with restricted.reading():
-                restricted.restrict_to_compartments([places(restricted)["b"]])
-            assert search_everywhere(restricted, '"token"') == [3]
-
     def test_is_not_superseded_by_what_is_hidden(self, restricted: Corpus) -> None:
         for scopes, newer in (("a", []), ("ab", ["b"])):
             with restricted.reading():
@@ -241,7 +235,7 @@ class TestWhatIsAllowed:
                 found = [places(restricted)[name]]
                 restricted.restrict_to_compartments(found, generation=generation)
                 assert restricted.rows("SELECT generation FROM corpus_state") == [(generation,)]
-                assert restricted.value("SELECT count(*) FROM embedding_cache") == 0
+                assert restricted.value("SELECT count(*) FROM purge") == 0
         assert restricted.rows("SELECT generation FROM corpus_state") == [(0,)]
 
     def test_is_a_snapshot_that_a_writer_does_not_change(
@@ -265,24 +259,10 @@ class TestWhatIsAllowed:
             assert corpus.value("SELECT count(*) FROM chunk") == 0
 
 
-class TestTheFile:
-    def test_is_read_only_again_if_allowing_fails(self, restricted: Corpus) -> None:
-        with restricted.reading(), pytest.raises(Exception):  # noqa: B017
-            restricted.restrict_to_compartments(["not a number"])  # type: ignore[list-item]
-        assert restricted.db.pragma("query_only") == 1
-        assert seen(restricted)["chunk"] == 0
-
-
 FOREIGN = {
-    "another name": "CREATE VIEW v AS SELECT 1 AS id",
     "another text": (
         "CREATE VIEW indexed_9 AS SELECT id, title, headings, content, tags, hints FROM chunk"
     ),
-    "another number": lexical_index.content_view(8)[1].replace("indexed_8", "indexed_9"),
-    "more than there was": lexical_index.content_view(9)[1] + " OR 1",
-    "a leading zero": lexical_index.content_view(9)[1].replace("indexed_9", "indexed_09"),
-    "a letter": lexical_index.content_view(9)[1].replace("indexed_9", "indexed_9a"),
-    "other digits": lexical_index.content_view(9)[1].replace("indexed_9", "indexed_٩"),
     "a trigger": ("CREATE TRIGGER indexed_9 AFTER INSERT ON chunk BEGIN DELETE FROM document; END"),
 }
 

@@ -301,5 +301,6 @@ def resolved(
 
 def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
     """(rowid, metadata) of every document."""
-    listed = listed_documents(corpus, corpus.column("SELECT id FROM document"))
-    return sorted((row.name.row, row.document) for row in listed)
+    rows = corpus.column("SELECT id FROM document ORDER BY document_id")
+    listed = listed_documents(corpus, rows)
+    return sorted((row, document) for row, (document, _) in zip(rows, listed, strict=True))

@@ -13,7 +13,7 @@ from support.corpora import build
 
 _COPIED = (
     "corpus_state", "source", "file", "document", "supersession", "chunk", "embedding_index",
-    "embedded", "embedding_cache",
+    "embedded",
 )  # fmt: skip
 _LEXICAL = "id, title, headings, content, tags, hints"
 

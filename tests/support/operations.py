@@ -35,7 +35,7 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.audit import AuditLog
 from rolebundle.storage import writing
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.quarantine import flagged_documents
+from rolebundle.storage.partition import flagged_documents
 from rolebundle.storage.vector_index import active_index
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace

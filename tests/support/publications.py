@@ -1,5 +1,6 @@
-"""Records of publications and staged replicas, without a transport."""
+"""Records of publications and replicas, without a transport."""
 
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from rolebundle.policy.access import Audience
 from rolebundle.replication.folder import PublishedFolder
 from rolebundle.replication.publish import publish
 from rolebundle.storage.corpus import corpus_counts
-from rolebundle.storage.file import staged_replica
+from rolebundle.storage.file import published_folder
 from rolebundle.storage.publications import Publication, save_publication, with_carried
 from rolebundle.storage.writing import open_writer
 from support.replication_site import OPTIONS
@@ -36,26 +37,32 @@ def publication_of(target: str, agent: str = "ana") -> Publication:
 
 
 def stage(db: Path, target: str, names: Iterable[str]) -> Path:
-    """Record a publication that carried these names, with a staged replica that has all of a corpus.
+    """Record a publication that carried these names, with what a killed publish left of it.
 
-    Return the folder of the staged replica.
+    Return that file, which has all of the corpus.
     """
     with open_writer(db) as corpus, corpus.writing():
         corpus_id = corpus_counts(corpus).corpus_id
         save_publication(corpus, with_carried(publication_of(target), corpus_id, names))
-    staged = staged_replica(db, target)
-    staged.parent.mkdir(parents=True)
+    published_folder(db).mkdir(exist_ok=True)
+    staged = published_folder(db) / f"replica.db.{len(target)}-{'0' * 32}.partial"
     staged.write_bytes(db.read_bytes())
-    return staged.parent
+    return staged
+
+
+def replica_of(db: Path, target: str) -> Path:
+    """The replica that :func:`published` left."""
+    return db.with_name(f"{db.stem}-for-{target}.db")
 
 
 class Nowhere(PublishedFolder):
-    """A transport that moves nothing: the staged replica is looked at."""
+    """A transport that moves nothing: the replica is copied to a file, to be looked at."""
 
-    def __init__(self, target: str) -> None:
-        self.target = target
+    def __init__(self, target: str, copy: Path) -> None:
+        self.target, self.copy = target, copy
 
-    def push(self, *_: object) -> int:
+    def push(self, replica: Path, *_: object) -> int:
+        shutil.copyfile(replica, self.copy)
         return 0
 
     def manifest(self) -> bytes:
@@ -63,5 +70,5 @@ class Nowhere(PublishedFolder):
 
 
 def published(db: Path, audience: Audience, target: str, key: Ed25519PrivateKey) -> PublishReport:
-    """Publish to the folder of staged replicas only."""
-    return publish(db, audience, Nowhere(target), key, OPTIONS)
+    """Publish to the file :func:`replica_of` only."""
+    return publish(db, audience, Nowhere(target, replica_of(db, target)), key, OPTIONS)

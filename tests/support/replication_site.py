@@ -17,7 +17,7 @@ from rolebundle.replication.publish import PublishOptions, publish
 from rolebundle.replication.pull import pull
 from rolebundle.replication.signatures import PrivateKey
 from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.file import PUBLISHED_MANIFEST, staged_replica
+from rolebundle.storage.file import PUBLISHED_MANIFEST, published_folder
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.publications import Publication, find_publication, stored_manifest
 from rolebundle.storage.writing import open_writer
@@ -67,8 +67,9 @@ class Site:
         return self.folder / "reader" / "r.db"
 
     @property
-    def staged(self) -> Path:
-        return staged_replica(self.db, self.transport.target)
+    def left_over(self) -> list[str]:
+        """What publishing left in its own folder."""
+        return names_in(published_folder(self.db))
 
     @property
     def transport(self) -> PublishedFolder:

@@ -50,9 +50,9 @@ from rolebundle.interfaces.cli.output import (
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.scan.scan import flagged_document
 from rolebundle.storage.file import corpus_path, published_folder
+from rolebundle.storage.partition import Flagged, flagged_documents
 from rolebundle.storage.purge import backups as backups_of
 from rolebundle.storage.purge import delete_backups
-from rolebundle.storage.quarantine import Flagged, flagged_documents
 from rolebundle.storage.roots import load
 from rolebundle.text.words import counted, first_of
 
@@ -336,8 +336,7 @@ def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
         step = "free disk space for two more copies of it"
     elif "staging" in waiting_for:
         problem = (
-            f"{erased} the last replica of a publication may hold them: a folder in "
-            f"{published_folder(path)} cannot be deleted"
+            f"{erased} a replica in {published_folder(path)} may hold them, and cannot be deleted"
         )
         step = "delete that folder"
     elif "publisher" in waiting_for:

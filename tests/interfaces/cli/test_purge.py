@@ -1,6 +1,5 @@
 """`rolebundle corpus purge`: what it asks, says, and leaves with."""
 
-import shutil
 from pathlib import Path
 from typing import ClassVar
 
@@ -213,10 +212,10 @@ class TestPublications:
     def test_a_remaining_replica_is_reported(
         self, published: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def refuse(path: Path) -> None:
+        def refuse(path: Path, **_: object) -> None:
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr(shutil, "rmtree", refuse)
+        monkeypatch.setattr(Path, "unlink", refuse)
         outcome = invoke("corpus", "purge", "hr/pay.md", "--yes", "--db", published)
         assert outcome.code == 6
         assert str(published_folder(published)) in outcome.err

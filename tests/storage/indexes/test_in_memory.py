@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from rolebundle.retrieval.candidate import Term
 from rolebundle.retrieval.lexical import CombinedPostings
-from rolebundle.storage import changes, store, vector_index, vector_search
+from rolebundle.storage import corpus as corpus_module
+from rolebundle.storage import store, vector_index, vector_search
 from rolebundle.storage.compartments import visible_compartments
 from rolebundle.storage.corpus import Corpus, increment_generation
 from rolebundle.storage.opening import open_reader
@@ -91,7 +92,7 @@ def test_a_reader_that_stays_open_knows_what_a_new_one_reads(
     done: list[tuple[str, int, list[str], str]], gap: int
 ) -> None:
     with scratch_folder() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(changes, "_GAP", gap)
+        patch.setattr(corpus_module, "_GAP", gap)
         first = [document(f"d{n}", [f"token number {n}", WORDS[n]]) for n in range(4)]
         path = build(folder, first, HashingProvider())
         with open_reader(path) as corpus:
@@ -107,10 +108,10 @@ def test_after_too_many_changes_everything_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = build(tmp_path, [document("a", ["token"])], HashingProvider())
-    for bound in ("KEPT", "MAX_CHANGED"):
+    for bound in ("KEPT_GENERATIONS", "MAX_CHANGED"):
         with monkeypatch.context() as patch, open_reader(path) as corpus:
             known(corpus)
-            patch.setattr(changes, bound, 1)
+            patch.setattr(corpus_module, bound, 1)
             for text in ("audit audit", "kernel"):
                 act(path, "put", 1, [text, text + " token", "offline"], "shared")
             assert known(corpus) == read_anew(path)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.documents import IndexIdentity
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage import compartments, quarantine, store, vector_index
+from rolebundle.storage import compartments, partition, store, vector_index
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.corpus import Corpus, increment_generation
@@ -128,10 +128,10 @@ class TestQuarantine:
 
     def test_a_release_lasts_while_the_findings_are_the_same(self, corpus: Corpus) -> None:
         put(corpus, document("a", ["token"]), flagged(document("b", ["token"])))
-        flagged_document = quarantine.flagged_document(corpus, "b")
+        flagged_document = partition.flagged_document(corpus, "b")
         assert flagged_document is not None
         with corpus.writing():
-            quarantine.release(corpus, flagged_document)
+            partition.release(corpus, flagged_document)
         assert quarantined_documents(corpus) == set()
         assert len(compartments.visible_compartments(corpus)) == 1
         assert_consistent(corpus)

@@ -1,23 +1,18 @@
-"""Indexes of vectors, their cache, and ties."""
+"""Indexes of vectors, and ties."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from rolebundle.contracts.documents import IndexIdentity, Noise
-from rolebundle.contracts.ingest import IngestReport
-from rolebundle.ingest import sync
-from rolebundle.ingest.options import IngestOptions
 from rolebundle.retrieval.candidate import Term
 from rolebundle.retrieval.lexical import CombinedPostings
 from rolebundle.storage import vector_index, vector_search
-from rolebundle.storage import vector_index as vector_cache
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.opening import open_reader
@@ -26,8 +21,7 @@ from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.vector_search import GROWTH, MARGIN, search_with_ties
 from rolebundle.storage.writing import open_writer
 from support.corpora import build, document, fill
-from support.fake_embedder import DIMENSIONS, IDENTITY, HashingProvider
-from support.sound import assert_sound
+from support.fake_embedder import DIMENSIONS, IDENTITY
 
 # -- The embedding index: exact neighbours, replaced and removed vectors, and its identity ---------
 
@@ -127,119 +121,6 @@ class TestIdentity:
         assert [index.noise for index in vector_index.all_indexes(corpus_exact)] == [
             Noise(-0.25, 0.5)
         ]
-
-
-# -- Vectors kept for text that comes back: by model and by input, bounded, cleared, and used ------
-
-
-def vector(number: int) -> bytes:
-    return np.full(DIMENSIONS, number, dtype="<f4").tobytes()
-
-
-def keep(corpus: Corpus, *numbers: int) -> None:
-    with corpus.writing():
-        vector_cache.cache_vectors(corpus, IDENTITY, [(f"h{n}", vector(n)) for n in numbers])
-
-
-class TestKeys:
-    def test_a_vector_is_found_by_its_model_and_its_input(self, corpus: Corpus) -> None:
-        keep(corpus, 1, 2)
-        found = vector_cache.cached_vectors(corpus, IDENTITY, ["h2", "h3"])
-        assert found == {"h2": vector(2)}
-
-    @pytest.mark.parametrize(
-        "change",
-        [
-            {"provider": "other"},
-            {"model": "other"},
-            {"digest": "other"},
-            {"dimensions": 12},
-            {"query_prefix": "query: "},
-            {"passage_prefix": "passage: "},
-        ],
-        ids=lambda change: next(iter(change)),
-    )
-    def test_whatever_changes_a_vector_changes_the_key(
-        self, corpus: Corpus, change: dict[str, Any]
-    ) -> None:
-        keep(corpus, 1)
-        changed_identity = IDENTITY._replace(**change)
-        assert vector_cache.model_key(changed_identity) != vector_cache.model_key(IDENTITY)
-        assert vector_cache.cached_vectors(corpus, changed_identity, ["h1"]) == {}
-
-
-class TestBounds:
-    def test_the_oldest_go_first(self, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(vector_cache, "MAX_CACHE_BYTES", 3 * 4 * DIMENSIONS)
-        keep(corpus, 1, 2)
-        keep(corpus, 3, 4, 5)
-        assert vector_cache.cache_size(corpus) == (3, 3 * 4 * DIMENSIONS)
-        found = vector_cache.cached_vectors(corpus, IDENTITY, [f"h{n}" for n in range(9)])
-        assert found.keys() == {"h3", "h4", "h5"}
-
-
-def test_a_damaged_vector_is_not_kept(corpus: Corpus) -> None:
-    """It would come back under a hash of its own, as if it were sound."""
-    fill(corpus, [document("a", ["one", "two"])])
-    with corpus.writing():
-        index = vector_index.create_index(corpus, IndexIdentity(IDENTITY, "c"))
-        vector_index.add(corpus, index, [(1, "h1", vector(1)), (2, "h2", vector(2))])
-    corpus.run("UPDATE embedded SET vector = ? WHERE chunk = 2", (vector(3),))
-    with corpus.writing():
-        vector_index.remove(corpus, index, [1, 2])
-    assert vector_cache.cached_vectors(corpus, IDENTITY, ["h1", "h2"]) == {"h1": vector(1)}
-
-
-# -- through ingest: what comes back is not embedded again ---------------------------------------
-
-
-@dataclass
-class Counting(HashingProvider):
-    texts: int = 0
-
-    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
-        self.texts += len(texts)
-        return super().embed_passages(texts)
-
-
-class World:
-    def __init__(self, folder: Path) -> None:
-        self.tree, self.db, self.provider = folder / "notes", folder / "c.db", Counting()
-        self.tree.mkdir()
-        for number in range(3):
-            self.write(number)
-        self.ingest()
-        assert self.provider.texts > 8
-
-    def write(self, number: int, second: str = "The second part stays.") -> None:
-        parts = (f"First of {number}. " * 40, f"{second} {number}. " * 40, "Last. " * 40)
-        (self.tree / f"n{number}.md").write_text(
-            f"# Note {number}\n\n" + "\n\n".join(f"## {len(p)}\n\n{p}" for p in parts),
-            encoding="utf-8",
-        )
-
-    def ingest(self, **chunking: int) -> IngestReport:
-        with open_writer(self.db) as corpus:
-            report = sync.ingest(
-                corpus, [self.tree], self.provider, IngestOptions(chunking=chunking)
-            )
-        assert report.waiting == 0
-        assert_sound(self.db)
-        return report
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
-
-
-def test_a_moved_file_is_not_embedded_again(world: World) -> None:
-    before = world.provider.texts
-    (world.tree / "n1.md").rename(world.tree / "moved.md")
-    report = world.ingest()
-    assert (report.added, report.removed) == (1, 1)
-    assert report.embedded > 0
-    assert world.provider.texts == before
 
 
 # -- Ties at the edge of a search are broken by chunk id, and cost a second search only if needed
