@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.interfaces.excerpt import Terms, covered, excerpt
+from rolebundle.interfaces.render import Terms, covered, excerpt
 from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage.corpus import Corpus

@@ -191,7 +191,6 @@ def restore(call: Call, file: Path, yes: bool) -> None:
 
 @corpus.command(short_help="Erase documents and every byte of them")
 @click.argument("names", nargs=-1, metavar="[DOCUMENT|PATH|GLOB|SOURCE]...")
-@click.option("--source", "as_sources", is_flag=True, help="The names are names of sources.")
 @click.option(
     "--decision", "decisions", metavar="ID", multiple=True, help="Purge this decision, too."
 )
@@ -202,7 +201,6 @@ def restore(call: Call, file: Path, yes: bool) -> None:
 def purge(
     call: Call,
     names: tuple[str, ...],
-    as_sources: bool,
     decisions: tuple[str, ...],
     dry_run: bool,
     yes: bool,
@@ -217,7 +215,7 @@ def purge(
     ingest completes it.
 
     A document is named by its id, by the path of its file, here or in the corpus, or by a glob of
-    paths or ids.
+    paths or ids; all documents of a source by its name.
 
     The marks of what is erased go with it. Of a decision (--decision) the words and names are
     erased; its number stays, and it has ended.
@@ -230,11 +228,11 @@ def purge(
 
     \b
     rolebundle corpus purge hr/reviews-2025.md --dry-run
-    rolebundle corpus purge old-wiki --source --yes
+    rolebundle corpus purge old-wiki --yes
     rolebundle corpus purge "contracts/**/draft-*.md" --json --yes
     rolebundle corpus purge
     """
-    selection = PurgeSelection(names, as_sources, decisions, str(Path.cwd()))
+    selection = PurgeSelection(names, decisions, str(Path.cwd()))
     chosen = bool(names or decisions)
     with call.admin() as admin:
         path = admin.workspace.path

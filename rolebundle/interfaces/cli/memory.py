@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import cast, get_args
 
 import click
@@ -36,19 +35,17 @@ from rolebundle.contracts.terms import MarkState
 from rolebundle.interfaces.cli.options import Call, Command, GroupWithDefault, with_call
 from rolebundle.interfaces.parse import names_in, parsed
 from rolebundle.retrieval.passage_text import one_line
-from rolebundle.verification.decisions import find_decision
 
 _MAX_CHARS = 1_000
 
 
 @click.group()
 def decisions() -> None:
-    """Add, list, show and end decisions.
+    """Add, list and end decisions.
 
     \b
     rolebundle decisions add "Posts go out on Tuesdays" --by Ana --scope marketing
     rolebundle decisions list
-    rolebundle decisions show marketing-12
     rolebundle decisions end marketing-12 --by Ana --reason "the new process is in place"
     """
 
@@ -79,7 +76,7 @@ def decisions_add_command(call: Call, text: str) -> None:
 def decisions_list_command(
     call: Call, include_all: bool, scope: str | None, agent: str | None
 ) -> None:
-    """List the active decisions.
+    """List the active decisions. --json has every field.
 
     \b
     rolebundle decisions list --scope marketing
@@ -98,23 +95,6 @@ def decisions_list_command(
     empty = "no decision" if include_all else "no active decision"
     answer = DecisionList(decisions=records)
     call.print(answer, map(_decisions_line, records), empty=empty)
-
-
-@decisions.command("show")
-@click.argument("decision_id", metavar="ID")
-@with_call("as_json")
-def show_command(call: Call, decision_id: str) -> None:
-    """Show a decision. ID is SCOPE-NUMBER, or the number of a decision of the scope shared.
-
-    \b
-    rolebundle decisions show marketing-12
-    rolebundle decisions show 3 --json
-    """
-    with call.admin() as admin:
-        corpus = admin.workspace.corpus
-        with corpus.reading():
-            record = find_decision(corpus, decision_id, datetime.now(UTC))
-    call.print(record)
 
 
 @decisions.command("end")

@@ -55,7 +55,7 @@ def print_json(
 def field_lines(answer: Contract | Mapping[str, Any]) -> Iterator[str]:
     """The fields of an answer, ``name: value``, without those that are empty.
 
-    Of an object in a field, and of each one in a list, the plain values stand on one line.
+    An object in a field, and each one in a list, stands on one line.
     """
     values = answer.model_dump() if isinstance(answer, Contract) else answer
     for name, value in values.items():
@@ -73,13 +73,15 @@ def field_lines(answer: Contract | Mapping[str, Any]) -> Iterator[str]:
 
 
 def _inner(value: Mapping[str, Any]) -> str:
-    texts = {key: _plain(inner) for key, inner in value.items() if not isinstance(inner, dict)}
+    texts = {key: _plain(inner) for key, inner in value.items()}
     return ", ".join(f"{key} {text}" for key, text in texts.items() if text)
 
 
 def _plain(value: object) -> str:
     if isinstance(value, list):
         return " ".join(item for item in value if isinstance(item, str))
+    if isinstance(value, dict):
+        return f"({_inner(value)})" if value else ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if value is None else str(value)

@@ -19,8 +19,8 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from rolebundle.interfaces.excerpt import Terms, covered
 from rolebundle.interfaces.pages import words
+from rolebundle.interfaces.render import Terms, covered
 from rolebundle.scan.characters import (
     CONTROLS,
     EMBEDDINGS,

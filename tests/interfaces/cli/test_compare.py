@@ -23,8 +23,7 @@ class TestCompare:
         assert (reply.code, reply.err) == (0, "")
         for role in ROLES.split(","):
             assert f"\n{role}: 3 passages, " in reply.out
-        assert "mossline-security-reviewer and mossline-product-strategist: " in reply.out
-        assert "of the passages in common" in reply.out
+        assert "first mossline-security-reviewer, second mossline-product-strategist, " in reply.out
         assert "trust " in reply.out
 
     def test_json_says_why_another_role_lacks_a_passage(self, sample_db: Path) -> None:
@@ -50,5 +49,3 @@ def test_a_comparison_of_answers_without_passages_says_so(sample_db: Path) -> No
     task = ("compare", "zebra quagga okapi gnus", "--roles", ROLES, "--lexical-only")
     output = invoke(*task, "--db", sample_db).out
     assert output.count("0 passages, 0 for it alone") == 3
-    assert output.count("neither got a passage") == 3
-    assert "%" not in output

@@ -84,8 +84,8 @@ class TestUseAndDrop:
     def test_back_and_away(self, db: Path, server: EmbeddingServer) -> None:
         new(db, server)
         text = invoke("status", "--db", db).out
-        assert "index 1, inactive: fake:old, 6 vectors, 0 waiting" in text
-        assert f"index 2, active: ollama:{MODEL}:latest, 6 vectors, 0 waiting" in text
+        assert "indexes: id 1, provider fake, model old, dimensions " in text
+        assert f"indexes: id 2, provider ollama, model {MODEL}:latest, dimensions " in text
         assert invoke("corpus", "embed", "use", "fake:old", "--db", db).code == 0
         assert active(db) == "old"
         outcome = invoke("corpus", "embed", "drop", "2", "--db", db)
