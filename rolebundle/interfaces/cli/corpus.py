@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -322,33 +322,43 @@ def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
         )
 
 
+_IN_USE = (
+    CorpusBusy,
+    "another process uses the corpus, so that their bytes are still in it",
+    "end that process or wait for it",
+)
+_PENDING: Mapping[str, tuple[type[RolebundleError], str, str]] = {
+    "disk": (
+        StorageError,
+        "rewriting the file failed, so that their bytes are still in it",
+        "free disk space for two more copies of it",
+    ),
+    "staging": (
+        StorageError,
+        "the last replica of a publication may hold them: a folder in {folder} cannot be deleted",
+        "delete that folder",
+    ),
+    "publisher": (
+        CorpusBusy,
+        "another process publishes the corpus, and its replica may hold them",
+        "wait for that process to end",
+    ),
+    "reader": _IN_USE,
+    "writer": _IN_USE,
+}
+"""What a purge waits for, the worst first → the error, the reason and the next step."""
+
+
 def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
     waiting_for = {receipt.waiting_for for receipt in receipts if receipt.state == "pending"}
-    if not waiting_for:
-        return
-    kind: type[RolebundleError] = StorageError
-    erased = "the purged documents are erased from the corpus, but"
-    unfindable = "the purged documents cannot be found any more, but their bytes are still in the"
-    if "disk" in waiting_for:
-        problem = f"{unfindable} file, because rewriting it failed"
-        step = "free disk space for two more copies of it"
-    elif "staging" in waiting_for:
-        problem = (
-            f"{erased} the last replica of a publication may hold them: a folder in "
-            f"{published_folder(path)} cannot be deleted"
-        )
-        step = "delete that folder"
-    elif "publisher" in waiting_for:
-        kind = CorpusBusy
-        problem = (
-            f"{erased} another process publishes it, and the replica that it makes may hold them"
-        )
-        step = "wait for that process to end"
-    else:
-        kind = CorpusBusy
-        problem = f"{unfindable} corpus, because another process is reading or writing it"
-        step = "end that process or wait for it"
-    raise kind("purge_pending", f"{path}: {problem}", f"{step}, then run `rolebundle corpus purge`")
+    for cause, (kind, reason, step) in _PENDING.items():
+        if cause in waiting_for:
+            raise kind(
+                "purge_pending",
+                f"{path}: the purged documents cannot be found any more, but "
+                f"{reason.format(folder=published_folder(path))}",
+                f"{step}, then run `rolebundle corpus purge`",
+            )
 
 
 _PATH = click.Path(path_type=Path)

@@ -218,7 +218,10 @@ def compare(call: Call, task: str, roles: str) -> None:
         write_page(call.html_file, compare_page(compare_roles(bundles)))
     comparison = compare_roles(bundles if is_one else bundles[-len(role_ids) :])
     answer = comparison.model_dump(exclude_none=True)
-    overlaps = [overlap.model_dump() for overlap in comparison.overlaps]
+    overlaps = [
+        {**overlap.model_dump(), "first": overlap.first or NO_ROLE}
+        for overlap in comparison.overlaps
+    ]
     lines = [*field_lines({"in common": overlaps}), "", *comparison_lines(answer)]
     parts = (part for line in lines for part in folded(line, terminal_width()))
     call.print(comparison, parts, exclude_none=True)

@@ -23,7 +23,6 @@ from rolebundle.admin.records import (
 from rolebundle.contracts.memory import (
     DecisionEnd,
     DecisionList,
-    DecisionRecord,
     FactList,
     MarkList,
     MarkRequest,
@@ -34,9 +33,6 @@ from rolebundle.contracts.request import PersonName
 from rolebundle.contracts.terms import MarkState
 from rolebundle.interfaces.cli.options import Call, Command, GroupWithDefault, with_call
 from rolebundle.interfaces.parse import names_in, parsed
-from rolebundle.retrieval.passage_text import one_line
-
-_MAX_CHARS = 1_000
 
 
 @click.group()
@@ -93,8 +89,7 @@ def decisions_list_command(
         if (include_all or record.state == "active") and scope in (None, record.scope)
     ]
     empty = "no decision" if include_all else "no active decision"
-    answer = DecisionList(decisions=records)
-    call.print(answer, map(_decisions_line, records), empty=empty)
+    call.print(DecisionList(decisions=records), empty=empty)
 
 
 @decisions.command("end")
@@ -110,11 +105,6 @@ def end_command(call: Call, decision_id: str, ended_by: str, reason: str) -> Non
     """
     end = parsed(DecisionEnd, {"ended_by": ended_by, "reason": reason})
     call.print(call.owner(end_decision, decision_id, end.ended_by, end.reason))
-
-
-def _decisions_line(record: DecisionRecord) -> str:
-    text = one_line(record.text, _MAX_CHARS) or "(erased)"
-    return f"{record.id}  {record.state}  {record.effect}  {text}"
 
 
 def _person_name(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:

@@ -30,7 +30,6 @@ from rolebundle.contracts.roles import (
     OverlayFile,
     OverlayList,
 )
-from rolebundle.contracts.terms import RANKED_LOWER
 from rolebundle.contracts.upkeep import DraftFile, InitReport
 from rolebundle.embedding.static import MODEL
 from rolebundle.engine import Engine
@@ -44,6 +43,7 @@ from rolebundle.evaluation.questions import (
 )
 from rolebundle.evaluation.report import check_thresholds, parse_thresholds, tables, with_thresholds
 from rolebundle.ingest.options import IngestOptions
+from rolebundle.interfaces import render
 from rolebundle.interfaces.cli.options import (
     Call,
     non_empty_path,
@@ -59,9 +59,8 @@ from rolebundle.interfaces.cli.output import (
     print_note,
     progress_bar,
 )
-from rolebundle.interfaces.layout import copyable, cut, on_one_line, terminal_width, wrapped
+from rolebundle.interfaces.layout import copyable, on_one_line, terminal_width
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.render import passage, query_terms
 from rolebundle.policy.lint import corpus_facts, lint_error, lint_overlay
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
@@ -221,15 +220,10 @@ def _summarize(report: OverlayLint, location: Path) -> None:
             "rules were not checked against a corpus, because there is none at "
             f"{on_one_line(str(location))}; name one with --db"
         )
-    broken = [
-        Path(overlay.path).stem if _is_file(overlay.path) else overlay.path
-        for overlay in report.overlays
-        if any(finding.level == "error" for finding in overlay.findings)
-    ]
-    if broken:
+    if counts["error"]:
         raise OverlayError(
             "overlay_lint_failed",
-            f"{counted(len(broken), 'overlay')} with errors: {', '.join(broken)}",
+            f"{counted(counts['error'], 'error')} in overlays",
             "correct the errors named above and lint again",
         )
 
@@ -344,18 +338,8 @@ def demo(call: Call, task: str) -> None:
         )
         fields = {"task": task, "limit": _PASSAGES, "now": NOW}
         bundles = [engine.retrieve(request_from({**fields, "role": role})) for role in ROLES]
-    width, style = terminal_width(), call.style
-    lines = [style("heading", cut(one_line(task), width))]
     for bundle in bundles:
-        terms = query_terms(bundle)
-        lines += ["", style("heading", bundle.role_id)]
-        for chunk in bundle.selected:
-            lines += passage(chunk, terms, width, style)
-        counts = bundle.rejected_summary.items()
-        rejected = [f"{count} {code}" for code, count in counts if code not in RANKED_LOWER]
-        about = f"trust {bundle.provenance.trust_posture} · rejected: {', '.join(rejected) or '0'}"
-        lines += [style("minor", line) for line in wrapped(about, width, "     ")]
-    click.echo("\n".join(lines), color=style.color)
+        click.echo(f"{render.text(bundle, terminal_width(), call.style)}\n", color=call.style.color)
     # They work as they stand in a shell; an environment need not be active.
     called, python = quote(sys.argv[0]), quote(sys.executable)
     program = called if Path(sys.argv[0]).name == "rolebundle" else f"{python} -m rolebundle"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -22,7 +21,6 @@ from rolebundle.contracts.audit import (
     AUDIT_MODES,
     QUERY_MODES,
     AuditMode,
-    AuditRow,
     AuditRows,
     QueryMode,
 )
@@ -31,7 +29,7 @@ from rolebundle.contracts.overlay import LintProblem, PolicyLint
 from rolebundle.contracts.policy import PolicyChange, PolicySummary
 from rolebundle.errors import ConfigurationError, CorpusCorrupt, RolebundleError, UsageError
 from rolebundle.interfaces.cli.options import Call, duration, with_call
-from rolebundle.interfaces.cli.output import finding_line, print_note
+from rolebundle.interfaces.cli.output import field_lines, finding_line, print_note
 from rolebundle.interfaces.parse import names_in
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.audit_check import verify_audit
@@ -186,6 +184,7 @@ def _read(file: str) -> tuple[str, str, str]:
 
 
 _QUERY_CHARS = 80
+_HASHES = {"bundle_digest", "previous", "hash"}
 _DEFAULT_LIMIT = 20
 
 
@@ -230,8 +229,12 @@ def list_command(call: Call, agent: str | None, limit: int) -> None:
     """
     with AuditLog(call.path) as log:
         rows = list(log.rows(agent, limit=limit, newest=True))[::-1]
+    shown = [
+        {**row.model_dump(exclude=_HASHES), "query": one_line(row.query, _QUERY_CHARS)}
+        for row in rows
+    ]
     empty = "the audit has no matching rows"
-    call.print(AuditRows(rows=rows), map(_audit_line, rows), empty=empty)
+    call.print(AuditRows(rows=rows), field_lines({"rows": shown}), empty=empty)
 
 
 @audit.command("verify")
@@ -315,17 +318,6 @@ def _known_head(db: str | None) -> str:
     with open_reader(path) as corpus:
         known = load_stored_audit(corpus)
     return f"{known.rows}:{known.hash}" if known.required and known.rows else ""
-
-
-def _audit_line(row: AuditRow) -> str:
-    names = " · ".join(one_line(name) for name in (row.agent, row.role, row.action) if name)
-    blocked = ", ".join(f"{one_line(code)} {count}" for code, count in sorted(row.blocked.items()))
-    parts = [f"{row.seq:>6}  {one_line(row.time)}  {one_line(row.kind):<9}", names or "–"]
-    if row.bundle_digest or row.allowed or blocked:
-        parts.append(f"{row.allowed} allowed" + (f"; blocked: {blocked}" if blocked else ""))
-    parts += [one_line(row.query, _QUERY_CHARS)] if row.query else []
-    parts += [one_line(json.dumps(row.details), _QUERY_CHARS)] if row.details else []
-    return "  ".join(parts)
 
 
 @click.group()

@@ -44,10 +44,10 @@ def audit(db: Path, *arguments: str) -> Outcome:
 def test_list(db: Path) -> None:
     listed = audit(db, "list")
     lines = listed.out.splitlines()
-    assert [line.split()[0] for line in lines] == ["1", "2", "3", "4"]
-    assert "bot · mossline-security-reviewer · read" in lines[1]
-    assert "3 allowed; blocked: forbidden_source 5, stale 2" in lines[1]
-    assert '{"added": 4}' in lines[3]
+    assert [line.split(",")[0] for line in lines] == ["seq 1", "seq 2", "seq 3", "seq 4"]
+    assert "agent bot, role mossline-security-reviewer, action read" in lines[1]
+    assert "allowed 3, blocked (forbidden_source 5, stale 2)" in lines[1]
+    assert "details (added 4)" in lines[3]
     assert "\x1b" not in listed.out
     assert listed.err == ""
     assert len(audit(db, "list", "--limit", "2").out.splitlines()) == 2

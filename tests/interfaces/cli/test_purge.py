@@ -226,4 +226,4 @@ class TestPublications:
         with staging(published):
             outcome = invoke("corpus", "purge", "hr/pay.md", "--yes", "--db", published)
         assert outcome.code == 5
-        assert "another process publishes it" in outcome.err
+        assert "another process publishes the corpus" in outcome.err

@@ -30,10 +30,10 @@ def draft(tmp_path: Path) -> Path:
 def test_a_person_reads_the_verdict_then_what_fails_and_where(db: Path, draft: Path) -> None:
     outcome = invoke("verify", draft, "--chunk", "tokens#0", "--db", db)
     assert (outcome.code, outcome.err) == (1, "")
-    first, place, *_ = outcome.out.splitlines()
+    first, *findings = outcome.out.splitlines()
     assert first == "verdict: failed: 1 unknown_citation; checked: 2 citations, 1 figure"
     column = len(f"{LIFETIME[:-1]} [1]. {FALSE[:-1]} ") + 1
-    assert place.startswith(f"FAILS 3:{column} unknown_citation; ")
+    assert f"FAILS 3:{column} unknown_citation; [2]" in findings
     assert "remedy: " in outcome.out
 
 
