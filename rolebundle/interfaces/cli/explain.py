@@ -116,8 +116,15 @@ def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
         lines += [style("caution", line) for line in folded(one_line(note, 2 * _WIDTH), width)]
     kind: Kind = "good" if why.outcome == "selected" else "rejected"
     lines += ["", *(style(kind, line) for line in folded(_verdict(why), width)), ""]
-    traces = field_lines(why.model_dump(include={"words", "lanes", "pool", "filter"}))
-    for line in (*traces, "", *_score(why.score), "", _place(why)):
+    place_in_ranking = {
+        "place": why.score.model_dump(include={"place", "of", "rank", "code", "to_beat"}),
+        **why.model_dump(include={"limit", "min_score"}),
+    }
+    for line in (
+        *field_lines(why.model_dump(include={"words", "lanes", "pool", "filter"})),
+        *("", *_score(why.score), ""),
+        *field_lines(place_in_ranking),
+    ):
         lines += folded(line, width)
     # A locator and an id are not broken, because a person copies them.
     lines += [
@@ -163,18 +170,6 @@ def _score(score: ScoreTrace) -> Iterable[str]:
     yield f"{'final':<22} = {values.final:.3f}"
     if score.raw.contextual is not None:
         yield f"in context    score {score.raw.contextual:.3f}, in the semantic term"
-
-
-def _place(why: Why) -> str:
-    score = why.score
-    would = "would be " if score.supposed else ""
-    result = (
-        f"rank {score.rank} of the answer"
-        if score.rank is not None
-        else f"{score.code} (limit {why.limit}, floor {why.min_score:g})"
-    )
-    beat = f", to beat: {score.to_beat:.3f}" if score.to_beat is not None else ""
-    return f"{would}{score.place} of {score.of} by final score: {result}{beat}"
 
 
 @click.command()

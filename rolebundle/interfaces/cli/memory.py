@@ -66,16 +66,13 @@ def decisions_add_command(call: Call, text: str) -> None:
 
 @decisions.command("list")
 @click.option("--all", "include_all", is_flag=True, help="Also decisions that have no effect now.")
-@click.option("--scope", metavar="SCOPE", help="Only decisions of this scope.")
 @click.option("--agent", metavar="ID", help="Only what this agent sees.")
 @with_call("as_json")
-def decisions_list_command(
-    call: Call, include_all: bool, scope: str | None, agent: str | None
-) -> None:
+def decisions_list_command(call: Call, include_all: bool, agent: str | None) -> None:
     """List the active decisions. --json has every field.
 
     \b
-    rolebundle decisions list --scope marketing
+    rolebundle decisions list
     rolebundle decisions list --all --json
     """
     if agent is None:
@@ -83,11 +80,7 @@ def decisions_list_command(
     else:
         with call.engine() as engine:
             records = engine.decisions(agent)
-    records = [
-        record
-        for record in records
-        if (include_all or record.state == "active") and scope in (None, record.scope)
-    ]
+    records = [record for record in records if include_all or record.state == "active"]
     empty = "no decision" if include_all else "no active decision"
     call.print(DecisionList(decisions=records), empty=empty)
 

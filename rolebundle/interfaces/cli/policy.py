@@ -113,20 +113,16 @@ def _policy_lines(policy: PolicySummary, copied: str) -> Iterator[str]:
         yield f"every agent is denied: {policy.doubt}"
     else:
         yield f"policy of {policy.set_at or 'its publisher'} from {policy.location or copied}"
-    for entry in policy.agents:
-        scope_names = ", ".join(entry.scopes) or "EVERY scope"
-        yield (
-            f"{entry.agent}  {entry.access_level}  {scope_names}  "
-            f"sees {entry.documents} of {counted(policy.documents, 'document')}"
-        )
-        if entry.roles is not None or entry.role_required:
-            named = "any role" if entry.roles is None else ", ".join(entry.roles) or "no role"
-            yield f"    roles: {named}" + ("" if entry.role_required else ", or none")
-        if entry.may_write:
-            yield f"    may write: {', '.join(entry.may_write)}"
-        if entry.show_paths:
-            yield "    sees the paths of files on this machine"
-        yield from (f"    never {pattern}" for pattern in entry.deny_patterns)
+    agents = [
+        {
+            **entry.model_dump(),
+            # Nothing would look like no scope and no role.
+            "scopes": ", ".join(entry.scopes) or "EVERY scope",
+            "roles": "any" if entry.roles is None else ", ".join(entry.roles) or "none",
+        }
+        for entry in policy.agents
+    ]
+    yield from field_lines({"documents": policy.documents, "agents": agents})
 
 
 @policy.command("lint")

@@ -55,13 +55,6 @@ def test_list(db: Path) -> None:
     assert (outcome.code, outcome.out, bool(outcome.err)) == (0, "", True)
 
 
-def test_an_agent_lists_its_own_rows(db: Path) -> None:
-    for name, rows in (("bot", 1), ("other", 1), ("nobody", 0), ("", 0)):
-        listed = audit(db, "list", "--agent", name, "--json").json()["rows"]
-        assert [(row["seq"], row["hash"]) for row in listed] == [(1, "")] * rows
-        assert len(audit(db, "export", "--agent", name).out.splitlines()) == rows
-
-
 def test_verify(db: Path) -> None:
     sound = audit(db, "verify")
     head = sound.out.strip()
@@ -106,8 +99,3 @@ def test_another_applications_file(sample_db: Path) -> None:
     for command in (["list"], ["verify"], ["set", "on"], ["set"]):
         assert audit(sample_db, *command).code == 8
     assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("arguments", [["set", "--mode", "maybe"], ["list", "--limit", "0"]])
-def test_usage(db: Path, arguments: list[str]) -> None:
-    assert invoke("policy", "audit", *arguments, "--db", db).code == 2

@@ -27,7 +27,7 @@ def test_a_selected_passage(sample_db: Path) -> None:
     assert {"words", "lanes", "pool", "filter"} <= {*labels}
     assert "by meaning, ran no, note only words were asked for" in outcome.out
     assert "\nlexical       1.000 × " in outcome.out
-    assert "to beat" not in outcome.out
+    assert "to_beat" not in outcome.out
 
 
 def test_a_rejected_passage_says_what_it_lost_to_and_the_score_to_beat(sample_db: Path) -> None:
@@ -36,8 +36,8 @@ def test_a_rejected_passage_says_what_it_lost_to_and_the_score_to_beat(sample_db
     outcome = invoke("why", cut, TASK, *WORDS, *limit, "--db", sample_db)
     assert "REJECTED in the selection: budget_cut" in outcome.out
     assert "\nlost to: " in outcome.out
-    assert "budget_cut (limit 2, floor" in outcome.out
-    assert ", to beat: 0." in outcome.out
+    assert "code budget_cut, to_beat 0." in outcome.out
+    assert "\nlimit: 2\n" in outcome.out
 
 
 def test_a_document_and_lines(sample_db: Path) -> None:
