@@ -312,7 +312,7 @@ class TestStatus:
                 },
                 "pending_since 2026",
             ),
-            ({"heartbeat_at": "2026-01-01T00:00:00Z"}, "silent for"),
+            ({"heartbeat_at": "2026-01-01T00:00:00Z"}, "silent since 2026-01-01"),
             ({"state": "stopped", "problem": "too_many_removed"}, "problem too_many_removed"),
         ],
     )

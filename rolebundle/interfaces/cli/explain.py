@@ -87,13 +87,9 @@ def why(call: Call, reference: str, task: str, as_agent: str | None) -> None:
 
 def _owners_text(answer: WhyAsAgent) -> str:
     """What keeps a passage from an agent, and the steps of the answer if the agent sees it."""
-    agent, place = one_line(answer.agent), one_line(answer.locator, _COPY_CHARS)
-    lines = [
-        f"HIDDEN from {agent} by {hidden.rule}: {one_line(hidden.note, _COPY_CHARS)}\n"
-        f"  next: {one_line(hidden.next, _COPY_CHARS)}"
-        for hidden in answer.hidden
-    ]
-    lines = [place, *(lines or [f"no rule keeps it from {agent}"])]
+    lines = [*field_lines(answer.model_dump(exclude={"reference", "document_id", "why"}))]
+    if not answer.hidden:
+        lines.append("hidden: by no rule")
     return "\n".join(lines if answer.why is None else [*lines, "", text(answer.why)])
 
 

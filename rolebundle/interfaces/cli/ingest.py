@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
 from typing import Literal
@@ -26,7 +26,7 @@ from rolebundle.contracts.status import CorpusStatus
 from rolebundle.contracts.terms import TRUST_TIERS, TRUSTED_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError, RolebundleError, UsageError
 from rolebundle.ingest.authority import UNTRUSTED
-from rolebundle.ingest.heartbeat import is_alive, seconds_since
+from rolebundle.ingest.heartbeat import is_alive
 from rolebundle.ingest.options import ERROR_CODES, IngestOptions, IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, Skipped
 from rolebundle.interfaces.cli.main import is_read
@@ -37,7 +37,6 @@ from rolebundle.interfaces.cli.output import (
     print_json,
     print_note,
     progress_bar,
-    time_text,
 )
 from rolebundle.interfaces.layout import Style, folded, harmless, terminal_width
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
@@ -327,7 +326,7 @@ def complete_index(admin: Admin) -> None:
     if report is None:
         return
     if report.seconds_left:
-        left = time_text(report.seconds_left)
+        left = timedelta(seconds=round(report.seconds_left))
         _print(f"{counted(report.waiting, 'passage')} would take about {left}: {_LEFT}")
     elif report.problem:
         _print(f"warning: the contextual index is not complete: {report.problem}")
@@ -456,8 +455,7 @@ def _advice(status: CorpusStatus) -> Iterator[str]:
         elif publication.purge_pending:
             yield f"! {target} may hold what was purged: run `rolebundle replica publish`"
     if watch is not None and watch.state != "stopped" and not is_alive(watch, now):
-        silence = time_text(seconds_since(watch.heartbeat_at, now))
-        yield f"! watch is silent for {silence}: it was killed, or hangs"
+        yield f"! watch is silent since {watch.heartbeat_at}: it was killed, or hangs"
     unknown = sum("unknown" in document.keys for document in status.self_declared)
     if unknown:
         yield (

@@ -22,8 +22,6 @@ from rolebundle.interfaces.model_text import listed_line, lookup_lines
 from rolebundle.interfaces.parse import parsed, request_from
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup, shaped_lookups
 from rolebundle.retrieval.passage_text import line_notes, one_line
-from rolebundle.storage.corpus import Corpus
-from rolebundle.storage.vector_index import all_indexes
 from rolebundle.text.references import is_glob
 from rolebundle.text.words import counted
 
@@ -197,8 +195,6 @@ def retrieve(
     approvals = approvals or ("request" if request_file is None else "none")
     with call.engine(approvals=approvals) as engine:
         bundle = engine.retrieve(request, call.overlay)
-        if not engine.access.has_policy():
-            _print_building(engine.workspace.corpus)
     if call.html_file is not None:
         # Templates and their library take longer to import than all that an answer needs.
         from rolebundle.interfaces.pages.views import answer_page
@@ -213,13 +209,3 @@ def retrieve(
     else:
         text = render.text(bundle, terminal_width(), call.style, verbose=verbose)
         click.echo(text, color=call.style.color)
-
-
-def _print_building(corpus: Corpus) -> None:
-    if len(all_indexes(corpus)) < 2:
-        return
-    # Imported here: most corpora have one index.
-    from rolebundle.ingest.default_model import building_note
-
-    if note := building_note(corpus):
-        print_note(f"note: {note}")

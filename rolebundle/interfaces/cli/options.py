@@ -39,24 +39,7 @@ _FLAGS = {
     "valid_from": "--from",
     "valid_until": "--until",
 }
-_METAVARS = {
-    "role": "ROLE",
-    "agent": "ID",
-    "approval": "NAME",
-    "rerank": "API:MODEL",
-    "as_of": "TIME",
-    "now": "TIME",
-    "where": "KEY=VALUE[,…]",
-    "chunk_ids": "ID",
-    "source": "LOCATOR|URL",
-    "scope": "SCOPE",
-    "decided_by": "NAME",
-    "about": "WORDS",
-    "commands": "GLOB",
-    "supersedes": "ID",
-    "valid_from": "TIME",
-    "valid_until": "TIME",
-}
+_METAVARS = {"rerank": "API:MODEL", "source": "LOCATOR|URL", "where": "KEY=VALUE[,…]"}
 _ONLY_IN_JSON = {"fusion", "deadline_ms", "seen", "packet"}
 """Fields that a person does not type; a `--request` may have them."""
 _HINTS = {"rerank": "[env: ROLEBUNDLE_RERANK]"}
@@ -317,7 +300,7 @@ def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
         _FLAGS.get(name, f"--{name.replace('_', '-')}"),
         name,
         required=field.is_required(),
-        metavar=_METAVARS.get(name),
+        metavar=_METAVARS.get(name, name.upper() if types.get("type") is str else None),
         help="  ".join(filter(None, (field.description, hint))),
         **types,
     )
