@@ -48,7 +48,7 @@ _INDENT = " " * 5
 _TRUST: Mapping[str, Kind] = {
     "strong": "good", "mixed": "caution", "weak": "rejected", "undeclared": "caution",
 }  # fmt: skip
-EXCERPT_CHARS = 240
+_EXCERPT_CHARS = 240
 _BORDER = " |"
 """What encloses a row of a table."""
 _HEADING_MARKS = "#=*: "
@@ -137,7 +137,9 @@ def passage(
     score = f"{chunk.scores.final:.3f} {score_bar(chunk.scores.final)}"
     first = cut(f"{chunk.rank or 0:>3}  {score}  {one_line(chunk.source_id, _LONG)}", width)
     yield from with_place(first, place_line(chunk.citation, chunk.chunk_id), width, style)
-    yield title_line(chunk, width, style)
+    path = dict.fromkeys([chunk.title or chunk.document_id, *chunk.headings])
+    title = cut(one_line(" › ".join(path), _LONG), width - len(_INDENT))
+    yield f"{_INDENT}{style('heading', title)}"
     reasons = [one_line(reason, _REASON_CHARS) for reason in chunk.reasons_selected]
     why = f"why: {'; '.join(reasons)}"
     if verbose:
@@ -158,19 +160,10 @@ def passage(
     yield from excerpt_lines(chunk, terms, width, style)
 
 
-def title_line(chunk: SelectedChunk, width: int, style: Style) -> str:
-    """The title and the headings above a passage, on one line."""
-    path = dict.fromkeys([chunk.title or chunk.document_id, *chunk.headings])
-    title = cut(one_line(" › ".join(path), _LONG), width - len(_INDENT))
-    return f"{_INDENT}{style('heading', title)}"
-
-
-def excerpt_lines(
-    chunk: SelectedChunk, terms: Terms, width: int, style: Style, chars: int = EXCERPT_CHARS
-) -> Iterator[str]:
+def excerpt_lines(chunk: SelectedChunk, terms: Terms, width: int, style: Style) -> Iterator[str]:
     """The part of a passage that answers best, with the task's terms highlighted."""
     above = [chunk.title or "", *chunk.headings]
-    part = excerpt(chunk.content, terms, above=above, chars=chars)
+    part = excerpt(chunk.content, terms, above)
     highlighted = covered(terms.find(part))
     for start, end in spans(part, width - len(_INDENT), break_words=True):
         inside = [(max(a, start), min(b, end)) for a, b in highlighted if a < end and b > start]
@@ -353,16 +346,13 @@ def covered(matches: Sequence[Match]) -> list[tuple[int, int]]:
     return parts
 
 
-def excerpt(
-    content: str, terms: Terms, *, above: Collection[str] = (), chars: int = EXCERPT_CHARS
-) -> str:
+def excerpt(content: str, terms: Terms, above: Collection[str]) -> str:
     """The part of a passage with the most of the query's words, on one line.
 
     Args:
         content: the passage. Lines that only separate are left out.
         terms: the query's terms.
         above: title and headings, which are shown above it and not repeated.
-        chars: how long the part may be.
     """
     shown_above = {line.strip(_HEADING_MARKS) for line in above}
     lines = [
@@ -370,5 +360,5 @@ def excerpt(
         for line in content.splitlines()
         if not _SEPARATES.fullmatch(line.strip()) and line.strip(_HEADING_MARKS) not in shown_above
     ]
-    part = part_of("\n".join(lines) or content, terms.words, chars)
-    return one_line(part, chars).strip(_BORDER)
+    part = part_of("\n".join(lines) or content, terms.words, _EXCERPT_CHARS)
+    return one_line(part, _EXCERPT_CHARS).strip(_BORDER)

@@ -83,8 +83,8 @@ TABLE = """## Abuse cases
 )
 
 
-def part(task: str, content: str, **options: object) -> str:
-    return excerpt(content, terms_of(task), **options)  # type: ignore[arg-type]
+def part(task: str, content: str, above: Sequence[str] = ()) -> str:
+    return excerpt(content, terms_of(task), above)
 
 
 def test_the_answering_row_of_a_table_is_shown() -> None:

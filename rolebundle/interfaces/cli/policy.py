@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -184,12 +183,11 @@ _HASHES = {"bundle_digest", "previous", "hash"}
 _DEFAULT_LIMIT = 20
 
 
-def _agent_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--agent",
-        metavar="ID",
-        help="Read as this agent: only its own rows, numbered from 1, without hashes.",
-    )(command)
+_agent_option = click.option(
+    "--agent",
+    metavar="ID",
+    help="Read as this agent: only its own rows, numbered from 1, without hashes.",
+)
 
 
 @policy.group(short_help="Set, read and verify who asked what")

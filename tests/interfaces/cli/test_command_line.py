@@ -87,7 +87,6 @@ def test_python_m_is_the_command() -> None:
         ("get", "security/token-lifecycle-audit.md:9-2"),
         ("ingest", "--untrusted"),
         ("ingest", ""),
-        ("ingest", ".", "--meta", "title"),
         ("overlay", "nonsense"),
     ],
 )

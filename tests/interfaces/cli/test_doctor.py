@@ -158,9 +158,6 @@ def test_folders_that_are_gone(db: Path, tree: Path) -> None:
     message, remedy = finding(doctor_report(db), "roots")
     assert f"not there: {tree}" in message
     assert "their documents stay" in remedy
-    before = invoke("ls", "--db", db).out
-    assert invoke("ingest", "--db", db).code == 2
-    assert invoke("ls", "--db", db).out == before != ""
 
 
 def test_a_tampered_audit(db: Path) -> None:

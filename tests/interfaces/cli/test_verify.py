@@ -78,14 +78,6 @@ def test_a_file_that_is_no_bundle(db: Path, draft: Path, tmp_path: Path, content
     assert "bundle" in outcome.err
 
 
-def test_a_draft_that_is_not_text(db: Path, tmp_path: Path) -> None:
-    path = tmp_path / "draft.md"
-    path.write_bytes(b"\xff\xfe\x00broken")
-    outcome = invoke("verify", path, "--db", db)
-    assert outcome.code == 2
-    assert "draft_not_text" in outcome.err
-
-
 def test_a_judge_is_a_setting_and_no_field(
     db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
