@@ -14,7 +14,7 @@ from click.exceptions import Exit
 
 from rolebundle.admin.records import approve_contract, count_blocks, revoke_contract, start_gate
 from rolebundle.contracts.base import writable
-from rolebundle.contracts.gate import ApprovedContract, ApprovedContracts, GateReport
+from rolebundle.contracts.gate import ApprovedContract, ApprovedContracts
 from rolebundle.contracts.memory import MAX_INTENT_CHARACTERS, CheckAnswer, CheckRequest
 from rolebundle.contracts.verification import (
     MAX_DRAFT_CHARACTERS,
@@ -23,7 +23,7 @@ from rolebundle.contracts.verification import (
 )
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.cli.options import Call, request_file_option, with_call
-from rolebundle.interfaces.cli.output import print_json, print_note
+from rolebundle.interfaces.cli.output import field_lines, print_json, print_note
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value
 from rolebundle.interfaces.layout import harmless
 from rolebundle.interfaces.model_text import check_lines, line_and_column, verification_lines
@@ -31,7 +31,6 @@ from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import shaped_verification
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.records import approvals
-from rolebundle.text.words import counted
 from rolebundle.verification.gate import DEFAULT_RETRIES, HookInput, answer_stop, load_contract
 
 _MAX_BUNDLE_BYTES = 64 << 20
@@ -246,7 +245,8 @@ def check_command(call: Call, contract: Path, agent: str | None) -> None:
     """
     with call.engine() as engine:
         report = engine.gate_check(contract, agent)
-    call.print(report, [_text(report)])
+    shown = report.model_dump(exclude={"facts", "contract", "blocks", "must", "must_met"})
+    call.print(report, field_lines(shown))
     if report.verdict != "success":
         raise Exit(EXIT_NOT_DONE)
 
@@ -387,17 +387,6 @@ def hook_command(
     if answer.error:
         print_note(_gate_lines(answer.error.split("\n")))
     raise Exit(answer.exit_code)
-
-
-def _text(report: GateReport) -> str:
-    lines = [f"{report.verdict}: {report.message}"]
-    for result in report.criteria:
-        state = result.result.replace("_", " ")
-        lines.append(f"- {result.id} ({result.level}): {state}: {result.reason}")
-    lines += [f"- {finding.code}: {finding.message}" for finding in report.findings]
-    if report.restarts:
-        lines.append(f"- the baseline was replaced: {counted(report.restarts, 'restart')}")
-    return _gate_lines(lines)
 
 
 def _gate_lines(lines: list[str]) -> str:
