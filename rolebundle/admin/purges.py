@@ -36,13 +36,11 @@ class PurgeSelection:
 
     Attributes:
         names: each the id of a document or source, the path of a file, or a glob for paths or ids.
-        as_sources: the names are ids of sources only.
         decisions: ids of decisions.
         folder: where relative paths on this machine begin; ``None``: only absolute ones are known.
     """
 
     names: Sequence[str] = ()
-    as_sources: bool = False
     decisions: Sequence[str] = ()
     folder: str | None = None
 
@@ -84,29 +82,26 @@ def _select_documents(
     selected: set[DocumentName] = set()
     for name in selection.names:
         with_id, of_source = with_any("document_id", (name,)), with_any("source_id", (name,))
-        if selection.as_sources:
-            named = of_source
-        elif with_id and of_source and with_id != of_source:
+        if with_id and of_source and with_id != of_source:
             raise UsageError(
                 "ambiguous_name",
                 f"{name!r} is the id of a document and of a source; nothing was purged",
-                "add --source for the whole source, or name the document by its path",
+                "name the document by its path, or the source's documents by a glob of paths",
             )
-        else:
-            named = (
-                with_id
-                or of_source
-                or with_any("location", locations(name, selection.folder))
-                or with_any("path", (name,))
-            )
-        if not named and not selection.as_sources and is_glob(name):
+        named = (
+            with_id
+            or of_source
+            or with_any("location", locations(name, selection.folder))
+            or with_any("path", (name,))
+        )
+        if not named and is_glob(name):
             named = [
                 document
                 for document in documents
                 if matches(name, document.path) or matches(name, document.document_id)
             ]
         if not named:
-            raise _nothing_to_purge(name, documents, as_sources=selection.as_sources)
+            raise _nothing_to_purge(name, documents)
         selected.update(named)
     return sorted(selected, key=attrgetter("document_id"))
 
@@ -133,19 +128,13 @@ def _select_decisions(corpus: Corpus, selection: PurgeSelection) -> list[Decisio
     return sorted({key for key in keys.values() if key is not None})
 
 
-def _nothing_to_purge(
-    name: str, documents: Sequence[DocumentName], *, as_sources: bool
-) -> UsageError:
-    if as_sources:
-        sources = sorted({document.source_id for document in documents})
-        near = similar_names(name, ((source, source) for source in sources))
-    else:
-        known = ((document.document_id, document.path) for document in documents)
-        near = similar_names(named_document(name), known)
+def _nothing_to_purge(name: str, documents: Sequence[DocumentName]) -> UsageError:
+    known = ((document.document_id, document.path) for document in documents)
+    near = similar_names(named_document(name), known)
     guess = f"did you mean {' or '.join(near[:MAX_SUGGESTIONS])}? " if near else ""
     return UsageError(
         "nothing_to_purge",
-        f"{name!r} names no {'source' if as_sources else 'document'}; nothing was purged",
+        f"{name!r} names no document; nothing was purged",
         f"{guess}see `rolebundle status` for the sources, or try a glob with --dry-run",
     )
 

@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -21,7 +21,6 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
-Progress = Callable[[str, int, int], None]
 Messages = SimpleQueue[dict[str, Any] | None]
 """What the process has written, and at the end ``None``."""
 
@@ -111,7 +110,6 @@ class Sidecar:
         self,
         *paths: str | os.PathLike[str],
         lexical_only: bool = False,
-        progress: Progress | None = None,
         timeout: float = 3600.0,
     ) -> dict[str, Any]:
         """Synchronize the corpus with files and folders. Requires ``allow_write``."""
@@ -119,7 +117,7 @@ class Sidecar:
             "paths": [str(Path(path).absolute()) for path in paths],
             "lexical_only": lexical_only,
         }
-        return self._call("ingest", fields, timeout, progress)
+        return self._call("ingest", fields, timeout)
 
     def call(self, method: str, /, **params: Any) -> dict[str, Any]:
         """Any method by its name. Parameters that are ``None`` are left out.
@@ -185,13 +183,7 @@ class Sidecar:
     ) -> None:
         self.close()
 
-    def _call(
-        self,
-        method: str,
-        params: Mapping[str, Any],
-        timeout: float,
-        progress: Progress | None = None,
-    ) -> dict[str, Any]:
+    def _call(self, method: str, params: Mapping[str, Any], timeout: float) -> dict[str, Any]:
         with self._calling:
             self.start()
             number, messages = next(self._ids), self._messages
@@ -211,12 +203,9 @@ class Sidecar:
                     ) from None
                 if message is None:
                     raise _sidecar_ended()
-                # What is for another call is for one that has timed out.
+                # The others are of a call that has timed out, or tell how far an ingest is.
                 if message.get("id") == number:
                     return _result(message)
-                done = message.get("params", {})
-                if progress is not None and done.get("id") == number:
-                    progress(done["what"], done["done"], done["total"])
 
     def _send(self, message: Mapping[str, Any]) -> None:
         process = self._process

@@ -21,6 +21,7 @@ from rolebundle.retrieval.passage_text import (
     shown_id,
     standing,
 )
+from rolebundle.text.references import without_link_lists
 from rolebundle.text.words import counted
 
 Values = Mapping[str, Any]
@@ -45,7 +46,7 @@ def lookups_text(answer: Lookups) -> str:
     """What several references name: of each one line on its document, then its passages."""
     lines = [DATA]
     for lookup in answer.lookups:
-        lines += ["", *_lookup(lookup)]
+        lines += ["", *lookup_lines(lookup)]
     if answer.next:
         lines += ["", f"{answer.omitted} did not fit; the first of them is {shown_id(answer.next)}"]
     for failure in answer.failures:
@@ -57,7 +58,8 @@ def lookups_text(answer: Lookups) -> str:
     return "\n".join(lines)
 
 
-def _lookup(lookup: Lookup) -> Iterator[str]:
+def lookup_lines(lookup: Lookup) -> Iterator[str]:
+    """One line on the document, then what was asked for of it."""
     document = lookup.document
     about = [shown_id(document.document_id), one_line(document.title)]
     yield " · ".join(filter(None, [*about, *standing(document.model_dump())]))
@@ -69,14 +71,19 @@ def _lookup(lookup: Lookup) -> Iterator[str]:
     for heading in lookup.outline or ():
         indent = "  " * (heading.level - outermost)
         yield f"{heading.start_line}-{heading.end_line} {indent}{one_line(heading.heading)}"
+    left_out = 0
     for passage in _joined(lookup.passages):
-        if passage.content.strip():
+        content, link_lines = _readable_content(lookup, passage)
+        left_out += link_lines
+        if content.strip():
             place = place_of({"locator": passage.locator, "anchor": passage.anchor})
             mark = mark_note(dict(passage.mark) if passage.mark else None)
             yield " · ".join(filter(None, [place, flag_note(passage.flags), mark]))
-            yield from fenced(passage.content)
+            yield from fenced(content)
         if passage.truncated:
             yield f"The passage is longer: {passage.content_chars} characters."
+    if left_out:
+        yield f"({counted(left_out, 'line')} of links left out)"
     if lookup.more and lookup.more.omitted["passages"]:
         more = counted(lookup.more.omitted["passages"], "more passage")
         yield f"{more}. To read on, call get with {shown_id(lookup.more.params['id'])}"
@@ -114,15 +121,25 @@ def _lines_between(first: FoundPassage, second: FoundPassage) -> int:
     return gap if 0 < gap <= _MAX_GAP else 0
 
 
+def _readable_content(lookup: Lookup, passage: FoundPassage) -> tuple[str, int]:
+    """A passage's text; of a page without lists of link targets, and how many lines that were."""
+    # Who asks for a passage or for lines gets all of them.
+    if lookup.kind in ("chunk", "lines"):
+        return passage.content, 0
+    return without_link_lists(passage.content)
+
+
 def _listing(answer: Values) -> str:
-    lines = [
-        f"- {one_line(document['document_id'], _LOCATOR_CHARS)}: {one_line(document['title'])} "
-        f"({', '.join([*standing(document), counted(document['chunks'], 'passage')])})"
-        for document in answer["documents"]
-    ]
+    lines = [f"- {listed_line(document)}" for document in answer["documents"]]
     if answer.get("next"):
         lines.append(f"There are more. Call ls with after {shown_id(answer['next'])}")
     return "\n".join(lines) or "There are no documents."
+
+
+def listed_line(document: Values) -> str:
+    """A document of a list: its id, title, standing and number of passages."""
+    about = ", ".join([*standing(document), counted(document["chunks"], "passage")])
+    return f"{on_one_line(document['document_id'])}: {one_line(document['title'])} ({about})"
 
 
 def _found_lines(answer: Values) -> str:
@@ -214,10 +231,13 @@ def check_lines(answer: Values) -> list[str]:
     return [*lines, f"This is {answer['advisory']}."]
 
 
-def _verification(answer: Values) -> str:
+def verification_lines(answer: Values, draft: str = "") -> list[str]:
+    """A verification: the verdict, then each finding; with a draft also its line and column."""
     lines = [f"verdict: {answer['verdict']}: {on_one_line(answer['message'])}"]
     for finding in answer["findings"]:
         severity = "FAILS" if finding["fails"] else "note"
+        if draft and finding["span"]["end"]:
+            severity += f" {line_and_column(draft, finding['span']['start'])}"
         place = one_line(finding.get("locator") or "", _LOCATOR_CHARS)
         parts = (f"{severity} {finding['code']}", one_line(finding["text"]), place)
         lines.append("; ".join(filter(None, parts)))
@@ -225,7 +245,13 @@ def _verification(answer: Values) -> str:
             if finding.get(name):
                 lines.append(f"  {name}: {one_line(finding[name], _REMEDY_CHARS)}")
     uncited = len(answer["uncited_sentences"])
-    return "\n".join([*lines, f"sentences without a citation: {uncited}"] if uncited else lines)
+    return [*lines, f"sentences without a citation: {uncited}"] if uncited else lines
+
+
+def line_and_column(text: str, offset: int) -> str:
+    """``line:column`` of an offset in a text, both from 1."""
+    before = text[:offset]
+    return f"{before.count(chr(10)) + 1}:{offset - before.rfind(chr(10))}"
 
 
 def _roles(answer: Values) -> str:
@@ -248,5 +274,5 @@ _TEXTS: Mapping[str, Callable[[Values], str]] = {
     "why": _why,
     "compare": lambda answer: "\n".join(comparison_lines(answer)),
     "check": lambda answer: "\n".join(check_lines(answer)),
-    "verify": _verification,
+    "verify": lambda answer: "\n".join(verification_lines(answer)),
 }

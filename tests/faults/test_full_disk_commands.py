@@ -98,7 +98,7 @@ write remember promote {fact} --by Ana DB
 write mark set tree/n1.md disputed --by Ana --reason old DB
 write mark remove tree/n2.md DB
 write decisions add 'Do not post automatically' --by Ana DB
-read decisions show 1 DB
+read decisions list DB
 write decisions end 1 --by Ana --reason over DB
 read check 'water the plants' DB
 read:1 verify - DB

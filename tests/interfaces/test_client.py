@@ -74,16 +74,12 @@ def test_a_call_that_takes_too_long(db: Path) -> None:
         assert slow.retrieve("token", lexical_only=True)["selected"]
 
 
-def test_ingest_with_progress(tmp_path: Path) -> None:
+def test_ingest(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\na token\n", encoding="utf-8")
-    reply: list[tuple[str, int, int]] = []
     program = forked_program()
     with Sidecar(tmp_path / "new.db", allow_write=True, command=program) as client:
-        client.ingest(
-            tmp_path / "a.md", lexical_only=True, progress=lambda *step: reply.append(step)
-        )
+        client.ingest(tmp_path / "a.md", lexical_only=True)
         assert client.call("status")["corpus"]["documents"] == 1
-    assert reply
     reading = Sidecar(tmp_path / "new.db", command=program)
     with reading as reader, pytest.raises(SidecarError) as caught:
         reader.ingest(tmp_path / "a.md")

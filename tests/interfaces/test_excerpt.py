@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.interfaces.excerpt import Terms, covered, excerpt
+from rolebundle.interfaces.render import Terms, covered, excerpt
 from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage.corpus import Corpus
@@ -83,8 +83,8 @@ TABLE = """## Abuse cases
 )
 
 
-def part(task: str, content: str, **options: object) -> str:
-    return excerpt(content, terms_of(task), **options)  # type: ignore[arg-type]
+def part(task: str, content: str, above: Sequence[str] = ()) -> str:
+    return excerpt(content, terms_of(task), above)
 
 
 def test_the_answering_row_of_a_table_is_shown() -> None:

@@ -45,16 +45,7 @@ def test_it_prints_a_whole_configuration_and_writes_nothing(host: str, home: Pat
         assert shlex.split(line)[-5:] == entry["args"][-5:]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("zed",),
-        ("cursor", "--name", "a b"),
-        ("cursor", "--name", ""),
-        ("cursor", "--name", "a]\n[b"),
-        ("cursor", "--agent", ""),
-    ],
-)
+@pytest.mark.parametrize("arguments", [("zed",), ("cursor", "--agent", "")])
 def test_options_that_make_no_sense(arguments: tuple[str, ...], home: Path) -> None:
     assert invoke("connect", *arguments).code == 2
     assert [*home.iterdir()] == []

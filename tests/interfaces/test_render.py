@@ -40,9 +40,3 @@ def test_a_request_without_a_role_has_no_warning_about_roles() -> None:
         bundle = ask(corpus, task="token", lexical_only=True)
     assert not bundle.warnings
     assert "role was given" not in render.text(bundle) + packet(bundle)
-
-
-def test_score_bar() -> None:
-    assert [render.score_bar(score) for score in (-1, 0, 0.5, 1, 9)] == [
-        "░░░░░░░░░░", "░░░░░░░░░░", "█████░░░░░", "██████████", "██████████",
-    ]  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,6 @@ from rolebundle.contracts.gate import ApprovedContract, ApprovedContracts, GateR
 from rolebundle.contracts.memory import MAX_INTENT_CHARACTERS, CheckAnswer, CheckRequest
 from rolebundle.contracts.verification import (
     MAX_DRAFT_CHARACTERS,
-    Finding,
     Verification,
     VerifyRequest,
 )
@@ -28,19 +26,23 @@ from rolebundle.interfaces.cli.options import Call, request_file_option, with_ca
 from rolebundle.interfaces.cli.output import print_json, print_note
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value
 from rolebundle.interfaces.layout import harmless
-from rolebundle.interfaces.model_text import check_lines
+from rolebundle.interfaces.model_text import check_lines, line_and_column, verification_lines
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import shaped_verification
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.records import approvals
 from rolebundle.text.words import counted
-from rolebundle.verification.gate import DEFAULT_RETRIES, answer_stop, hook_event, load_contract
+from rolebundle.verification.gate import (
+    DEFAULT_RETRIES,
+    answer_stop,
+    hook_event,
+    load_contract,
+)
 
 _MAX_BUNDLE_BYTES = 64 << 20
 """Well above a thousand passages of the largest chunk size."""
 _QUOTED_CHARS = 200
 _NOTE_CHARS = 400
-_LOCATOR_CHARS = 1_000
 
 
 @click.command()
@@ -88,57 +90,17 @@ def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> No
 
 
 def _verify_lines(answer: Verification, draft: str, *, redacted: bool) -> Iterator[str]:
-    """The answer for a person: the verdict, what fails, and what to look at.
-
-    If the draft was ``redacted``, what is left of it is at the end.
-    """
-    yield f"{answer.verdict.upper().replace('_', ' ')}: {one_line(answer.message, _NOTE_CHARS)}"
-    starts = [0, *(at + 1 for at, character in enumerate(draft) if character == "\n")]
-    failing = [finding for finding in answer.findings if finding.fails]
-    noted = [finding for finding in answer.findings if not finding.fails and finding.remedy]
-    for title, findings in (("fails", failing), ("to look at", noted)):
-        if findings:
-            yield f"\n{title}: {len(findings)}"
-        for finding in findings:
-            yield from _finding(finding, starts)
-    yield ""
+    """The answer for a person. What is left of a ``redacted`` draft is at the end."""
+    yield from verification_lines(shaped_verification(answer, "compact"), draft)
     for opinion in answer.opinions:
         supported = {True: "yes", False: "no", None: "unclear"}[opinion.supported]
-        sentence = draft[opinion.span.start : opinion.span.end]
-        place = _place(opinion.span.start, starts)
-        excerpt = one_line(sentence, _QUOTED_CHARS)
-        yield f"opinion of {answer.judge}: {supported}  {place}  {excerpt}"
+        place = line_and_column(draft, opinion.span.start)
+        sentence = one_line(draft[opinion.span.start : opinion.span.end], _QUOTED_CHARS)
+        yield f"opinion of {answer.judge}: {supported} {place}; {sentence}"
     if answer.judge_problem:
         yield f"! {one_line(answer.judge_problem, _NOTE_CHARS)}"
-    if answer.validated_draft is None:
-        return
-    if redacted:
-        yield f"the draft without what fails:\n\n{harmless(answer.validated_draft)}"
-    else:
-        yield "--redact prints the draft without what fails; --json has it with marks"
-
-
-def _finding(finding: Finding, starts: list[int]) -> Iterator[str]:
-    is_whole = finding.span.end == 0
-    place = "draft" if is_whole else _place(finding.span.start, starts)
-    text = f"  {one_line(finding.text, _QUOTED_CHARS)}" if finding.text else ""
-    yield f"  {place}  {finding.code}{text}"
-    locator = finding.locator or finding.chunk_id
-    for label, value in (
-        ("passage", locator),
-        ("note", finding.note),
-        ("true text", finding.true_text),
-        ("remedy", finding.remedy),
-    ):
-        if value:
-            length = _LOCATOR_CHARS if label == "passage" else _NOTE_CHARS
-            yield f"      {label}: {one_line(value, length)}"
-
-
-def _place(offset: int, starts: list[int]) -> str:
-    """``line:column`` of an offset in the draft, both from 1."""
-    line = bisect_right(starts, offset)
-    return f"{line}:{offset - starts[line - 1] + 1}"
+    if redacted and answer.validated_draft is not None:
+        yield f"\nthe draft without what fails:\n\n{harmless(answer.validated_draft)}"
 
 
 _EXIT_STOPPED, _EXIT_HOOK_BLOCKS = 1, 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +191,6 @@ def restore(call: Call, file: Path, yes: bool) -> None:
 
 @corpus.command(short_help="Erase documents and every byte of them")
 @click.argument("names", nargs=-1, metavar="[DOCUMENT|PATH|GLOB|SOURCE]...")
-@click.option("--source", "as_sources", is_flag=True, help="The names are names of sources.")
 @click.option(
     "--decision", "decisions", metavar="ID", multiple=True, help="Purge this decision, too."
 )
@@ -202,7 +201,6 @@ def restore(call: Call, file: Path, yes: bool) -> None:
 def purge(
     call: Call,
     names: tuple[str, ...],
-    as_sources: bool,
     decisions: tuple[str, ...],
     dry_run: bool,
     yes: bool,
@@ -217,7 +215,7 @@ def purge(
     ingest completes it.
 
     A document is named by its id, by the path of its file, here or in the corpus, or by a glob of
-    paths or ids.
+    paths or ids; all documents of a source by its name.
 
     The marks of what is erased go with it. Of a decision (--decision) the words and names are
     erased; its number stays, and it has ended.
@@ -230,11 +228,11 @@ def purge(
 
     \b
     rolebundle corpus purge hr/reviews-2025.md --dry-run
-    rolebundle corpus purge old-wiki --source --yes
+    rolebundle corpus purge old-wiki --yes
     rolebundle corpus purge "contracts/**/draft-*.md" --json --yes
     rolebundle corpus purge
     """
-    selection = PurgeSelection(names, as_sources, decisions, str(Path.cwd()))
+    selection = PurgeSelection(names, decisions, str(Path.cwd()))
     chosen = bool(names or decisions)
     with call.admin() as admin:
         path = admin.workspace.path
@@ -324,32 +322,43 @@ def _print_publications(lists: Iterable[Sequence[PublishedCopy]]) -> None:
         )
 
 
+_IN_USE = (
+    CorpusBusy,
+    "another process uses the corpus, so that their bytes are still in it",
+    "end that process or wait for it",
+)
+_PENDING: Mapping[str, tuple[type[RolebundleError], str, str]] = {
+    "disk": (
+        StorageError,
+        "rewriting the file failed, so that their bytes are still in it",
+        "free disk space for two more copies of it",
+    ),
+    "staging": (
+        StorageError,
+        "the last replica of a publication may hold them: a folder in {folder} cannot be deleted",
+        "delete that folder",
+    ),
+    "publisher": (
+        CorpusBusy,
+        "another process publishes the corpus, and its replica may hold them",
+        "wait for that process to end",
+    ),
+    "reader": _IN_USE,
+    "writer": _IN_USE,
+}
+"""What a purge waits for, the worst first → the error, the reason and the next step."""
+
+
 def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
     waiting_for = {receipt.waiting_for for receipt in receipts if receipt.state == "pending"}
-    if not waiting_for:
-        return
-    kind: type[RolebundleError] = StorageError
-    erased = "the purged documents are erased from the corpus, but"
-    unfindable = "the purged documents cannot be found any more, but their bytes are still in the"
-    if "disk" in waiting_for:
-        problem = f"{unfindable} file, because rewriting it failed"
-        step = "free disk space for two more copies of it"
-    elif "staging" in waiting_for:
-        problem = (
-            f"{erased} a replica in {published_folder(path)} may hold them, and cannot be deleted"
-        )
-        step = "delete that folder"
-    elif "publisher" in waiting_for:
-        kind = CorpusBusy
-        problem = (
-            f"{erased} another process publishes it, and the replica that it makes may hold them"
-        )
-        step = "wait for that process to end"
-    else:
-        kind = CorpusBusy
-        problem = f"{unfindable} corpus, because another process is reading or writing it"
-        step = "end that process or wait for it"
-    raise kind("purge_pending", f"{path}: {problem}", f"{step}, then run `rolebundle corpus purge`")
+    for cause, (kind, reason, step) in _PENDING.items():
+        if cause in waiting_for:
+            raise kind(
+                "purge_pending",
+                f"{path}: the purged documents cannot be found any more, but "
+                f"{reason.format(folder=published_folder(path))}",
+                f"{step}, then run `rolebundle corpus purge`",
+            )
 
 
 _PATH = click.Path(path_type=Path)

@@ -11,14 +11,12 @@ import click
 
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.why import (
-    LaneTrace,
-    Overlap,
     ScoreTrace,
     Why,
     WhyAsAgent,
 )
 from rolebundle.interfaces.cli.options import Call, with_call
-from rolebundle.interfaces.cli.output import write_page
+from rolebundle.interfaces.cli.output import field_lines, write_page
 from rolebundle.interfaces.inspector import (
     Inspector,
     InspectServer,
@@ -42,14 +40,10 @@ from rolebundle.interfaces.parse import names_in, request_from
 from rolebundle.interfaces.servers.loopback import listen
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.passage_text import flag_note, mark_note, one_line
-from rolebundle.text.words import counted, first_of
 
 _WIDTH = 100
-_LABEL_WIDTH = 9
 _NAME_CHARS = 200
 _COPY_CHARS = 1_000
-_MAX_WORDS = 12
-_FOUND_BY = {"task_words": "task's words", "role_words": "role's words", "meaning": "meaning"}
 
 
 @click.command()
@@ -98,13 +92,9 @@ def why(call: Call, reference: str, task: str, as_agent: str | None) -> None:
 
 def _owners_text(answer: WhyAsAgent) -> str:
     """What keeps a passage from an agent, and the steps of the answer if the agent sees it."""
-    agent, place = one_line(answer.agent), one_line(answer.locator, _COPY_CHARS)
-    lines = [
-        f"HIDDEN from {agent} by {hidden.rule}: {one_line(hidden.note, _COPY_CHARS)}\n"
-        f"  next: {one_line(hidden.next, _COPY_CHARS)}"
-        for hidden in answer.hidden
-    ]
-    lines = [place, *(lines or [f"no rule keeps it from {agent}"])]
+    lines = [*field_lines(answer.model_dump(exclude={"reference", "document_id", "why"}))]
+    if not answer.hidden:
+        lines.append("hidden: by no rule")
     return "\n".join(lines if answer.why is None else [*lines, "", text(answer.why)])
 
 
@@ -127,25 +117,22 @@ def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
         lines += [style("caution", line) for line in folded(one_line(note, 2 * _WIDTH), width)]
     kind: Kind = "good" if why.outcome == "selected" else "rejected"
     lines += ["", *(style(kind, line) for line in folded(_verdict(why), width)), ""]
-    pool = why.pool
-    refills = f", after {counted(pool['refills'], 'refill')}" if pool["refills"] else ""
-    for label, steps in (
-        ("words", _words(why)),
-        ("lanes", map(_lane, why.lanes)),
-        ("pool", [f"{counted(pool['candidates'], 'candidate')}{refills}"]),
-        ("filter", _filter(why)),
-        ("score", _score(why.score)),
-        ("place", [_place(why)]),
+    place_in_ranking = {
+        "place": why.score.model_dump(include={"place", "of", "rank", "code", "to_beat"}),
+        **why.model_dump(include={"limit", "min_score"}),
+    }
+    for line in (
+        *field_lines(why.model_dump(include={"words", "lanes", "pool", "filter"})),
+        *("", *_score(why.score), ""),
+        *field_lines(place_in_ranking),
     ):
-        parts = (part for step in steps for part in folded(step, width - _LABEL_WIDTH))
-        lines += _labelled(label, parts, style)
+        lines += folded(line, width)
     # A locator and an id are not broken, because a person copies them.
-    rivals = (
-        f"{rival.rank or '–':>3}  {rival.final:.3f}  {one_line(rival.locator, _COPY_CHARS)}  "
+    lines += [
+        f"lost to: {rival.rank or '–'}  {rival.final:.3f}  {one_line(rival.locator, _COPY_CHARS)}  "
         f"{one_line(rival.chunk_id, _COPY_CHARS)}"
         for rival in why.lost_to
-    )
-    lines += _labelled("lost to", rivals, style)
+    ]
     return "\n".join(lines)
 
 
@@ -158,43 +145,6 @@ def _verdict(why: Why) -> str:
         return "NOT PROPOSED: no lane found it"
     step = "in the selection" if why.step == "cut" else f"by the {why.step}"
     return one_line(f"REJECTED {step}: {why.code}: {why.notes}", 2 * _WIDTH)
-
-
-def _words(why: Why) -> list[str]:
-    words = why.words
-    return [
-        f"{name}: {one_line(first_of(listed, _MAX_WORDS), _NAME_CHARS)}"
-        for name, listed in (
-            ("has", words["task_found"]),
-            ("lacks", words["task_missing"]),
-            ("has of the role's", words["role_found"]),
-        )
-        if listed
-    ]
-
-
-def _lane(lane: LaneTrace) -> str:
-    name = f"{_FOUND_BY[lane.by]:<13}"
-    if not lane.ran:
-        return f"{name} not searched: {one_line(lane.note, _NAME_CHARS)}"
-    measure = "cosine" if lane.by == "meaning" else "BM25"
-    score = f"{measure} {lane.score:.3f}" if lane.score is not None else "no vector"
-    if lane.rank is not None:
-        return f"{name} rank {lane.rank} of {lane.pool} proposed, {score}"
-    lowest = f"; the lowest of {lane.pool} proposed is {lane.least:.3f}" if lane.pool else ""
-    return f"{name} not proposed, {score}{lowest}"
-
-
-def _filter(why: Why) -> Iterable[str]:
-    trace = why.filter
-    if trace.allowed:
-        by = f" by the date of its file, {trace.inferred_at[:10]}" if trace.inferred_at else ""
-        yield f"allowed, {trace.freshness}{by}"
-    else:
-        yield one_line(f"rejected, {trace.code}: {trace.notes}", _NAME_CHARS)
-    raw = why.score.raw.metadata
-    factors = ", ".join(one_line(factor, _NAME_CHARS) for factor in trace.factors) or "no factor"
-    yield f"metadata {raw:.3f}: {factors}"
 
 
 def _score(score: ScoreTrace) -> Iterable[str]:
@@ -221,23 +171,6 @@ def _score(score: ScoreTrace) -> Iterable[str]:
     yield f"{'final':<22} = {values.final:.3f}"
     if score.raw.contextual is not None:
         yield f"in context    score {score.raw.contextual:.3f}, in the semantic term"
-
-
-def _place(why: Why) -> str:
-    score = why.score
-    would = "would be " if score.supposed else ""
-    result = (
-        f"rank {score.rank} of the answer"
-        if score.rank is not None
-        else f"{score.code} (limit {why.limit}, floor {why.min_score:g})"
-    )
-    beat = f", to beat: {score.to_beat:.3f}" if score.to_beat is not None else ""
-    return f"{would}{score.place} of {score.of} by final score: {result}{beat}"
-
-
-def _labelled(label: str, lines: Iterable[str], style: Style) -> list[str]:
-    first, indent = style("heading", f"{label:<{_LABEL_WIDTH}}"), " " * _LABEL_WIDTH
-    return [f"{indent if number else first}{line}" for number, line in enumerate(lines)]
 
 
 @click.command()
@@ -281,20 +214,13 @@ def compare(call: Call, task: str, roles: str) -> None:
         write_page(call.html_file, compare_page(compare_roles(bundles)))
     comparison = compare_roles(bundles if is_one else bundles[-len(role_ids) :])
     answer = comparison.model_dump(exclude_none=True)
-    lines = [*map(_overlap, comparison.overlaps), "", *comparison_lines(answer)]
+    overlaps = [
+        {**overlap.model_dump(), "first": overlap.first or NO_ROLE}
+        for overlap in comparison.overlaps
+    ]
+    lines = [*field_lines({"in common": overlaps}), "", *comparison_lines(answer)]
     parts = (part for line in lines for part in folded(line, terminal_width()))
     call.print(comparison, parts, exclude_none=True)
-
-
-def _overlap(overlap: Overlap) -> str:
-    names = f"{overlap.first or NO_ROLE} and {overlap.second}"
-    if overlap.chunks == 1 and not overlap.shared_chunks:
-        return f"{names}: neither got a passage"
-    return (
-        f"{names}: {overlap.chunks:.0%} of the passages in common "
-        f"({overlap.shared_chunks}), {overlap.documents:.0%} of the documents "
-        f"({overlap.shared_documents})"
-    )
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""`rolebundle ingest` and `corpus watch`: files into the corpus."""
+"""`rolebundle ingest`, `corpus watch` and `status`: files into the corpus, and what it holds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event
 from typing import Literal
@@ -26,7 +26,8 @@ from rolebundle.contracts.ingest import (
     Skipped,
 )
 from rolebundle.contracts.request import IngestRequest
-from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
+from rolebundle.contracts.terms import TRUST_TIERS, TRUSTED_TIERS, TrustTier
+from rolebundle.contracts.upkeep import CorpusStatus
 from rolebundle.errors import DocumentError, EmbedderError, RolebundleError, UsageError
 from rolebundle.ingest.authority import UNTRUSTED
 from rolebundle.ingest.options import IngestOptions
@@ -34,14 +35,16 @@ from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from rolebundle.interfaces.cli.main import is_read
 from rolebundle.interfaces.cli.options import Call, non_empty_path, with_call
 from rolebundle.interfaces.cli.output import (
+    field_lines,
     print_first,
     print_json,
     print_note,
     progress_bar,
-    time_text,
 )
+from rolebundle.interfaces.layout import Style, folded, harmless, terminal_width
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
 from rolebundle.retrieval.passage_text import one_line
+from rolebundle.status import advised_status
 from rolebundle.text.words import counted, first_of
 
 _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() if default == ()}
@@ -316,7 +319,7 @@ def complete_index(admin: Admin) -> None:
     if report is None:
         return
     if report.seconds_left:
-        left = time_text(report.seconds_left)
+        left = timedelta(seconds=round(report.seconds_left))
         _print(f"{counted(report.waiting, 'passage')} would take about {left}: {_LEFT}")
     elif report.problem:
         _print(f"warning: the contextual index is not complete: {report.problem}")
@@ -392,3 +395,63 @@ def watch(call: Call, poll: bool) -> None:
 def _print_line(line: str) -> None:
     time = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
     print_note(f"{time}  {line}")
+
+
+_UNLIMITED = 100_000
+_ONLY_IN_JSON = {"self_declared", "cached_vectors"}
+_OF_INDEX = {"digest", "query_prefix", "passage_prefix", "normalization", "chunker",
+             "noise_floor", "related_cosine"}  # fmt: skip
+
+
+@click.command()
+@with_call("as_json")
+def status(call: Call) -> None:
+    """Show what the corpus holds, by source, and the state of its indexes.
+
+    \b
+    rolebundle status
+    rolebundle status --json
+    """
+    with call.admin() as admin:
+        status = advised_status(admin.workspace.corpus)
+    call.print(status, _status_lines(status, call.style))
+
+
+def _status_lines(status: CorpusStatus, style: Style) -> Iterator[str]:
+    """The fields, and what is to be done."""
+    values = status.model_dump(exclude=_ONLY_IN_JSON)
+    values["corpus"] = status.corpus.model_dump(exclude={"index", "replica"})
+    values["indexes"] = [index.model_dump(exclude=_OF_INDEX) for index in status.indexes]
+    lines = [*field_lines(values), *_advice(status)]
+    # In a pipe, what is said of one thing stays on one line.
+    columns = terminal_width(without=_UNLIMITED)
+    for line in lines:
+        for part in folded(harmless(line), columns):
+            yield style("caution", part) if part.startswith("!") else part
+
+
+def _advice(status: CorpusStatus) -> Iterator[str]:
+    """What is to be done, and how."""
+    tiers = {tier for source in status.sources for tier in source.trust_tiers}
+    if tiers and tiers.isdisjoint(TRUSTED_TIERS):
+        yield UNDECLARED_TRUST
+    if status.corpus.index is None:
+        yield "embeddings: none; retrieval is lexical"
+    replica = status.replica
+    if replica is not None and (replica.expired or replica.refusing):
+        state = "gives no answers any more" if replica.refusing else "was not renewed in time"
+        yield f"! this replica {state}: run `rolebundle replica pull`"
+    for publication in status.publications:
+        target = one_line(publication.target, _LINE_CHARS)
+        if not publication.published_at:
+            yield f"! a publish to {target} was not completed: run `rolebundle replica publish`"
+        elif publication.purge_pending:
+            yield f"! {target} may hold what was purged: run `rolebundle replica publish`"
+    unknown = sum("unknown" in document.keys for document in status.self_declared)
+    if unknown:
+        yield (
+            f"! authority of unknown origin: {counted(unknown, 'document')} that an earlier "
+            "version stored; run `rolebundle ingest` again"
+        )
+    if known := len(status.self_declared) - unknown:
+        yield f"documents with authority by their own declaration: {known}; --json lists them"

@@ -1,22 +1,26 @@
-"""`rolebundle get | ls | grep`: documents, passages and lines."""
+"""`rolebundle retrieve | get | ls | grep`: answers, documents, passages and lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO
 
 import click
 
-from rolebundle.contracts.lookup import FoundLine, ListedDocument, Lookup, Lookups
-from rolebundle.contracts.request import GrepRequest, ListRequest, MultiGetRequest
+from rolebundle.contracts.lookup import FoundLine, Lookup, Lookups
+from rolebundle.contracts.request import GrepRequest, ListRequest, MultiGetRequest, RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
-from rolebundle.interfaces.cli.options import Call, with_call
-from rolebundle.interfaces.cli.output import print_note
-from rolebundle.interfaces.layout import Style, columns, cut, harmless, terminal_width, wrapped
-from rolebundle.interfaces.parse import parsed
-from rolebundle.interfaces.shape import shaped_lookup, shaped_lookups
-from rolebundle.retrieval.passage_text import flag_note, line_notes, mark_note, one_line
+from rolebundle.interfaces import render
+from rolebundle.interfaces.cli.options import Call, approvals_option, request_file_option, with_call
+from rolebundle.interfaces.cli.output import print_note, write_page
+from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
+from rolebundle.interfaces.layout import Style, harmless, terminal_width
+from rolebundle.interfaces.model_text import listed_line, lookup_lines
+from rolebundle.interfaces.parse import parsed, request_from
+from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup, shaped_lookups
+from rolebundle.retrieval.passage_text import line_notes, one_line
 from rolebundle.text.references import is_glob
 from rolebundle.text.words import counted
 
@@ -55,8 +59,8 @@ def get(call: Call, references: tuple[str, ...]) -> None:
     else:
         answer = shaped_lookups(answer, max_chars)
         lookups, failures = answer.lookups, answer.failures
-    texts = ("\n".join(lookup_lines(lookup, call.style)) for lookup in lookups)
-    call.print(answer, ["\n\n".join(texts)], exclude_none=True)
+    texts = ("\n".join(lookup_lines(lookup)) for lookup in lookups)
+    call.print(answer, [harmless("\n\n".join(texts))], exclude_none=True)
     if isinstance(answer, Lookups) and answer.next and not call.as_json:
         print_note(f"{answer.omitted} left out, from {answer.next} on")
     if failures:
@@ -84,52 +88,14 @@ def _look_up(
     return engine.multi_get(request.ids, request.agent, **part)
 
 
-def lookup_lines(lookup: Lookup, style: Style) -> Iterator[str]:
-    """A lookup as text for a person."""
-    width = terminal_width()
-    document = lookup.document
-    file_date = f"file of {document.inferred_at}" if document.inferred_at else "undated"
-    date = document.updated_at or file_date
-    title = one_line(f"{document.title} [{document.source_id}]", _LONG)
-    for line in wrapped(f"{title} · {document.trust_tier} · {date}", width):
-        yield style("heading", line)
-    if document.valid_from or document.valid_until:
-        valid = [document.valid_from or "always", document.valid_until or "any time"]
-        yield f"valid from {valid[0]} until {valid[1]}"
-    for document_id in document.superseded_by:
-        yield style("caution", f"superseded by {one_line(document_id, _LONG)}")
-    for warning in lookup.warnings or ():
-        for line in wrapped(f"! {warning.code}: {one_line(warning.message, _LONG)}", width):
-            yield style("caution", line)
-    outermost = min((heading.level for heading in lookup.outline or ()), default=0)
-    for heading in lookup.outline or ():
-        lines = f"{heading.start_line}-{heading.end_line}"
-        indent = "  " * (heading.level - outermost)
-        yield f"{lines:>12}  {indent}{one_line(heading.heading, _LONG)}"
-    for passage in lookup.passages:
-        anchor = f" ({passage.anchor})" if passage.anchor else ""
-        place = one_line(f"{passage.locator}{anchor}", _LONG)
-        name = one_line(passage.chunk_id, _LONG)
-        yield from ("", f"── {style('locator', place)}  {name}")
-        mark = mark_note(passage.mark.model_dump() if passage.mark else None)
-        for label in filter(None, (flag_note(passage.flags), mark)):
-            yield from (style("caution", line) for line in wrapped(label, width, "   "))
-        yield harmless(passage.content)
-
-
-_TITLE_CHARS = 60
-_ID_CHARS = 1_000
-_MIN_TITLE = 8
-
-
 @click.command()
 @click.argument("prefix", required=False)
 @with_call("as_json", request=ListRequest, without=["prefix"])
 def ls(call: Call, prefix: str | None) -> None:
     """List documents with date, number of passages and title, ordered by id.
 
-    PREFIX is a folder or path (in the corpus or on this machine), a source, or a glob. ~ marks a
-    date that was not declared: it comes from the file's name or its last change.
+    PREFIX is a folder or path (in the corpus or on this machine), a source, or a glob. A
+    date that was not declared is the file's: from its name, or its last change.
 
     \b
     rolebundle ls
@@ -139,29 +105,14 @@ def ls(call: Call, prefix: str | None) -> None:
     request = parsed(ListRequest, {**({"prefix": prefix} if prefix else {}), **call.fields})
     with call.engine(in_working_folder=True) as engine:
         listing = engine.ls(request)
-    call.print(
-        listing,
-        (_listed_line(document, call.style) for document in listing.documents),
-        empty="no document",
-        exclude_none=True,
-    )
+    lines = map(listed_line, listing.model_dump(exclude_none=True)["documents"])
+    call.print(listing, lines, empty="no document", exclude_none=True)
     _print_next(call, "documents", listing.next)
 
 
 def _print_next(call: Call, what: str, after: str | None) -> None:
     if after and not call.as_json:
         print_note(f"there are more {what}; continue with --after {after}")
-
-
-def _listed_line(document: ListedDocument, style: Style) -> str:
-    inferred = f"~{document.inferred_at[:10]}" if document.inferred_at else "undated"
-    date = document.updated_at[:10] if document.updated_at else inferred
-    name = one_line(document.document_id, _ID_CHARS)
-    before = f"{date:<11}  {counted(document.chunks, 'passage'):>12}  "
-    space = terminal_width() - columns(f"{before}{name}  ")
-    # The id is whole, because a person copies it; the title is in what is left of the line.
-    title = cut(one_line(document.title, _TITLE_CHARS), space) if space >= _MIN_TITLE else ""
-    return f"{before}{style('locator', name)}  {title}".rstrip()
 
 
 _LOCATOR_CHARS = 1_000
@@ -194,3 +145,66 @@ def _found_line(line: FoundLine, style: Style) -> str:
     notes = line_notes(line.model_dump(exclude_none=True))
     locator = style("locator", one_line(line.locator, _LOCATOR_CHARS))
     return f"{locator}: {harmless(line.text)}" + (style("caution", notes) if notes else "")
+
+
+@click.command()
+@click.argument("task", required=False)
+@request_file_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "prompt"]),
+    default="text",
+    show_default=True,
+    help="text for a person, json for a program, prompt for a model's context.",
+)
+@click.option("--json", "form", flag_value="json", help="The same as --format json.")
+@click.option("-v", "--verbose", is_flag=True, help="Show all reasons and all rejections.")
+@approvals_option(None)
+@with_call("overlay_dirs", "overlay_file", "html_file", request=RetrievalRequest, without=["task"])
+def retrieve(
+    call: Call,
+    task: str | None,
+    request_file: BinaryIO | None,
+    form: str,
+    verbose: bool,
+    approvals: str | None,
+) -> None:
+    """Retrieve what ROLE may use for TASK.
+
+    \b
+    rolebundle retrieve "Review the token refresh flow" --role security-reviewer
+    rolebundle retrieve "Plan release 3.0" --role product-manager --format json
+    rolebundle retrieve "Plan 3.0" --role technical-writer --format prompt --token-budget 1500
+    rolebundle retrieve "Plan release 3.0" --role product-manager --html answer.html
+    echo '{"task": "Plan 3.0", "role": "technical-writer"}' | rolebundle retrieve --request -
+
+    An approval counts if --approved-by names the person. In a --request it counts only with
+    --approvals request.
+    """
+    if (task is None) == (request_file is None):
+        raise click.UsageError("give either a TASK or a --request")
+    fields = call.fields | ({} if task is None else {"task": task})
+    if request_file is not None:
+        if call.fields or call.overlay_file or call.html_file or form != "text":
+            raise click.UsageError("--request has all fields; give no other options with it")
+        fields = json_object(request_file.read(MAX_LINE_BYTES + 1))
+    request = request_from(fields | ({"packet": True} if form == "prompt" else {}))
+    # Options are typed by a person; a JSON request may have been written by a model.
+    approvals = approvals or ("request" if request_file is None else "none")
+    with call.engine(approvals=approvals) as engine:
+        bundle = engine.retrieve(request, call.overlay)
+    if call.html_file is not None:
+        # Templates and their library take longer to import than all that an answer needs.
+        from rolebundle.interfaces.pages.views import answer_page
+
+        write_page(call.html_file, answer_page(bundle))
+    if request_file is not None or form == "json":
+        values = shaped_bundle(bundle, request.detail or "full", request.max_chars)
+        layout: dict[str, Any] = {"separators": (",", ":")} if request_file else {"indent": 2}
+        click.echo(json.dumps(values, ensure_ascii=False, **layout))
+    elif bundle.packet is not None:
+        click.echo(bundle.packet)
+    else:
+        text = render.text(bundle, terminal_width(), call.style, verbose=verbose)
+        click.echo(text, color=call.style.color)

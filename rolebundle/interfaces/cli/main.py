@@ -60,12 +60,12 @@ COMMANDS = {
     "Start here": {
         "init": ("overlay", "Propose what the documents of a folder are, and a first role"),
         "ingest": ("ingest", "Read files and folders, or what was read before, into the corpus"),
-        "retrieve": ("retrieve", "Find what a role may use for a task"),
+        "retrieve": ("lookups", "Find what a role may use for a task"),
         "get": ("lookups", "Show passages, documents, or parts of them"),
         "why": ("explain", "Explain why a passage was selected, or why not"),
         "overlay": ("overlay", "List, check and write the overlays of roles"),
         "connect": ("serving", "Print the configuration of a host"),
-        "status": ("status", "What the corpus holds, and the state of its indexes"),
+        "status": ("ingest", "What the corpus holds, and the state of its indexes"),
     },
     "Documents": {
         "ls": ("lookups", "List documents"),
@@ -73,13 +73,13 @@ COMMANDS = {
         "corpus": ("corpus", "Care for the file: watch, check, back up, purge, ..."),
     },
     "Answers": {
-        "compare": ("explain", "Compare what several roles get, or a saved answer with today's"),
+        "compare": ("explain", "Compare what several roles get"),
         "inspect": ("explain", "Show answers, roles and the corpus in a browser"),
         "verify": ("checks", "Check the quotes, citations and figures of a draft"),
-        "eval": ("eval", "Measure retrieval on a golden set or a test collection"),
+        "eval": ("overlay", "Measure retrieval on a golden set or a test collection"),
     },
     "What people and agents add": {
-        "decisions": ("memory", "Add, list, show and end decisions"),
+        "decisions": ("memory", "Add, list and end decisions"),
         "mark": ("memory", "Mark passages as rejected, disputed or verified"),
         "remember": ("memory", "File facts with their sources"),
         "check": ("checks", "Compare an intent with the decisions"),
@@ -91,7 +91,7 @@ COMMANDS = {
         "serve": ("serving", "Serve JSON-RPC on standard input and output"),
         "up": ("serving", "Start a server that makes commands and hosts start fast"),
         "down": ("serving", "End that server"),
-        "replica": ("replica", "Publish and pull replicas of what one agent may see"),
+        "replica": ("policy", "Publish and pull replicas of what one agent may see"),
     },
 }
 """Section → command → the module that has it, and what it does in a few words."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import cast, get_args
 
 import click
@@ -24,7 +23,6 @@ from rolebundle.admin.records import (
 from rolebundle.contracts.memory import (
     DecisionEnd,
     DecisionList,
-    DecisionRecord,
     FactList,
     MarkList,
     MarkRequest,
@@ -35,20 +33,15 @@ from rolebundle.contracts.request import PersonName
 from rolebundle.contracts.terms import MarkState
 from rolebundle.interfaces.cli.options import Call, Command, GroupWithDefault, with_call
 from rolebundle.interfaces.parse import names_in, parsed
-from rolebundle.retrieval.passage_text import one_line
-from rolebundle.verification.decisions import find_decision
-
-_MAX_CHARS = 1_000
 
 
 @click.group()
 def decisions() -> None:
-    """Add, list, show and end decisions.
+    """Add, list and end decisions.
 
     \b
     rolebundle decisions add "Posts go out on Tuesdays" --by Ana --scope marketing
     rolebundle decisions list
-    rolebundle decisions show marketing-12
     rolebundle decisions end marketing-12 --by Ana --reason "the new process is in place"
     """
 
@@ -73,16 +66,13 @@ def decisions_add_command(call: Call, text: str) -> None:
 
 @decisions.command("list")
 @click.option("--all", "include_all", is_flag=True, help="Also decisions that have no effect now.")
-@click.option("--scope", metavar="SCOPE", help="Only decisions of this scope.")
 @click.option("--agent", metavar="ID", help="Only what this agent sees.")
 @with_call("as_json")
-def decisions_list_command(
-    call: Call, include_all: bool, scope: str | None, agent: str | None
-) -> None:
-    """List the active decisions.
+def decisions_list_command(call: Call, include_all: bool, agent: str | None) -> None:
+    """List the active decisions. --json has every field.
 
     \b
-    rolebundle decisions list --scope marketing
+    rolebundle decisions list
     rolebundle decisions list --all --json
     """
     if agent is None:
@@ -90,31 +80,9 @@ def decisions_list_command(
     else:
         with call.engine() as engine:
             records = engine.decisions(agent)
-    records = [
-        record
-        for record in records
-        if (include_all or record.state == "active") and scope in (None, record.scope)
-    ]
+    records = [record for record in records if include_all or record.state == "active"]
     empty = "no decision" if include_all else "no active decision"
-    answer = DecisionList(decisions=records)
-    call.print(answer, map(_decisions_line, records), empty=empty)
-
-
-@decisions.command("show")
-@click.argument("decision_id", metavar="ID")
-@with_call("as_json")
-def show_command(call: Call, decision_id: str) -> None:
-    """Show a decision. ID is SCOPE-NUMBER, or the number of a decision of the scope shared.
-
-    \b
-    rolebundle decisions show marketing-12
-    rolebundle decisions show 3 --json
-    """
-    with call.admin() as admin:
-        corpus = admin.workspace.corpus
-        with corpus.reading():
-            record = find_decision(corpus, decision_id, datetime.now(UTC))
-    call.print(record)
+    call.print(DecisionList(decisions=records), empty=empty)
 
 
 @decisions.command("end")
@@ -130,11 +98,6 @@ def end_command(call: Call, decision_id: str, ended_by: str, reason: str) -> Non
     """
     end = parsed(DecisionEnd, {"ended_by": ended_by, "reason": reason})
     call.print(call.owner(end_decision, decision_id, end.ended_by, end.reason))
-
-
-def _decisions_line(record: DecisionRecord) -> str:
-    text = one_line(record.text, _MAX_CHARS) or "(erased)"
-    return f"{record.id}  {record.state}  {record.effect}  {text}"
 
 
 def _person_name(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:

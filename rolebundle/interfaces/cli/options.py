@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import wraps
@@ -14,11 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import click
-from click.shell_completion import CompletionItem
 from pydantic.fields import FieldInfo
 
 from rolebundle.contracts.base import Contract, writable
-from rolebundle.contracts.overlay import ROLE_ID_PATTERN
 from rolebundle.engine import Engine
 from rolebundle.interfaces.cli.output import check_page_path, field_lines, print_json, print_note
 from rolebundle.interfaces.layout import Style, has_color
@@ -42,42 +39,10 @@ _FLAGS = {
     "valid_from": "--from",
     "valid_until": "--until",
 }
-_METAVARS = {
-    "role": "ROLE",
-    "agent": "ID",
-    "approval": "NAME",
-    "rerank": "API:MODEL",
-    "as_of": "TIME",
-    "now": "TIME",
-    "where": "KEY=VALUE[,…]",
-    "chunk_ids": "ID",
-    "source": "LOCATOR|URL",
-    "scope": "SCOPE",
-    "decided_by": "NAME",
-    "about": "WORDS",
-    "commands": "GLOB",
-    "supersedes": "ID",
-    "valid_from": "TIME",
-    "valid_until": "TIME",
-}
+_METAVARS = {"rerank": "API:MODEL", "source": "LOCATOR|URL", "where": "KEY=VALUE[,…]"}
 _ONLY_IN_JSON = {"fusion", "deadline_ms", "seen", "packet"}
 """Fields that a person does not type; a `--request` may have them."""
 _HINTS = {"rerank": "[env: ROLEBUNDLE_RERANK]"}
-
-
-def role_names(
-    context: click.Context, _parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """The roles that have an overlay in the folders that the command would use."""
-    with suppress(Exception):
-        folders = overlay_folders(
-            context.params.get("overlay_dirs") or (), corpus_path(context.params.get("db"))
-        )
-        names = {file.stem for folder in folders for file in folder.glob(f"{incomplete}*.json")}
-        # A shell inserts a name as it is.
-        plain = [name for name in names if re.fullmatch(ROLE_ID_PATTERN, name)]
-        return [CompletionItem(name) for name in sorted(plain)]
-    return []
 
 
 # -- kinds of values ------------------------------------------------------------------------------
@@ -335,8 +300,7 @@ def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
         _FLAGS.get(name, f"--{name.replace('_', '-')}"),
         name,
         required=field.is_required(),
-        metavar=_METAVARS.get(name),
-        shell_complete=role_names if name == "role" else None,
+        metavar=_METAVARS.get(name, name.upper() if types.get("type") is str else None),
         help="  ".join(filter(None, (field.description, hint))),
         **types,
     )

@@ -1,4 +1,4 @@
-"""What commands print: JSON, lines, lengths of time, progress; and the pages of `--html`.
+"""What commands print: JSON, lines, progress; and the pages of `--html`.
 
 A page is written whole or not at all, and replaces only an older page.
 """
@@ -26,18 +26,9 @@ if TYPE_CHECKING:
     from rolebundle.contracts.overlay import LintProblem
 
 _MAX_LISTED = 20
-_UNITS = ((86_400, "days"), (3_600, "h"), (60, "min"))
 _PAGE_MARK = b'<meta name="generator" content="rolebundle">'
 _PAGE_HEAD_BYTES = 200
 """The mark of our pages stands before any text of documents."""
-
-
-def time_text(seconds: float) -> str:
-    """A time in the largest unit that gives a number of at least one."""
-    for unit, name in _UNITS:
-        if seconds >= unit:
-            return f"{seconds / unit:.1f} {name}"
-    return f"{seconds:.1f} s"
 
 
 def print_json(
@@ -55,7 +46,7 @@ def print_json(
 def field_lines(answer: Contract | Mapping[str, Any]) -> Iterator[str]:
     """The fields of an answer, ``name: value``, without those that are empty.
 
-    Of an object in a field, and of each one in a list, the plain values stand on one line.
+    An object in a field, and each one in a list, stands on one line.
     """
     values = answer.model_dump() if isinstance(answer, Contract) else answer
     for name, value in values.items():
@@ -73,13 +64,15 @@ def field_lines(answer: Contract | Mapping[str, Any]) -> Iterator[str]:
 
 
 def _inner(value: Mapping[str, Any]) -> str:
-    texts = {key: _plain(inner) for key, inner in value.items() if not isinstance(inner, dict)}
+    texts = {key: _plain(inner) for key, inner in value.items()}
     return ", ".join(f"{key} {text}" for key, text in texts.items() if text)
 
 
 def _plain(value: object) -> str:
     if isinstance(value, list):
         return " ".join(item for item in value if isinstance(item, str))
+    if isinstance(value, dict):
+        return f"({_inner(value)})" if value else ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if value is None else str(value)
@@ -137,13 +130,11 @@ def check_page_path(path: Path) -> Path:
     """The path, if :func:`write_page` may write there. It is also called before any work is done.
 
     Raises:
-        UsageError: there is no such folder, it is a folder itself, or something else than a page
-            has this name, such as the corpus or the input of the command.
+        UsageError: there is no such folder, or something else than a page has this name, such as
+            the corpus or the input of the command.
     """
     if not path.parent.is_dir():
         raise UsageError("no_folder", f"--html {path}: there is no such folder", "create it first")
-    if path.is_dir():
-        raise UsageError("is_folder", f"--html {path}: is a folder", "name a file in it")
     # Nothing is read from a pipe or a device, because a pipe would wait for a writer.
     if path.exists() and not (path.is_file() and _PAGE_MARK in _beginning(path)):
         raise UsageError(

@@ -1,4 +1,4 @@
-"""`rolebundle overlay … | init`: how roles retrieve, and a first manifest."""
+"""`rolebundle overlay … | init | eval`: how roles retrieve, how well, and a first manifest."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from shlex import quote
+from tempfile import TemporaryDirectory
+from time import perf_counter
 
 import click
+from click.exceptions import Exit
 from platformdirs import user_cache_path
+from rich.console import Console
 
 from rolebundle.admin import Admin
 from rolebundle.authoring import Target, new_overlay
 from rolebundle.authoring import init as write_drafts
+from rolebundle.contracts.evaluation import EvalReport, GoldenSet
 from rolebundle.contracts.overlay import (
     LintProblem,
     OverlayDetails,
@@ -25,16 +31,44 @@ from rolebundle.contracts.overlay import (
     OverlayList,
     OverlayProblems,
 )
-from rolebundle.contracts.terms import RANKED_LOWER
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.upkeep import DraftFile, InitReport
 from rolebundle.embedding.static import MODEL
 from rolebundle.engine import Engine
-from rolebundle.errors import OverlayError
-from rolebundle.interfaces.cli.options import Call, non_empty_path, with_call
-from rolebundle.interfaces.cli.output import field_lines, finding_line, print_json, print_note
-from rolebundle.interfaces.layout import copyable, cut, on_one_line, terminal_width, wrapped
+from rolebundle.errors import ConfigurationError, OverlayError
+from rolebundle.evaluation.evaluation import (
+    Progress,
+    check_thresholds,
+    evaluate,
+    parse_thresholds,
+    tables,
+    with_thresholds,
+)
+from rolebundle.evaluation.questions import (
+    corpus_folder,
+    golden_set_of_role,
+    load_collection,
+    load_golden,
+)
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.interfaces import render
+from rolebundle.interfaces.cli.options import (
+    Call,
+    non_empty_path,
+    setting,
+    url_setting,
+    with_call,
+    workspace_for,
+)
+from rolebundle.interfaces.cli.output import (
+    field_lines,
+    finding_line,
+    print_json,
+    print_note,
+    progress_bar,
+)
+from rolebundle.interfaces.layout import copyable, on_one_line, terminal_width
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.render import passage, query_terms
 from rolebundle.policy.lint import corpus_facts, lint_error, lint_overlay
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
@@ -48,6 +82,7 @@ from rolebundle.policy.overlays import (
 from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.documents import document_kinds
+from rolebundle.storage.file import corpus_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.text.words import counted
 
@@ -193,15 +228,10 @@ def _summarize(report: OverlayLint, location: Path) -> None:
             "rules were not checked against a corpus, because there is none at "
             f"{on_one_line(str(location))}; name one with --db"
         )
-    broken = [
-        Path(overlay.path).stem if _is_file(overlay.path) else overlay.path
-        for overlay in report.overlays
-        if any(finding.level == "error" for finding in overlay.findings)
-    ]
-    if broken:
+    if counts["error"]:
         raise OverlayError(
             "overlay_lint_failed",
-            f"{counted(len(broken), 'overlay')} with errors: {', '.join(broken)}",
+            f"{counted(counts['error'], 'error')} in overlays",
             "correct the errors named above and lint again",
         )
 
@@ -316,18 +346,8 @@ def demo(call: Call, task: str) -> None:
         )
         fields = {"task": task, "limit": _PASSAGES, "now": NOW}
         bundles = [engine.retrieve(request_from({**fields, "role": role})) for role in ROLES]
-    width, style = terminal_width(), call.style
-    lines = [style("heading", cut(one_line(task), width))]
     for bundle in bundles:
-        terms = query_terms(bundle)
-        lines += ["", style("heading", bundle.role_id)]
-        for chunk in bundle.selected:
-            lines += passage(chunk, terms, width, style)
-        counts = bundle.rejected_summary.items()
-        rejected = [f"{count} {code}" for code, count in counts if code not in RANKED_LOWER]
-        about = f"trust {bundle.provenance.trust_posture} · rejected: {', '.join(rejected) or '0'}"
-        lines += [style("minor", line) for line in wrapped(about, width, "     ")]
-    click.echo("\n".join(lines), color=style.color)
+        click.echo(f"{render.text(bundle, terminal_width(), call.style)}\n", color=call.style.color)
     # They work as they stand in a shell; an environment need not be active.
     called, python = quote(sys.argv[0]), quote(sys.executable)
     program = called if Path(sys.argv[0]).name == "rolebundle" else f"{python} -m rolebundle"
@@ -336,3 +356,121 @@ def demo(call: Call, task: str) -> None:
     for chunk in bundles[0].selected[:1]:
         name = quote(chunk.chunk_id)
         print_note(f"  {program} why {name} {quote(task)} --role {ROLES[-1]} {options}")
+
+
+EXIT_FAILED = 1
+_WIDTH = 160
+
+
+@click.command("eval")
+@click.argument("path", required=False, type=click.Path(path_type=Path))
+@click.option("--role", metavar="ROLE", help="Use this role's overlay for every question.")
+@click.option(
+    "--fail-under",
+    multiple=True,
+    metavar="METRIC=VALUE",
+    help="Exit with code 1 if a threshold is not met. May be repeated.",
+)
+@with_call(
+    "overlay_dirs", "as_json", request=RetrievalRequest, only=["lexical_only", "rerank", "now"]
+)
+def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str, ...]) -> None:
+    """Measure retrieval on PATH: a folder in the BEIR layout, or a golden set (TOML or JSON).
+
+    Reports nDCG@10, recall, MRR and precision of the answers, leaks, latency and size.
+
+    A collection is ingested into a new temporary corpus, or into --db if that file does not exist
+    yet. A golden set is run on --db, or else on the documents that it names, or else on your
+    corpus. With --role and no PATH, the golden set is the one that the role's overlay names.
+
+    Exits with code 1 if a threshold of --fail-under or of the golden set is not met, or if a
+    passage in must_not_return was selected. A metric must be at least the threshold; leak_rate,
+    latency_p50, latency_p95 and seconds must be at most the threshold.
+
+    \b
+    rolebundle eval ../shared/eval/cranfield
+    rolebundle eval golden.toml --db team.db --fail-under ndcg@10=0.8
+    rolebundle eval --role release-manager --db team.db
+    rolebundle eval golden.toml --db team.db --rerank rerank:bge-reranker-v2-m3
+    """
+    thresholds = parse_thresholds(fail_under)
+    folders = overlay_folders(call.overlay_dirs, corpus_path(call.db))
+    if path is None and role is None:
+        raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
+    path = path or golden_set_of_role(str(role), folders)
+    golden = load_collection(path) if path.is_dir() else load_golden(path)
+    thresholds = check_thresholds(golden.fail_under, f"{path}: fail_under") | thresholds
+    request = request_from({"task": "that of each question", **call.fields})
+    moment = (request.now or datetime.now(UTC)).replace(microsecond=0)
+    lexical_only = request.lexical_only
+    with ExitStack() as stack:
+        progress = stack.enter_context(progress_bar())
+        corpus, documents = _corpus(stack, golden, path, call.db)
+        workspace = workspace_for(corpus)
+        rerank = request.rerank or setting("RERANK")
+        engine = stack.enter_context(
+            Engine(workspace, folders, rerank=rerank, rerank_url=url_setting("RERANK_URL"))
+        )
+        seconds = _ingest(engine, documents, lexical_only, progress)
+        report = evaluate(
+            engine,
+            golden,
+            role,
+            moment,
+            progress,
+            lexical_only=lexical_only,
+            ingest_seconds=seconds,
+        )
+        report = with_thresholds(report, thresholds)
+    _print(report, call.as_json)
+    raise Exit(0 if report.passed else EXIT_FAILED)
+
+
+def _corpus(
+    stack: ExitStack, golden: GoldenSet, path: Path, db: str | None
+) -> tuple[Path, Path | None]:
+    """The corpus file to use, and the documents to ingest into it first, if any."""
+    documents = corpus_folder(path, golden)
+    if documents is not None and not documents.exists():
+        raise ConfigurationError(
+            "golden_malformed",
+            f"{path}: corpus: there is no {documents}",
+            "name a folder of documents, relative to the golden set's folder, or give --db",
+        )
+    # A corpus that exists already is only read.
+    if documents is None or (db is not None and Path(db).exists()):
+        return corpus_path(db), None
+    if db is None:
+        db = f"{stack.enter_context(TemporaryDirectory(prefix='rolebundle-eval-'))}/eval.db"
+    return Path(db), documents
+
+
+def _ingest(
+    engine: Engine, documents: Path | None, lexical_only: bool, progress: Progress
+) -> float:
+    """Ingest the documents, and return the seconds that this took."""
+    if documents is None:
+        return 0.0
+    started = perf_counter()
+    options = IngestOptions(workers=os.cpu_count() or 1, lexical_only=lexical_only)
+    report = Admin(engine.workspace).ingest([documents], options, progress=progress)
+    if report.embedding_problem:
+        print_note(f"! not all chunks are embedded: {report.embedding_problem}")
+    for refused in report.refused():
+        print_note(f"refused [{refused.code}] {refused.message}")
+    return perf_counter() - started
+
+
+def _print(report: EvalReport, as_json: bool) -> None:
+    if as_json:
+        click.echo(report.model_dump_json(exclude_none=True, indent=1))
+        return
+    # Questions and ids must not be read as markup.
+    width = None if sys.stdout.isatty() else _WIDTH
+    console = Console(highlight=False, markup=False, emoji=False, width=width)
+    with console.capture() as capture:
+        for part in tables(report):
+            console.print(part, soft_wrap=isinstance(part, str))
+            if not isinstance(part, str):
+                console.print()
+    click.echo(capture.get(), nl=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 import click
 from click.exceptions import Exit
 
-from rolebundle.errors import ConfigurationError, UsageError, install_hint
+from rolebundle.errors import ConfigurationError, install_hint
 from rolebundle.interfaces.cli.ingest import background_indexing
 from rolebundle.interfaces.cli.options import Call, approvals_option, with_call
 from rolebundle.interfaces.cli.output import print_note
@@ -157,35 +156,23 @@ HOSTS = {
     "vscode": ("servers", ".vscode/mcp.json of the project", ""),
 }
 """Host → the key under which its servers are; its file, for people; its command that adds one."""
-_SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SERVER_NAME = "rolebundle"
 
 
 @click.command()
 @click.argument("host", metavar="HOST", type=click.Choice(list(HOSTS)))
 @click.option("--agent", metavar="ID", help="Serve only this agent.")
-@click.option(
-    "--name",
-    metavar="NAME",
-    default="rolebundle",
-    show_default=True,
-    help="The server's name in the host; another one for a second corpus.",
-)
 @with_call()
-def connect(call: Call, host: str, agent: str | None, name: str) -> None:
+def connect(call: Call, host: str, agent: str | None) -> None:
     """Print the configuration with which HOST starts `rolebundle mcp`.
 
-    HOST: claude-code, claude-desktop, codex, cursor, vscode.
+    HOST: claude-code, claude-desktop, codex, cursor, vscode. For a second corpus, change the name
+    of the server in what is printed.
 
     \b
     rolebundle connect claude-code --db team.db
     rolebundle connect cursor --db team.db --agent reviewer
     """
-    if not _SERVER_NAME.fullmatch(name):
-        raise UsageError(
-            "bad_server_name",
-            f"{name[:80]!r} cannot be the name of a server",
-            "use at most 64 letters, digits, _ and -",
-        )
     if agent is not None:
         check_agent(agent)
     container, file, adder = HOSTS[host]
@@ -193,23 +180,23 @@ def connect(call: Call, host: str, agent: str | None, name: str) -> None:
     script = Path(sys.executable).with_name("rolebundle")
     command = [str(script)] if script.is_file() else [sys.executable, "-m", "rolebundle"]
     command += ["mcp", "--db", str(corpus), *([] if agent is None else ["--agent", agent])]
-    click.echo(_configuration(container, name, command))
+    click.echo(_configuration(container, command))
     if not corpus.exists():
         print_note(f"note: {corpus} does not exist yet; `rolebundle ingest` makes it")
     if find_spec("mcp_types") is None:
         print_note(f"note: the server needs the extra mcp; {install_hint('mcp')}")
     print_note(f"for {file}; restart {host}, or let it read its servers again")
     if adder:
-        print_note(f"or: {adder} {shlex.join([name, '--', *command])}")
+        print_note(f"or: {adder} {shlex.join([_SERVER_NAME, '--', *command])}")
 
 
-def _configuration(container: str, name: str, command: Sequence[str]) -> str:
+def _configuration(container: str, command: Sequence[str]) -> str:
     """The configuration of one server, as a whole file would have it."""
     entry: dict[str, object] = {"command": command[0], "args": command[1:]}
     if container == "servers":
         entry = {"type": "stdio", **entry}
     if container != "mcp_servers":
-        return json.dumps({container: {name: entry}}, indent=2, ensure_ascii=False)
+        return json.dumps({container: {_SERVER_NAME: entry}}, indent=2, ensure_ascii=False)
     # A JSON text of a string or of a list of strings is TOML, too.
     values = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items())
-    return "\n".join((f"[{container}.{name}]", *values))
+    return "\n".join((f"[{container}.{_SERVER_NAME}]", *values))

@@ -37,8 +37,7 @@ from rolebundle.contracts.terms import (
     RejectionCode,
 )
 from rolebundle.contracts.why import ComparedPassage, Comparison, FoundBy, RoleView, Why
-from rolebundle.interfaces.excerpt import Terms, covered
-from rolebundle.interfaces.render import query_terms, replica_note
+from rolebundle.interfaces.render import Terms, covered, query_terms, replica_note
 from rolebundle.retrieval.lanes import conditions
 from rolebundle.retrieval.passage_text import limited_use
 from rolebundle.scan.characters import (

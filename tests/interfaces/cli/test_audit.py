@@ -44,22 +44,15 @@ def audit(db: Path, *arguments: str) -> Outcome:
 def test_list(db: Path) -> None:
     listed = audit(db, "list")
     lines = listed.out.splitlines()
-    assert [line.split()[0] for line in lines] == ["1", "2", "3", "4"]
-    assert "bot · mossline-security-reviewer · read" in lines[1]
-    assert "3 allowed; blocked: forbidden_source 5, stale 2" in lines[1]
-    assert '{"added": 4}' in lines[3]
+    assert [line.split(",")[0] for line in lines] == ["seq 1", "seq 2", "seq 3", "seq 4"]
+    assert "agent bot, role mossline-security-reviewer, action read" in lines[1]
+    assert "allowed 3, blocked (forbidden_source 5, stale 2)" in lines[1]
+    assert "details (added 4)" in lines[3]
     assert "\x1b" not in listed.out
     assert listed.err == ""
     assert len(audit(db, "list", "--limit", "2").out.splitlines()) == 2
     outcome = audit(db, "list", "--agent", "nobody")
     assert (outcome.code, outcome.out, bool(outcome.err)) == (0, "", True)
-
-
-def test_an_agent_lists_its_own_rows(db: Path) -> None:
-    for name, rows in (("bot", 1), ("other", 1), ("nobody", 0), ("", 0)):
-        listed = audit(db, "list", "--agent", name, "--json").json()["rows"]
-        assert [(row["seq"], row["hash"]) for row in listed] == [(1, "")] * rows
-        assert len(audit(db, "export", "--agent", name).out.splitlines()) == rows
 
 
 def test_verify(db: Path) -> None:
@@ -68,12 +61,6 @@ def test_verify(db: Path) -> None:
     assert head.startswith("4:")
     assert "4 rows" in sound.err
     assert "as expected" in audit(db, "verify", "--expect", head).err
-    assert audit(db, "verify", "--json").json() == {
-        "ok": True,
-        "rows": 4,
-        "head": head,
-        "expected": "",
-    }
     assert audit(db, "verify", "--expect", "nonsense").code == 2
     assert audit(db, "verify", "--expect", "3:" + "0" * 64).code == 7
 
@@ -106,8 +93,3 @@ def test_another_applications_file(sample_db: Path) -> None:
     for command in (["list"], ["verify"], ["set", "on"], ["set"]):
         assert audit(sample_db, *command).code == 8
     assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("arguments", [["set", "--mode", "maybe"], ["list", "--limit", "0"]])
-def test_usage(db: Path, arguments: list[str]) -> None:
-    assert invoke("policy", "audit", *arguments, "--db", db).code == 2

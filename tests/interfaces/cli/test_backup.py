@@ -81,11 +81,6 @@ class TestBackup:
         assert outcome.code == 0
         assert "warning: the audit is in the backup as it is" in outcome.err
 
-    def test_usage(self, db: Path, tmp_path: Path) -> None:
-        assert invoke("corpus", "backup", "--db", db).code == 2
-        assert invoke("corpus", "backup", tmp_path / "b", "--db", tmp_path / "none.db").code == 2
-        assert invoke("corpus", "backup", tmp_path / "no" / "b", "--db", db).code == 6
-
 
 class TestRestore:
     def test_only_with_confirm(self, db: Path, saved: Path, tmp_path: Path) -> None:

@@ -3,9 +3,7 @@
 import re
 import shlex
 import sys
-from pathlib import Path
 
-from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.opening import latest_version
 from rolebundle.storage.sqlite import sqlite_version
 from support.commands import invoke, run
@@ -31,17 +29,6 @@ def test_commands_and_options_are_completed() -> None:
     assert completed("re") == ["retrieve", "remember", "replica"]
     assert completed("retrieve", "--form") == ["--format"]
     assert completed("retrieve", "--format", "p") == ["prompt"]
-
-
-def test_roles_are_those_of_the_folders_that_the_command_uses(tmp_path: Path) -> None:
-    shipped = sorted(file.stem for file in overlay_folders()[-1].glob("*.json"))
-    assert set(completed("retrieve", "--role", "")) >= set(shipped)
-    for name in ("own-role", "$(touch x)", "a b"):
-        (tmp_path / f"{name}.json").write_text("{}", encoding="utf-8")
-    options = ("--overlay-dir", str(tmp_path))
-    assert completed("retrieve", *options, "--role", "own") == ["own-role"]
-    assert set(completed("retrieve", *options, "--role", "")) == {"own-role", *shipped}
-    assert completed("retrieve", "--overlay-dir", "/none", "--role", "") == []
 
 
 # -- versions ------------------------------------------------------------------------------------

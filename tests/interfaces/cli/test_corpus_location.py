@@ -22,17 +22,10 @@ def test_where_the_corpus_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert invoke("status", "--json", "--db", option).json()["location"] == str(option)
 
 
-def test_a_corpus_name_that_is_no_text(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("A.\n", encoding="utf-8")
-    for command in (("status",), ("ingest", str(tmp_path / "a.md"), "--lexical-only")):
-        outcome = invoke(*command, "--db", f"{tmp_path}/\udcff.db")
-        assert outcome.code == 2
-        assert "[bad_db_name]" in outcome.err
-
-
-def test_an_empty_corpus_name_is_not_the_default_corpus(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["", "/tmp/\udcff.db"])
+def test_a_corpus_name_that_is_empty_or_no_text(tmp_path: Path, name: str) -> None:
     for command in (("status",), ("ingest", str(tmp_path)), ("corpus", "purge")):
-        outcome = invoke(*command, "--db", "")
+        outcome = invoke(*command, "--db", name)
         assert (outcome.code, "[bad_db_name]" in outcome.err) == (2, True), command
 
 

@@ -145,13 +145,6 @@ def test_a_tampered_audit(db: Path) -> None:
     assert "row 1 is not what was written" in finding(doctor_report(db, 7), "audit", "problem")[0]
 
 
-def test_what_is_no_corpus(tmp_path: Path) -> None:
-    raw(tmp_path / "other.db", "CREATE TABLE t (a)")
-    assert invoke("corpus", "doctor", "--db", tmp_path / "other.db").code == 8
-    assert invoke("corpus", "doctor", "--db", tmp_path / "none.db").code == 2
-    assert list(tmp_path.iterdir()) == [tmp_path / "other.db"]
-
-
 def test_an_unexpected_error_names_the_doctor(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: Path) -> None:
         raise ZeroDivisionError

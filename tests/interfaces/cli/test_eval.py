@@ -86,9 +86,7 @@ def test_the_golden_set_of_a_role() -> None:
     [
         ((), 2),
         (("none.toml",), 3),
-        ((".",), 3),
         (("--role", "nobody"), 3),
-        (("a.toml", "b.toml"), 2),
     ],
 )
 def test_what_makes_no_sense_is_coded(

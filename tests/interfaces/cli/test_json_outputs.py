@@ -50,7 +50,6 @@ def db(prepared: Path, tmp_path: Path) -> Path:
         ("policy-lint", "policy lint POLICY"),
         ("policy-summary", "policy show"),
         ("purge-preview", "corpus purge --dry-run *plan.md"),
-        ("purge-preview", "corpus purge --dry-run --backups"),
         ("purge-result", "corpus purge --yes *plan.md"),
         ("quarantine-details", "corpus quarantine show tree/hidden.md"),
         ("quarantine-list", "corpus quarantine list"),

@@ -70,23 +70,6 @@ def staged(db: Path) -> list[Path]:
     return list(Path(f"{db}.published").iterdir())
 
 
-def test_a_folder_is_one_target_however_it_is_written(
-    db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Readers would refuse what is published under another target."""
-    folder = db.parent
-    share, replica = folder / "share", folder / "reader" / "r.db"
-    (folder / "desk").mkdir()
-    (folder / "link").symlink_to(folder)
-    monkeypatch.chdir(folder / "desk")
-    assert publish(db, share, "--agent", "ada").code == 0
-    assert pull(db, share, replica).code == 0
-    for spelling in ("../share", "../link/share", f"{folder}/desk/../share/"):
-        assert "changed: no\n" in publish(db, spelling).out
-        assert pull(db, spelling, replica).code == 0
-    assert targets(db) == [str(share)]
-
-
 def test_the_audience_of_a_target_does_not_change(db: Path) -> None:
     share = db.parent / "share"
     assert publish(db, share, "--agent", "ada").code == 0

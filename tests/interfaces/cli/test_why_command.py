@@ -23,11 +23,11 @@ def test_a_selected_passage(sample_db: Path) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     assert "SELECTED at rank 1 of" in outcome.out
     assert first in outcome.out
-    labels = [line[:8].strip() for line in outcome.out.split("\n")]
-    stages = ["words", "lanes", "pool", "filter", "score", "place"]
-    assert [label for label in labels if label in stages] == stages
-    assert "meaning       not searched: only words were asked for" in outcome.out
-    assert "to beat" not in outcome.out
+    labels = [line.partition(":")[0] for line in outcome.out.split("\n")]
+    assert {"words", "lanes", "pool", "filter"} <= {*labels}
+    assert "by meaning, ran no, note only words were asked for" in outcome.out
+    assert "\nlexical       1.000 × " in outcome.out
+    assert "to_beat" not in outcome.out
 
 
 def test_a_rejected_passage_says_what_it_lost_to_and_the_score_to_beat(sample_db: Path) -> None:
@@ -35,13 +35,13 @@ def test_a_rejected_passage_says_what_it_lost_to_and_the_score_to_beat(sample_db
     cut = chunk_of(sample_db, *limit, rejected="budget_cut")
     outcome = invoke("why", cut, TASK, *WORDS, *limit, "--db", sample_db)
     assert "REJECTED in the selection: budget_cut" in outcome.out
-    assert "\nlost to " in outcome.out
-    assert "budget_cut (limit 2, floor" in outcome.out
-    assert ", to beat: 0." in outcome.out
+    assert "\nlost to: " in outcome.out
+    assert "code budget_cut, to_beat 0." in outcome.out
+    assert "\nlimit: 2\n" in outcome.out
 
 
 def test_a_document_and_lines(sample_db: Path) -> None:
     outcome = invoke("why", f"{AUDIT}:12-20", "zebra", *WORDS, "--db", sample_db)
     assert "NOT PROPOSED: no lane found it" in outcome.out
-    assert "lacks: zebra" in outcome.out
+    assert "task_missing zebra" in outcome.out
     assert AUDIT in outcome.out.split("\n")[1]

@@ -373,7 +373,7 @@ def test_the_command_line_and_no_other_interface_has_it(db: Path) -> None:
     command = ("why", "scope-0#0", TASK_AGENT, "--db", db, "--as-agent", "ada")
     outcome = invoke(*command)
     assert outcome.code == 0
-    assert "HIDDEN from ada by scope" in outcome.out
+    assert "agent: ada\n" in outcome.out and "hidden: rule scope, note " in outcome.out
     assert invoke(*command, "--json").json()["hidden"][0]["rule"] == "scope"
     assert invoke(*command, "--agent", "ada").code == 2
     with Engine(db, agent="ada") as engine, pytest.raises(AccessDenied):

@@ -647,6 +647,16 @@ def test_a_section_that_is_not_there_is_a_coded_error(
     assert hint in error.value.hint
 
 
+def test_the_text_of_a_whole_document_has_no_link_lists(folder: Path) -> None:
+    db = folder.parent / "docs.db"
+    whole = invoke("get", "docs/a.md", "--db", db).out
+    assert "a.example" not in whole
+    assert "(3 lines of links left out)" in whole
+    for more in (["--json"], ["--section", "Remove"]):
+        assert "a.example/3" in invoke("get", "docs/a.md", *more, "--db", db).out
+    assert "Remove" in invoke("get", "docs/a.md", "--outline", "--db", db).out
+
+
 def test_a_file_that_changed_or_vanished_is_named(folder: Path, engine: Engine) -> None:
     assert engine.get("docs/a.md").warnings is None
     (folder / "a.md").write_text("# Another guide\n", encoding="utf-8")
@@ -655,4 +665,5 @@ def test_a_file_that_changed_or_vanished_is_named(folder: Path, engine: Engine) 
     (gone,) = engine.multi_get(["docs/b.rst"]).lookups[0].warnings or ()
     assert changed.code == gone.code == "SOURCE_CHANGED"
     assert "a.md) changed" in changed.message and "b.rst) no longer there" in gone.message
-    assert "SOURCE_CHANGED" in invoke("get", "docs/a.md", "--db", folder.parent / "docs.db").out
+    text = invoke("get", "docs/a.md", "--db", folder.parent / "docs.db").out
+    assert changed.message in text
