@@ -6,8 +6,6 @@ import io
 import os
 import re
 import shutil
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -522,16 +520,3 @@ def test_the_command_lists_formats(name: str, tmp_path: Path) -> None:
     answer = invoke("corpus", "formats", "--json").json()
     assert any(name in item["suffixes"] for item in answer["formats"])
     assert name in invoke("corpus", "formats").out
-
-
-# -- Files that other programs have written are read as they should be, or skipped by their kind
-
-SCRIPT = Path(__file__).parents[2] / "benchmarks/real_folder.py"
-
-
-@pytest.mark.slow
-def test_a_folder_of_the_kinds_that_people_have() -> None:
-    result = subprocess.run(
-        [sys.executable, str(SCRIPT)], capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
