@@ -56,6 +56,31 @@ COPIES = [
 marked = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(get_args(MarkState))))
 
 
+def crowded(
+    documents: list[StoredDocument],
+    policy: dict[str, Any],
+    *,
+    crowd: list[StoredDocument] = CROWD,
+    lexical_only: bool = True,
+    forbidden: str = "",
+) -> Any:
+    """An example of passages beside a crowd that the role prefers."""
+    sources = LIKES_SECURITY["source_policy"]
+    if forbidden:
+        sources = {**sources, "forbidden_sources": [{"pattern": forbidden}]}
+    return example(
+        documents=documents,
+        crowd=crowd,
+        marked=[],
+        role=overlay(**LIKES_SECURITY | {"source_policy": sources}, retrieval_policy=policy),
+        fields={"task": "token rotation audit", "lexical_only": lexical_only},
+    )
+
+
+def one_source(most: int) -> dict[str, Any]:
+    return {"min_score": 0.0, "diversity": "hard", "max_chunks_per_source": most}
+
+
 @few_examples
 @given(
     documents=corpora(least=1),
@@ -64,61 +89,12 @@ marked = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(get_args(Mar
     role=overlays(min_score=0.0, max_selected_chunks=50),
     fields=requests(limit=None, token_budget=None, evidence=None),
 )
-@example(
-    documents=[ANSWER],
-    crowd=CROWD,
-    marked=[],
-    role=overlay(**LIKES_SECURITY, retrieval_policy=ROLE_ALONE),
-    fields={"task": "token rotation audit", "lexical_only": False},
-)
-@example(
-    documents=[ANSWER],
-    crowd=CROWD,
-    marked=[],
-    role=overlay(**LIKES_SECURITY, retrieval_policy=ROLE_ALONE | {"fusion": "rrf"}),
-    fields={"task": "token rotation audit", "lexical_only": True},
-)
-@example(
-    documents=[ANSWER],
-    crowd=CROWD,
-    marked=[],
-    role=overlay(
-        **LIKES_SECURITY,
-        retrieval_policy={"min_score": 0.0, "diversity": "hard", "max_chunks_per_source": 1},
-    ),
-    fields={"task": "token rotation audit", "lexical_only": True},
-)
-@example(
-    documents=[ANSWER],
-    crowd=CROWD[:3],
-    marked=[],
-    role=overlay(
-        **LIKES_SECURITY,
-        retrieval_policy={"min_score": 0.0, "diversity": "hard", "max_chunks_per_source": 2},
-    ),
-    fields={"task": "token rotation audit", "lexical_only": True},
-)
-@example(
-    documents=COPIES,
-    crowd=CROWD,
-    marked=[],
-    role=overlay(**LIKES_SECURITY, retrieval_policy=ROLE_ALONE),
-    fields={"task": "token rotation audit", "lexical_only": True},
-)
-@example(
-    documents=COPIES,
-    crowd=CROWD,
-    marked=[],
-    role=overlay(
-        vocabulary=LIKES_SECURITY["vocabulary"],
-        source_policy={
-            **LIKES_SECURITY["source_policy"],
-            "forbidden_sources": [{"pattern": "drafts"}],
-        },
-        retrieval_policy=ROLE_ALONE,
-    ),
-    fields={"task": "token rotation audit", "lexical_only": True},
-)
+@crowded([ANSWER], ROLE_ALONE, lexical_only=False)
+@crowded([ANSWER], ROLE_ALONE | {"fusion": "rrf"})
+@crowded([ANSWER], one_source(1))
+@crowded([ANSWER], one_source(2), crowd=CROWD[:3])
+@crowded(COPIES, ROLE_ALONE)
+@crowded(COPIES, ROLE_ALONE, forbidden="drafts")
 def test_the_first_passage_without_a_role_is_among_the_first_five_with_one(
     folder: Path,
     documents: list[StoredDocument],
