@@ -8,8 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rolebundle.interfaces.cli.main import main
-from support.commands import Outcome
+from support.commands import Outcome, invoke_in_a_child
 from support.forked_child import in_a_child
 
 _NEW_NAMESPACES = 0x10000000 | 0x00020000  # CLONE_NEWUSER | CLONE_NEWNS
@@ -49,34 +48,13 @@ def fill_up(place: Path) -> None:
 
 
 def run_command(arguments: Sequence[str], stdin: bytes = b"") -> Outcome:
-    """Run a command in a forked child with own standard streams, which are not on any disk."""
-    streams = [os.memfd_create(name) for name in ("in", "out", "err")]
-    os.write(streams[0], stdin)
-    os.lseek(streams[0], 0, os.SEEK_SET)
-    child = os.fork()
-    if child == 0:
-        code: object = 1
-        try:
-            for number, stream in enumerate(streams):
-                os.dup2(stream, number)
-            sys.stdin, sys.stdout, sys.stderr = (
-                os.fdopen(number, mode, encoding="utf-8", closefd=False)
-                for number, mode in enumerate("rww")
-            )
-            main(arguments)
-        except SystemExit as end:
-            code = end.code
-        finally:
-            with suppress(OSError, ValueError):
-                sys.stdout.flush()
-            with suppress(OSError, ValueError):
-                sys.stderr.flush()
-            os._exit(code if isinstance(code, int) else 1)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    texts = []
-    for stream in streams[1:]:
-        os.lseek(stream, 0, os.SEEK_SET)
-        with os.fdopen(stream, encoding="utf-8") as file:
-            texts.append(file.read())
-    os.close(streams[0])
-    return Outcome(code, *texts)
+    """Run a command in a forked child with standard streams that are not on any disk."""
+
+    def give_input() -> None:
+        descriptor = os.memfd_create("in")
+        os.write(descriptor, stdin)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.dup2(descriptor, 0)
+        sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+
+    return invoke_in_a_child(*arguments, before=give_input)
