@@ -37,8 +37,6 @@ from rolebundle.contracts.terms import ACTIONS, Authority, DecisionEffect, MarkS
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
-from rolebundle.evaluation.evaluation import Runner
-from rolebundle.evaluation.questions import Question
 from rolebundle.interfaces.inspector.application import VIEWS, Inspector, Parameters
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.approvals import ApprovalOutcome, Approvals
@@ -219,15 +217,6 @@ def _lines_asked(request: RetrievalRequest, reference: str) -> list[GrepRequest]
         GrepRequest(pattern=r"\w", regex=True, limit=2, after="1:d3", agent=agent),
         GrepRequest(pattern="(", regex=True, agent=agent),
     ]
-
-
-def _governed(engine: Engine, request: RetrievalRequest) -> list[str]:
-    """The ranking that an evaluation as this agent measures."""
-    question = Question(
-        "q", request.task, request.role, request.limit, NOW, {}, frozenset(), request.agent
-    )
-    runner = Runner(engine, lexical_only=request.lexical_only)
-    return runner.governed(question).ranked
 
 
 class Machine(RuleBasedStateMachine):
@@ -506,7 +495,6 @@ class Machine(RuleBasedStateMachine):
                 ),
                 outcome(lambda: engine.why(request, reference, overlay)),
                 outcome(lambda: engine.status(agent)),
-                outcome(lambda: _governed(engine, request)),
                 outcome(lambda: engine.compare(request, [*ROLES])),
                 outcome(lambda: operations.call("roles.list", {"agent": agent} if agent else {})),
                 outcome(lambda: engine.check(check, NOW)),
