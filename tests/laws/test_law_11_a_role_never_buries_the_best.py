@@ -17,10 +17,9 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import MarkState
 from rolebundle.storage import marks
 from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.amounts import few_examples
-from support.corpora import ask, build, document, overlay, remove
+from support.corpora import ask, built, document, overlay
 from support.fake_embedder import HashingProvider
 from support.strategies import NAMES, corpora, overlays, requests
 
@@ -103,18 +102,14 @@ def test_the_first_passage_without_a_role_is_among_the_first_five_with_one(
     role: Overlay,
     fields: dict[str, Any],
 ) -> None:
-    path = build(folder, [*documents, *crowd], PROVIDER)
-    with open_writer(path) as corpus, corpus.writing():
-        for name, state in marked:
-            if text_hash := marks.text_hash(corpus, "document", name):
-                mark = Mark(state, "Ana", "owner", "checked", "2026-11-01T00:00:00Z")
-                marks.put_mark(corpus, marks.StoredMark("document", name, text_hash, mark))
-    try:
-        with open_reader(path) as corpus:
-            plain = ask(corpus, None, PROVIDER, **fields)
-            bundle = ask(corpus, role, PROVIDER, **fields)
-    finally:
-        remove(path)
+    with built(folder, [*documents, *crowd], PROVIDER) as corpus:
+        with open_writer(corpus.path) as writer, writer.writing():
+            for name, state in marked:
+                if text_hash := marks.text_hash(writer, "document", name):
+                    mark = Mark(state, "Ana", "owner", "checked", "2026-11-01T00:00:00Z")
+                    marks.put_mark(writer, marks.StoredMark("document", name, text_hash, mark))
+        plain = ask(corpus, None, PROVIDER, **fields)
+        bundle = ask(corpus, role, PROVIDER, **fields)
     if not plain.selected:
         return
     best = plain.selected[0]
