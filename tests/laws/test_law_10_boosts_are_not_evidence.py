@@ -195,6 +195,9 @@ def test_passages_are_withheld_only_if_nothing_has_the_task_or_evidence_is_requi
         shown = ask(corpus, role, PROVIDER, **fields)
         strict = ask(corpus, role, PROVIDER, evidence="required", **fields)
     support = evidence_of(shown).support
+    texts = {word for stored in documents for one in stored.chunks for word in one.content.split()}
+    if texts & {"token", "audit", "kernel", "threat"} & {*fields["task"].replace(",", "").split()}:
+        assert support != "off_topic"
     assert evidence_of(strict) == evidence_of(shown)
     assert_cautioned(shown)
     withheld = {rejected.chunk_id for rejected in shown.rejected if rejected.reason == "low_score"}
