@@ -1,12 +1,10 @@
-"""Measure the interfaces: latency of `serve`, robustness, cold starts, readers beside a writer.
+"""Measure the interfaces: latency of `serve`, cold starts, readers beside a writer.
 
-Run: python benchmarks/serve.py [--only warm|noise|cold|same|mixed]
+Run: python benchmarks/serve.py [--only warm|cold|mixed]
 
 warm: a request through `rolebundle serve` against the same call in this process, in turns.
-noise: random lines and broken requests, with a valid request after each thousand.
 cold: a one-shot `rolebundle retrieve`, without and with the server of `rolebundle up`, against a
     Python that only imports apsw, click and pydantic.
-same: answers of one-shot commands with and without the server of `up`.
 mixed: readers, each with its own server, while another process ingests without a pause.
 """
 
@@ -15,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import re
 import subprocess
 import sys
@@ -27,7 +24,7 @@ from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
 from statistics import median
-from threading import Event, Thread
+from threading import Event
 from time import perf_counter
 from typing import IO, Any
 
@@ -50,9 +47,7 @@ _QUESTIONS = (
     ("Find out why the merge queue stalls", "mossline-incident-responder"),
     ("Review the loom merge", "mossline-code-reviewer"),
 )
-_SECTIONS = ("warm", "noise", "cold", "same", "mixed")
-_LINES_A_BATCH = 1_000
-_SEED = 20_261_101
+_SECTIONS = ("warm", "cold", "mixed")
 
 
 class _Pipe:
@@ -84,7 +79,10 @@ class _Pipe:
 
 def warm(db: Path, rounds: int) -> None:
     """Print the medians and their ratio."""
-    with Engine(db, overlay_folders((demo_overlays(),))) as engine, Sidecar(db) as sidecar:
+    with (
+        Engine(db, overlay_folders((demo_overlays(),))) as engine,
+        Sidecar(db, overlay_dirs=[demo_overlays()]) as sidecar,
+    ):
         operations, pipe = Operations(engine), _Pipe(db)
         ways: dict[str, Callable[[dict[str, Any]], Any]] = {
             "in this process": lambda fields: operations.call("retrieve", fields),
@@ -103,37 +101,6 @@ def warm(db: Path, rounds: int) -> None:
     print(f"warm retrieve, both lanes, overlay on, {rounds} times each")
     for name, durations in times.items():
         print(f"  {name:26} {median(durations):8.2f} ms   x{median(durations) / base:.2f}")
-
-
-def noise(db: Path, count: int) -> None:
-    """Print what came back for so many lines of noise."""
-    chance = random.Random(_SEED)
-    sound = {"task": "token", "lexical_only": True, "detail": "ids"}
-    wrong = answered = lines = internal = 0
-    started = perf_counter()
-    with tempfile.TemporaryFile() as err:
-        pipe = _Pipe(db, err)
-        for batch in range(-(-count // _LINES_A_BATCH)):
-            messages = [_noise(chance) for _ in range(_LINES_A_BATCH)]
-            messages.append(_request(f"batch {batch}", sound))
-            sender = Thread(target=pipe.send, args=(messages,))
-            sender.start()
-            while line := pipe.output.readline():
-                message = _json(line)
-                lines += 1
-                wrong += message is None
-                internal += b'"internal"' in line
-                if message is not None and message.get("id") == f"batch {batch}":
-                    answered += "result" in message
-                    break
-            sender.join()
-        code = pipe.close()
-        err.seek(0)
-        traces = err.read().count(b"Traceback")
-    print(f"noise: {count:,} lines, {batch + 1} sound requests, seed {_SEED}")
-    print(f"  {lines:,} lines came back in {perf_counter() - started:.1f} s; exit code {code}")
-    print(f"  tracebacks {traces}, internal errors {internal}, lines that are no JSON {wrong}")
-    print(f"  sound requests answered {answered} of {batch + 1}")
 
 
 def cold(db: Path, pairs: int) -> None:
@@ -161,37 +128,6 @@ def cold(db: Path, pairs: int) -> None:
     for name, durations in times.items():
         ratios = [time / base for time, base in zip(durations, times["bare import"], strict=True)]
         print(f"  {name:26} {median(durations):8.1f} ms   x{median(ratios):.2f}")
-
-
-def same(db: Path, count: int) -> None:
-    """Print how many answers differ between one-shot commands without and with a server."""
-    different = 0
-    with _server() as socket:
-        for number in range(count):
-            task, role = _QUESTIONS[number % len(_QUESTIONS)]
-            words = task.split()
-            words = words[number % len(words) :] + words[: number % len(words)]
-            request = {
-                "task": " ".join(words),
-                "role": role if number % 3 else None,
-                "limit": 1 + number % 9,
-                "lexical_only": number % 2 == 0,
-                "detail": ("ids", "compact", "full")[number % 3],
-                "now": "2026-11-15T00:00:00Z",
-            }
-            answers = []
-            for name in ("none", socket):
-                done = subprocess.run(
-                    [*_COMMAND, "retrieve", "--request", "-", "--db", str(db)],
-                    input=json.dumps(request).encode(),
-                    capture_output=True,
-                    check=False,
-                    env={**os.environ, "ROLEBUNDLE_SOCKET": name, **_DEMO},
-                )
-                text = re.sub(rb'"\w+_ms": ?[0-9.]+', b"", done.stdout)
-                answers.append((done.returncode, text, done.stderr))
-            different += answers[0] != answers[1]
-    print(f"answers with and without a server: {different} of {count} differ, times aside")
 
 
 @contextmanager
@@ -229,7 +165,7 @@ def mixed(db: Path, tree: Path, seconds: float, readers: int) -> None:
 
 def _read(db: Path, stop: Event) -> tuple[list[float], list[str], int]:
     times, errors, wrong = [], [], 0
-    with Sidecar(db) as sidecar:
+    with Sidecar(db, overlay_dirs=[demo_overlays()]) as sidecar:
         for task, role in cycle(_QUESTIONS):
             if stop.is_set():
                 break
@@ -273,79 +209,9 @@ def _write(db: Path, tree: Path, stop: Event) -> tuple[int, int]:
     return written, failed
 
 
-def _request(number: float | str, fields: dict[str, Any], method: str = "retrieve") -> bytes:
-    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": fields}
+def _request(number: int, fields: dict[str, Any]) -> bytes:
+    message = {"jsonrpc": "2.0", "id": number, "method": "retrieve", "params": fields}
     return json.dumps(message).encode()
-
-
-def _json(line: bytes) -> dict[str, Any] | None:
-    try:
-        message = json.loads(line)
-    except ValueError:
-        return None
-    return message if isinstance(message, dict) else None
-
-
-_SEEDS = (
-    _request(1, {"task": "token", "lexical_only": True, "limit": 3}),
-    _request(2, {"task": "plan", "role": "mossline-security-reviewer", "lexical_only": True}),
-    _request(3, {"id": "x.md:1-3"}, "get"),
-    _request(4, {}, "roles.list"),
-    _request(5, {"paths": ["/"]}, "ingest"),
-    b'{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}',
-    b'{"jsonrpc":"2.0","id":1,"id":2,"method":"status","params":{"x":NaN}}',
-    b'{"jsonrpc":"2.0","id":1e999,"method":"status","params":[[[[[[]]]]]]}',
-)
-_PIECES = (
-    b'"',
-    b"\\",
-    b"{",
-    b"}",
-    b"[",
-    b",",
-    b":",
-    b"\x00",
-    b"\xff",
-    b"\\ud800",
-    b"1e999",
-    b"NaN",
-)
-
-_METHODS = ("retrieve", "get", "why", "roles.list", "status", "ingest", "x", "")
-_FIELDS = ("task", "id", "role", "limit", "detail", "now", "max_chars", "paths", "topK", "y")
-_VALUES: tuple[object, ...] = (
-    "token",
-    "\ud800",
-    "",
-    "x.md:1-3",
-    "mossline-docs-writer",
-    "../x",
-    0,
-    -1,
-    10**300,
-    1.5,
-    None,
-    [],
-    {},
-)
-_IDS = (1, "1", -1.5, "\udfff", "", 10**300)
-
-
-def _noise(chance: random.Random) -> bytes:
-    kind = chance.random()
-    if kind < 0.2:
-        line = chance.randbytes(chance.randrange(200))
-    elif kind < 0.5:
-        # Valid JSON with fields that make no sense.
-        fields = {chance.choice(_FIELDS): chance.choice(_VALUES) for _ in range(3)}
-        line = _request(chance.choice(_IDS), fields, chance.choice(_METHODS))
-    else:
-        line = chance.choice(_SEEDS)
-        for _ in range(chance.randrange(1, 5)):
-            start = chance.randrange(len(line) + 1)
-            end = start + chance.choice((0, 0, 1, 2, 20))
-            line = line[:start] + chance.choice((*_PIECES, chance.randbytes(2))) + line[end:]
-    return line.replace(b"\n", b" ")
 
 
 def _sections(names: Sequence[str]) -> Iterator[str]:
@@ -356,9 +222,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", choices=_SECTIONS, default=[])
     parser.add_argument("--rounds", type=int, default=200, help="warm requests each way")
-    parser.add_argument("--lines", type=int, default=100_000, help="lines of noise")
     parser.add_argument("--pairs", type=int, default=15, help="cold starts each")
-    parser.add_argument("--answers", type=int, default=500, help="answers with and without `up`")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long readers read")
     parser.add_argument("--readers", type=int, default=8)
     arguments = parser.parse_args()
@@ -370,9 +234,7 @@ def main() -> None:
         subprocess.run(ingest, check=True, capture_output=True)
         run: dict[str, Callable[[], None]] = {
             "warm": lambda: warm(db, arguments.rounds),
-            "noise": lambda: noise(db, arguments.lines),
             "cold": lambda: cold(db, arguments.pairs),
-            "same": lambda: same(db, arguments.answers),
             "mixed": lambda: mixed(db, tree, arguments.seconds, arguments.readers),
         }
         for name in _sections(arguments.only):

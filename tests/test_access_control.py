@@ -24,14 +24,28 @@ from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlays import load_role
+from rolebundle.resources import demo_overlays
 from rolebundle.status import owner_status
 from rolebundle.storage.writing import open_writer
 from rolebundle.workspace import Workspace
-from support.agents import OVERLAYS, ask, ids
 from support.commands import CHECKOUT, invoke
-from support.corpora import build, document, remove, set_policy
+from support.corpora import NOW, build, document, remove, set_policy
 from support.fake_embedder import HashingProvider
 from support.templates import Template
+
+OVERLAYS = demo_overlays()
+
+
+def ask(agent: str | None = None, task: str = "token plan", **fields: Any) -> RetrievalRequest:
+    # The copy is not validated: some agents are no valid ids.
+    request = RetrievalRequest(task=task, now=NOW, **fields)
+    return request.model_copy(update={"agent": agent})
+
+
+def ids(engine: Engine, agent: str | None, **fields: Any) -> list[str]:
+    bundle = engine.retrieve(ask(agent, **fields))
+    return sorted({passage.document_id for passage in bundle.selected})
+
 
 # -- Access control: who sees what, errors without paths, and what is recorded ---------------------
 
@@ -561,37 +575,30 @@ def test_the_listing_has_the_roles_that_the_agent_may_use(bound: Engine) -> None
 @pytest.mark.parametrize(
     ("script", "row"),
     [
+        (None, {"approved_by": "me"}),
         ("echo Ana", {"approved_by": "Ana"}),
         ("exit 3", {"claim": "me", "refused": "sh did not approve it"}),
     ],
 )
-def test_what_the_program_of_the_host_decides_is_recorded(
-    tmp_path: Path, script: str, row: dict[str, str]
+def test_an_approval_is_recorded_with_its_name(
+    tmp_path: Path, script: str | None, row: dict[str, str]
 ) -> None:
     db = build(tmp_path, [document("x", ["the token"], origin="external")], name="team.db")
     set_policy(db, {"ada": {"scopes": [], "access_level": "internal"}})
-    approvals = Approvals("command", ("/bin/sh", "-c", script))
-    with Engine(db, approvals=approvals) as engine:
+    program = Approvals("command", ("/bin/sh", "-c", script)) if script else Approvals()
+    with Engine(db, approvals=program) as engine:
+        if script is None:
+            withheld = engine.retrieve(ask("ada", action="execute", lexical_only=True))
+            assert [rejection.reason for rejection in withheld.rejected] == ["requires_approval"]
         request = ask("ada", action="execute", approval="me", lexical_only=True)
-        bundle = engine.retrieve(request)
-        assert [approval.approved_by for approval in bundle.approvals or ()] == (
-            ["Ana"] if "approved_by" in row else []
-        )
-    recorded = next(iter(AuditLog(db).rows(kind="approval")))
+        approvals = engine.retrieve(request).approvals or ()
+    approved_by = row.get("approved_by")
+    assert [approval.approved_by for approval in approvals] == (
+        [approved_by] if approved_by else []
+    )
+    recorded = [*AuditLog(db).rows(kind="approval")][-1]
     assert (recorded.agent, recorded.action, recorded.details) == ("ada", "execute", row)
-
-
-def test_an_approval_is_recorded_with_its_name(tmp_path: Path) -> None:
-    db = build(tmp_path, [document("x", ["the token"], origin="external")], name="team.db")
-    set_policy(db, {"ada": {"scopes": [], "access_level": "internal"}})
-    with Engine(db) as engine:
-        withheld = engine.retrieve(ask("ada", action="execute", lexical_only=True))
-        assert [rejection.reason for rejection in withheld.rejected] == ["requires_approval"]
-        approved = engine.retrieve(ask("ada", action="execute", approval="Ana", lexical_only=True))
-        assert len(approved.selected) == 1
-    [row] = AuditLog(db).rows(kind="approval")
-    assert (row.agent, row.action, row.allowed) == ("ada", "execute", 1)
-    assert row.details == {"approved_by": "Ana"}
+    assert recorded.allowed == bool(approved_by)
 
 
 # -- An engine that stays open notices changes of its corpus file, also if the file is replaced

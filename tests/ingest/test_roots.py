@@ -6,8 +6,6 @@ import io
 import os
 import re
 import shutil
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -515,16 +513,3 @@ def test_no_suffix_of_a_document_is_called_unsupported() -> None:
         if reader_for(f"a{suffix}")
     }
     assert read == {".dot"}  # text is Graphviz, and Word's old templates are not text
-
-
-# -- Files that other programs have written are read as they should be, or skipped by their kind
-
-SCRIPT = Path(__file__).parents[2] / "benchmarks/real_folder.py"
-
-
-@pytest.mark.slow
-def test_a_folder_of_the_kinds_that_people_have() -> None:
-    result = subprocess.run(
-        [sys.executable, str(SCRIPT)], capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stdout + result.stderr

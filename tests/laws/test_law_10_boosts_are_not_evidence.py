@@ -3,7 +3,8 @@
 - Every selected passage says whether it is there for the task or only for the role. It is there for
   the task if it has the task's words or is close in meaning, by its raw figures, or if there is no
   role.
-- What the task's words are worth does not depend on the role, nor on what the agent may not see.
+- What the task's words are worth does not depend on the role (nor on what the agent may not see,
+  which law 9 shows).
 - If the evidence is thin, the answer says so before everything else. Passages are withheld only if
   no word of the task occurs and nothing is close in meaning, whatever the role prefers, or if the
   overlay or the request requires evidence.
@@ -11,10 +12,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,33 +22,21 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import RetrievalBundle, TaskEvidence
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.embedding.static import StaticProvider
-from rolebundle.engine import Engine
-from rolebundle.policy.access import set_policy
-from rolebundle.policy.overlays import ResolvedOverlay, list_overlays, load_role
-from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.evidence import HAS_WORDS, IS_CLOSE
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.opening import open_reader
-from rolebundle.storage.writing import open_writer
-from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.corpora import (
-    NOW,
     ask,
-    build,
     built,
     document,
     overlay,
-    remove,
-    scratch_folder,
 )
 from support.fake_embedder import HashingProvider
-from support.strategies import also, corpora, documents, overlays, requests, task_text
+from support.strategies import corpora, overlays, requests
 
 PROVIDER = HashingProvider()
 STATIC = StaticProvider()
@@ -209,6 +195,9 @@ def test_passages_are_withheld_only_if_nothing_has_the_task_or_evidence_is_requi
         shown = ask(corpus, role, PROVIDER, **fields)
         strict = ask(corpus, role, PROVIDER, evidence="required", **fields)
     support = evidence_of(shown).support
+    texts = {word for stored in documents for one in stored.chunks for word in one.content.split()}
+    if texts & {"token", "audit", "kernel", "threat"} & {*fields["task"].replace(",", "").split()}:
+        assert support != "off_topic"
     assert evidence_of(strict) == evidence_of(shown)
     assert_cautioned(shown)
     withheld = {rejected.chunk_id for rejected in shown.rejected if rejected.reason == "low_score"}
@@ -271,18 +260,17 @@ def test_a_task_of_which_nothing_occurs_is_answered_with_nothing_whatever_the_ro
     fields = fields | {"task": task, "lexical_only": lexical_only}
     with built(folder, documents, None if lexical_only else STATIC) as corpus:
         bundle = ask(corpus, role, STATIC, **fields)
-    evidence = evidence_of(bundle)
     if not documents:
         assert bundle.fallback is not None
         assert bundle.fallback.verdict == "corpus_empty"
         return
-    assert evidence.support == "off_topic"
     assert_nothing_was_selected(bundle)
 
 
 def assert_nothing_was_selected(bundle: RetrievalBundle) -> None:
     fallback = bundle.fallback
     assert fallback is not None
+    assert evidence_of(bundle).support == "off_topic"
     assert bundle.selected == []
     assert (fallback.state, fallback.action) == ("no_strong_match", "block")
     assert bundle.provenance.trust_posture in ("weak", "undeclared")
@@ -290,110 +278,37 @@ def assert_nothing_was_selected(bundle: RetrievalBundle) -> None:
         assert fallback.verdict == ("no_evidence" if bundle.rejected else "nothing_found")
 
 
-# -- (d) what the agent may not see has no say in it -----------------------------------------------
-
-
-@few_examples
-@given(
-    visible=corpora(least=1, most=4),
-    hidden=st.lists(documents("h"), min_size=1, max_size=3),
-    role=roles,
-    task=task_text,
-    also=also,
-    lexical_only=st.booleans(),
-)
-@example(
-    visible=[document("d0", ["a token of today", "another token"])],
-    hidden=[document("h", ["reelase"])],
-    role=None,
-    task='tokne "another today"',
-    also=None,
-    lexical_only=True,
-)
-def test_the_evidence_does_not_depend_on_what_the_agent_may_not_see(
-    folder: Path,
-    visible: list[StoredDocument],
-    hidden: list[StoredDocument],
-    role: Overlay | None,
-    task: str,
-    also: list[str] | None,
-    lexical_only: bool,
-) -> None:
-    # One of the hidden documents has all of the task's words.
-    team_documents = [
-        in_scope(stored_document, "team", stored_document.metadata.document_id)
-        for stored_document in visible
-    ]
-    secret = [
-        in_scope(stored_document, "board", f"h{n}")
-        for n, stored_document in enumerate([document("h", [task]), *hidden])
-    ]
-    answers = []
-    for stored in (team_documents, [*team_documents, *secret]):
-        with engine_for_the_team(folder, stored) as engine:
-            request = RetrievalRequest(
-                task=task, also=also, agent="ada", lexical_only=lexical_only, limit=5, now=NOW
-            )
-            answers.append(engine.retrieve(request, resolved_overlay(role)))
-    alone, beside = answers
-    assert beside.corpus == alone.corpus, "the agent sees more than its part"
-    assert evidence_of(beside) == evidence_of(alone)
-    assert beside.selected == alone.selected
-    assert beside.warnings == alone.warnings
-
-
-def in_scope(of: StoredDocument, scope: str, name: str) -> StoredDocument:
-    metadata = of.metadata._replace(scope=scope, document_id=name)
-    chunks = tuple(
-        chunk._replace(chunk_id=f"{name}#{number}") for number, chunk in enumerate(of.chunks)
-    )
-    return StoredDocument(metadata, chunks, of.scanned)
-
-
-def resolved_overlay(role: Overlay | None) -> ResolvedOverlay | None:
-    return ResolvedOverlay(role, "digest", Path("role.json")) if role else None
-
-
-@contextmanager
-def engine_for_the_team(folder: Path, stored: list[StoredDocument]) -> Iterator[Engine]:
-    """A corpus of which the agent sees one scope; the file has the same name each time."""
-    path = build(folder, stored, PROVIDER, name="corpus.db")
-    rule = {"scopes": ["team"], "access_level": "confidential", "deny_patterns": []}
-    with open_writer(path) as corpus:
-        set_policy(corpus, json.dumps({"ada": rule}), "json", "", "2026-11-01T00:00:00Z")
-    try:
-        with Engine(Workspace(path, PROVIDER)) as engine:
-            yield engine
-    finally:
-        remove(path)
-
-
-# -- the two definitions, each by one example on two corpora ---------------------------------------
-
-VAGUE = "What has changed since October?"
-OFF_TOPIC = FOREIGN[1]
-
-OVERLAYS = demo_overlays()
-SHIPPED = [entry.role_id for entry in list_overlays([OVERLAYS]) if not entry.problem]
+# -- three tasks on a corpus with a role ---------------------------------------
 
 # Notes of a rowing club. "changed" and "October" are in several, as words are that all use.
-NOTES = (
-    ("boats", "The double scull got new riggers. Its slides have changed twice since spring."),
-    ("boats", "The eight was sold in October. The trailer has changed hands with it."),
-    ("boats", "In October we varnish oars. Whoever borrows a blade writes it into the log."),
-    (
-        "rules",
-        "Since the flood nobody rows alone above the weir. The signal has changed to a horn.",
+NOTES = {
+    "boats": (
+        "The double scull got new riggers. Its slides have changed twice since spring.",
+        "The eight was sold in October. The trailer has changed hands with it.",
+        "In October we varnish oars. Whoever borrows a blade writes it into the log.",
     ),
-    ("rules", "Life jackets are compulsory from October to April for all juniors."),
-    ("rules", "The outing plan closes on Thursday evening. What has changed is put on the board."),
-    ("money", "The membership fee has not changed. It is due in October, like the berth fee."),
-    ("money", "The bar made a loss in October. Prices have changed since then."),
-    ("money", "The harbour authority refunded half of the mooring charge."),
-    ("events", "The head race moves to October. The course has changed at the bridge."),
-    ("events", "Coxes meet on Sunday at the slipway to walk the course."),
-    ("events", "The autumn dinner is cancelled. The caterer has changed his mind."),
-)
+    "rules": (
+        "Since the flood nobody rows alone above the weir. The signal has changed to a horn.",
+        "Life jackets are compulsory from October to April for all juniors.",
+        "The outing plan closes on Thursday evening. What has changed is put on the board.",
+    ),
+    "money": (
+        "The membership fee has not changed. It is due in October, like the berth fee.",
+        "The bar made a loss in October. Prices have changed since then.",
+        "The harbour authority refunded half of the mooring charge.",
+    ),
+    "events": (
+        "The head race moves to October. The course has changed at the bridge.",
+        "Coxes meet on Sunday at the slipway to walk the course.",
+        "The autumn dinner is cancelled. The caterer has changed his mind.",
+    ),
+}
+CLUB = [
+    document(f"{domain}-{n}", [text], title=f"Note {n}", domain=domain, source_id=domain,
+             trust_tier="preferred")
+    for domain, texts in NOTES.items()
+    for n, text in enumerate(texts)
+]  # fmt: skip
 TREASURER = overlay(
     role_id="treasurer",
     vocabulary={"boost_phrases": ["fee", "loss", "refunded"]},
@@ -401,39 +316,10 @@ TREASURER = overlay(
 )
 
 
-@cache
-def _club(provider: EmbeddingProvider | None) -> bytes:
-    stored = [
-        document(
-            f"note-{n}",
-            [text],
-            title=f"Note {n}",
-            domain=domain,
-            source_id=domain,
-            trust_tier="preferred",
-        )
-        for n, (domain, text) in enumerate(NOTES)
-    ]
-    with scratch_folder() as place:
-        return build(place, stored, provider).read_bytes()
-
-
 @pytest.fixture
-def club(tmp_path: Path, provider: EmbeddingProvider | None) -> Iterator[Corpus]:
-    with built(tmp_path, [], base=_club(provider)) as corpus:
+def club(folder: Path, provider: EmbeddingProvider | None) -> Iterator[Corpus]:
+    with built(folder, CLUB, provider) as corpus:
         yield corpus
-
-
-@pytest.fixture
-def sample(
-    sample_with_vectors: Path, sample_without_vectors: Path, provider: EmbeddingProvider | None
-) -> Iterator[Corpus]:
-    with open_reader(sample_with_vectors if provider else sample_without_vectors) as corpus:
-        yield corpus
-
-
-def shipped_role(role_id: str) -> Overlay | None:
-    return load_role(role_id, [OVERLAYS]).overlay if role_id else None
 
 
 def bundle_for(corpus: Corpus, role: Overlay | None, provider: Any, task: str) -> RetrievalBundle:
@@ -442,60 +328,33 @@ def bundle_for(corpus: Corpus, role: Overlay | None, provider: Any, task: str) -
     return bundle
 
 
-def assert_vague(bundle: RetrievalBundle, role: Overlay | None) -> None:
-    assert_reasons_of_passages(bundle, role)
-    support, fallback = evidence_of(bundle).support, bundle.fallback
-    assert fallback is not None
-    assert support in ("weak", "supported")
-    assert bundle.selected
-    assert fallback.action in ("continue", "warn")
-    assert ("WEAK_EVIDENCE" in codes(bundle)) >= (support == "weak")
-    if role is not None:
-        # The role's share is more than its policy says, because the task cannot choose.
-        policy = role.retrieval_policy
-        assert evidence_of(bundle).role_share > policy.metadata_weight + policy.rerank_weight
-
-
-@LANES
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("role", ["", *SHIPPED])
-class TestOnTheSampleCorpus:
-    def test_a_vague_task_is_answered(
-        self, sample: Corpus, role: str, provider: EmbeddingProvider | None
-    ) -> None:
-        overlay = shipped_role(role)
-        assert_vague(bundle_for(sample, overlay, provider, VAGUE), overlay)
-
-    def test_an_off_topic_task_is_not(
-        self, sample: Corpus, role: str, provider: EmbeddingProvider | None
-    ) -> None:
-        bundle = bundle_for(sample, shipped_role(role), provider, OFF_TOPIC)
-        assert evidence_of(bundle).support == "off_topic"
-        assert_nothing_was_selected(bundle)
-
-
 @LANES
 @pytest.mark.parametrize("role", [None, TREASURER], ids=["no role", "treasurer"])
 class TestOnTheNotesOfAClub:
     def test_a_vague_task_is_answered_for_the_role(
         self, club: Corpus, role: Overlay | None, provider: EmbeddingProvider | None
     ) -> None:
-        bundle = bundle_for(club, role, provider, VAGUE)
-        assert_vague(bundle, role)
+        bundle = bundle_for(club, role, provider, "What has changed since October?")
+        assert_reasons_of_passages(bundle, role)
+        evidence, fallback = evidence_of(bundle), bundle.fallback
+        assert fallback is not None
+        assert bundle.selected and evidence.support in ("weak", "supported")
+        assert fallback.action in ("continue", "warn")
         if role is not None:
             assert bundle.selected[0].metadata.domain == "money"
+            # The role's share is more than its policy says, because the task cannot choose.
+            policy = role.retrieval_policy
+            assert evidence.role_share > policy.metadata_weight + policy.rerank_weight
 
     def test_an_off_topic_task_is_not(
         self, club: Corpus, role: Overlay | None, provider: EmbeddingProvider | None
     ) -> None:
-        bundle = bundle_for(club, role, provider, OFF_TOPIC)
-        assert evidence_of(bundle).support == "off_topic"
-        assert_nothing_was_selected(bundle)
+        assert_nothing_was_selected(bundle_for(club, role, provider, FOREIGN[1]))
 
     def test_a_task_with_words_of_one_passage_is_supported_and_answered_by_it(
         self, club: Corpus, role: Overlay | None, provider: EmbeddingProvider | None
     ) -> None:
         bundle = bundle_for(club, role, provider, "Where do the coxes meet to walk the course?")
         assert evidence_of(bundle).support == "supported"
-        assert bundle.selected[0].document_id == "note-10"
+        assert bundle.selected[0].document_id == "events-1"
         assert bundle.selected[0].evidence == "task"

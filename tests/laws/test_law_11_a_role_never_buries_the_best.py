@@ -17,10 +17,9 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import MarkState
 from rolebundle.storage import marks
 from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.amounts import few_examples
-from support.corpora import ask, build, document, overlay, remove
+from support.corpora import ask, built, document, overlay
 from support.fake_embedder import HashingProvider
 from support.strategies import NAMES, corpora, overlays, requests
 
@@ -56,6 +55,31 @@ COPIES = [
 marked = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(get_args(MarkState))))
 
 
+def crowded(
+    documents: list[StoredDocument],
+    policy: dict[str, Any],
+    *,
+    crowd: list[StoredDocument] = CROWD,
+    lexical_only: bool = True,
+    forbidden: str = "",
+) -> Any:
+    """An example of passages beside a crowd that the role prefers."""
+    sources = LIKES_SECURITY["source_policy"]
+    if forbidden:
+        sources = {**sources, "forbidden_sources": [{"pattern": forbidden}]}
+    return example(
+        documents=documents,
+        crowd=crowd,
+        marked=[],
+        role=overlay(**LIKES_SECURITY | {"source_policy": sources}, retrieval_policy=policy),
+        fields={"task": "token rotation audit", "lexical_only": lexical_only},
+    )
+
+
+def one_source(most: int) -> dict[str, Any]:
+    return {"min_score": 0.0, "diversity": "hard", "max_chunks_per_source": most}
+
+
 @few_examples
 @given(
     documents=corpora(least=1),
@@ -64,61 +88,12 @@ marked = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(get_args(Mar
     role=overlays(min_score=0.0, max_selected_chunks=50),
     fields=requests(limit=None, token_budget=None, evidence=None),
 )
-@example(
-    documents=[ANSWER],
-    crowd=CROWD,
-    marked=[],
-    role=overlay(**LIKES_SECURITY, retrieval_policy=ROLE_ALONE),
-    fields={"task": "token rotation audit", "lexical_only": False},
-)
-@example(
-    documents=[ANSWER],
-    crowd=CROWD,
-    marked=[],
-    role=overlay(**LIKES_SECURITY, retrieval_policy=ROLE_ALONE | {"fusion": "rrf"}),
-    fields={"task": "token rotation audit", "lexical_only": True},
-)
-@example(
-    documents=[ANSWER],
-    crowd=CROWD,
-    marked=[],
-    role=overlay(
-        **LIKES_SECURITY,
-        retrieval_policy={"min_score": 0.0, "diversity": "hard", "max_chunks_per_source": 1},
-    ),
-    fields={"task": "token rotation audit", "lexical_only": True},
-)
-@example(
-    documents=[ANSWER],
-    crowd=CROWD[:3],
-    marked=[],
-    role=overlay(
-        **LIKES_SECURITY,
-        retrieval_policy={"min_score": 0.0, "diversity": "hard", "max_chunks_per_source": 2},
-    ),
-    fields={"task": "token rotation audit", "lexical_only": True},
-)
-@example(
-    documents=COPIES,
-    crowd=CROWD,
-    marked=[],
-    role=overlay(**LIKES_SECURITY, retrieval_policy=ROLE_ALONE),
-    fields={"task": "token rotation audit", "lexical_only": True},
-)
-@example(
-    documents=COPIES,
-    crowd=CROWD,
-    marked=[],
-    role=overlay(
-        vocabulary=LIKES_SECURITY["vocabulary"],
-        source_policy={
-            **LIKES_SECURITY["source_policy"],
-            "forbidden_sources": [{"pattern": "drafts"}],
-        },
-        retrieval_policy=ROLE_ALONE,
-    ),
-    fields={"task": "token rotation audit", "lexical_only": True},
-)
+@crowded([ANSWER], ROLE_ALONE, lexical_only=False)
+@crowded([ANSWER], ROLE_ALONE | {"fusion": "rrf"})
+@crowded([ANSWER], one_source(1))
+@crowded([ANSWER], one_source(2), crowd=CROWD[:3])
+@crowded(COPIES, ROLE_ALONE)
+@crowded(COPIES, ROLE_ALONE, forbidden="drafts")
 def test_the_first_passage_without_a_role_is_among_the_first_five_with_one(
     folder: Path,
     documents: list[StoredDocument],
@@ -127,18 +102,14 @@ def test_the_first_passage_without_a_role_is_among_the_first_five_with_one(
     role: Overlay,
     fields: dict[str, Any],
 ) -> None:
-    path = build(folder, [*documents, *crowd], PROVIDER)
-    with open_writer(path) as corpus, corpus.writing():
-        for name, state in marked:
-            if text_hash := marks.text_hash(corpus, "document", name):
-                mark = Mark(state, "Ana", "owner", "checked", "2026-11-01T00:00:00Z")
-                marks.put_mark(corpus, marks.StoredMark("document", name, text_hash, mark))
-    try:
-        with open_reader(path) as corpus:
-            plain = ask(corpus, None, PROVIDER, **fields)
-            bundle = ask(corpus, role, PROVIDER, **fields)
-    finally:
-        remove(path)
+    with built(folder, [*documents, *crowd], PROVIDER) as corpus:
+        with open_writer(corpus.path) as writer, writer.writing():
+            for name, state in marked:
+                if text_hash := marks.text_hash(writer, "document", name):
+                    mark = Mark(state, "Ana", "owner", "checked", "2026-11-01T00:00:00Z")
+                    marks.put_mark(writer, marks.StoredMark("document", name, text_hash, mark))
+        plain = ask(corpus, None, PROVIDER, **fields)
+        bundle = ask(corpus, role, PROVIDER, **fields)
     if not plain.selected:
         return
     best = plain.selected[0]

@@ -21,7 +21,7 @@ from rolebundle.storage.documents import StoredDocument
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.amounts import few_examples
-from support.corpora import NOW, ask, build, document, file_of, fill, remove
+from support.corpora import NOW, ask, built, document, file_of, fill
 from support.fake_embedder import HashingProvider
 from support.rich_corpus import answers, rich_corpus, without_timings
 from support.strategies import corpora, overlays, requests
@@ -43,18 +43,14 @@ def test_two_runs_return_the_same_bundle(
     role: Overlay | None,
     requests_drawn: list[dict[str, Any]],
 ) -> None:
-    path = build(folder, documents, HashingProvider(), waiting=waiting)
-    try:
-        with open_reader(path) as corpus:
-            first = [ask(corpus, role, HashingProvider(), **fields) for fields in requests_drawn]
-        with open_reader(path) as corpus:
+    provider = HashingProvider()
+    with built(folder, documents, provider, waiting=waiting) as corpus:
+        first = [ask(corpus, role, provider, **fields) for fields in requests_drawn]
+        with open_reader(corpus.path) as again:
             # In reverse order, because earlier requests must not matter.
             repeated_bundles = [
-                ask(corpus, role, HashingProvider(), **fields)
-                for fields in reversed(requests_drawn)
+                ask(again, role, provider, **fields) for fields in reversed(requests_drawn)
             ]
-    finally:
-        remove(path)
     for bundle, repeated, fields in zip(
         first, reversed(repeated_bundles), requests_drawn, strict=True
     ):
@@ -71,11 +67,14 @@ def test_an_updated_corpus_and_a_rebuilt_one_answer_alike(
 ) -> None:
     """Also if what ties at the edge of the pool does not fit into it."""
     drawn_requests = data.draw(st.lists(requests(), min_size=1, max_size=2))
+    # Passages of equal scores that are no copies.
+    documents = [*documents, document("t0", ["token rotation"]), document("t1", ["rotation token"])]
     provider = HashingProvider()
-    rebuilt = build(folder, documents, provider)
-    updated = build(folder, [], provider)
-    try:
-        with open_writer(updated) as corpus:
+    with (
+        built(folder, documents, provider) as rebuilt,
+        built(folder, [], provider) as updated,
+    ):
+        with open_writer(updated.path) as corpus:
             for original in data.draw(st.permutations(documents)):
                 name = original.metadata.document_id
                 if data.draw(st.booleans()):
@@ -92,22 +91,14 @@ def test_an_updated_corpus_and_a_rebuilt_one_answer_alike(
         with (
             patch.object(lanes, "POOL_DEPTH", data.draw(st.integers(1, 4))),
             patch.object(vector_search, "MARGIN", data.draw(st.integers(1, 2))),
-            open_reader(rebuilt) as rebuilt_corpus,
-            open_reader(updated) as updated_corpus,
         ):
             for fields in drawn_requests:
-                pair = [
-                    ask(corpus, role, provider, **fields)
-                    for corpus in (rebuilt_corpus, updated_corpus)
-                ]
+                pair = [ask(corpus, role, provider, **fields) for corpus in (rebuilt, updated)]
                 first, second = (bundle.without_timings() for bundle in pair)
                 for plain in (first, second):
                     for key in ("file", "corpus_id", "generation"):
                         plain["corpus"].pop(key)
                 assert first == second
-    finally:
-        remove(rebuilt)
-        remove(updated)
 
 
 def test_pythons_hash_seed_does_not_matter(folder: Path) -> None:

@@ -14,11 +14,10 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest.indexes import ensure_index
 from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from support.amounts import few_examples
 from support.bundles import without_semantic_state
-from support.corpora import ask, build, remove
+from support.corpora import ask, built
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.strategies import corpora, overlays, requests
 
@@ -46,22 +45,18 @@ def test_an_index_of_another_model_is_never_used(
     fields: dict[str, Any],
     identity: ModelIdentity,
 ) -> None:
-    path = build(folder, documents, HashingProvider())
     other_model = HashingProvider(identity)
-    try:
-        with open_reader(path) as corpus:
-            bundle = ask(corpus, role, other_model, **fields)
-            lexical = ask(corpus, role, None, **fields)
+    with built(folder, documents, HashingProvider()) as corpus:
+        bundle = ask(corpus, role, other_model, **fields)
+        lexical = ask(corpus, role, None, **fields)
 
         assert other_model.query_count == 0, "embedded a query without an index of the same model"
         warnings = {warning.code: warning.message for warning in bundle.warnings}
         assert "the index was made by" in warnings["SEMANTIC_LANE_DEGRADED"]
         assert without_semantic_state(bundle) == without_semantic_state(lexical)
 
-        before = path.read_bytes()
-        with open_writer(path) as corpus, pytest.raises(EmbedderError) as refused:
-            ensure_index(corpus, other_model)
+        before = corpus.path.read_bytes()
+        with open_writer(corpus.path) as writer, pytest.raises(EmbedderError) as refused:
+            ensure_index(writer, other_model)
         assert refused.value.code == "model_mismatch"
-        assert path.read_bytes() == before
-    finally:
-        remove(path)
+        assert corpus.path.read_bytes() == before

@@ -14,11 +14,10 @@ from rolebundle.contracts.documents import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import EmbedderError
 from rolebundle.storage.documents import StoredDocument
-from rolebundle.storage.opening import open_reader
 from rolebundle.text.words import counted
 from support.amounts import few_examples
 from support.bundles import without_semantic_state
-from support.corpora import ask, build, built, remove
+from support.corpora import ask, built
 from support.fake_embedder import DIMENSIONS, BrokenProvider, HashingProvider, vector_of
 from support.strategies import corpora, overlays, requests
 
@@ -140,12 +139,8 @@ def test_chunks_without_a_vector_are_reported(
     role: Overlay | None,
     fields: dict[str, Any],
 ) -> None:
-    path = build(folder, documents, HashingProvider(), waiting=waiting)
-    try:
-        with open_reader(path) as corpus:
-            bundle = ask(corpus, role, HashingProvider(), **fields)
-    finally:
-        remove(path)
+    with built(folder, documents, HashingProvider(), waiting=waiting) as corpus:
+        bundle = ask(corpus, role, HashingProvider(), **fields)
     missing = min(waiting, sum(len(document.chunks) for document in documents))
     messages = _messages(bundle, "INDEX_STALE")
     assert len(messages) == (1 if missing else 0)

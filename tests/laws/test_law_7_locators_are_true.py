@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from html import escape, unescape
 from pathlib import Path
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rolebundle.ingest.options import IngestOptions
@@ -25,7 +25,7 @@ from rolebundle.scan.characters import HIDDEN, TO_LATIN
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.writing import open_writer
 from rolebundle.text.decoding import decode, split_lines
-from support.amounts import few_examples
+from support.amounts import FEW_EXAMPLES
 from support.corpora import ask, overlay, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.values import WORDS
@@ -164,11 +164,24 @@ def _letters(text: str) -> list[str]:
 
 HOLDS: dict[str, Callable[[str, str, Look], bool]] = {".jsonl": _in_a_record, ".html": _in_markup}
 ALL_ALLOWED = overlay(retrieval_policy={"min_score": 0.0})
-sizes = st.sampled_from([(60, 120), (1500, 3000)])
 
 
-def assert_locators_are_true(name: str, data: bytes, settings: tuple[int, int]) -> None:
-    size, maximum = settings
+files = st.one_of(markdown_file(), plain_file(), jsonl_file(), html_file())
+
+
+@settings(max_examples=4 * FEW_EXAMPLES)
+# The scan puts the only document into quarantine.
+@example(file=("a.md", "\U000e0000 \U000e0080 \xad0\n".encode()), sizes=(60, 120))
+@example(
+    file=("a.md", b"token\n---\n[token token token]: https://example.org\ntoken\n"),
+    sizes=(60, 120),
+)
+@example(file=("a.jsonl", b'{"_id": "r0", "title": "T", "text": " "}\n'), sizes=(60, 120))
+@given(file=files, sizes=st.sampled_from([(60, 120), (1500, 3000)]))
+def test_the_cited_lines_contain_the_passage(
+    file: tuple[str, bytes], sizes: tuple[int, int]
+) -> None:
+    (name, data), (size, maximum) = file, sizes
     options = IngestOptions(chunking={"size": size, "maximum": maximum})
     with scratch_folder() as temporary:
         files = temporary / "files"
@@ -189,34 +202,3 @@ def assert_locators_are_true(name: str, data: bytes, settings: tuple[int, int]) 
             cited = "\n".join(lines[start - 1 : end])
             look = _as_displayed if passage.metadata.flags else _unchanged
             assert holds(cited, passage.content, look), (locator, passage.content, cited)
-
-
-# The scan puts the only document into quarantine.
-@few_examples
-@example(file=("a.md", "\U000e0000 \U000e0080 \xad0\n".encode()), settings=(60, 120))
-@example(
-    file=("a.md", b"token\n---\n[token token token]: https://example.org\ntoken\n"),
-    settings=(60, 120),
-)
-@given(file=markdown_file(), settings=sizes)
-def test_markdown(file: tuple[str, bytes], settings: tuple[int, int]) -> None:
-    assert_locators_are_true(*file, settings)
-
-
-@few_examples
-@given(file=plain_file(), settings=sizes)
-def test_text_code_and_rst(file: tuple[str, bytes], settings: tuple[int, int]) -> None:
-    assert_locators_are_true(*file, settings)
-
-
-@few_examples
-@given(file=jsonl_file(), settings=sizes)
-@example(file=("a.jsonl", b'{"_id": "r0", "title": "T", "text": " "}\n'), settings=(60, 120))
-def test_jsonl(file: tuple[str, bytes], settings: tuple[int, int]) -> None:
-    assert_locators_are_true(*file, settings)
-
-
-@few_examples
-@given(file=html_file(), settings=sizes)
-def test_html(file: tuple[str, bytes], settings: tuple[int, int]) -> None:
-    assert_locators_are_true(*file, settings)

@@ -178,16 +178,6 @@ def test_filing_shows_nothing_hidden(
             assert answers(complete, "ada", requests) == answers(part, "ada", requests)
 
 
-def test_the_time_of_filing_is_that_of_the_block(tmp_path: Path) -> None:
-    """Else two corpora that are filled one after the other would differ by a second."""
-    complete = whole_corpus(tmp_path, dict.fromkeys(("ada",), RULES[0] | WRITE))
-    with at("2026-10-01T00:00:00Z"):
-        file_first(complete, (None, FACTS[0], "d0#0", None))
-    with at("2026-11-01T00:00:00Z"):
-        filed = answers(complete, "ada", [(None, FACTS[0], "d0#0", None)])[0]
-    assert (filed["first_at"], filed["last_at"]) == ("2026-10-01T00:00:00Z", "2026-11-01T00:00:00Z")
-
-
 def test_the_answer_would_differ_if_the_agent_saw_everything(tmp_path: Path) -> None:
     """The property can fail: a fact is counted if the first one is seen, as none in quarantine."""
     complete = whole_corpus(tmp_path, dict.fromkeys(("ada", "bob"), RULES[0] | WRITE))

@@ -40,8 +40,20 @@ from rolebundle.storage.writing import open_writer
 from support.commands import invoke
 from support.inspecting import inspecting
 from support.publications import publication_of
-from support.reading_replicas import MACHINE, NOTE, POLICY, ask, at, contents, with_policy
-from support.replica_files import EXPIRES_AT, LONG_AGO, PUBLISHED_AT, PUBLISHER, make_replica
+from support.reading_replicas import (
+    EXPIRES_AT,
+    LONG_AGO,
+    MACHINE,
+    NOTE,
+    POLICY,
+    PUBLISHED_AT,
+    PUBLISHER,
+    ask,
+    at,
+    contents,
+    make_replica,
+    with_policy,
+)
 
 # -- A replica says what it is and how old, and refuses when it expired ----------------------------
 

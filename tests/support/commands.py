@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -16,8 +17,39 @@ from unittest.mock import patch
 import click
 
 from rolebundle.interfaces.cli.main import main
-from support.forked_child import in_a_child
 from support.program_server import MAIN, forked_python
+
+
+def in_a_child(work: Callable[[], Any]) -> Any:
+    """Run ``work`` in a forked child.
+
+    Returns:
+        What ``work`` returned, through JSON.
+
+    Raises:
+        AssertionError: ``work`` failed. Its error is on standard error.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.close(reading)
+            with os.fdopen(writing, "w", encoding="utf-8") as pipe:
+                json.dump(work(), pipe)
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as pipe:
+        text = pipe.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code == 0, "the child failed; its error is on standard error"
+    return json.loads(text)
+
 
 CHECKOUT = Path(__file__).parent.parent.parent
 SAMPLE = CHECKOUT / "sample_corpus"

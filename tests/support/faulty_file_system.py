@@ -1,7 +1,7 @@
 """A layer between SQLite and the file system that logs all operations and fails on demand.
 
 Links, renames, deletions and syncs that Python itself makes are logged too; what Python writes is
-logged when it is synced. ``support.power_loss`` builds from the log what a power loss may leave.
+logged when it is synced. ``test_power_loss`` builds from the log what a power loss may leave.
 """
 
 import os

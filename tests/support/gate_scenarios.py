@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -45,31 +44,20 @@ def criteria(*checks: str) -> str:
     return "\n".join(tables)
 
 
+def _check(kind: str, file: str, *more: str) -> str:
+    return "\n".join([f'check = "{kind}"', f'file = "{file}"', *more])
+
+
 def changed(file: str) -> str:
-    return f'check = "changed"\nfile = "{file}"'
+    return _check("changed", file)
 
 
 def exists(file: str) -> str:
-    return f'check = "exists"\nfile = "{file}"'
-
-
-def not_empty(file: str) -> str:
-    return f'check = "not_empty"\nfile = "{file}"'
-
-
-def at_least(file: str, least: int) -> str:
-    return f'check = "min_bytes"\nfile = "{file}"\nbytes = {least}'
+    return _check("exists", file)
 
 
 def matches(file: str, pattern: str) -> str:
-    return f'check = "matches"\nfile = "{file}"\npattern = \'{pattern}\''
-
-
-def touch(name: str, seconds: int | None = None) -> Act:
-    def act(folder: Path) -> None:
-        os.utime(folder / name, None if seconds is None else (seconds, seconds))
-
-    return act
+    return _check("matches", file, f"pattern = '{pattern}'")
 
 
 def copy(source: str, target: str) -> Act:
@@ -84,27 +72,13 @@ def move(source: str, target: str) -> Act:
     return act
 
 
-def then(*acts: Act | Files) -> Act:
-    def act(folder: Path) -> None:
-        for step in acts:
-            if callable(step):
-                step(folder)
-            else:
-                write_files(folder, step)
-
-    return act
+def link_to_a_report(folder: Path) -> None:
+    write_files(folder, {"elsewhere/report.md": REPORT})
+    (folder / "out").symlink_to("elsewhere")
 
 
 def link(target: str, name: str) -> Act:
     return lambda folder: (folder / name).symlink_to(target)
-
-
-def append(name: str, text: str) -> Act:
-    def act(folder: Path) -> None:
-        with (folder / name).open("a", encoding="utf-8", newline="") as file:
-            file.write(text)
-
-    return act
 
 
 REPORT = """# Review of the token refresh
@@ -147,10 +121,12 @@ PAGE_404 = """<!DOCTYPE html>
 <body><center><h1>404 Not Found</h1></center><hr><center>nginx/1.24.0</center></body></html>
 """
 CHANGED_REPORT = criteria(changed("report.md"))
-USUAL = criteria(changed("report.md"), not_empty("report.md"))
+USUAL = criteria(changed("report.md"), _check("not_empty", "report.md"))
 ONLY_EXISTS = criteria(exists("report.md"))
 THOROUGH = criteria(
-    changed("report.md"), at_least("report.md", 300), matches("report.md", "(?m)^## Findings")
+    changed("report.md"),
+    _check("min_bytes", "report.md", "bytes = 300"),
+    matches("report.md", "(?m)^## Findings"),
 )
 SCHEMA = json.dumps(
     {
@@ -162,9 +138,7 @@ SCHEMA = json.dumps(
         },
     }
 )
-FACTS = criteria(
-    changed("facts.json"), 'check = "schema"\nfile = "facts.json"\nschema_file = "s.json"'
-)
+FACTS = criteria(changed("facts.json"), _check("schema", "facts.json", 'schema_file = "s.json"'))
 COMMAND = 'check = "command"\ncommand = ["true"]'
 
 
@@ -225,7 +199,6 @@ FALSE_COMPLETIONS = [
     Scenario("padded with white space to the size", THOROUGH,
              {"report.md": "## Findings\n" + " " * 1000}),
     # Stale and substituted.
-    Scenario("touched", CHANGED_REPORT, touch("report.md"), {"report.md": OLD_REPORT}),
     Scenario("written again as it was", USUAL, {"report.md": OLD_REPORT}, {"report.md": OLD_REPORT}),
     Scenario("only line ends were changed", CHANGED_REPORT,
              {"report.md": OLD_REPORT.replace("\n", "\r\n")}, {"report.md": OLD_REPORT}),
@@ -233,14 +206,12 @@ FALSE_COMPLETIONS = [
              {"2025.md": OLD_REPORT}),
     Scenario("an old report was moved", THOROUGH,
              move("2025.md", "report.md"), {"2025.md": OLD_REPORT}),
-    Scenario("one of two was copied", criteria(changed("a.md"), exists("b.md")),
-             then({"a.md": REPORT}, copy("old.md", "b.md")), {"old.md": OLD_REPORT}),
     Scenario("one text under two names", criteria(changed("a.md"), changed("b.md")),
              {"a.md": REPORT, "b.md": REPORT}),
     Scenario("a symbolic link to an old report", THOROUGH, link("2025.md", "report.md"),
              {"2025.md": OLD_REPORT}),
     Scenario("a folder behind a symbolic link", criteria(changed("out/report.md")),
-             then({"elsewhere/report.md": REPORT}, link("elsewhere", "out"))),
+             link_to_a_report),
     # Errors.
     _report_file("a traceback", TRACEBACK),
     _report_file("a log that ends with a traceback", "Reading 40 files\nBuilding the report\n" + TRACEBACK),
@@ -319,30 +290,19 @@ If the body has `"error"`, show its message. TODO lists are not errors: an empty
 """
 APOLOGY = """Dear Ms Brandt,
 
-I'm sorry that the sync lost your notes on Monday. We found the cause the same day: the client wrote
-its queue after it had cleared it. Version 3.0.2 writes first, and your notes of Monday are back in
-the folder Recovered. Please update at your leisure; nothing else is needed.
-
-Kind regards
+I'm sorry that the sync lost your notes on Monday. We found the cause the same day, and your notes
+of Monday are back in the folder Recovered. Please update to version 3.0.2; nothing else is needed.
 """
 LIMITS = """# Findings
 
 I could not find figures for 2019, so this covers 2020 to 2025.
 
 Revenue grew from 1.2 to 3.4 million, mostly in the second half of 2023. Costs grew slower, by 12%
-a year. The table in figures.csv has every quarter with its source and the page that it is from. Two
-sources differ for the third quarter of 2022; both values are given, and the lower one is used.
-
-The growth of 2023 came from two large customers, and one of them has left since. Without them the
-growth is 8% a year, which is the figure that the plan for 2026 should use. The price change of May
-2024 has no visible effect on the number of customers, and it raised revenue by 4% in the quarter.
+a year. Two sources differ for the third quarter of 2022; both values are given, and the lower one
+is used. The growth of 2023 came from two large customers, and one of them has left since.
 
 | year | revenue | costs |
 | --- | --- | --- |
-| 2020 | 1.2 | 1.0 |
-| 2021 | 1.4 | 1.1 |
-| 2022 | 1.7 | 1.2 |
-| 2023 | 2.6 | 1.4 |
 | 2024 | 3.1 | 1.6 |
 | 2025 | 3.4 | 1.7 |
 """
@@ -356,8 +316,7 @@ HONEST_COMPLETIONS = [
     _wrote("a report that meets all", REPORT, THOROUGH),
     Scenario("an old report was brought up to date", THOROUGH, {"report.md": REPORT},
              {"report.md": OLD_REPORT}),
-    Scenario("a report beside an old one", THOROUGH, {"report.md": REPORT}, {"2025.md": OLD_REPORT}),
-    Scenario("a section was added", USUAL, append("report.md", "\n## Risks\n\nNone is open.\n"),
+    Scenario("a section was added", USUAL, {"report.md": OLD_REPORT + "\n## Risks\n\nNone is open.\n"},
              {"report.md": OLD_REPORT}),
     _wrote("a postmortem that quotes a traceback", POSTMORTEM),
     _wrote("a guide to errors", ERROR_GUIDE),
@@ -377,11 +336,11 @@ HONEST_COMPLETIONS = [
              {"s.json": SCHEMA}),
     Scenario("an empty list that the schema allows",
              'allow = ["empty"]\n'
-             + criteria(changed("f.json"), 'check = "schema"\nfile = "f.json"\nschema_file = "s.json"'),
+             + criteria(changed("f.json"), _check("schema", "f.json", 'schema_file = "s.json"')),
              {"f.json": "[]\n"}, {"s.json": '{"type": "array"}'}),
     Scenario("a JSON answer with an error that is null", criteria(changed("r.json")),
              {"r.json": '{"error": null, "rows": [1, 2, 3]}'}),
-    Scenario("a table", criteria(changed("f.csv"), at_least("f.csv", 20)),
+    Scenario("a table", criteria(changed("f.csv"), _check("min_bytes", "f.csv", "bytes = 20")),
              {"f.csv": "year,revenue\n2020,1.2\n2021,1.4\n2022,1.9\n"}),
     Scenario("a log that ends well", criteria(changed("run.log")), {"run.log": _LONG_LOG + "done\n"}),
     Scenario("the indentation was repaired", criteria(changed("a.py")),
@@ -403,8 +362,5 @@ HONEST_COMPLETIONS = [
            criteria(changed("report.md") + '\nallow = ["error"]')),
     Scenario("a program with an old comment", criteria(changed("a.py")),
              {"a.py": "x = 2  # TODO: rename\n"}, {"a.py": "x = 1  # TODO: rename\n"}),
-    Scenario("an interface", criteria(changed("a.py")),
-             {"a.py": "class Reader(Protocol):\n    def read(self) -> bytes: ...\n"}),
     Scenario("a table was sorted", criteria(changed("a.csv")), {"a.csv": "n\n1\n2\n"}, {"a.csv": "n\n2\n1\n"}),
-    Scenario("a count of nothing", criteria(changed("a.json")), {"a.json": '{"errors": 0}'}),
 ]  # fmt: skip

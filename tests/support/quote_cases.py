@@ -4,8 +4,6 @@ All are generated from texts with a seeded generator. A tampering changes what i
 differ from every passage's. The comparison is simple on purpose and shares no code with the product.
 """
 
-import json
-import os
 import random
 import re
 import unicodedata
@@ -55,16 +53,12 @@ class Case(NamedTuple):
 
 @cache
 def texts() -> tuple[str, ...]:
-    """Passages of about 1,000 characters: own ones, the sample corpus, public abstracts."""
+    """Passages of about 1,000 characters: own ones, and those of the sample corpus."""
     found = list(OWN_TEXTS)
     for path in sorted((_ROOT / "sample_corpus").rglob("*")):
         if path.suffix in (".md", ".txt", ".rst"):
             paragraphs = path.read_text("utf-8").split("\n\n")
             found += ["\n\n".join(paragraphs[at : at + 3]) for at in range(0, len(paragraphs), 3)]
-    if shared := os.environ.get("ROLEBUNDLE_SHARED"):
-        for path in sorted(Path(shared).glob("eval/*/corpus.jsonl")):
-            lines = path.read_text("utf-8").splitlines()[:1500:5]
-            found += [json.loads(line)["text"] for line in lines]
     return tuple(text for text in found if len(_sentences(text)) >= 3)
 
 
@@ -112,11 +106,7 @@ def _neighbours(rnd: random.Random, own: str) -> tuple[Passage, ...]:
 Tamper = Callable[[random.Random, str], str | None]
 _AUXILIARY = r"\b(is|are|was|were|must|may|can|should|will|has|have|does|do)\b"
 _HOMOGLYPHS = dict(zip("aeopcix01", "аеорсіхOl", strict=True))
-
-
-def _sentence(rnd: random.Random, text: str) -> str | None:
-    sentences = _sentences(text)
-    return rnd.choice(sentences) if sentences else None
+_EXTRA = "not never only almost hardly no allegedly twice Berlin 7".split()
 
 
 def _with(
@@ -141,41 +131,6 @@ def _change_digit(rnd: random.Random, match: re.Match[str]) -> str:
     return number[:at] + rnd.choice([d for d in "123456789" if d != number[at]]) + number[at + 1 :]
 
 
-def _homoglyph(rnd: random.Random, text: str) -> str | None:
-    sentence = _sentence(rnd, text)
-    if not sentence:
-        return None
-    at = rnd.choice([i for i, c in enumerate(sentence) if c in _HOMOGLYPHS] or [-1])
-    return None if at < 0 else sentence[:at] + _HOMOGLYPHS[sentence[at]] + sentence[at + 1 :]
-
-
-def _words(change: Callable[[random.Random, list[str]], list[str] | None]) -> Tamper:
-    def tamper(rnd: random.Random, text: str) -> str | None:
-        sentence = _sentence(rnd, text)
-        words = sentence and change(rnd, sentence.split())
-        return " ".join(words) if words else None
-
-    return tamper
-
-
-def _delete(rnd: random.Random, words: list[str]) -> list[str]:
-    at = rnd.randrange(1, len(words) - 1)
-    return words[:at] + words[at + 1 :]
-
-
-def _insert(rnd: random.Random, words: list[str]) -> list[str]:
-    at = rnd.randrange(1, len(words) - 1)
-    extra = rnd.choice("not never only almost hardly no allegedly twice Berlin 7".split())
-    return [*words[:at], extra, *words[at:]]
-
-
-def _transpose(rnd: random.Random, words: list[str]) -> list[str] | None:
-    at = rnd.randrange(0, len(words) - 1)
-    if words[at].lower() == words[at + 1].lower():
-        return None
-    return [*words[:at], words[at + 1], words[at], *words[at + 2 :]]
-
-
 def _skip_sentence(rnd: random.Random, text: str) -> str | None:
     """Two sentences without the one between them, and without an ellipsis."""
     sentences = _sentences(text)
@@ -190,50 +145,39 @@ TAMPERINGS: dict[str, Tamper] = {
     "negation in": _with(_AUXILIARY, lambda _, m: f"{m[0]} not"),
     "negation out": _with(r"\b(?:not|never|no) |n['’]t\b|(?<=can)not\b", lambda _, m: "", re.IGNORECASE),
     "digit": _with(_NUMBER, _change_digit),
-    "homoglyph": _homoglyph,
-    "word out": _words(_delete),
-    "word in": _words(_insert),
-    "words transposed": _words(_transpose),
+    "homoglyph": _with(f"[{''.join(_HOMOGLYPHS)}]", lambda _, m: _HOMOGLYPHS[m[0]]),
+    "word out": _with(r"(?<= )\S+ (?=\S)", lambda _, m: ""),
+    "word in": _with(r" (?=\S)", lambda rnd, _: f" {rnd.choice(_EXTRA)} "),
+    "words transposed": _with(r"(\S+) (\S+)", lambda _, m: f"{m[2]} {m[1]}"),
     "sentence out": _skip_sentence,
 }  # fmt: skip
 
 
+def _passage(rnd: random.Random) -> str:
+    return rnd.choice(texts() if rnd.random() < 0.8 else OWN_TEXTS)
+
+
 def tampered(rnd: random.Random) -> Iterator[Case]:
     """Drafts whose quote must not pass, without end; all kinds in turn."""
-    kinds = [*TAMPERINGS, "misattribution", "misattribution"]
     while True:
-        for kind in kinds:
-            for _ in range(200):
-                own = rnd.choice(texts()) if rnd.random() < 0.8 else rnd.choice(OWN_TEXTS)
-                passages = _neighbours(rnd, own)
-                if kind == "misattribution":
-                    quote = _sentence(rnd, own)
-                    other_names = tuple(
-                        p for p in passages if quote and plain(quote) not in plain(p.content)
-                    )
-                    if not quote or not other_names:
-                        continue
-                    cited = (rnd.choice(other_names),)
-                else:
-                    quote = TAMPERINGS[kind](rnd, own)
-                    cited = ()
-                    if not quote or len(quote.split()) < 3 or '"' in quote:
-                        continue
-                    if plain(quote).strip(" .,") in _all_texts():
-                        continue
-                yield Case(kind, quoted_draft(rnd, quote), passages, cited, "")
-                break
+        for kind in (*TAMPERINGS, "misattribution"):
+            case = None
+            while case is None:
+                case = _tampered(rnd, kind)
+            yield case
 
 
-def quoted_draft(rnd: random.Random, quote: str) -> str:
-    """A draft with the quote in marks that do not end inside it."""
-    if "\n" in quote:
-        quote = " ".join(quote.split())
-    if rnd.random() < 0.15:
-        return f"As the guide says:\n\n> {quote}"
-    return rnd.choice(
-        ["The guide says: “{}”", "It says “{}”, as we know.", "«{}» is what it says."]
-    ).replace("{}", quote.replace("“", "‘").replace("”", "’").replace("«", "‘").replace("»", "’"))
+def _tampered(rnd: random.Random, kind: str) -> Case | None:
+    own = _passage(rnd)
+    passages = _neighbours(rnd, own)
+    if kind == "misattribution":
+        quote = rnd.choice(_sentences(own))
+        others = [other for other in passages if plain(quote) not in plain(other.content)]
+        return Case(kind, in_a_draft(rnd, quote), passages, (others[0],), "") if others else None
+    changed = TAMPERINGS[kind](rnd, own)
+    if not changed or len(changed.split()) < 3 or plain(changed).strip(" .,") in _all_texts():
+        return None
+    return Case(kind, in_a_draft(rnd, changed), passages, (), "")
 
 
 # Honest variants
@@ -261,38 +205,27 @@ def honest(rnd: random.Random) -> Iterator[Case]:
     """Drafts with a true quote in other typography, without end; all kinds in turn."""
     while True:
         for kind, vary in VARIATIONS.items():
-            own = rnd.choice(texts()) if rnd.random() < 0.8 else rnd.choice(OWN_TEXTS)
+            own = _passage(rnd)
             sentences = _sentences(own)
-            at = rnd.randrange(len(sentences))
-            quote = sentences[at]
-            following = own.find(quote) + len(quote)
-            if at + 1 < len(sentences) and rnd.random() < 0.3:
-                end = own.find(sentences[at + 1], following)
-                if own[following:end].strip() == "" and "\n\n" not in own[following:end]:
-                    quote = own[own.find(quote) : end + len(sentences[at + 1])]
+            quote = rnd.choice(sentences)
+            both = " ".join(" ".join(sentences[:2]).split())
+            blocks = [" ".join(block.split()) for block in own.split("\n\n")]
+            if rnd.random() < 0.3 and any(both in block for block in blocks):
+                quote = both
             words = vary(rnd, quote)
             if rnd.random() < 0.5:
-                vary_again = rnd.choice([*VARIATIONS.values()][:4])
-                words = vary_again(rnd, words)
+                words = rnd.choice([*VARIATIONS.values()][:4])(rnd, words)
             passages = _neighbours(rnd, own)
-            source = next(p for p in passages if p.content == own)
-            cited = (source,) if rnd.random() < 0.5 else ()
-            yield Case(kind, reformatted(rnd, words), passages, cited, quote)
+            cited = [source for source in passages if source.content == own and rnd.random() < 0.5]
+            yield Case(kind, in_a_draft(rnd, words), passages, tuple(cited), quote)
 
 
-def reformatted(rnd: random.Random, quote: str) -> str:
-    """A draft with the quote in one of many styles."""
-    inner = quote.replace("“", "‘").replace("”", "’")
-    style = rnd.randrange(6)
-    if style == 0:
-        lines = re.split(r"\r\n|\n", quote)
-        return "As the guide says:\n\n" + "\n".join(f"> {line}" for line in lines)
-    if style == 1:
-        return f"The guide says: „{inner}“ Then it ends."
-    if style == 2:
-        return f"The guide says « {inner} », and ends."
-    if style == 3:
-        return f"The guide says 「{inner}」 here."
-    if style == 4 and not re.search("[‘’'ʼ\"]", inner):
-        return f'The guide says "{inner}", and ends.'
-    return f"The guide says “{inner}” and ends."
+def in_a_draft(rnd: random.Random, quote: str) -> str:
+    """A draft with the quote in one of many styles, in marks that do not end inside it."""
+    if rnd.random() < 0.15:
+        return "As the guide says:\n\n> " + "\n> ".join(re.split(r"\r\n|\n", quote))
+    inner = re.sub("[“«]", "‘", re.sub("[”»]", "’", quote))
+    styles = ["„{}“ Then it ends.", "« {} », and ends.", "「{}」 here.", "“{}” and ends."]
+    if not re.search("[‘’'ʼ\"]", inner):
+        styles.append('"{}", and ends.')
+    return "The guide says " + rnd.choice(styles).replace("{}", inner)

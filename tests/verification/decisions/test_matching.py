@@ -19,7 +19,6 @@ from rolebundle.verification.decisions import (
     only_reads,
     verdict_of,
 )
-from support.intents import DECISIONS, UNRELATED
 
 
 def intent_of(
@@ -186,15 +185,60 @@ def test_a_command_or_an_action_says_more_than_words(fields: dict[str, Any], rea
     assert intent_of(**fields).only_reads is reads
 
 
+# Written before the matching: decisions, what they are about, and two intents about each.
+DECIDED = (
+    ("Do not post automatically", "schedule, publish",
+     "schedule a post about 3.0", "Set up a bot that posts our news to Mastodon every morning"),
+    ("All customer emails need approval by legal before they are sent", "newsletter",
+     "send the price change email to all customers", "Mail the October newsletter to our customers"),
+    ("No discounts above 20% without the sales director", "price, rebate, offer",
+     "offer the Hamburg client a 35% discount", "Give Acme a rebate of 30 percent on the yearly price"),
+    ("Hiring is frozen until the second quarter", "recruit, job offer, candidate",
+     "send the job offer to the candidate for the data team", "Start hiring two warehouse workers"),
+    ("Never change the production database by hand", "sql, update, prod",
+     "run an SQL update on the production database", "Fix the wrong address by hand in the prod database"),
+    ("The kitchen must not serve peanuts", "nuts, menu",
+     "add a peanut curry to the menu on Tuesday", "Plan a dessert with peanuts for the kitchen"),
+    ("No flights for trips under 500 km", "travel, airline",
+     "book a flight to Hanover for the trade fair", "Book the trip to Vienna: flights and a hotel"),
+    ('Do not train models on customer conversations', 'fine-tune, dataset, chat logs',
+     "fine-tune the support model on last year's chat logs", 'Build a dataset of customer conversations to train the classifier'),
+    ("The reactor is not opened above 60 degrees", "hatch, vessel",
+     "open the reactor hatch for the sample", "Open reactor 2 while it cools down at 80 degrees"),
+    ("The old logo must not be used in print", "brand, brochure",
+     "print 500 brochures with the old logo", "Use the logo from 2019 on the printed poster"),
+)  # fmt: skip
+UNRELATED = """
+measure the noise in the assembly hall
+rename the variable in the sorting function
+draft a thank-you letter to the volunteers
+collect feedback from customers about the new search
+update the contact page with the new phone number
+order new toner for the second floor
+open the window in the meeting room
+write down what we learned from the outage on Friday
+read the release plan and list the risks
+describe how the cache works
+change the color of the save button
+model the traffic on the bridge
+find a hotel near the conference center
+export the list of books on loan
+record a video about the new lathe
+delete the temporary files of the build
+share the agenda of the board game evening
+train the new volunteers at the front desk
+store the tents in the cellar
+serve coffee after the lecture
+""".strip().splitlines()
+
+
 def test_intents_about_a_decision_and_unrelated_ones_by_words_alone() -> None:
     def applies(text: str, about: str, intent: str) -> bool:
         answer = found(text, about, intent=intent)
         return bool(answer and verdict_of(answer[0], "warn", only_reads=only_reads(intent)))
 
-    intents = [(decided, intent) for decided in DECISIONS for intent, _ in decided.intents]
-    assert len(intents) == len(UNRELATED) == 40
-    assert sum(applies(one.text, one.about, intent) for one, intent in intents) >= 28
-    warned = (
-        any(applies(one.text, one.about, intent) for one in DECISIONS) for intent, _ in UNRELATED
-    )
-    assert sum(warned) <= 2
+    named = [applies(text, about, each) for text, about, *both in DECIDED for each in both]
+    warned = [any(applies(*decided[:2], each) for decided in DECIDED) for each in UNRELATED]
+    assert (len(named), len(warned)) == (20, 20)
+    assert sum(named) >= 14
+    assert sum(warned) <= 1

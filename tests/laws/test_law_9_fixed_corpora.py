@@ -1,0 +1,242 @@
+"""Law 9 on corpora that stay the same: what an agent may not see changes no line, verdict or figure.
+
+Searches for lines, drafts and evaluations name visible and hidden documents. Each is asked on a
+corpus with documents that the agent may not see, or that none of its roles may read, and on one
+that never had them. `eval` is a command of the owner, which no agent reaches.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.admin import Admin
+from rolebundle.admin.records import put_mark
+from rolebundle.contracts.base import Contract
+from rolebundle.contracts.request import GrepRequest
+from rolebundle.contracts.verification import VerifyRequest
+from rolebundle.engine import Engine
+from rolebundle.errors import RolebundleError
+from rolebundle.interfaces.servers.operations import METHODS, TOOLS, Operations
+from rolebundle.storage.documents import Scanned
+from support.amounts import rounds
+from support.commands import invoke
+from support.corpora import NOW, build, document, set_policy
+from support.overlay_files import write
+
+QUARANTINED = Scanned("quarantine", "hash", '["instruction_override"]', "[]", "")
+LINES = ["The token rotates", "Error E-6260 at noon", "A badge (red) costs 5 euros", "token TOKEN"]
+SEEN = [
+    document("b", [LINES[0], LINES[1]], scope="engineering"),
+    document("d/e", [LINES[2], LINES[3], LINES[0]], scope="engineering", sensitivity="public"),
+    document("h", [LINES[3]], scope="shared"),
+    document("tokens", ["The lifetime of an access token is 15 minutes.", "Keys rotate daily."],
+             scope="engineering", sensitivity="public"),
+    document("yard", ["A helmet must be worn in the yard at night."], scope="engineering"),
+    document("plan", ["Release 3.0 is planned for 20 November 2026."], scope="shared"),
+    document("web", ["Tokens are kept in the browser."], scope="engineering", origin="untrusted"),
+]  # fmt: skip
+OF_OTHER_ROLES = [
+    document("c", LINES, scope="shared", source_id="vendor"),
+    document("d/z", [*LINES, "zebra"], scope="shared", source_id="vendor"),
+]
+NAMED = [
+    document("salary", ["The salary of Ada is 90,000 euros.", "Keys rotate daily."], scope="hr"),
+    document("copy", ["The lifetime of an access token is 15 minutes."], scope="hr"),
+    document("newer", ["The lifetime of an access token is 5 minutes."], scope="hr",
+             supersedes=("tokens", "yard"), reach="any", trust_tier="authoritative"),
+    document("secret", ["A helmet must be worn in the yard at noon."], scope="engineering",
+             sensitivity="confidential"),
+]  # fmt: skip
+"""Hidden documents that drafts quote and cite."""
+HIDDEN = [
+    *NAMED,
+    document("a", [*LINES, "zebra"], scope="hr"),
+    document("d/f", [*LINES, "zebra"], scope="engineering", sensitivity="confidential"),
+    document("g", LINES, QUARANTINED, scope="shared"),
+    document("b2", [LINES[0]], scope="hr", supersedes=("b",), reach="any"),
+    *(document(f"b1{n}", [*LINES * 5, f"helmet salary {n}"], scope="hr") for n in range(30)),
+]
+RULE = {"scopes": ["engineering", "shared"], "access_level": "internal"}
+POLICY: dict[str, Any] = {"ada": RULE, "bob": RULE | {"roles": ["reviewer"]}}
+TEXTS = {
+    f"{stored.metadata.document_id}#{number}": chunk.content
+    for stored in (*SEEN, *NAMED)
+    for number, chunk in enumerate(stored.chunks)
+}
+Engines = dict[str, Engine]
+
+
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
+    """The whole corpus, and one without what an agent may not see, for each agent."""
+    folder = tmp_path_factory.mktemp("corpora")
+    forbidden = [{"pattern": "vendor", "reason": "rumours"}, {"path": "web.md"}]
+    write(folder, "reviewer", source_policy={"forbidden_sources": forbidden})
+    contents = {
+        "whole": [*HIDDEN, *OF_OTHER_ROLES, *SEEN],
+        "ada": [*SEEN, *OF_OTHER_ROLES],
+        "bob": SEEN,
+    }
+    opened = {}
+    for name, documents in contents.items():
+        (folder / name).mkdir()
+        path = build(folder / name, documents, name="corpus.db")
+        set_policy(path, POLICY)
+        if name == "whole":
+            with Admin(path) as admin:
+                put_mark(admin.workspace, "salary#1", "rejected", "Ana", "wrong")
+        opened[name] = Engine(path, (folder,))
+    yield opened
+    for engine in opened.values():
+        engine.close()
+
+
+def outcome(call: Callable[[Any], Contract], request: Any) -> str:
+    try:
+        return call(request).model_dump_json()
+    except RolebundleError as error:
+        return json.dumps([error.code, error.message, error.hint])
+
+
+# -- lines ---------------------------------------------------------------------------------------
+
+_literals = st.one_of(
+    st.sampled_from([*LINES, "zebra", "e", "T", "E-"]),
+    st.sampled_from(LINES).flatmap(
+        lambda line: st.tuples(st.integers(0, len(line) - 1), st.integers(1, 6)).map(
+            lambda part: line[part[0] : part[0] + part[1]]
+        )
+    ),
+    st.text(max_size=3),
+)
+_expressions = st.lists(
+    st.sampled_from(["token", r"\w", ".", "[a-e]", "zebra|noon", "E", r"\d+", "^", "$", "(", "x*"]),
+    min_size=1,
+    max_size=4,
+).map("".join)
+
+
+@given(
+    agent=st.sampled_from([*POLICY]),
+    search=st.tuples(_literals, st.just(False)) | st.tuples(_expressions, st.just(True)),
+    prefix=st.sampled_from([None, None, "d", "a", "a.md", "g", "vendor", "*", "d/*", "b1*", "x"]),
+    after=st.sampled_from([None, None, "1:a", "2:b", "0:b1", "1:c", "9:d/e", "1:z", "x"]),
+    limit=st.sampled_from([None, 1, 2, 3]),
+)
+def test_hidden_lines_change_nothing(
+    engines: Engines,
+    agent: str,
+    search: tuple[str, bool],
+    prefix: str | None,
+    after: str | None,
+    limit: int | None,
+) -> None:
+    request = GrepRequest(
+        pattern=search[0], regex=search[1], prefix=prefix, after=after, limit=limit, agent=agent
+    )
+    while True:
+        page = outcome(engines["whole"].grep, request)
+        assert page == outcome(engines[agent].grep, request)
+        answer = json.loads(page)
+        if isinstance(answer, list) or answer["next"] is None:
+            return
+        request = request.model_copy(update={"after": answer["next"]})
+
+
+def test_the_searches_find_what_is_there(engines: Engines) -> None:
+    for agent, found in (("ada", ["b.md:2", "c.md:2", "d/z.md:2"]), ("bob", ["b.md:2"])):
+        answer = engines["whole"].grep(GrepRequest(pattern="noon", agent=agent))
+        assert [line.locator for line in answer.lines] == found
+
+
+# -- drafts --------------------------------------------------------------------------------------
+
+
+def a_draft(generator: random.Random) -> VerifyRequest:
+    """A draft of sentences, quotes, figures and citations of anything, against anything."""
+    pick = generator.choice
+    without_source = ["Nobody has said that.", "It costs 90,000 euros.", *TEXTS.values()]
+    texts = pick([without_source, [chunk.content for stored in SEEN for chunk in stored.chunks]])
+    sentences = []
+    for _ in range(generator.randrange(1, 5)):
+        text, name = pick(texts), pick([*TEXTS])
+        path = f"{name.partition('#')[0]}.md"
+        cited = pick(
+            ["", "", "", "", "[1]", "[2]", "[9]", f"({name})", f"({path}:1-1)", f"({path}:1-2)"]
+        )
+        sentence = pick([text, f'They wrote "{text}"', f'It says "{text[: len(text) // 2]}"'])
+        sentences.append(f"{sentence.removesuffix('.')} {cited}.")
+    chosen = generator.sample([*TEXTS], generator.randrange(4))
+    named: dict[str, Any] = pick([{}, {"chunk_ids": chosen}, {"bundle": {"selected": [
+        {"chunk_id": name} | pick([{}, {"content": TEXTS[name]}, {"content": "Other."}])
+        for name in chosen
+    ]}}])  # fmt: skip
+    return VerifyRequest(
+        draft=" ".join(sentences),
+        agent=pick(["ada", "ada", "bob", "eve", None]),
+        role=pick([None, None, "reviewer", "nobody"]),
+        require=pick([None, ["quotes"], ["citations", "coverage"], []]),
+        publish=pick([False, True]),
+        redact=pick([False, True]),
+        now=NOW,
+        **named,
+    )
+
+
+@rounds(60, 10_000)
+def test_hidden_passages_change_nothing(engines: Engines, rounds: int) -> None:
+    verdicts = set()
+    for seed in range(rounds):
+        request = a_draft(random.Random(seed))
+        complete = outcome(engines["whole"].verify, request)
+        assert complete == outcome(engines["ada"].verify, request), request
+        verdicts.add(json.loads(complete)["verdict"] if complete.startswith("{") else "refused")
+        # What the agent has not written itself is not in the answer either.
+        if "salary" not in request.model_dump_json():
+            assert "salary" not in complete
+    assert {"nothing_wrong_found", "failed", "refused"} <= verdicts
+
+
+# -- commands of the owner -----------------------------------------------------------------------
+
+
+def test_no_interface_of_agents_has_commands_of_the_owner() -> None:
+    owners = {"eval", "ingest", "purge", "audit", "policy", "quarantine", "embed"}
+    owners |= {"decide", "decisions"}
+    assert {tool.method for tool in TOOLS} & owners == {"ingest"}
+    assert set(METHODS) & owners == {"ingest"}
+    agents = Operations(Engine(Path("none.db"), agent="ada"), allow_write=True)
+    assert "ingest" not in agents.offered_methods
+    assert "--agent" not in invoke("eval", "--help").out
+
+
+@pytest.mark.parametrize("agent", ["ada", "eve", "ADA"])
+def test_an_evaluation_as_an_agent_measures_what_the_agent_gets(
+    engines: Engines, tmp_path: Path, agent: str
+) -> None:
+    golden = tmp_path / "golden.toml"
+    golden.write_text(
+        f'agent = "{agent}"\n[[questions]]\nid = "q1"\ntask = "the salary of Ada, and her helmet"\n'
+        'expect = { "salary" = 3, "yard" = 1 }\nmust_not_return = ["secret"]\n'
+    )
+    measured = []
+    for name in ("whole", "ada"):
+        db = engines[name].workspace.path
+        evaluated = invoke("eval", golden, "--lexical-only", "--json", "--db", db)
+        if agent != "ada":
+            assert evaluated.code == 4 and "salary" not in evaluated.err
+            measured.append((evaluated.out, evaluated.err))
+            continue
+        [question] = evaluated.json()["questions"]
+        question.pop("latency_ms")
+        assert question["best"] and not {"salary", "secret"} & {*question["best"]}
+        measured.append(question)
+    assert measured[0] == measured[1]
