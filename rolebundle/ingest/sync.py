@@ -9,11 +9,10 @@ the next run continues.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from math import inf
 from pathlib import Path
-from time import monotonic
 
 from rolebundle.contracts.ingest import ERROR_CODES, IngestReport, Root, Skipped
 from rolebundle.embedding.provider import EmbeddingProvider
@@ -58,7 +57,6 @@ from rolebundle.storage.vector_index import EmbeddingIndex
 
 _CHUNKS_PER_BATCH = 8_000
 _FILES_PER_BATCH = 2_000
-_SECONDS_PER_BATCH = 2.0
 _UNREAD_CODES = TRANSIENT_CODES - ENDED_CODES
 
 
@@ -282,13 +280,21 @@ class _Run:
         total = done + len(changed)
         self.progress("reading", done, total)
         with closing(prepare_parallel(changed, settings, self.options.workers)) as read:
-            for batch in _batches(zip(changed, read, strict=True)):
-                for file, outcome in batch:
-                    if isinstance(outcome, Skipped) and outcome.code not in _UNREAD_CODES:
-                        remember(verified, file, settings, outcome)
-                stored |= self._store(batch)
-                done += len(batch)
+            batch: list[tuple[FileEntry, Outcome]] = []
+            chunks = 0
+            for file, outcome in zip(changed, read, strict=True):
+                if isinstance(outcome, Skipped) and outcome.code not in _UNREAD_CODES:
+                    remember(verified, file, settings, outcome)
+                batch.append((file, outcome))
+                chunks += sum(
+                    len(document.chunks) for document in getattr(outcome, "documents", ())
+                )
+                if chunks >= _CHUNKS_PER_BATCH or len(batch) >= _FILES_PER_BATCH:
+                    stored |= self._store(batch)
+                    batch, chunks = [], 0
+                done += 1
                 self.progress("reading", done, total)
+            stored |= self._store(batch)
         # Files that were read and rejected: their former documents are removed.
         self._remove(visit.missing(self.known.keys() - set(removed), stored))
 
@@ -338,23 +344,6 @@ class _Run:
             store.drop_unused(self.corpus)
             increment_generation(self.corpus)
         self.report.removed += len(locations)
-
-
-def _batches(
-    outcomes: Iterable[tuple[FileEntry, Outcome]],
-) -> Iterator[list[tuple[FileEntry, Outcome]]]:
-    """Batches that one transaction can store without a long wait."""
-    batch: list[tuple[FileEntry, Outcome]] = []
-    chunks, started = 0, monotonic()
-    for file, outcome in outcomes:
-        batch.append((file, outcome))
-        chunks += sum(len(document.chunks) for document in getattr(outcome, "documents", ()))
-        is_full = chunks >= _CHUNKS_PER_BATCH or len(batch) >= _FILES_PER_BATCH
-        if is_full or monotonic() - started > _SECONDS_PER_BATCH:
-            yield batch
-            batch, chunks, started = [], 0, monotonic()
-    if batch:
-        yield batch
 
 
 def _merge_lexical_indexes(corpus: Corpus) -> None:

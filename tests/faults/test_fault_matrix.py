@@ -88,7 +88,7 @@ FAULTS = """
   policy/test_access.py::test_a_policy_without_agents_denies_everyone
 30 denied against missing
   test_access_control.py::test_a_hidden_document_gives_the_same_error_as_a_missing_one
-  interfaces/test_agents.py::test_mcp_reads_what_is_hidden_as_if_it_were_missing
+  interfaces/test_agents.py::test_the_command_line_says_the_same
 31 hidden documents
   laws/test_law_9_non_interference.py::TestNonInterference
 32 hidden vectors nearer than visible ones

@@ -184,7 +184,6 @@ def a_draft(generator: random.Random) -> VerifyRequest:
         agent=pick(["ada", "ada", "bob", "eve", None]),
         role=pick([None, None, "reviewer", "nobody"]),
         require=pick([None, ["quotes"], ["citations", "coverage"], []]),
-        publish=pick([False, True]),
         redact=pick([False, True]),
         now=NOW,
         **named,

@@ -136,9 +136,7 @@ def _ingest(edition: int) -> Step:
 
 def _embed(place: Place, report: Report) -> None:
     with open_writer(place.db) as corpus:
-        indexes.build_index(
-            corpus, TextByText(OTHER_MODEL), _progress(report), started_at="2026-11-01T00:00:00Z"
-        )
+        indexes.build_index(corpus, TextByText(OTHER_MODEL), _progress(report))
 
 
 def _purge(place: Place, _: Report) -> None:

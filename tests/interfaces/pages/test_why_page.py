@@ -54,7 +54,7 @@ def why(corpus: Corpus, reference: str, **fields: object) -> Why:
         ("plan#2", {"limit": 1}, (PASSED, PASSED, PASSED, STOPPED)),
         ("posts#0", {}, (PASSED, PASSED, STOPPED, WOULD_PASS)),
         ("bread#0", {"limit": 1}, (PASSED, STOPPED, WOULD_PASS, WOULD_STOP)),
-        ("posts#0", {"where": {"source": "other"}}, (STOPPED, WOULD_PASS, WOULD_STOP, WOULD_PASS)),
+        ("posts#0", {"where": {"source": "other"}}, (STOPPED, WOULD_STOP, WOULD_STOP, WOULD_PASS)),
     ],
 )
 def test_each_step_has_its_result_in_words(
