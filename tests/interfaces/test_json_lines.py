@@ -3,6 +3,8 @@
 from time import perf_counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.json_lines import json_value, rpc_code
@@ -36,3 +38,11 @@ def test_a_key_that_occurs_twice_among_many_is_found_at_once() -> None:
     with pytest.raises(RolebundleError, match="'59999' occurs twice"):
         json_value(f"{{{keys}}}".encode())
     assert perf_counter() - started < 5
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_value_or_a_coded_error(data: bytes) -> None:
+    try:
+        json_value(data)
+    except RolebundleError as error:
+        assert error.code == "not_json"
