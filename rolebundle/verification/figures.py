@@ -27,7 +27,7 @@ from typing import NamedTuple
 from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.figures import Cell, Figure, Reading, find_figures, stems_in
 
-_POOL = 6
+_POOL = 10
 """From how many figures of the evidence a figure may be calculated: those in the most like
 sentences."""
 _MOST_NAMED = 3
@@ -171,10 +171,13 @@ class _Index:
         if not all(cells) or any(_names_row(figure, cell) is not False for cell in cells):
             return None
         columns = {cell.column for cell in cells if cell}
-        for n, other in enumerate(self.figures):
-            if other.cell and other.cell.column in columns and _names_row(figure, other.cell):
-                return n
-        return None
+        rows = {
+            other.cell.row: n
+            for n, other in enumerate(self.figures)
+            if other.cell and other.cell.column in columns and _names_row(figure, other.cell)
+        }
+        # A sentence that names several rows compares them, perhaps with one that it does not name.
+        return next(iter(rows.values())) if len(rows) == 1 else None
 
     def _nearest(self, figure: Figure) -> list[int]:
         """All figures, those first whose sentences share the most words with the one's."""
