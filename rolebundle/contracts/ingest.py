@@ -15,8 +15,6 @@ from rolebundle.contracts.base import Contract, list_of, moment_of
 from rolebundle.contracts.documents import iso_utc
 from rolebundle.contracts.overlay import RoleId
 from rolebundle.contracts.terms import (
-    Action,
-    DecisionEffect,
     Origin,
     Sensitivity,
     TrustTier,
@@ -156,22 +154,6 @@ GOVERNS: KeyKind = "governs"
 LIMITS: KeyKind = "limits"
 MATCHED: KeyKind = "matched"
 DESCRIBES: KeyKind = "describes"
-
-
-class DeclaredDecision(Contract):
-    """The further keys of front matter of a document of the type ``decision``.
-
-    Attributes:
-        status: ``active`` and ``accepted`` decisions count, and those without a status.
-        effect: what it does to an intent that it is about.
-        action: the only action that it is about; ``None`` for every action.
-        about: further words of the intents that it is about.
-    """
-
-    status: ShortLine | None = None
-    effect: DecisionEffect | None = None
-    action: Action | None = None
-    about: Keywords | None = None
 
 
 class DeclaredMetadata(Contract):

@@ -37,24 +37,19 @@ _DEFAULTS: Mapping[str, Any] = DocumentMetadata._field_defaults
 _SENSITIVITIES = get_args(Sensitivity)
 
 
-def governing_key(key: str) -> str:
-    """The key that ``key`` is, or is a misspelling of, if that governs a document; else empty."""
-    return guarded_key(key, _GUARDED_KEYS)
-
-
 @lru_cache(maxsize=4096)
-def guarded_key(key: str, guarded: tuple[str, ...]) -> str:
-    """The one of some keys that ``key`` is, or is a misspelling of; empty if it is none of them.
+def governing_key(key: str) -> str:
+    """The key that ``key`` is, or is a misspelling of, if that governs a document; else empty.
 
     Case and separators do not count. Up to 8 letters, one may be wrong, missing, too many or
     swapped with the next one; in longer keys two.
     """
-    if key in guarded:
+    if key in _GUARDED_KEYS:
         return key
     letters = folded_key(key)
     if letters in _OTHER_WORDS:
         return ""
-    for name in guarded:
+    for name in _GUARDED_KEYS:
         expected = folded_key(name)
         most = 2 if len(expected) >= _MIN_CHARS_FOR_TWO_MISTAKES else 1
         if OSA.distance(letters, expected, score_cutoff=most) <= most:

@@ -19,7 +19,6 @@ from rolebundle.contracts.ingest import (
     DESCRIBES,
     MATCHED,
     METADATA_KEYS,
-    DeclaredDecision,
     DeclaredMetadata,
     keys_that,
     utc_text,
@@ -30,17 +29,14 @@ from rolebundle.ingest.authority import (
     Authority,
     folded_key,
     governing_key,
-    guarded_key,
     lower_tier,
 )
 from rolebundle.ingest.manifests import FileDefaults
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.storage.decisions import DECISION_TYPE
 
 C = TypeVar("C", bound=Contract)
 
 _DESCRIPTIVE_KEYS = keys_that(DESCRIBES)
-_DECISION_KEYS = tuple(DeclaredDecision.model_fields)
 _BY_LETTERS = {folded_key(key): key for key in keys_that(DESCRIBES, MATCHED)}
 _DATE_KEYS = (
     "updatedat lastmod lastmodified lastmodifiedat lastupdated lastupdatedat lastupdate "
@@ -109,12 +105,7 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
     """
     authority, inferred, ignored = defaults.authority, parsed.inferred, defaults.ignore_keys
     own = {name: value for name, value in parsed.declared.items() if name not in ignored}
-    own_type = own.get("document_type", authority.values.get("document_type"))
-    decision, mistakes = (
-        _pop_decision(own) if own_type == DECISION_TYPE else (DeclaredDecision(), [])
-    )
-    claims, attributes, wrong_keys = _sorted_keys(own)
-    mistakes += wrong_keys
+    claims, attributes, mistakes = _sorted_keys(own)
     checked, wrong_values = _checked(DeclaredMetadata, claims)
     for mistake in wrong_values:
         key = str(mistake.place[0])
@@ -140,7 +131,6 @@ def resolve(path: str, defaults: FileDefaults, parsed: ParsedDocument) -> Docume
         mistakes.append(f"valid_from {valid_from} is after valid_until {valid_until}")
     _raise_any(mistakes, f"{path}:{parsed.declared_at}", DocumentError, "bad_metadata")
     _fold(merged, "tags", "keywords")
-    _fold_decision(merged, decision)
     _fold(merged, "retrieval_hints", "authors", "author")
     derived_id = _name_document(merged, path, parsed.key, authority)
     # The id of a record is a part of its derived id, so that nothing of it is lost.
@@ -182,24 +172,6 @@ def _fold(merged: dict[str, Any], key: str, *old_keys: str) -> None:
 def _add(merged: dict[str, Any], key: str, texts: Sequence[str]) -> None:
     if texts:
         merged[key] = list(dict.fromkeys([*merged.get(key, ()), *texts]))
-
-
-def _fold_decision(merged: dict[str, Any], decision: DeclaredDecision) -> None:
-    """Move what a decision declares into tags such as ``effect:block``, and into hints."""
-    values = {"status": decision.status, "effect": decision.effect, "action": decision.action}
-    _add(merged, "tags", [f"{key}:{value}" for key, value in values.items() if value])
-    _add(merged, "retrieval_hints", decision.about or [])
-
-
-def _pop_decision(own: dict[str, object]) -> tuple[DeclaredDecision, list[str]]:
-    """The further keys of a decision, removed from ``own``, and what is wrong with them."""
-    keys = {name: own.pop(name) for name in _DECISION_KEYS if name in own}
-    decision, mistakes = _checked(DeclaredDecision, keys)
-    misspelled = {name: guarded_key(name, _DECISION_KEYS) for name in own}
-    return decision, [
-        *map(_sentence, mistakes),
-        *(unknown_key(name, meant) for name, meant in misspelled.items() if meant),
-    ]
 
 
 def _sorted_keys(

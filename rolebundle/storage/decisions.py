@@ -17,7 +17,6 @@ from rolebundle.storage.corpus import Corpus
 if TYPE_CHECKING:
     from rolebundle.contracts.memory import DecisionRecord, NewDecision
 
-DECISION_TYPE = "decision"
 """The type of documents that are decisions."""
 
 _MAX_DIGITS = 10
