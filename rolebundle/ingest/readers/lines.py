@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from rolebundle.ingest.front_matter import front_matter
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
@@ -301,6 +301,18 @@ _RULES: tuple[tuple[re.Pattern[str], Read], ...] = (
 )
 
 
+_HEADER_LINE = re.compile(r"[A-Z][\w-]*: |[A-Z][\w-]*:$|[ \t]+\S")
+
+
+def _preamble_title(lines: Sequence[str]) -> str:
+    """The title in header fields at the beginning (``Title: …``), as PEPs have them."""
+    for line in takewhile(_HEADER_LINE.match, lines):
+        name, _, value = line.partition(":")
+        if name.lower() == "title":
+            return plain_words(value)
+    return ""
+
+
 def _read_rst(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
     """One document per file.
 
@@ -309,7 +321,7 @@ def _read_rst(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocumen
     """
     lines, notes = open_text(data, path)
     blocks = tuple(Scanner(lines).blocks())
-    title = next((b.heading for b in blocks if b.level), "")
+    title = _preamble_title(lines) or next((b.heading for b in blocks if b.level), "")
     inferred = {"title": title} if title else {}
     yield ParsedDocument(blocks=blocks, inferred=inferred, lines=lines, notes=notes)
 

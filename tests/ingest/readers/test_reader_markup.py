@@ -355,6 +355,14 @@ def test_blocks_are_the_source_lines_of_each_structure_rst():
         assert block.text == "\n".join(document.lines[block.start_line - 1 : block.end_line])
 
 
+def test_a_title_among_header_fields_goes_before_the_first_heading():
+    text = (
+        "PEP: 1\nTitle: Purpose of ``PEPs``\nAuthor: A,\n        B\n\nAbstract\n========\n\nText.\n"
+    )
+    assert read_rst(text).inferred == {"title": "Purpose of PEPs"}
+    assert read_rst("See\nTitle: x\n\n" + text).inferred == {"title": "Abstract"}
+
+
 @pytest.mark.parametrize(
     ("title", "words"),
     [
