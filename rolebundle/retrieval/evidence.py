@@ -45,7 +45,7 @@ class Support(NamedTuple):
         matched: how many of the task's own words it has.
         words: how many words the task has.
         coverage: the share of the weight of the words, in [0, 1]; the mean of all wordings.
-        closeness: of its meaning, in [0, 1]; ``None`` if meanings were not searched.
+        closeness: of its meaning, in [0, 1]; ``None`` if its cosine is not known.
     """
 
     matched: int = 0
@@ -167,7 +167,8 @@ class Evidence(NamedTuple):
         return sorted(own - found)
 
     def _closeness(self, rowid: int) -> float | None:
-        return None if self.noise is None else self.noise.closeness(self.cosines.get(rowid, -1.0))
+        cosine = self.cosines.get(rowid)
+        return None if self.noise is None or cosine is None else self.noise.closeness(cosine)
 
 
 def best_by_words(bm25: Mapping[int, float]) -> list[int]:

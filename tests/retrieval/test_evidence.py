@@ -202,7 +202,7 @@ class TestEvidence:
         assert [chunk.evidence for chunk in bundle.selected] == ["task", "task", expected]
         raw = [chunk.raw for chunk in bundle.selected if chunk.raw]
         assert [(raw_score.matched_words, raw_score.coverage, raw_score.closeness) for raw_score in raw] == [
-            (1, 0.5, 0.0), (0, 0.0, 0.75), (0, 0.0, 0.25),
+            (1, 0.5, None), (0, 0.0, 0.75), (0, 0.0, 0.25),
         ]  # fmt: skip
 
 

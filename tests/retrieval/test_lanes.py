@@ -122,8 +122,10 @@ def test_bm25_equals_that_of_fts5(documents: list[StoredDocument], terms: list[T
             row: expected.get(row, 0.0) for row in rows
         }
         found = CombinedPostings.of(corpus, [place]).best(terms, 3)
-        best = sorted(expected, key=lambda row: (-expected[row], row))[:3]
-        assert found == {row: expected[row] for row in best}
+        # Chunks that tie with the third one are among the first as well.
+        edge = min(sorted(expected.values(), reverse=True)[:3], default=0.0)
+        best = sorted(expected, key=lambda row: (-expected[row], row))
+        assert [*found.items()] == [(row, expected[row]) for row in best if expected[row] >= edge]
 
 
 def test_forgotten_words_are_read_again(tmp_path: Path) -> None:
