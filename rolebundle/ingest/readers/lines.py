@@ -439,8 +439,11 @@ _CONTINUES = re.compile(
     r"[}\])]|\{\s*$|(?:end|else|elif|elsif|except|finally|catch|fi|done|esac|rescue|ensure|then|do"
     r"|where)\b"
 )
+_LABEL = re.compile(r"[A-Za-z_]\w*:\s*$")
 _DECORATOR = re.compile(r"@|#!?\[|\[\w")
 _COMMENT = re.compile(r"//|/\*|\*|#|--|;|%")
+# A return type on a line of its own.
+_TYPE_LINE = re.compile(r"(?:[A-Za-z_]\w*[ \t*]+)*[A-Za-z_]\w*[ \t*]*$|template\s*<.*>\s*$")
 
 
 def _read_source(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocument]:
@@ -506,7 +509,7 @@ class _Outline:
                 self._close(indent)
                 self._open.append(indent)
                 yield start, len(self._open), heading
-            elif not _CONTINUES.match(body):
+            elif not self._continues(body):
                 yield from self._rest(start, indent)
 
     def _rest(self, start: int, indent: int) -> Iterator[_Unit]:
@@ -540,9 +543,17 @@ class _Outline:
 
     def _belongs_below(self, indent: int, body: str) -> bool:
         """Whether a line belongs to the definition below it, if there is one."""
-        if self._suffix in _WITH_DIRECTIVES and body[0] == "#":
-            return False
+        if self._suffix in _WITH_DIRECTIVES:
+            if body[0] == "#":
+                return False
+            if indent == 0 and _TYPE_LINE.match(body) and not self._continues(body):
+                return True
         return bool(_COMMENT.match(body) or _DECORATOR.match(body))
+
+    def _continues(self, body: str) -> bool:
+        """Whether a line belongs to the unit above at its own indentation."""
+        is_label = self._suffix in _WITH_DIRECTIVES and _LABEL.match(body)
+        return bool(is_label or _CONTINUES.match(body))
 
     def _inside(self) -> frozenset[int]:
         """The lines that begin inside of a comment or string of several lines."""

@@ -335,11 +335,13 @@ struct foo {
 	int a;
 };
 
-static int bar (int a)
+static int
+bar (int a)
 {
 #ifdef X
 	x();
 #endif
+out:
 	return baz(a);
 }
 
@@ -430,8 +432,8 @@ def test_a_definition_has_its_comments_and_decorators_and_ends_with_its_body():
     ]
 
 
-def test_a_definition_in_c_has_its_directives():
-    assert (1, "bar", 9, 15) in blocks(read_document(FILES["a.c"][0], "a.c"))
+def test_a_definition_in_c_has_its_type_labels_and_directives():
+    assert (1, "bar", 9, 17) in blocks(read_document(FILES["a.c"][0], "a.c"))
 
 
 def test_comments_and_strings_of_several_lines_define_nothing():
