@@ -110,7 +110,7 @@ def owner_status(corpus: Corpus) -> CorpusStatus:
 
 
 def watch_status(corpus: Path) -> WatchStatus | None:
-    """What `watch` last said; ``None`` if it never ran, or if its file cannot be read."""
+    """The last status of `watch`; ``None`` if it never ran, or if its file cannot be read."""
     path = heartbeat_path(corpus)
     try:
         status = WatchStatus.model_validate_json(path.read_bytes())
@@ -121,7 +121,7 @@ def watch_status(corpus: Path) -> WatchStatus | None:
 
 
 def advised_status(corpus: Corpus) -> CorpusStatus:
-    """What :func:`owner_status` says, and about the model of the index.
+    """The status of :func:`owner_status`, with the model of the index.
 
     Args:
         corpus: an open corpus; it is only read.

@@ -59,7 +59,7 @@ _DAYS = (
     "%Y-%m-%d", "%Y/%m/%d", "%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y", "%a, %d %b %Y",
 )  # fmt: skip
 _TIMES = (" %H:%M", " %H:%M:%S", " %H:%M:%S %z", " %H:%M %z")
-_GREENWICH = re.compile(r" (?:GMT|UTC|Z)$")
+_UTC_SUFFIX = re.compile(r" (?:GMT|UTC|Z)$")
 _SECONDS = re.compile(r"\d{10}(?:\d{3})?", re.ASCII)
 _MAX_CHARS = 100
 
@@ -79,7 +79,7 @@ def moment_of(text: str) -> date | datetime | None:
     with suppress(ValueError, OverflowError):
         moment = datetime.fromisoformat(text)
         return moment.date() if len(text) <= len("2024-05-03") else _zoned(moment)
-    text = _GREENWICH.sub(" +0000", text)
+    text = _UTC_SUFFIX.sub(" +0000", text)
     for day in _DAYS:
         with suppress(ValueError, OverflowError):
             return datetime.strptime(text, day).date()

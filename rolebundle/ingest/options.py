@@ -1,4 +1,4 @@
-"""What an ingest is told."""
+"""The options of an ingest."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class Watcher:
                     self._note_change()
                 self._check_roots()
         except RolebundleError as error:
-            self._say(error.code)
+            self._write_problem(error.code)
             raise
         except KeyboardInterrupt:
             # A signal during a pass. What is complete is stored.
@@ -126,8 +126,8 @@ class Watcher:
         finally:
             self._events.close()
 
-    def _say(self, problem: str) -> None:
-        """Write what keeps the watch from going on, or an empty text."""
+    def _write_problem(self, problem: str) -> None:
+        """Write the code of the problem that stops the watch, or an empty text."""
         if problem != self._problem:
             self._problem = problem
             self._write()
@@ -180,7 +180,7 @@ class Watcher:
         pause = max(POLL_SECONDS, _POLL_SHARE * seconds) if self._events.polls else _PASS_SECONDS
         self._next_pass = monotonic() + (pause if is_stable else 0.0)
         if is_stable:
-            self._say("root_missing" if self._missing else "")
+            self._write_problem("root_missing" if self._missing else "")
 
     def _fail(self, error: RolebundleError) -> None:
         """Decide how a pass that failed continues.
@@ -195,7 +195,7 @@ class Watcher:
             elif now >= self._settling_until:
                 raise error
             self._next_pass = self._settling_until
-            self._say(error.code)
+            self._write_problem(error.code)
             return
         if error.code == "no_roots" or isinstance(error, CorpusCorrupt | WrongFile):
             raise error
@@ -203,7 +203,7 @@ class Watcher:
         self._next_pass = now + min(_LONGEST_WAIT, 0.25 * 2**self._failures)
         if error.code != self._problem:
             self.print_line(f"{error}\n  trying again")
-        self._say(error.code)
+        self._write_problem(error.code)
 
     def _print_report(self, report: IngestReport, seconds: float) -> None:
         if any(report.changes):

@@ -28,14 +28,14 @@ from rolebundle.contracts.verification import FindingCode
 from rolebundle.text.figures import Cell, Figure, Reading, find_figures, stems_in
 
 _POOL = 10
-"""From how many figures of the evidence a figure may be calculated: those in the most like
+"""A figure may be calculated from so many figures of the evidence: those in the most similar
 sentences."""
 _MOST_NAMED = 3
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
 
 
 class FigureCheck(NamedTuple):
-    """What became of one figure of a sentence.
+    """The outcome for one figure of a sentence.
 
     Attributes:
         start: its first character in the sentence; ``end`` is behind the last one.
@@ -57,7 +57,7 @@ class FigureCheck(NamedTuple):
 def check_figures(
     sentence: str, cited: Sequence[str], evidence: Sequence[str]
 ) -> list[FigureCheck]:
-    """What became of each figure of a sentence, in their order.
+    """The outcomes for the figures of a sentence, in their order.
 
     Args:
         sentence: a sentence, heading, list item, row or table of a draft, whose quotes and
@@ -123,7 +123,7 @@ class _Index:
         return check is not None and check.outcome == "figure_found"
 
     def check(self, figure: Figure) -> FigureCheck | None:
-        """What became of a figure; ``None`` if it states nothing."""
+        """The outcome for a figure; ``None`` if it needs no check."""
         bare = FigureCheck(figure.start, figure.end, figure.text, "unsupported_figure")
         if figure.unit in ("name", "version"):
             if (passage := self._literal(figure.text)) is not None:
@@ -180,7 +180,7 @@ class _Index:
         return next(iter(rows.values())) if len(rows) == 1 else None
 
     def _nearest(self, figure: Figure) -> list[int]:
-        """All figures, those first whose sentences share the most words with the one's."""
+        """All figures; those in the sentences most similar to the figure's come first."""
         common = [len(figure.words & other.words) for other in self.figures]
         return sorted(range(len(common)), key=lambda n: -common[n])
 

@@ -523,7 +523,7 @@ class GateCheck:
         if self._stored.damage:
             yield GateFinding(code="edited_baseline", message=self._stored.damage)
         elif start is None:
-            message = "the gate was not started, so nobody knows what was there before"
+            message = "the gate was not started, so the state before is unknown"
             yield GateFinding(code="no_baseline", message=message)
         elif baseline is None:
             message = "the stored baseline is none; start the gate again"
@@ -551,7 +551,7 @@ class GateCheck:
             return  # A criterion says so.
         before = {path: state.sha256 for path, state in self._before.items()}
         if before == {state.path: state.sha256 for state in states}:
-            message = "nothing that the contract names has changed since the start"
+            message = "no file that the contract names has changed since the start"
             yield GateFinding(code="no_work", message=message)
 
     def _faults(self) -> Iterator[GateFinding]:

@@ -35,7 +35,7 @@ _MAX_LEVEL = 6
 
 # Plain text
 
-_NOTHING = re.compile("(?!)")
+_NO_HEADING = re.compile("(?!)")
 _ASCIIDOC = re.compile(r"(={1,6})\s+(\S.*)")
 _HEADINGS = {
     "adoc": _ASCIIDOC,
@@ -53,7 +53,7 @@ def _read_text(data: bytes, path: str, _separator: str) -> Iterable[ParsedDocume
     """
     lines, notes = open_text(data, path)
     front = front_matter(lines, path)
-    heading = _HEADINGS.get(path.rpartition(".")[2].lower(), _NOTHING)
+    heading = _HEADINGS.get(path.rpartition(".")[2].lower(), _NO_HEADING)
     blocks = tuple(_text_blocks(lines, front.body_index, heading))
     title = next((block.heading for block in blocks if block.level == 1), "")
     yield ParsedDocument(

@@ -165,7 +165,7 @@ def mark_list_command(call: Call) -> None:
     rolebundle mark list
     rolebundle mark list --json
     """
-    call.print(MarkList(marks=call.owner(all_marks)), empty="nothing is marked")
+    call.print(MarkList(marks=call.owner(all_marks)), empty="no marks")
 
 
 @mark.command("remove")
@@ -227,7 +227,7 @@ def remember_list_command(call: Call) -> None:
     rolebundle remember list
     rolebundle remember list --json
     """
-    call.print(FactList(facts=call.owner(all_facts)), empty="nothing is remembered")
+    call.print(FactList(facts=call.owner(all_facts)), empty="no facts")
 
 
 @remember.command("promote")
