@@ -127,7 +127,8 @@ def _units() -> dict[str, Units]:
             add(dimension, Fraction(factor) * Fraction(10) ** int(power), names)
     for exponent, letter in ((1, "K"), (1, "k"), (2, "M"), (3, "G"), (4, "T"), (5, "P")):
         sizes = [("byte", Fraction(base) ** exponent) for base in (1000, 1024)]
-        units |= {f"{letter}B": sizes, f"{letter}b".lower(): sizes}
+        units |= {f"{letter}B": sizes}
+        units |= {f"{letter}{name}".lower(): sizes for name in ("b", "byte", "bytes")}
     return units
 
 
@@ -164,7 +165,7 @@ _MONTHS = _numbered(
     "january jan/february feb/march mar/april apr/may/june jun/july jul/august aug/"
     "september sept sep/october oct/november nov/december dec", 1,
 )  # fmt: skip
-_GAP = r"[ \u00a0\u202f]"
+_GAP = r"(?:[ \u00a0\u202f]|[ \t]*\r?\n[ \t]*)"
 _DIGITS = (
     r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}(?!\d|,\d)(?:\.\d+)?|\d{1,3}(?:[\u00a0\u202f '’]\d{3})+(?!\d)"
     r"(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|(?<!,)\d+,\d+(?![,\d]|\.\d)|\d+(?:\.\d+)?)"
@@ -305,7 +306,7 @@ def _number(own: re.Match[str], part: dict[str, str], text: str, has_comma: bool
     if "." in part.get("digits", "") and end == own.end() and _NAMED.search(text[:start]):
         readings.insert(0, ("version", own[0]))
     return Figure(
-        start, end, text[start:end], tuple(readings), values[0], step, per=per,
+        start, end, " ".join(text[start:end].split()), tuple(readings), values[0], step, per=per,
         is_counting=is_counting and not units,
     )  # fmt: skip
 
@@ -394,7 +395,7 @@ def _with_shared_units(figures: list[Figure], text: str) -> list[Figure]:
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
-_NOUN = re.compile(r"[ -]([^\W\d_]+)")
+_NOUN = re.compile(rf"(?:{_GAP}|-)([^\W\d_]+)")
 _REACH = 120
 """Characters: so far from a figure are the words that count, in a long sentence."""
 _UNIT_NAME = re.compile(
@@ -409,7 +410,7 @@ class _Context:
         self._text, plain = text, list(text)
         for figure in figures:
             if figure.unit not in ("", "name", "date"):
-                plain[figure.start : figure.end] = " " * len(figure.text)
+                plain[figure.start : figure.end] = " " * (figure.end - figure.start)
         self._plain = "".join(plain)
         ends = (match.end() for match in _SENTENCE_END.finditer(self._plain))
         self._edges = [0, *ends, len(text) + 1]

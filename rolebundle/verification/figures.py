@@ -210,7 +210,6 @@ class _Index:
         unit, value = figure.readings[0]
         if not (figure.amount and value and isinstance(value, Fraction)):
             return ""
-        near = abs(value * figure.step / figure.amount) / 2
         figures = [self.figures[n] for n in pool if self.figures[n].amount is not None]
         readings = [(*f.readings[0], f.text) for f in figures]
         if unit == "%":
@@ -219,7 +218,7 @@ class _Index:
             if a_unit != b_unit or isinstance(a, str) or isinstance(b, str):
                 continue
             for result, is_exact, sign in _results(a_unit, a, b, unit):
-                if result == value or (not is_exact and abs(result - value) <= near):
+                if result == value or (not is_exact and _fits(figure, value, result)):
                     return f"{first} {sign} {second} = {figure.text}"
         return ""
 

@@ -257,6 +257,7 @@ SAME = [
     (">5 GB", "more than 5 GB"),
     ("on 3 May 2026", "in May"),
     ("one hundred and one", "101"),
+    ("it touches 180\n   kbytes", "180 kB"),
     ("8.5%", "8.5 per cent"),
 ]
 
@@ -342,6 +343,7 @@ def test_a_rounded_figure_has_to_fit(draft: str, evidence: str, outcome: str) ->
         ("The gap is 8 minutes.", "Bus: 13 minutes. Train: 5 minutes.", "13 minutes − 5 minutes"),
         ("Together they take 18 minutes.", "Bus 13 minutes, train 5 minutes.", "13 minutes + 5"),
         ("A fifth of them: 20%.", "5 GB of the 25 GB are used.", "5 GB / 25 GB"),
+        ("It is more than five times as fast.", "A: 530 MB/s. B: 95 MB/s.", "530 MB/s / 95 MB/s"),
     ],
 )
 def test_a_calculation_is_shown(draft: str, evidence: str, calculation: str) -> None:
