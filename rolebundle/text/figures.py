@@ -97,8 +97,8 @@ byte 1073741824 GiB gibibyte;byte 1099511627776 TiB tebibyte;bps 1000000 Mbps;bp
 length 0.0254 inch inches;length 0.3048 ft foot feet;length 1609.344 mi mile;length2 1 m²;
 length2 1000000 km²;length3 1 m³;mass 1000000 t tonne;mass 453.59237 lb lbs pound;cal 1000 kcal;
 °C 1 °C ℃ celsius;°F 1 °F ℉ fahrenheit;° 1 ° degree deg;K 1 K kelvin;dB 1 dB decibel;
-px 1 px pixel;dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;pp 1 pp;
-x 1 x × times;$ 1 $ USD dollar;€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;¥ 1 ¥ JPY yen;₹ 1 ₹ INR rupee;
+px 1 px pixel;dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;pp 1 percentage-points;
+x 1 x × times fold;$ 1 $ USD dollar;€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;¥ 1 ¥ JPY yen;₹ 1 ₹ INR rupee;
 franc 1 CHF franc"""
 
 
@@ -193,7 +193,7 @@ _PATTERNS = {
     "ordinal": rf"{_ALONE}(?P<ordinal>\d+)(?:st|nd|rd|th)\b",
     "number": r"(?P<sign>(?<![\w)\].])-|−|\bminus )?(?:(?:US)?(?P<currency>[$€£¥₹])"
     r"|\b(?P<code>USD|EUR|GBP|CHF|JPY|INR) )?"
-    rf"(?:(?<![\w.%])|(?<=\.\.)|(?<=\d[xT]))(?P<digits>{_DIGITS})",
+    rf"(?:(?<![\w.%])(?<!\w\()|(?<=\.\.)|(?<=\d[xT]))(?P<digits>{_DIGITS})",
     "word": rf"\b(?P<word>a(?= (?:hundred|thousand|million|billion|dozen)\b)|{_WORD})\b"
     r"(?!-(?:first|second|third|\w+th)\b)",
 }
@@ -211,8 +211,8 @@ _MORE_WORDS = re.compile(
 _SCALE = re.compile(rf"[- \u00a0]?((?i:{_either(_LARGE)}))\b\.?|([mMGT])(?!\w)")
 _UNIT = re.compile(
     rf"(?:{_GAP}|-)?(?:(?:more|additional|extra|full|whole|consecutive|calendar|working|business"
-    r"|of an?|an?) )?"
-    r"(per ?cent\b|percentage points?|[^\W\d_²³]+[²³]?|°[CF]\b|×(?! ?\d)|[%‰$€£¥₹°℃℉])"
+    r"|of an?|an?|US) )?"
+    r"(per ?cent\b|percentage points?|(?!x ?\d)[^\W\d_²³]+[²³]?|°[CF]\b|×(?! ?\d)|[%‰$€£¥₹°℃℉])"
     r"(?![^\W\d])",
     re.IGNORECASE,
 )
@@ -221,7 +221,7 @@ _RATE = re.compile(
     r"| (?:an?|each|every) (second|minute|hour|day|week|month|year)\b"
 )
 _NAMED = re.compile(r"(?:\w ?[A-Z]\w*|^[A-Z]\w+|\b[Vv]ersions?|\b[Rr]eleases?)(?: [<>=~^]=?)? $")
-_JOINT = re.compile(r"\s?(?:-|–|—|to|and|or|by|x|×|,|, and|, or|/)\s?")
+_JOINT = re.compile(r"\s?(?:-|–|—|to|and|or|by|against|x|×|,|, and|, or|/)\s?")
 _HEDGES = {
     "over": r"more than|over|above|exceed(?:s|ing|ed)?|greater than|longer than|>",
     "under": r"less than|fewer than|under|below|almost|nearly|close to|just short of|<",
@@ -372,7 +372,7 @@ def _unit_after(text: str, end: int) -> tuple[Units, int]:
     if match is None:
         return [], end
     name = match[1].replace("per cent", "percent")
-    units = units_of("pp" if name.startswith("percentage") else name)
+    units = units_of("percentage-points" if name.startswith("percentage") else name)
     return (units, match.end()) if units else ([], end)
 
 

@@ -31,6 +31,8 @@ _POOL = 10
 """A figure may be calculated from so many figures of the evidence: those in the most similar
 sentences."""
 _MOST_NAMED = 3
+_LONG = 4
+"""Digits, without zeros at the end: two equal numbers of so many are no coincidence."""
 _LIST_NUMBER = re.compile(r"\s*(?:#{1,6}\s+(?:\d+\.)*\d+[.)]?|(?:\d+\.)*\d+[.)]|\(\d+\))\s")
 
 
@@ -41,6 +43,7 @@ class FigureCheck(NamedTuple):
         start: its first character in the sentence; ``end`` is behind the last one.
         outcome: ``figure_found``; ``rounded`` and ``computed``: remarks; ``unsupported_figure``.
         note: the true value, the calculation, or the nearest true values; "" if it is found.
+        fails: whether it is wrong: it is unsupported, and the evidence has figures of its kind.
         passage: the number of the passage, in ``evidence``, that has it; ``None`` without one.
         true_text: what that passage writes.
     """
@@ -52,6 +55,7 @@ class FigureCheck(NamedTuple):
     note: str = ""
     passage: int | None = None
     true_text: str = ""
+    fails: bool = False
 
 
 def check_figures(
@@ -78,6 +82,10 @@ def check_figures(
         check = own.check(figure)
         if check is None:
             continue
+        if check.outcome == "unsupported_figure" and figure.cell is None:
+            others = [other for other in figures if other is not figure]
+            if calculation := _calculation(figure, others, are_own=True):
+                check = check._replace(outcome="computed", note=calculation, fails=False)
         if check.passage is not None:
             check = check._replace(passage=places[check.passage])
         elif check.outcome == "unsupported_figure" and everything.has(figure):
@@ -109,9 +117,10 @@ class _Index:
         self._texts = [" ".join(text.lower().split()) for text in texts]
         self._of_unit: defaultdict[str, list[int]] = defaultdict(list)
         self._of_reading: defaultdict[Reading, list[int]] = defaultdict(list)
-        self._of_amount: defaultdict[Fraction | None, list[int]] = defaultdict(list)
+        self._of_amount: defaultdict[Fraction, list[int]] = defaultdict(list)
         for number, figure in enumerate(self.figures):
-            self._of_amount[figure.amount].append(number)
+            if figure.amount is not None:
+                self._of_amount[abs(figure.amount)].append(number)
             for key in {key for reading in figure.readings for key in _less_precise(reading)}:
                 self._of_reading[key].append(number)
             for unit in {unit for unit, _ in figure.readings}:
@@ -130,19 +139,21 @@ class _Index:
                 return bare._replace(outcome="figure_found", passage=passage, true_text=figure.text)
             is_value = re.search(r"[A-Z]|/|@|^[\da-f]{7,}$", figure.text)
             if figure.unit == "name":
-                return bare._replace(note="the evidence does not have it") if is_value else None
+                note = "the evidence does not have it"
+                return bare._replace(note=note, fails=True) if is_value else None
         nearest = self._nearest(figure)
         equal = self._equal(figure)
         numbers = equal or self._rounded(figure)
         if same := [n for n in nearest if n in numbers and _is_same_rate(figure, self.figures[n])]:
             if (meant := self._meant(figure, same)) is not None:
-                return bare._replace(note=f'the evidence has "{self.figures[meant].text}" there')
+                note = f'the evidence has "{self.figures[meant].text}" there'
+                return bare._replace(note=note, fails=True)
             true = self.figures[same[0]].text
             found = bare._replace(passage=self._passages[same[0]], true_text=true)
             if equal:
                 return found._replace(outcome="figure_found")
             return found._replace(outcome="rounded", note=f"it is {true}")
-        if calculation := self._calculation(figure, nearest[:_POOL]):
+        if calculation := _calculation(figure, [self.figures[n] for n in nearest[:_POOL]]):
             return bare._replace(outcome="computed", note=calculation)
         kind = [n for n in nearest if self.figures[n].unit == figure.unit]
         kind = [n for n in kind if not self.figures[n].is_counting]
@@ -150,7 +161,8 @@ class _Index:
             return None
         names = [*dict.fromkeys(f'"{self.figures[n].text}"' for n in kind)][:_MOST_NAMED]
         note = "the evidence does not have it"
-        return bare._replace(note=note + (f"; it has {', '.join(names)}" if names else ""))
+        note += f"; it has {', '.join(names)}" if names else " or another one of its kind"
+        return bare._replace(note=note, fails=bool(names))
 
     def _literal(self, text: str) -> int | None:
         """The first passage that has a text as it is, apart from case, spaces and hyphens."""
@@ -188,8 +200,12 @@ class _Index:
         """The figures that have the same value."""
         keys = figure.readings[:1] if figure.unit == "version" else figure.readings
         equal = {number for key in keys for number in self._of_reading.get(key, ())}
-        if figure.amount is not None and not figure.unit and not figure.nouns:
-            equal.update(self._of_amount[figure.amount])
+        if figure.amount is not None and figure.unit != "version":
+            # "Level 9" is the option -9. A long number is the same one in whatever column it stands.
+            is_long = len(str(figure.amount).rstrip("0")) >= _LONG
+            same = self._of_amount[abs(figure.amount)]
+            is_bare = not figure.unit and not figure.nouns
+            equal.update(n for n in same if is_bare or (is_long and not self.figures[n].unit))
         return equal
 
     def _rounded(self, figure: Figure) -> set[int]:
@@ -205,34 +221,53 @@ class _Index:
             if u == unit and (u != "byte" or place == other) and _fits(figure, value, true)
         }
 
-    def _calculation(self, figure: Figure, pool: Sequence[int]) -> str:
-        """The calculation of a figure from two others of these; "" without one."""
-        unit, value = figure.readings[0]
-        if not (figure.amount and value and isinstance(value, Fraction)):
-            return ""
-        figures = [self.figures[n] for n in pool if self.figures[n].amount is not None]
-        readings = [(*f.readings[0], f.text) for f in figures]
+
+def _calculation(figure: Figure, operands: Sequence[Figure], *, are_own: bool = False) -> str:
+    """The calculation of a figure from two others; "" without one.
+
+    Args:
+        figure: of the draft.
+        operands: what it may be calculated from.
+        are_own: they stand in the sentence of the figure, so a product or a quotient without a unit
+            is no coincidence.
+    """
+    for place in (0, 1):
+        unit, value = _reading(figure, place)
+        if not isinstance(value, Fraction) or not value or not figure.amount:
+            continue
+        readings = [(*_reading(f, place), f.text) for f in operands if f.amount is not None]
         if unit == "%":
             readings.append(("%", Fraction(100), "100%"))
         for (a_unit, a, first), (b_unit, b, second) in permutations(readings, 2):
-            if a_unit != b_unit or isinstance(a, str) or isinstance(b, str):
+            if not isinstance(a, Fraction) or not isinstance(b, Fraction):
                 continue
-            for result, is_exact, sign in _results(a_unit, a, b, unit):
-                if result == value or (not is_exact and _fits(figure, value, result)):
+            if a_unit == b_unit:
+                results = _results(a, b, unit, is_same=unit == a_unit, are_own=are_own)
+            else:
+                results = [(a * b, "×")] if are_own and unit == a_unit and not b_unit else []
+            for result, sign in results:
+                is_rounded = are_own or sign in ("/", "compared with")
+                if result == value or (is_rounded and _fits(figure, value, result)):
                     return f"{first} {sign} {second} = {figure.text}"
-        return ""
+    return ""
 
 
-def _results(own: str, a: Fraction, b: Fraction, unit: str) -> Iterator[tuple[Fraction, bool, str]]:
-    """What two figures of a unit give in a unit, whether it must be exact, and their sign."""
-    if unit == own:
-        yield a + b, True, "+"
-        yield a - b, True, "−"
+def _reading(figure: Figure, place: int) -> Reading:
+    return figure.readings[min(place, len(figure.readings) - 1)]
+
+
+def _results(
+    a: Fraction, b: Fraction, unit: str, *, is_same: bool, are_own: bool
+) -> list[tuple[Fraction, str]]:
+    """What two figures with the same unit give in a unit, and their sign."""
+    results = [(a + b, "+"), (a - b, "−")] if is_same else []
     if unit == "%" and b:
-        yield 100 * a / b, False, "/"
-        yield 100 * abs(a - b) / b, False, "compared with"
-    elif unit == "x" and b:
-        yield a / b, False, "/"
+        results += [(100 * a / b, "/"), (100 * abs(a - b) / b, "compared with")]
+    elif b and (unit == "x" or (are_own and not unit)):
+        results.append((a / b, "/"))
+    if are_own and not unit and is_same:
+        results.append((a * b, "×"))
+    return results
 
 
 def _names_row(figure: Figure, cell: Cell | None) -> bool | None:

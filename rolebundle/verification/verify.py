@@ -188,6 +188,8 @@ class SentenceCheck:
             is_alone = last < 0 or any(c.isalnum() or c in ",;/|" for c in text[last:first])
             is_own = is_alone and is_term(text[first:stop])
             is_own = is_own and (code == "misattributed" or not self._cited)
+            # A question that no passage has is one that the draft answers.
+            is_own |= code == "absent" and not self._cited and text[:stop].endswith("?")
             if code == "misattributed":  # What is wrong may be the citation.
                 stop = max([stop, *(c.end - self._start for c in self._sentence.citations)])
             last = end - self._start
@@ -205,7 +207,11 @@ class SentenceCheck:
                 place = self._start - len(head)
                 passage = None if check.passage is None else self._all[check.passage]
                 start, end = place + check.start, place + check.end
-                yield self._finding(check.outcome, start, end, passage, check.note, check.true_text)
+                # What neither cites a passage nor repeats one is the author's own.
+                is_own = not (check.fails and own)
+                yield self._finding(
+                    check.outcome, start, end, passage, check.note, check.true_text, is_own=is_own
+                )
 
     def _names(self, figures: Sequence[Span]) -> Iterator[Finding]:
         """What stands nowhere is a remark; an identifier in the place of another one fails."""
