@@ -3,15 +3,16 @@
 A figure is compared by its value and unit, not by its notation (see ``text/figures.py``):
 
 - A number with a unit needs one with that unit, or one that converts to it exactly. A bare number
-  needs a bare one.
+  needs a bare one, or the same digits if they are many.
 - The draft may say less: "May 2026" for "3 May 2026". It may not say more.
-- A number that is rounded, or calculated from two figures, is said to be so, with the true value
-  or the calculation.
+- A number that is rounded, or calculated from two figures of the sentence or of the evidence, is
+  said to be so, with the true value or the calculation.
 - "12 servers" is not "12 people" if there are "9 servers", and the value of one row of a table is
   not that of the row that the draft names.
 
-Otherwise it is not seen that the same value stands for another thing: rules that compare the words
-beside figures find as many faults in faithful drafts as in wrong ones.
+Any other figure is unsupported. It fails only if what is cited has figures of its kind: else it may
+be the author's own, or calculated. It is not seen that the same value stands for another thing:
+rules that compare the words beside figures find as many faults in faithful drafts as in wrong ones.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class FigureCheck(NamedTuple):
         start: its first character in the sentence; ``end`` is behind the last one.
         outcome: ``figure_found``; ``rounded`` and ``computed``: remarks; ``unsupported_figure``.
         note: the true value, the calculation, or the nearest true values; "" if it is found.
-        fails: whether it is wrong: it is unsupported, and the evidence has figures of its kind.
+        fails: whether it is wrong: it is unsupported, and what is cited has figures of its kind.
         passage: the number of the passage, in ``evidence``, that has it; ``None`` without one.
         true_text: what that passage writes.
     """
@@ -202,7 +203,7 @@ class _Index:
         equal = {number for key in keys for number in self._of_reading.get(key, ())}
         if figure.amount is not None and figure.unit != "version":
             # "Level 9" is the option -9. A long number is the same one in whatever column it stands.
-            is_long = len(str(figure.amount).rstrip("0")) >= _LONG
+            is_long = len(re.sub(r"\D", "", figure.text).strip("0")) >= _LONG
             same = self._of_amount[abs(figure.amount)]
             is_bare = not figure.unit and not figure.nouns
             equal.update(n for n in same if is_bare or (is_long and not self.figures[n].unit))
@@ -246,8 +247,7 @@ def _calculation(figure: Figure, operands: Sequence[Figure], *, are_own: bool = 
             else:
                 results = [(a * b, "×")] if are_own and unit == a_unit and not b_unit else []
             for result, sign in results:
-                is_rounded = are_own or sign in ("/", "compared with")
-                if result == value or (is_rounded and _fits(figure, value, result)):
+                if result == value or _fits(figure, value, result):
                     return f"{first} {sign} {second} = {figure.text}"
     return ""
 
