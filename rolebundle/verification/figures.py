@@ -229,8 +229,8 @@ def _calculation(figure: Figure, operands: Sequence[Figure], *, are_own: bool = 
     Args:
         figure: of the draft.
         operands: what it may be calculated from.
-        are_own: they stand in the sentence of the figure, so a product or a quotient without a unit
-            is no coincidence.
+        are_own: they stand in the sentence of the figure, so that bare numbers and products are no
+            coincidence.
     """
     for place in (0, 1):
         unit, value = _reading(figure, place)
@@ -260,8 +260,8 @@ def _results(
     a: Fraction, b: Fraction, unit: str, *, is_same: bool, are_own: bool
 ) -> list[tuple[Fraction, str]]:
     """What two figures with the same unit give in a unit, and their sign."""
-    results = [(a + b, "+"), (a - b, "−")] if is_same else []
-    if unit == "%" and b:
+    results = [(a + b, "+"), (a - b, "−")] if is_same and (unit or are_own) else []
+    if unit == "%" and b and not is_same:
         results += [(100 * a / b, "/"), (100 * abs(a - b) / b, "compared with")]
     elif b and (unit == "x" or (are_own and not unit)):
         results.append((a / b, "/"))
