@@ -98,8 +98,8 @@ length 0.0254 inch inches;length 0.3048 ft foot feet;length 1609.344 mi mile;len
 length2 1000000 km²;length3 1 m³;mass 1000000 t tonne;mass 453.59237 lb lbs pound;cal 1000 kcal;
 °C 1 °C ℃ celsius;°F 1 °F ℉ fahrenheit;° 1 ° degree deg;K 1 K kelvin;dB 1 dB decibel;
 px 1 px pixel;dpi 1 dpi;fps 1 fps;rpm 1 rpm;ppm 1 ppm;% 1 % percent;% 0.1 ‰;pp 1 percentage-points;
-x 1 x × times fold;$ 1 $ USD dollar;€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;¥ 1 ¥ JPY yen;₹ 1 ₹ INR rupee;
-franc 1 CHF franc"""
+x 1 x × times fold;$ 1 $ USD dollar;€ 1 € EUR euro;£ 1 £ GBP;£ 1 pound;¥ 1 ¥ JPY yen;
+₹ 1 ₹ INR rupee;franc 1 CHF franc"""
 
 
 @cache

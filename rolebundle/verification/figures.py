@@ -202,7 +202,7 @@ class _Index:
         keys = figure.readings[:1] if figure.unit == "version" else figure.readings
         equal = {number for key in keys for number in self._of_reading.get(key, ())}
         if figure.amount is not None and figure.unit != "version":
-            # "Level 9" is the option -9. A long number is the same one in whatever column it stands.
+            # "Level 9" is the option -9. A long number is the same one in whatever column it is.
             is_long = len(re.sub(r"\D", "", figure.text).strip("0")) >= _LONG
             same = self._of_amount[abs(figure.amount)]
             is_bare = not figure.unit and not figure.nouns

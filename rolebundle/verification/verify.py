@@ -77,13 +77,14 @@ def verify(
     with corpus.reading():
         sentences = parse_draft(request.draft)
         evidence = Evidence(corpus, request, resolved)
+        cites = any(sentence.citations for sentence in sentences)
         findings = [*evidence.findings]
         for number, sentence in enumerate(sentences):
             corpus.raise_if_interrupted()
             if end is not None and monotonic() > end:
                 findings.append(_not_checked(request.draft, sentences, number))
                 break
-            checker = SentenceCheck(sentence, evidence)
+            checker = SentenceCheck(sentence, evidence, cites=cites)
             findings += checker.findings()
             passages |= checker.passages
         named = {f.chunk_id for f in findings}
@@ -126,10 +127,11 @@ def verify(
 
 
 class SentenceCheck:
-    """The checks of one sentence."""
+    """The checks of one sentence. ``cites``: whether any sentence of the draft has a citation."""
 
-    def __init__(self, sentence: Sentence, evidence: Evidence) -> None:
+    def __init__(self, sentence: Sentence, evidence: Evidence, *, cites: bool) -> None:
         self._sentence, self._start = sentence, sentence.start
+        self._may_be_own = cites or not evidence.is_named
         self._prose, self._text = sentence.prose(), sentence.prose(with_quotes=True)
         quoted = [sentence.text[a - self._start : b - self._start] for a, b in sentence.quotes]
         is_checked = sentence.has_content or quoted or sentence.citations
@@ -207,8 +209,8 @@ class SentenceCheck:
                 place = self._start - len(head)
                 passage = None if check.passage is None else self._all[check.passage]
                 start, end = place + check.start, place + check.end
-                # What neither cites a passage nor repeats one is the author's own.
-                is_own = not (check.fails and own)
+                # If the draft cites, what neither cites nor repeats a passage is its author's.
+                is_own = not check.fails or (self._may_be_own and not own)
                 yield self._finding(
                     check.outcome, start, end, passage, check.note, check.true_text, is_own=is_own
                 )

@@ -394,6 +394,7 @@ def test_marks(tmp_path: Path, state: Any, code: str, fails: bool) -> None:
 
 GUIDE = """The relay keeps a copy of each message for the audit. The server must not accept expired
 tokens. All owners may share a folder with other teams. The nightly export is enabled by default.
+A shared folder holds 20 GB.
 Set the variable RELAY_TIMEOUT before the relay service starts in the cluster. The incident was
 handled by Ana Ruiz in the Lund office. To show a trace of each thread, run::
 
@@ -443,6 +444,26 @@ def test_a_near_copy_that_differs_is_a_remark(
 )
 def test_a_faithful_copy_does_not_differ(engine_statements: Engine, draft: str) -> None:
     assert "differs" not in verified_statements(engine_statements, draft).counts
+
+
+@pytest.mark.parametrize(
+    ("draft", "fails"),
+    [
+        ("A shared folder holds 30 GB [1].", True),
+        ("A shared folder holds 30 GB.", True),
+        ("We will buy 30 GB more next year.", True),
+        ("The relay keeps a copy [1]. We will buy 30 GB more next year.", False),
+        ("A shared folder holds 30 GB [1]. We will buy 40 GB more next year.", True),
+        ("Moving a shared folder takes 4 minutes [1].", False),
+    ],
+)
+def test_an_unsupported_figure_fails_if_it_may_not_be_the_authors_own(
+    engine_statements: Engine, draft: str, fails: bool
+) -> None:
+    answer = verified_statements(engine_statements, draft)
+    found = [finding for finding in answer.findings if finding.code == "unsupported_figure"]
+    assert {finding.fails for finding in found} >= {fails}
+    assert answer.verdict == ("failed" if fails else "nothing_wrong_found")
 
 
 def test_an_identifier_that_replaces_one_of_the_passage_fails(engine_statements: Engine) -> None:

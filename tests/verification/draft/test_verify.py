@@ -344,6 +344,8 @@ def test_a_rounded_figure_has_to_fit(draft: str, evidence: str, outcome: str) ->
         ("Together they take 18 minutes.", "Bus 13 minutes, train 5 minutes.", "13 minutes + 5"),
         ("A fifth of them: 20%.", "5 GB of the 25 GB are used.", "5 GB / 25 GB"),
         ("It is more than five times as fast.", "A: 530 MB/s. B: 95 MB/s.", "530 MB/s / 95 MB/s"),
+        ("It fell from 8192 to 128, a factor of 64.", "It was 8192; now it is 128.", "8192 / 128"),
+        ("4 probes, each after 75 s, are 300 s.", "4 probes; 75 s between probes", "75 s × 4"),
     ],
 )
 def test_a_calculation_is_shown(draft: str, evidence: str, calculation: str) -> None:
