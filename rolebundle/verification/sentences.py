@@ -121,6 +121,9 @@ for _pair in _OPPOSITES.split():
     _OPPOSITE_OF.setdefault(_one, set()).add(_other)
     _OPPOSITE_OF.setdefault(_other, set()).add(_one)
 _CLAUSE = re.compile(r"\([^()]*\)|[;()—–]|\s-\s|,\s|\bbut\b")
+_BOUND = re.compile(
+    r"\bnot? (?:more|less|fewer|later|earlier|longer|shorter) than\b", re.IGNORECASE
+)
 _Clause = tuple[frozenset[str], frozenset[tuple[int, int]], int]
 """The stems of a clause's content words, its operators, and how often it denies."""
 
@@ -128,11 +131,12 @@ _Clause = tuple[frozenset[str], frozenset[tuple[int, int]], int]
 @lru_cache(maxsize=4096)
 def _clauses(text: str) -> tuple[_Clause, ...]:
     clauses = []
-    for clause in _CLAUSE.split(text):
+    for clause in _CLAUSE.split(_BOUND.sub(" ", text)):
         words = words_of(clause)
-        stems = frozenset(stem(word) for word in words if word not in ENGLISH and not denies(word))
+        denials = [word for word in words if denies(word) or word == "non"]
+        stems = frozenset(stem(word) for word in words if word not in ENGLISH.union(denials))
         operators = frozenset(_OPERATOR[word] for word in words if word in _OPERATOR)
-        clauses.append((stems, operators, sum(map(denies, words))))
+        clauses.append((stems, operators, len(denials)))
     return tuple(clauses)
 
 

@@ -394,7 +394,7 @@ def test_marks(tmp_path: Path, state: Any, code: str, fails: bool) -> None:
 
 GUIDE = """The relay keeps a copy of each message for the audit. The server must not accept expired
 tokens. All owners may share a folder with other teams. The nightly export is enabled by default.
-A shared folder holds 20 GB.
+A shared folder holds at least 20 GB for owners that are not guests.
 Set the variable RELAY_TIMEOUT before the relay service starts in the cluster. The incident was
 handled by Ana Ruiz in the Lund office. To show a trace of each thread, run::
 
@@ -439,6 +439,7 @@ def test_a_near_copy_that_differs_is_a_remark(
         "The server mustn't accept tokens that expired.",
         "Expired tokens are never accepted by the server.",
         "Every owner may share a folder with other teams.",
+        "A shared folder holds no less than 20 GB for non-guest owners.",
         "The relay keeps a copy of each message for the audit.",
     ],
 )
