@@ -63,8 +63,8 @@ class Guard:
 
         return checked
 
-    def address_refusal(self, headers: Headers) -> tuple[int, RolebundleError] | None:
-        """The HTTP status and the error for a request from elsewhere; ``None`` for none."""
+    def refusal(self, headers: Headers) -> tuple[int, RolebundleError] | None:
+        """The HTTP status and the error for a request with these headers; ``None`` to answer it."""
         hosts = _values(headers, b"host")
         if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
             return 421, AccessDenied(
@@ -81,12 +81,6 @@ class Guard:
                 "this server answers no web pages of other origins",
                 "call it from a program, without an Origin header",
             )
-        return None
-
-    def refusal(self, headers: Headers) -> tuple[int, RolebundleError] | None:
-        """The HTTP status and the error for a request with these headers; ``None`` to answer it."""
-        if refused := self.address_refusal(headers):
-            return refused
         authorization = _values(headers, b"authorization")
         scheme, _, token = (
             authorization[0].partition(" ") if len(authorization) == 1 else ("", "", "")
