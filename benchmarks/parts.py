@@ -22,11 +22,11 @@ from unittest.mock import patch
 from rolebundle.engine import Engine
 from rolebundle.evaluation.evaluation import Runner, ndcg
 from rolebundle.evaluation.questions import (
-    Question,
-    References,
+    Judged,
     from_golden,
     load_collection,
     load_golden,
+    references_in,
 )
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import demo_overlays
@@ -64,13 +64,13 @@ PARTS: Mapping[str, tuple[str, Any]] = {
 """Part → what is replaced, and with what. "nothing" replaces a constant with its own value."""
 
 
-def governed(engine: Engine, questions: Sequence[Question]) -> float:
+def governed(engine: Engine, questions: Sequence[Judged]) -> float:
     """nDCG@10 of the governed answers, a mean over the judged questions."""
     runner = Runner(engine)
     return mean(
-        ndcg(runner.governed(question)[1], question.grades, 10)
-        for question in questions
-        if question.judged
+        ndcg(runner.governed((question, grades))[1], grades, 10)
+        for question, grades in questions
+        if any(grades.values())
     )
 
 
@@ -80,16 +80,16 @@ def main() -> int:
     parser.add_argument("collections", type=Path)
     parser.add_argument("--corpora", type=Path, required=True)
     arguments = parser.parse_args()
-    sets: dict[str, tuple[Engine, list[Question]]] = {}
+    sets: dict[str, tuple[Engine, list[Judged]]] = {}
     for name in COLLECTIONS:
         engine = Engine(arguments.corpora / f"{name}.db")
         collection = load_collection(arguments.collections / name)
-        references = References(engine.workspace.corpus)
+        references = references_in(engine.workspace.corpus)
         sets[name] = engine, from_golden(collection, references, None, NOW)[0]
     engine = Engine(arguments.corpora / "sample.db", overlay_folders((demo_overlays(),)))
     for name in GOLDEN_SETS:
         golden = load_golden(demo_overlays() / "golden" / f"{name}-v1.toml")
-        references = References(engine.workspace.corpus)
+        references = references_in(engine.workspace.corpus)
         sets[name] = engine, from_golden(golden, references, name, NOW)[0]
     print(f"| points of nDCG@10 | {' | '.join(COLLECTIONS)} | golden sets |")
     print("| --- " * (len(COLLECTIONS) + 2) + "|")

@@ -24,6 +24,7 @@ from rolebundle.contracts.evaluation import (
     EvalReport,
     EvaluatedCorpus,
     Floor,
+    GoldenQuestion,
     GoldenSet,
     Governance,
     QuestionResult,
@@ -33,11 +34,7 @@ from rolebundle.contracts.evaluation import (
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
-from rolebundle.evaluation.questions import (
-    Question,
-    References,
-    from_golden,
-)
+from rolebundle.evaluation.questions import Judged, References, from_golden, references_in
 from rolebundle.lazy import numpy as np
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.pipeline import corpus_state
@@ -84,7 +81,7 @@ def evaluate(
     """
     started = perf_counter()
     runner = Runner(engine, lexical_only=lexical_only)
-    references = References(engine.workspace.corpus)
+    references = references_in(engine.workspace.corpus)
     questions, notes = from_golden(golden, references, role, moment)
     if engine.answering.default_rerank:
         notes.append(f"reranked by {engine.answering.default_rerank}")
@@ -94,10 +91,10 @@ def evaluate(
     for number, question in enumerate(questions, start=1):
         bundle, ranked, milliseconds = runner.governed(question)
         reasons += [w.message for w in bundle.warnings if w.code in _DEGRADED]
-        checks += checks_of(question, bundle, references, runner)
+        checks += checks_of(question[0], bundle, references, runner)
         results.append(_result(question, bundle, ranked, milliseconds))
         progress("questions", number, len(questions))
-    judged = sum(question.judged for question in questions)
+    judged = sum(any(grades.values()) for _, grades in questions)
     state = corpus_state(engine.workspace.corpus, datetime.now(UTC))
     seconds = perf_counter() - started
     return EvalReport(
@@ -121,13 +118,14 @@ def evaluate(
 
 
 def _result(
-    question: Question, bundle: RetrievalBundle, ranked: list[str], milliseconds: float
+    judged: Judged, bundle: RetrievalBundle, ranked: list[str], milliseconds: float
 ) -> QuestionResult:
+    question, grades = judged
     return QuestionResult(
         id=question.id,
         task=question.task,
         role=question.role,
-        scores={"governed": measures(ranked, question.grades)} if question.judged else {},
+        scores={"governed": measures(ranked, grades)} if any(grades.values()) else {},
         best=ranked[:MAX_BEST],
         latency_ms=round(milliseconds, 3),
         passages=len(bundle.selected),
@@ -167,12 +165,13 @@ class Runner:
         self._lexical_only = lexical_only
         self._documents: dict[str, str] = {}
 
-    def governed(self, question: Question) -> tuple[RetrievalBundle, list[str], float]:
+    def governed(self, judged: Judged) -> tuple[RetrievalBundle, list[str], float]:
         """Return the answer that an agent gets, its ranking, and the milliseconds it took.
 
         Its ranking is the selected passages, then those that the limit or the token budget cut, in
-        rank order.
+        rank order: each passage or, if it is not judged, its document at its first rank.
         """
+        question, grades = judged
         request = RetrievalRequest(
             task=question.task,
             role=question.role,
@@ -189,7 +188,8 @@ class Runner:
             self._documents[chunk.chunk_id] = chunk.document_id
         chunks = [chunk.chunk_id for chunk in bundle.selected]
         chunks += [cut.chunk_id for cut in bundle.rejected if cut.reason == "budget_cut"]
-        return bundle, self._judged_ids(question, chunks), milliseconds
+        ids = (chunk if chunk in grades else self.document_of(chunk) for chunk in chunks)
+        return bundle, list(dict.fromkeys(ids)), milliseconds
 
     def document_of(self, chunk_id: str) -> str:
         """Return the document of a chunk that an answer has."""
@@ -200,11 +200,6 @@ class Runner:
             self._documents[chunk_id] = document
         return self._documents[chunk_id]
 
-    def _judged_ids(self, question: Question, chunks: Iterable[str]) -> list[str]:
-        """The ids of the documents or passages that are judged, each at its first rank."""
-        judged_ids = (question.judged_id(chunk, self.document_of(chunk)) for chunk in chunks)
-        return list(dict.fromkeys(judged_ids))
-
 
 # -- governance ------------------------------------------------------------------------------------
 
@@ -213,28 +208,25 @@ _POSTURES = ("expect_fallback", "expect_trust", "expect_freshness")
 
 
 def checks_of(
-    question: Question, bundle: RetrievalBundle, references: References, runner: Runner
+    question: GoldenQuestion, bundle: RetrievalBundle, references: References, runner: Runner
 ) -> Iterator[Check]:
     """Check an answer against what its golden question expects.
 
     ``must_not_return`` holds if no passage of the reference is selected. ``expect_rejection`` holds
     if none is selected and at least one was rejected with the code.
     """
-    golden = question.golden
-    if golden is None:
-        return
 
     def check(kind: CheckKind, about: str, expected: str, found: str, *, held: bool) -> Check:
         return Check(
             question=question.id, kind=kind, about=about, expected=expected, found=found, held=held
         )
 
-    for reference in golden.must_not_return:
-        leaked = _selected(bundle, references.matching_ids(reference))
+    for reference in question.must_not_return:
+        leaked = _selected(bundle, references(reference))
         found = f"selected: {first_of(leaked, MAX_IDS_SHOWN)}" if leaked else "not selected"
         yield check("must_not_return", reference, "not selected", found, held=not leaked)
-    for reference, code in golden.expect_rejection.items():
-        ids = references.matching_ids(reference)
+    for reference, code in question.expect_rejection.items():
+        ids = references(reference)
         selected = _selected(bundle, ids)
         codes = {
             rejection.reason
@@ -248,9 +240,9 @@ def checks_of(
     states = bundle.fallback.states if bundle.fallback else []
     provenance = bundle.provenance
     expectations: tuple[tuple[CheckKind, str | None, Sequence[str]], ...] = (
-        ("expect_fallback", golden.expect_fallback, states),
-        ("expect_trust", golden.expect_trust, [provenance.trust_posture]),
-        ("expect_freshness", golden.expect_freshness, [provenance.freshness_posture]),
+        ("expect_fallback", question.expect_fallback, states),
+        ("expect_trust", question.expect_trust, [provenance.trust_posture]),
+        ("expect_freshness", question.expect_freshness, [provenance.freshness_posture]),
     )
     for kind, expected, actual in expectations:
         if expected is not None:
