@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from rolebundle.contracts.bundle import Field, Form, More, RetrievalBundle, field_tree
+from rolebundle.contracts.bundle import FIELDS, Form, More, RetrievalBundle, field_tree
 from rolebundle.contracts.lookup import FoundPassage, Lookup, Lookups
 from rolebundle.contracts.terms import Detail
 from rolebundle.retrieval.passage_text import part_of
@@ -116,8 +116,8 @@ def _projected(values: Any, tree: Mapping[str, Any]) -> Any:
         if name not in values:
             continue
         value = values[name]
-        if isinstance(branch, Field):
-            value = _FORMS[branch.form](value)
+        if isinstance(branch, str):
+            value = _FORMS[FIELDS[branch]](value)
         else:
             value = _projected(value, branch)
             value = None if value == {} else value
