@@ -61,7 +61,7 @@ SCHEMAS: dict[str, type[Contract]] = {
     "overlay-details": overlay.OverlayDetails,
     "overlay-lint": overlay.OverlayLint,
     "overlay-list": overlay.OverlayList,
-    "policy": policy.PolicyFile,
+    "policy": policy.Policy,
     "policy-change": policy.PolicyChange,
     "policy-lint": overlay.PolicyLint,
     "policy-summary": policy.PolicySummary,
