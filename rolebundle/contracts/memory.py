@@ -131,13 +131,6 @@ class NewDecision(Contract):
     decided_by: PersonName = Field(description="Who decided it.")
 
 
-class DecisionEnd(Contract):
-    """Who ends a decision, and why."""
-
-    ended_by: PersonName
-    reason: Statement
-
-
 class DecisionRecord(Contract):
     """A recorded decision.
 

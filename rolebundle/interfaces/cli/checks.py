@@ -294,9 +294,7 @@ def approve_command(call: Call, contract: Path | None, revoke: bool, inline_code
     with call.admin() as admin:
         if contract is None:
             stored = approvals(admin.workspace.corpus)
-            answer = ApprovedContracts(
-                contracts=[ApprovedContract(**approval._asdict()) for approval in stored]
-            )
+            answer = ApprovedContracts(contracts=[ApprovedContract(**row) for row in stored])
             call.print(answer, empty="no contract is approved")
         elif revoke:
             click.echo(f"{one_line(revoke_contract(admin.workspace, contract))}: not approved")
