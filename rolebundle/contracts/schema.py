@@ -42,7 +42,6 @@ SCHEMAS: dict[str, type[Contract]] = {
     "doctor": upkeep.DoctorReport,
     "embed-result": upkeep.EmbedResult,
     "evaluation": evaluation.EvalReport,
-    "formats": ingest.FormatList,
     "gate-contract": gate.GateContract,
     "gate-report": gate.GateReport,
     "gate-start": gate.GateStart,

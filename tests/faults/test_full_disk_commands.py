@@ -111,7 +111,6 @@ write corpus embed use other DB
 read compare note --roles mossline-docs-writer,mossline-code-reviewer LEXICAL
 write retrieve note --html {}/page.html LEXICAL
 read why n1.md:1-3 note LEXICAL
-read corpus formats
 read get n1.md:1-3 DB
 read grep note DB
 read overlay lint mossline-docs-writer

@@ -257,7 +257,7 @@ def _summary(report: IngestReport) -> str:
         f"{report.embedded} embedded now, {report.waiting} waiting for a vector",
     ]
     if not report.documents:
-        lines.append("nothing to search yet; `rolebundle corpus formats` lists what can be read")
+        lines.append("nothing to search yet; docs/folders.md says what can be read")
     if report.flagged:
         lines.append(
             f"scan: findings in {counted(report.flagged, 'document')}, "
