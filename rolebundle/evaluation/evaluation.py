@@ -15,8 +15,6 @@ from datetime import UTC, datetime
 from math import isfinite
 from time import perf_counter
 
-from rich.table import Table
-
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.evaluation import (
     Check,
@@ -414,28 +412,27 @@ def _bad_floor(message: str) -> UsageError:
 
 
 MAX_NOTES = 20
-MAX_TASK_CHARS = 80
-_LEFT_COLUMNS = ("task", "metric", "check", "about", "expected", "found")
+MAX_LINE_CHARS = 400
 
 
-def tables(report: EvalReport) -> Iterator[Table | str]:
-    """Yield the tables and lines of a report, from top to bottom."""
+def report_lines(report: EvalReport) -> Iterator[str]:
+    """The lines of a report for a person, from top to bottom."""
     yield headline(report)
     if report.degraded:
         yield f"! semantic lane degraded: {report.degraded}"
-    rows = (map("{:.4f}".format, system.metrics.values()) for system in report.systems)
-    yield from _table(report.metrics, rows)
+    for system in report.systems:
+        yield " · ".join(f"{name} {value:.4f}" for name, value in system.metrics.items())
     if governance := report.governance:
         yield (
             f"governance: leak rate {rate_text(governance.leak_rate)} · rejection codes right "
             f"{rate_text(governance.rejection_accuracy)} · postures right "
             f"{rate_text(governance.posture_accuracy)}"
         )
-        failed = [check for check in governance.checks if not check.held]
-        yield from _table(
-            ("question", "check", "about", "expected", "found"),
-            ((c.question, c.kind, c.about, c.expected, c.found) for c in failed),
-        )
+        for check in governance.checks:
+            if not check.held:
+                what = " ".join(filter(None, (check.question, check.kind, check.about)))
+                found = f"expected {check.expected}, found {check.found}"
+                yield one_line(f"NOT MET: question {what}: {found}", MAX_LINE_CHARS)
     latency, size = report.latency_ms, report.answer_characters
     yield (
         f"governed answers: p50 {latency.p50:.1f} ms, p95 {latency.p95:.1f} ms, "
@@ -447,10 +444,13 @@ def tables(report: EvalReport) -> Iterator[Table | str]:
         f"{seconds['total']:.1f} s: {seconds['ingest']:.1f} to ingest, "
         f"{seconds['questions']:.1f} for the questions"
     )
-    yield from (f"! {note}" for note in report.notes[:MAX_NOTES])
+    yield from (one_line(f"! {note}", MAX_LINE_CHARS) for note in report.notes[:MAX_NOTES])
     if len(report.notes) > MAX_NOTES:
         yield f"! and {len(report.notes) - MAX_NOTES} more notes"
-    yield from _thresholds(report.floors)
+    for floor in report.floors:
+        value = "not measured" if floor.value is None else f"{floor.value:.4f}"
+        threshold = f"{'at most' if floor.at_most else 'at least'} {floor.bound:g}"
+        yield f"{'met' if floor.held else 'NOT MET'}: {floor.metric} {value}, {threshold}"
 
 
 def headline(report: EvalReport) -> str:
@@ -469,22 +469,3 @@ def headline(report: EvalReport) -> str:
 def rate_text(rate: float | None) -> str:
     """Format a fraction as a percentage, or as a dash if it was not measured."""
     return "–" if rate is None else f"{rate:.1%}"
-
-
-def _thresholds(floors: Sequence[Floor]) -> Iterator[str]:
-    for floor in floors:
-        value = "not measured" if floor.value is None else f"{floor.value:.4f}"
-        threshold = f"{'at most' if floor.at_most else 'at least'} {floor.bound:g}"
-        yield f"{'met' if floor.held else 'NOT MET'}: {floor.metric} {value}, {threshold}"
-
-
-def _table(columns: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[Table]:
-    """A table of these columns; nothing if there are no rows."""
-    table = Table(pad_edge=False, show_edge=False, header_style="bold")
-    table.add_column(columns[0], no_wrap=True)
-    for name in columns[1:]:
-        table.add_column(name, justify="left" if name in _LEFT_COLUMNS else "right")
-    for first, *others in rows:
-        table.add_row(first, *(one_line(cell, MAX_TASK_CHARS) for cell in others))
-    if table.row_count:
-        yield table

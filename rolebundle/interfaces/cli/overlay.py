@@ -17,12 +17,11 @@ from time import perf_counter
 import click
 from click.exceptions import Exit
 from platformdirs import user_cache_path
-from rich.console import Console
 
 from rolebundle.admin import Admin
 from rolebundle.authoring import Target, new_overlay
 from rolebundle.authoring import init as write_drafts
-from rolebundle.contracts.evaluation import EvalReport, GoldenSet
+from rolebundle.contracts.evaluation import GoldenSet
 from rolebundle.contracts.overlay import (
     LintProblem,
     OverlayDetails,
@@ -41,7 +40,7 @@ from rolebundle.evaluation.evaluation import (
     check_thresholds,
     evaluate,
     parse_thresholds,
-    tables,
+    report_lines,
     with_thresholds,
 )
 from rolebundle.evaluation.questions import (
@@ -359,7 +358,6 @@ def demo(call: Call, task: str) -> None:
 
 
 EXIT_FAILED = 1
-_WIDTH = 160
 
 
 @click.command("eval")
@@ -422,7 +420,7 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
             ingest_seconds=seconds,
         )
         report = with_thresholds(report, thresholds)
-    _print(report, call.as_json)
+    call.print(report, report_lines(report), exclude_none=True)
     raise Exit(0 if report.passed else EXIT_FAILED)
 
 
@@ -459,18 +457,3 @@ def _ingest(
     for refused in report.refused():
         print_note(f"refused [{refused.code}] {refused.message}")
     return perf_counter() - started
-
-
-def _print(report: EvalReport, as_json: bool) -> None:
-    if as_json:
-        click.echo(report.model_dump_json(exclude_none=True, indent=1))
-        return
-    # Questions and ids must not be read as markup.
-    width = None if sys.stdout.isatty() else _WIDTH
-    console = Console(highlight=False, markup=False, emoji=False, width=width)
-    with console.capture() as capture:
-        for part in tables(report):
-            console.print(part, soft_wrap=isinstance(part, str))
-            if not isinstance(part, str):
-                console.print()
-    click.echo(capture.get(), nl=False)
