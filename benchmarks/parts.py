@@ -20,7 +20,7 @@ from typing import Any
 from unittest.mock import patch
 
 from rolebundle.engine import Engine
-from rolebundle.evaluation.evaluation import Runner, ndcg
+from rolebundle.evaluation.evaluation import documents_in, governed, ndcg
 from rolebundle.evaluation.questions import (
     Judged,
     from_golden,
@@ -64,11 +64,11 @@ PARTS: Mapping[str, tuple[str, Any]] = {
 """Part → what is replaced, and with what. "nothing" replaces a constant with its own value."""
 
 
-def governed(engine: Engine, questions: Sequence[Judged]) -> float:
+def mean_ndcg(engine: Engine, questions: Sequence[Judged]) -> float:
     """nDCG@10 of the governed answers, a mean over the judged questions."""
-    runner = Runner(engine)
+    document_of = documents_in(engine.workspace.corpus)
     return mean(
-        ndcg(runner.governed((question, grades))[1], grades, 10)
+        ndcg(governed(engine, (question, grades), document_of)[1], grades, 10)
         for question, grades in questions
         if any(grades.values())
     )
@@ -96,7 +96,7 @@ def main() -> int:
     all_figures: dict[str, float] = {}
     for part, (target, replacement) in PARTS.items():
         with patch(target, replacement):
-            figures = {name: governed(*of_set) for name, of_set in sets.items()}
+            figures = {name: mean_ndcg(*of_set) for name, of_set in sets.items()}
         all_figures = all_figures or figures
         changes = [figures[name] - all_figures[name] for name in COLLECTIONS]
         changes.append(mean(figures[name] - all_figures[name] for name in GOLDEN_SETS))

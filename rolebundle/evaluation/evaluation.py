@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from math import isfinite
 from time import perf_counter
 
@@ -36,6 +37,7 @@ from rolebundle.evaluation.questions import Judged, References, from_golden, ref
 from rolebundle.lazy import numpy as np
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.pipeline import corpus_state
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.passages import passage_by_id
 from rolebundle.text.words import first_of
 
@@ -78,8 +80,8 @@ def evaluate(
         RolebundleError: an answer failed.
     """
     started = perf_counter()
-    runner = Runner(engine, lexical_only=lexical_only)
-    references = references_in(engine.workspace.corpus)
+    corpus = engine.workspace.corpus
+    references, document_of = references_in(corpus), documents_in(corpus)
     questions, notes = from_golden(golden, references, role, moment)
     if engine.answering.default_rerank:
         notes.append(f"reranked by {engine.answering.default_rerank}")
@@ -87,13 +89,15 @@ def evaluate(
     checks: list[Check] = []
     reasons = list[str]()
     for number, question in enumerate(questions, start=1):
-        bundle, ranked, milliseconds = runner.governed(question)
+        bundle, ranked, milliseconds = governed(
+            engine, question, document_of, lexical_only=lexical_only
+        )
         reasons += [w.message for w in bundle.warnings if w.code in _DEGRADED]
-        checks += checks_of(question[0], bundle, references, runner)
+        checks += checks_of(question[0], bundle, references, document_of)
         results.append(_result(question, bundle, ranked, milliseconds))
         progress("questions", number, len(questions))
     judged = sum(any(grades.values()) for _, grades in questions)
-    state = corpus_state(engine.workspace.corpus, datetime.now(UTC))
+    state = corpus_state(corpus, datetime.now(UTC))
     seconds = perf_counter() - started
     return EvalReport(
         name=golden.name,
@@ -150,53 +154,47 @@ def spread(values: Sequence[float]) -> Spread:
 # -- answers ---------------------------------------------------------------------------------------
 
 
-class Runner:
-    """Ask the questions.
+def documents_in(corpus: Corpus) -> Callable[[str], str]:
+    """A function that returns the document of a chunk that an answer has."""
 
-    Args:
-        engine: the engine with the corpus.
-        lexical_only: search words only, without embeddings.
+    @cache
+    def document_of(chunk_id: str) -> str:
+        passage = passage_by_id(corpus, chunk_id)
+        # A missing chunk was removed after the answer. Its id begins with the document's id.
+        return passage.document.document_id if passage else chunk_id.rpartition("#")[0]
+
+    return document_of
+
+
+def governed(
+    engine: Engine,
+    judged: Judged,
+    document_of: Callable[[str], str],
+    *,
+    lexical_only: bool = False,
+) -> tuple[RetrievalBundle, list[str], float]:
+    """Return the answer that an agent gets, its ranking, and the milliseconds it took.
+
+    Its ranking is the selected passages, then those that the limit or the token budget cut, in rank
+    order: each passage or, if it is not judged, its document at its first rank.
     """
-
-    def __init__(self, engine: Engine, *, lexical_only: bool = False) -> None:
-        self._engine = engine
-        self._lexical_only = lexical_only
-        self._documents: dict[str, str] = {}
-
-    def governed(self, judged: Judged) -> tuple[RetrievalBundle, list[str], float]:
-        """Return the answer that an agent gets, its ranking, and the milliseconds it took.
-
-        Its ranking is the selected passages, then those that the limit or the token budget cut, in
-        rank order: each passage or, if it is not judged, its document at its first rank.
-        """
-        question, grades = judged
-        request = RetrievalRequest(
-            task=question.task,
-            role=question.role,
-            limit=question.limit,
-            lexical_only=self._lexical_only,
-            now=question.now,
-        )
-        # Set without validation: a golden set may test an agent id that a request refuses.
-        request = request.model_copy(update={"agent": question.agent or None})
-        started = perf_counter()
-        bundle = self._engine.retrieve(request)
-        milliseconds = (perf_counter() - started) * 1000
-        for chunk in bundle.selected:
-            self._documents[chunk.chunk_id] = chunk.document_id
-        chunks = [chunk.chunk_id for chunk in bundle.selected]
-        chunks += [cut.chunk_id for cut in bundle.rejected if cut.reason == "budget_cut"]
-        ids = (chunk if chunk in grades else self.document_of(chunk) for chunk in chunks)
-        return bundle, list(dict.fromkeys(ids)), milliseconds
-
-    def document_of(self, chunk_id: str) -> str:
-        """Return the document of a chunk that an answer has."""
-        if chunk_id not in self._documents:
-            passage = passage_by_id(self._engine.workspace.corpus, chunk_id)
-            # A missing chunk was removed after the answer. Its id begins with the document's id.
-            document = passage.document.document_id if passage else chunk_id.rpartition("#")[0]
-            self._documents[chunk_id] = document
-        return self._documents[chunk_id]
+    question, grades = judged
+    request = RetrievalRequest(
+        task=question.task,
+        role=question.role,
+        limit=question.limit,
+        lexical_only=lexical_only,
+        now=question.now,
+    )
+    # Set without validation: a golden set may test an agent id that a request refuses.
+    request = request.model_copy(update={"agent": question.agent or None})
+    started = perf_counter()
+    bundle = engine.retrieve(request)
+    milliseconds = (perf_counter() - started) * 1000
+    chunks = [chunk.chunk_id for chunk in bundle.selected]
+    chunks += [cut.chunk_id for cut in bundle.rejected if cut.reason == "budget_cut"]
+    ids = (chunk if chunk in grades else document_of(chunk) for chunk in chunks)
+    return bundle, list(dict.fromkeys(ids)), milliseconds
 
 
 # -- governance ------------------------------------------------------------------------------------
@@ -206,7 +204,10 @@ _POSTURES = ("expect_fallback", "expect_trust", "expect_freshness")
 
 
 def checks_of(
-    question: GoldenQuestion, bundle: RetrievalBundle, references: References, runner: Runner
+    question: GoldenQuestion,
+    bundle: RetrievalBundle,
+    references: References,
+    document_of: Callable[[str], str],
 ) -> Iterator[Check]:
     """Check an answer against what its golden question expects.
 
@@ -229,7 +230,7 @@ def checks_of(
         codes = {
             rejection.reason
             for rejection in bundle.rejected
-            if rejection.chunk_id in ids or runner.document_of(rejection.chunk_id) in ids
+            if rejection.chunk_id in ids or document_of(rejection.chunk_id) in ids
         }
         outcomes = [*(["selected"] if selected else []), *sorted(codes)]
         found = ", ".join(outcomes) or "no candidate"

@@ -13,8 +13,9 @@ from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.evaluation.evaluation import (
     METRICS,
     NAMES,
-    Runner,
+    documents_in,
     evaluate,
+    governed,
     measures,
     parse_thresholds,
     value_of,
@@ -207,6 +208,7 @@ def test_what_is_named_and_not_there_is_noted_and_counts(engine: Engine) -> None
 
 def test_a_judged_passage_has_a_rank_of_its_own(engine: Engine) -> None:
     question = GoldenQuestion(task="plan of release", now=NOW)
-    _, ranked, _ = Runner(engine).governed((question, {"plan#1": 1}))
+    document_of = documents_in(engine.workspace.corpus)
+    _, ranked, _ = governed(engine, (question, {"plan#1": 1}), document_of)
     assert "plan#1" in ranked and "plan" in ranked
     assert [name for name in ranked if "#" in name] == ["plan#1"]

@@ -395,8 +395,8 @@ def roots_list_command(call: Call) -> None:
 def move_command(call: Call, old: Path, new: Path) -> None:
     """Change the path of a root in the corpus. No file is moved.
 
-    Ids, vectors and options of its documents stay. An ingest finds a moved folder by itself if the
-    old one is missing and most files are unchanged.
+    Ids, vectors and options of its documents stay. An ingest of the new path would take it for
+    another root.
 
     \b
     rolebundle corpus roots move notes /media/disk/notes
