@@ -39,7 +39,6 @@ _COPY_CHARS = 1_000
 )
 @with_call(
     "overlay_dirs",
-    "overlay_file",
     "html_file",
     "as_json",
     request=RetrievalRequest,
@@ -66,10 +65,10 @@ def why(call: Call, reference: str, task: str, as_agent: str | None) -> None:
     request = request_from({"task": task, **call.fields})
     with call.engine(in_working_folder=True) as engine:
         if as_agent is not None:
-            owners = engine.why_as_agent(request, reference, call.overlay)
+            owners = engine.why_as_agent(request, reference)
             call.print(owners, [_owners_text(owners)])
             return
-        answer = engine.why(request, reference, call.overlay)
+        answer = engine.why(request, reference)
     if call.html_file is not None:
         write_page(call.html_file, why_page(answer))
     call.print(answer, [text(answer, terminal_width(), call.style)])
