@@ -44,7 +44,7 @@ from rolebundle.interfaces.cli.output import (
 from rolebundle.interfaces.layout import Style, folded, harmless, terminal_width
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
 from rolebundle.retrieval.passage_text import one_line
-from rolebundle.status import advised_status
+from rolebundle.status import owner_status
 from rolebundle.text.words import counted, first_of
 
 _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() if default == ()}
@@ -409,7 +409,7 @@ def status(call: Call) -> None:
     rolebundle status --json
     """
     with call.admin() as admin:
-        status = advised_status(admin.workspace.corpus)
+        status = owner_status(admin.workspace.corpus)
     call.print(status, _status_lines(status, call.style))
 
 

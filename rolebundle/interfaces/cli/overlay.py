@@ -184,7 +184,8 @@ def lint_command(call: Call, names: tuple[str, ...]) -> None:
         names=facts.names if facts else None,
         overlays=[OverlayProblems(path=name, findings=found) for name, found in linted.items()],
     )
-    call.print(report, _lint_lines(report))
+    lines = (finding_line(file.path, found) for file in report.overlays for found in file.findings)
+    call.print(report, lines)
     _summarize(report, location)
 
 
@@ -209,11 +210,6 @@ def _summary(entry: OverlayFile) -> str:
         return f"MALFORMED: {entry.problem}"
     extends = f" (extends {entry.extends})" if entry.extends else ""
     return f"{entry.mission or entry.label}{extends}"
-
-
-def _lint_lines(report: OverlayLint) -> Iterator[str]:
-    for overlay in report.overlays:
-        yield from (finding_line(overlay.path, finding) for finding in overlay.findings)
 
 
 def _summarize(report: OverlayLint, location: Path) -> None:

@@ -22,7 +22,6 @@ from rolebundle.contracts.bundle import (
     RetrievalBundle,
     Scores,
     ScoreWeights,
-    SelectedChunk,
 )
 from rolebundle.contracts.terms import (
     LANES,
@@ -159,7 +158,9 @@ def answer_page(bundle: RetrievalBundle) -> str:
         passages=[
             {
                 "chunk": chunk,
-                "title": marked_text(_title(chunk), terms),
+                "title": marked_text(
+                    heading_path(chunk.title or chunk.document_id, chunk.headings), terms
+                ),
                 "text": marked_text(chunk.content, terms),
                 "parts": score_parts(chunk.scores, bundle.weights),
                 "limited_use": limited_use(chunk.allowed_actions),
@@ -171,10 +172,6 @@ def answer_page(bundle: RetrievalBundle) -> str:
         warnings=_warnings(bundle),
         from_replica=replica_note(bundle),
     )
-
-
-def _title(chunk: SelectedChunk) -> str:
-    return heading_path(chunk.title or chunk.document_id, chunk.headings)
 
 
 def score_parts(scores: Scores, weights: ScoreWeights | None) -> list[dict[str, Any]]:
