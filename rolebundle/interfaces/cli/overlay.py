@@ -231,10 +231,15 @@ def _summarize(report: OverlayLint, location: Path) -> None:
         )
 
 
+_dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Print what would be written, and write nothing."
+)
+
+
 @overlay.command("new")
 @click.argument("role", metavar="ROLE")
 @click.option("--from", "parent", default="", metavar="ROLE", help="Extend this role.")
-@click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+@_dry_run_option
 @with_call("overlay_dirs", "as_json")
 def new_command(call: Call, role: str, parent: str, dry_run: bool) -> None:
     """Write a first overlay of ROLE, to the corpus's own folder FILE.overlays.
@@ -259,7 +264,7 @@ _LINE_CHARS = 1_000
 @click.command()
 @click.argument("folder", metavar="DIR", type=non_empty_path)
 @click.option("--role", default="", metavar="NAME", help="Also write a neutral overlay of a role.")
-@click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+@_dry_run_option
 @with_call("as_json")
 def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
     """Write a commented DIR/rolebundle.toml that says what the documents of a folder are.
