@@ -20,13 +20,13 @@ from typing import Any
 from unittest.mock import patch
 
 from rolebundle.engine import Engine
-from rolebundle.evaluation.evaluation import Runner, ndcg
+from rolebundle.evaluation.evaluation import documents_in, governed, ndcg
 from rolebundle.evaluation.questions import (
-    Question,
-    References,
+    Judged,
     from_golden,
     load_collection,
     load_golden,
+    references_in,
 )
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import demo_overlays
@@ -64,13 +64,13 @@ PARTS: Mapping[str, tuple[str, Any]] = {
 """Part → what is replaced, and with what. "nothing" replaces a constant with its own value."""
 
 
-def governed(engine: Engine, questions: Sequence[Question]) -> float:
+def mean_ndcg(engine: Engine, questions: Sequence[Judged]) -> float:
     """nDCG@10 of the governed answers, a mean over the judged questions."""
-    runner = Runner(engine)
+    document_of = documents_in(engine.workspace.corpus)
     return mean(
-        ndcg(runner.governed(question)[1], question.grades, 10)
-        for question in questions
-        if question.judged
+        ndcg(governed(engine, (question, grades), document_of)[1], grades, 10)
+        for question, grades in questions
+        if any(grades.values())
     )
 
 
@@ -80,23 +80,23 @@ def main() -> int:
     parser.add_argument("collections", type=Path)
     parser.add_argument("--corpora", type=Path, required=True)
     arguments = parser.parse_args()
-    sets: dict[str, tuple[Engine, list[Question]]] = {}
+    sets: dict[str, tuple[Engine, list[Judged]]] = {}
     for name in COLLECTIONS:
         engine = Engine(arguments.corpora / f"{name}.db")
         collection = load_collection(arguments.collections / name)
-        references = References(engine.workspace.corpus)
+        references = references_in(engine.workspace.corpus)
         sets[name] = engine, from_golden(collection, references, None, NOW)[0]
     engine = Engine(arguments.corpora / "sample.db", overlay_folders((demo_overlays(),)))
     for name in GOLDEN_SETS:
         golden = load_golden(demo_overlays() / "golden" / f"{name}-v1.toml")
-        references = References(engine.workspace.corpus)
+        references = references_in(engine.workspace.corpus)
         sets[name] = engine, from_golden(golden, references, name, NOW)[0]
     print(f"| points of nDCG@10 | {' | '.join(COLLECTIONS)} | golden sets |")
     print("| --- " * (len(COLLECTIONS) + 2) + "|")
     all_figures: dict[str, float] = {}
     for part, (target, replacement) in PARTS.items():
         with patch(target, replacement):
-            figures = {name: governed(*of_set) for name, of_set in sets.items()}
+            figures = {name: mean_ndcg(*of_set) for name, of_set in sets.items()}
         all_figures = all_figures or figures
         changes = [figures[name] - all_figures[name] for name in COLLECTIONS]
         changes.append(mean(figures[name] - all_figures[name] for name in GOLDEN_SETS))

@@ -30,7 +30,6 @@ from typing import IO, Any
 
 import rolebundle
 from rolebundle.engine import Engine
-from rolebundle.interfaces.client import Sidecar, SidecarError
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
@@ -70,7 +69,7 @@ class _Pipe:
 
     def ask(self, number: int, fields: dict[str, Any]) -> Any:
         self.send([_request(number, fields)])
-        return json.loads(self.output.readline())["result"]
+        return json.loads(self.output.readline())
 
     def close(self) -> int:
         self.input.close()
@@ -79,15 +78,11 @@ class _Pipe:
 
 def warm(db: Path, rounds: int) -> None:
     """Print the medians and their ratio."""
-    with (
-        Engine(db, overlay_folders((demo_overlays(),))) as engine,
-        Sidecar(db, overlay_dirs=[demo_overlays()]) as sidecar,
-    ):
+    with Engine(db, overlay_folders((demo_overlays(),))) as engine:
         operations, pipe = Operations(engine), _Pipe(db)
         ways: dict[str, Callable[[dict[str, Any]], Any]] = {
             "in this process": lambda fields: operations.call("retrieve", fields),
-            "serve, bare pipe": lambda fields: pipe.ask(1, fields),
-            "serve, Sidecar": lambda fields: sidecar.call("retrieve", **fields),
+            "serve": lambda fields: pipe.ask(1, fields),
         }
         times: dict[str, list[float]] = {name: [] for name in ways}
         for turn, (task, role) in zip(range(rounds + 10), cycle(_QUESTIONS), strict=False):
@@ -165,16 +160,18 @@ def mixed(db: Path, tree: Path, seconds: float, readers: int) -> None:
 
 def _read(db: Path, stop: Event) -> tuple[list[float], list[str], int]:
     times, errors, wrong = [], [], 0
-    with Sidecar(db, overlay_dirs=[demo_overlays()]) as sidecar:
-        for task, role in cycle(_QUESTIONS):
-            if stop.is_set():
-                break
-            started = perf_counter()
-            try:
-                wrong += _is_wrong(sidecar.retrieve(task, role=role, detail="full", limit=30))
-            except SidecarError as error:
-                errors.append(error.code)
-            times.append((perf_counter() - started) * 1000)
+    pipe = _Pipe(db)
+    for task, role in cycle(_QUESTIONS):
+        if stop.is_set():
+            break
+        started = perf_counter()
+        answer = pipe.ask(1, {"task": task, "role": role, "detail": "full", "limit": 30})
+        if "error" in answer:
+            errors.append(answer["error"]["data"]["code"])
+        else:
+            wrong += _is_wrong(answer["result"])
+        times.append((perf_counter() - started) * 1000)
+    pipe.close()
     return times, errors, wrong
 
 

@@ -11,44 +11,43 @@ evidence is reported as weak.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from pathlib import Path
 
-from rolebundle.interfaces.client import Sidecar, SidecarError
+from rolebundle import Engine, RetrievalRequest, RolebundleError, overlay_folders
 
 WORDS = 24
 
 
-def answer(sidecar: Sidecar, task: str, role: str) -> None:
+def answer(engine: Engine, request: RetrievalRequest) -> None:
     """Print the role's evidence for the task, and why one passage was rejected."""
-    bundle = sidecar.retrieve(task, role=role, limit=3)
-    if not bundle["selected"]:
-        fallback = bundle["fallback"]
-        print(f"I found nothing to answer with ({fallback['verdict']}): {fallback['message']}")
+    bundle = engine.retrieve(request)
+    if not bundle.selected:
+        verdict, message = (bundle.fallback.verdict, bundle.fallback.message)
+        print(f"I found nothing to answer with ({verdict}): {message}")
         return
-    for passage in bundle["selected"]:
-        words = passage["content"].split()
+    for passage in bundle.selected:
+        words = passage.content.split()
         start = " ".join(words[:WORDS]) + (" …" if len(words) > WORDS else "")
-        print(f"[{passage['rank']}] {start}\n    — {passage['citation']['locator']}")
-    provenance = bundle["provenance"]
+        print(f"[{passage.rank}] {start}\n    — {passage.citation.locator}")
+    provenance = bundle.provenance
     print(
-        f"\nTrust is {provenance['trust_posture']}, and the evidence is "
-        f"{provenance['freshness_posture']}."
+        f"\nTrust is {provenance.trust_posture}, and the evidence is "
+        f"{provenance.freshness_posture}."
     )
-    if bundle.get("fallback"):
-        print(f"Note: {bundle['fallback']['message']}")
-    for warning in bundle["warnings"]:
-        print(f"Note: {warning['message']}")
-    if bundle.get("rejected"):
-        print(explanation(sidecar, task, role, bundle["rejected"][0]))
+    if bundle.fallback:
+        print(f"Note: {bundle.fallback.message}")
+    for warning in bundle.warnings:
+        print(f"Note: {warning.message}")
+    if bundle.rejected:
+        print(explanation(engine, request, bundle.rejected[0].chunk_id))
 
 
-def explanation(sidecar: Sidecar, task: str, role: str, rejection: dict[str, Any]) -> str:
+def explanation(engine: Engine, request: RetrievalRequest, chunk_id: str) -> str:
     """Why a passage was rejected, and its score."""
-    why = sidecar.why(task, rejection["chunk_id"], role=role, limit=3)
-    score = why["score"]
-    reason = f"{rejection['reason']}: {why['notes']}"
-    beat = f", to beat: {score['to_beat']:.3f}" if "to_beat" in score else ""
-    return f"\nRejected: {why['locator']} ({reason}); score {score['scores']['final']:.3f}{beat}"
+    why = engine.why(request, chunk_id)
+    final, to_beat = why.score.scores.final, why.score.to_beat
+    beat = "" if to_beat is None else f", to beat: {to_beat:.3f}"
+    return f"\nRejected: {why.locator} ({why.code}: {why.notes}); score {final:.3f}{beat}"
 
 
 def main() -> None:
@@ -57,9 +56,9 @@ def main() -> None:
         sys.exit(__doc__)
     db, task, role = sys.argv[1:]
     try:
-        with Sidecar(db=db) as sidecar:
-            answer(sidecar, task, role)
-    except SidecarError as error:
+        with Engine(Path(db), overlay_folders(corpus=Path(db))) as engine:
+            answer(engine, RetrievalRequest(task=task, role=role, limit=3))
+    except RolebundleError as error:
         sys.exit(str(error))
 
 

@@ -170,15 +170,12 @@ class Engine:
             self._record("why", request.agent, role=request.role, query=request.task, allowed=1)
             return explanation
 
-    def why_as_agent(
-        self, request: RetrievalRequest, reference: str, overlay: ResolvedOverlay | None = None
-    ) -> WhyAsAgent:
+    def why_as_agent(self, request: RetrievalRequest, reference: str) -> WhyAsAgent:
         """Tell the owner what keeps a passage from an agent. No interface for agents has this.
 
         Args:
             request: the task, and in ``agent`` the agent in question.
             reference: as for :meth:`why`.
-            overlay: used instead of the overlay of ``request.role``.
 
         Raises:
             AccessDenied: this engine answers for an agent.
@@ -192,7 +189,7 @@ class Engine:
         why = why_module.why_hidden(self.workspace.answering_corpus, reference, scope, agent)
         if not why.hidden:
             try:
-                with self.answering.inputs(request, overlay) as inputs:
+                with self.answering.inputs(request, None) as inputs:
                     answer = why_module.explain(
                         inputs.corpus, inputs.request, reference, scope, inputs.provider
                     )

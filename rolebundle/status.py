@@ -87,8 +87,12 @@ def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexSt
 
 def owner_status(corpus: Corpus) -> CorpusStatus:
     """What :func:`corpus_status` says, and what only the owner may know."""
-    return corpus_status(corpus).model_copy(
+    status = corpus_status(corpus)
+    has_index = status.corpus.index is not None
+    return status.model_copy(
         update={
+            "model_reason": contextual_model(corpus)[1] if has_index else "",
+            "building": building_note(corpus) if has_index else "",
             "self_declared": documents.self_declared(corpus),
             "path_flags": [
                 PathFlags(location=location, flags=as_arguments(flags))
@@ -118,16 +122,3 @@ def watch_status(corpus: Path) -> WatchStatus | None:
         return None
     with try_lock(path) as is_free:  # A watch has it locked as long as it runs.
         return status.model_copy(update={"running": not is_free})
-
-
-def advised_status(corpus: Corpus) -> CorpusStatus:
-    """The status of :func:`owner_status`, with the model of the index.
-
-    Args:
-        corpus: an open corpus; it is only read.
-    """
-    status = owner_status(corpus)
-    if status.corpus.index is None:
-        return status
-    update = {"model_reason": contextual_model(corpus)[1], "building": building_note(corpus)}
-    return status.model_copy(update=update)

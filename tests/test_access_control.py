@@ -19,7 +19,6 @@ from rolebundle.contracts.request import GrepRequest, ListRequest, RetrievalRequ
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.interfaces.inspector import Inspector, Parameters
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.audit import AuditLog
@@ -544,10 +543,13 @@ def test_each_refusal_leaves_one_record(bound: Engine, asked: str) -> None:
     assert row.role == fields.get("role", fields.get("roles", [""])[-1])
 
 
-def test_a_refused_page_leaves_one_record(bound: Engine) -> None:
+def test_a_refused_agent_of_an_engine_for_another_leaves_one_record(bound: Engine) -> None:
     before = refused_rows(bound)
-    with Engine(bound.workspace.path, (OVERLAYS,), agent="ada") as pinned:
-        Inspector(pinned, "/token/").answer("corpus", Parameters([("agent", "bob")]))
+    with (
+        Engine(bound.workspace.path, (OVERLAYS,), agent="ada") as pinned,
+        pytest.raises(AccessDenied),
+    ):
+        pinned.ls(ListRequest(agent="bob"))
     [row] = refused_rows(bound)[len(before) :]
     assert (row.agent, row.details) == ("ada", {"code": "access_denied"})
 

@@ -289,10 +289,7 @@ def make_environment(folder: Path) -> Path:
     programs = folder / ".venv" / "bin"
     programs.mkdir(parents=True)
     rolebundle = (*forked_python(), PROGRAM[-1])
-    # The sidecar of an example is a forked program, too.
-    client = "import rolebundle.interfaces.client as client"
-    command = f"client.Sidecar.__init__.__kwdefaults__['command'] = {rolebundle!r}"
-    python = (*forked_python(), f"{client}; {command}; {FILE}")
+    python = (*forked_python(), FILE)
     for name, command in (("rolebundle", rolebundle), ("python", python)):
         program = programs / name
         program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")

@@ -5,13 +5,11 @@ from __future__ import annotations
 import runpy
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from rolebundle.interfaces import client
-from support.commands import CHECKOUT, Outcome, forked_program
+from support.commands import CHECKOUT, Outcome
 
 AGENT = CHECKOUT / "examples" / "citing_agent.py"
 
@@ -22,11 +20,9 @@ def answer(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Callable[[str, str], Outcome]:
-    """Runs the example in this process, with a forked server."""
+    """Runs the example in this process."""
 
     def run(task: str, role: str) -> Outcome:
-        sidecar = partial(client.Sidecar, command=forked_program())
-        monkeypatch.setattr(client, "Sidecar", sidecar)
         monkeypatch.setattr(sys, "argv", [str(AGENT), str(sample_without_vectors), task, role])
         message = ""
         try:

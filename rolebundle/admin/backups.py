@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -23,7 +23,6 @@ from rolebundle.contracts.upkeep import (
     BackedUpFile,
     BackupManifest,
     BackupReport,
-    CopyReport,
     RestoreReport,
 )
 from rolebundle.errors import CorpusCorrupt, RolebundleError, UsageError, WrongFile, storage_errors
@@ -346,8 +345,11 @@ def _audit_to_use(
 # -- copying between a file and a database ---------------------------------------------------------
 
 
-def copy_to(workspace: Workspace, target: Path) -> CopyReport:
+def copy_to(workspace: Workspace, target: Path) -> dict[str, Any]:
     """Copy a corpus to a place that has none: a new file, or an empty database.
+
+    Returns:
+        Where it is, what it holds, and whether the audit was copied, for `corpus copy`.
 
     Raises:
         UsageError: there is no corpus, it is a replica, or the target is not empty.
@@ -375,4 +377,4 @@ def copy_to(workspace: Workspace, target: Path) -> CopyReport:
         ):
             copy_database(log, partial, audits[1])
             rename_if_free(partial, audits[1])
-    return CopyReport(location=str(target), **counts._asdict(), audit=audits[0].exists())
+    return {"location": str(target), **counts._asdict(), "audit": audits[0].exists()}

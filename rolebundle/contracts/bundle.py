@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import ValidatorFunctionWrapHandler, WrapValidator, create_model
@@ -573,109 +572,110 @@ class RetrievalBundle(Contract):
 Form = Literal["whole", "text", "sentences", "line", "first", "date", "fields"]
 """How a value is shown: as it is; cut to one, two or half a text; the first texts that fit on a
 line; the day; the fields of a request that are not too long."""
-IDS: tuple[Detail, ...] = ("ids", "compact")
-COMPACT: tuple[Detail, ...] = ("compact",)
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field of the projection.
-
-    Attributes:
-        path: names in the bundle, joined by dots. A list's name stands for each of its items.
-        form: how its value is shown.
-        details: the details that have it.
-    """
-
-    path: str
-    form: Form = "whole"
-    details: tuple[Detail, ...] = IDS
-
-
-FIELDS = (
-    Field("version"),
-    Field("detail"),
-    Field("role_id"),
-    Field("query.task_text", "text"),
-    Field("query.generated_at"),
-    Field("summary.total_candidates"),
-    Field("summary.selected_count"),
+FIELDS: Mapping[str, Form] = {
+    "version": "whole",
+    "detail": "whole",
+    "role_id": "whole",
+    "query.task_text": "text",
+    "query.generated_at": "whole",
+    "summary.total_candidates": "whole",
+    "summary.selected_count": "whole",
     # What the reader must know of all passages comes before them.
-    Field("provenance.trust_posture"),
-    Field("provenance.freshness_posture"),
-    Field("warnings.code"),
-    Field("warnings.message", "text"),
-    Field("fallback.state"),
-    Field("fallback.states"),
-    Field("fallback.action"),
-    Field("fallback.message", "sentences"),
-    Field("fallback.verdict"),
-    Field("constraints.id"),
-    Field("constraints.text", "sentences"),
-    Field("constraints.effect"),
-    Field("constraints.reason", "text"),
-    Field("constraints.decided_at", "date"),
-    Field("selected.rank"),
-    Field("selected.chunk_id"),
-    Field("selected.document_id"),
-    Field("selected.source_id"),
-    Field("selected.title", "text"),
-    Field("selected.headings", "text", COMPACT),
-    Field("selected.content", details=COMPACT),
-    Field("selected.truncated", details=COMPACT),
-    Field("selected.content_chars", details=COMPACT),
-    Field("selected.scores.final"),
-    Field("selected.evidence_kinds", "text", COMPACT),
-    Field("selected.bridge_role"),
-    Field("selected.reasons_selected", "first", COMPACT),
-    Field("selected.metadata.trust_tier", details=COMPACT),
-    Field("selected.metadata.freshness.status", details=COMPACT),
-    Field("selected.metadata.freshness.updated_at", "date", COMPACT),
-    Field("selected.metadata.freshness.inferred_at", "date", COMPACT),
-    Field("selected.metadata.flags"),
-    Field("selected.metadata.mark.state"),
-    Field("selected.metadata.mark.marked_by", "text"),
-    Field("selected.metadata.mark.reason", "text"),
-    Field("selected.metadata.remembered_from", "text"),
-    Field("selected.citation.locator"),
-    Field("selected.citation.anchor"),
-    Field("selected.citation.absolute_path", details=COMPACT),
-    Field("selected.allowed_actions"),
-    Field("rejected.chunk_id", details=COMPACT),
-    Field("rejected.reason", details=COMPACT),
-    Field("rejected.notes", "line", COMPACT),
-    Field("rejected_summary"),
-    Field("kept_back"),
-    Field("approvals.approved_by", "text"),
-    Field("approvals.action"),
-    Field("approvals.chunk_ids"),
-    Field("request", "fields"),
-    Field("overlay"),
-    Field("corpus.file", "text"),
-    Field("corpus.corpus_id"),
-    Field("corpus.generation"),
-    Field("corpus.documents"),
-    Field("corpus.chunks"),
-    Field("corpus.replica.publisher", "text"),
-    Field("corpus.replica.generation"),
-    Field("corpus.replica.published_at"),
-    Field("corpus.replica.expires_at"),
-    Field("corpus.replica.age_hours"),
-    Field("corpus.in_place_of", "text"),
-    Field("diagnostics.candidate_pool_size"),
+    "provenance.trust_posture": "whole",
+    "provenance.freshness_posture": "whole",
+    "warnings.code": "whole",
+    "warnings.message": "text",
+    "fallback.state": "whole",
+    "fallback.states": "whole",
+    "fallback.action": "whole",
+    "fallback.message": "sentences",
+    "fallback.verdict": "whole",
+    "constraints.id": "whole",
+    "constraints.text": "sentences",
+    "constraints.effect": "whole",
+    "constraints.reason": "text",
+    "constraints.decided_at": "date",
+    "selected.rank": "whole",
+    "selected.chunk_id": "whole",
+    "selected.document_id": "whole",
+    "selected.source_id": "whole",
+    "selected.title": "text",
+    "selected.headings": "text",
+    "selected.content": "whole",
+    "selected.truncated": "whole",
+    "selected.content_chars": "whole",
+    "selected.scores.final": "whole",
+    "selected.evidence_kinds": "text",
+    "selected.bridge_role": "whole",
+    "selected.reasons_selected": "first",
+    "selected.metadata.trust_tier": "whole",
+    "selected.metadata.freshness.status": "whole",
+    "selected.metadata.freshness.updated_at": "date",
+    "selected.metadata.freshness.inferred_at": "date",
+    "selected.metadata.flags": "whole",
+    "selected.metadata.mark.state": "whole",
+    "selected.metadata.mark.marked_by": "text",
+    "selected.metadata.mark.reason": "text",
+    "selected.metadata.remembered_from": "text",
+    "selected.citation.locator": "whole",
+    "selected.citation.anchor": "whole",
+    "selected.citation.absolute_path": "whole",
+    "selected.allowed_actions": "whole",
+    "rejected.chunk_id": "whole",
+    "rejected.reason": "whole",
+    "rejected.notes": "line",
+    "rejected_summary": "whole",
+    "kept_back": "whole",
+    "approvals.approved_by": "text",
+    "approvals.action": "whole",
+    "approvals.chunk_ids": "whole",
+    "request": "fields",
+    "overlay": "whole",
+    "corpus.file": "text",
+    "corpus.corpus_id": "whole",
+    "corpus.generation": "whole",
+    "corpus.documents": "whole",
+    "corpus.chunks": "whole",
+    "corpus.replica.publisher": "text",
+    "corpus.replica.generation": "whole",
+    "corpus.replica.published_at": "whole",
+    "corpus.replica.expires_at": "whole",
+    "corpus.replica.age_hours": "whole",
+    "corpus.in_place_of": "text",
+    "diagnostics.candidate_pool_size": "whole",
+}
+"""Path of a field in the bundle → how it is shown. A list's name stands for each of its items."""
+COMPACT_ONLY = frozenset(
+    {
+        "selected.headings",
+        "selected.content",
+        "selected.truncated",
+        "selected.content_chars",
+        "selected.evidence_kinds",
+        "selected.reasons_selected",
+        "selected.metadata.trust_tier",
+        "selected.metadata.freshness.status",
+        "selected.metadata.freshness.updated_at",
+        "selected.metadata.freshness.inferred_at",
+        "selected.citation.absolute_path",
+        "rejected.chunk_id",
+        "rejected.reason",
+        "rejected.notes",
+    }
 )
+"""The fields that `ids` does not have."""
 
 
 def field_tree(detail: Detail) -> Mapping[str, Any]:
-    """The fields of one detail as nested mappings, with a ``Field`` at each leaf."""
+    """The fields of one detail as nested mappings, with the path of a field at each leaf."""
     tree: dict[str, Any] = {}
-    for field in FIELDS:
-        if detail in field.details:
-            *names, last = field.path.split(".")
+    for path in FIELDS:
+        if detail == "compact" or path not in COMPACT_ONLY:
+            *names, last = path.split(".")
             branch = tree
             for name in names:
                 branch = branch.setdefault(name, {})
-            branch[last] = field
+            branch[last] = path
     return tree
 
 
@@ -715,8 +715,8 @@ def _projected(full: type[Contract], tree: Mapping[str, Any], **more: Any) -> An
             continue
         type_: Any = full.model_fields[name].annotation
         is_required = full.model_fields[name].is_required()
-        if isinstance(branch, Field):
-            is_required = is_required and branch.details == IDS
+        if isinstance(branch, str):
+            is_required = is_required and branch not in COMPACT_ONLY
         else:
             is_list = "list[" in str(type_)
             part = _projected(_contract_in(type_), branch)

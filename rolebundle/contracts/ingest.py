@@ -308,34 +308,6 @@ class IngestReport(Contract):
         return [skipped for skipped in self.skipped if skipped.code in ERROR_CODES]
 
 
-class Format(Contract):
-    """A format that ingest reads.
-
-    Attributes:
-        name: name of the reader, for manifests.
-        suffixes: suffixes of its files; empty if they are recognized in another way.
-        content: what is read.
-        anchor: an example of the place that a citation names; ``lines`` if it names only lines.
-    """
-
-    name: str
-    suffixes: list[str]
-    content: str
-    anchor: str
-
-
-class FormatList(Contract):
-    """`corpus formats`.
-
-    Attributes:
-        unsupported: each ``kind`` of file that is skipped, with its ``suffixes``. Text with one of
-            them is read.
-    """
-
-    formats: list[Format]
-    unsupported: list[dict[str, Any]]
-
-
 class ScanOptions(Contract):
     """Settings of the intake scan.
 

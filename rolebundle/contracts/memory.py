@@ -11,8 +11,8 @@ from rolebundle.contracts.bundle import Constraint
 from rolebundle.contracts.ingest import ShortLine, UtcEndText, UtcText
 from rolebundle.contracts.overlay import RoleId
 from rolebundle.contracts.request import (
-    AGENT_DESCRIPTION,
     MAX_ALSO,
+    AgentName,
     Name,
     PersonName,
     Reference,
@@ -52,7 +52,7 @@ class MarkRequest(Contract):
         "person marks what is rejected or verified: rejected, tool_verified, supervisor_verified."
     )
     reason: Statement = Field(description="Why, in a sentence. Other readers see it.")
-    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+    agent: AgentName = None
 
 
 class MarkRecord(Contract):
@@ -131,13 +131,6 @@ class NewDecision(Contract):
     decided_by: PersonName = Field(description="Who decided it.")
 
 
-class DecisionEnd(Contract):
-    """Who ends a decision, and why."""
-
-    ended_by: PersonName
-    reason: Statement
-
-
 class DecisionRecord(Contract):
     """A recorded decision.
 
@@ -185,7 +178,7 @@ class CheckRequest(Contract):
         None,
         description="execute changes something, external_send leaves the organization.",
     )
-    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+    agent: AgentName = None
     role: RoleId | None = Field(None, description="Your role.")
 
     @model_validator(mode="after")
@@ -272,7 +265,7 @@ class RememberRequest(Contract):
         None,
         description="The scope that the fact belongs to. Default: that of its source.",
     )
-    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+    agent: AgentName = None
 
 
 class RememberedFact(Contract):

@@ -86,8 +86,28 @@ class AgentRule(Contract):
         return self
 
 
-class TrustNumbers(Contract):
-    """The numbers of a trust table. One that is missing keeps its default.
+_TRUST: dict[Origin, int] = {"internal": 3, "external": 2, "agent": 2, "untrusted": 1}
+_RISK: dict[Action, int] = {
+    "read": 1,
+    "analyze": 1,
+    "suggest": 2,
+    "execute": 3,
+    "external_send": 3,
+}
+MIN_TRUST = 0
+MAX_RISK = 4
+
+
+def _all_origins(given: dict[Origin, int]) -> dict[Origin, int]:
+    origins = {**_TRUST, **given}
+    agent, external = origins["agent"], origins["external"]
+    if "agent" in given and agent > external:
+        raise ValueError(f"agent is {agent}, more than external: choose a number up to {external}")
+    return origins | {"agent": min(agent, external)}
+
+
+class TrustTable(Contract):
+    """How far documents of each origin may be used. A number that is missing keeps its default.
 
     Attributes:
         origins: the trust of each origin, 0 to 3. That of ``agent`` is at most that of
@@ -95,11 +115,24 @@ class TrustNumbers(Contract):
         actions: the risk of each action, 1 to 4.
     """
 
-    origins: dict[Origin, Annotated[int, Field(ge=0, le=3)]] = {}
-    actions: dict[Action, Annotated[int, Field(ge=1, le=4)]] = {}
+    origins: Annotated[
+        dict[Origin, Annotated[int, Field(ge=MIN_TRUST, le=3)]], AfterValidator(_all_origins)
+    ] = _TRUST
+    actions: Annotated[
+        dict[Action, Annotated[int, Field(ge=1, le=MAX_RISK)]],
+        AfterValidator(lambda given: {**_RISK, **given}),
+    ] = _RISK
+
+    def trust(self, origin: Origin) -> int:
+        """The trust of an origin; 0 for an unknown one."""
+        return self.origins.get(origin, MIN_TRUST)
+
+    def risk(self, action: Action) -> int:
+        """The risk of an action; the highest for an unknown one."""
+        return self.actions.get(action, MAX_RISK)
 
 
-class PolicyFile(Contract):
+class Policy(Contract):
     """A policy file, as TOML or JSON. A file without a trust table may have only the agents.
 
     Attributes:
@@ -108,7 +141,7 @@ class PolicyFile(Contract):
     """
 
     agents: dict[AgentId, AgentRule]
-    trust: TrustNumbers = TrustNumbers()
+    trust: TrustTable = TrustTable()
 
 
 class PolicyChange(Contract):

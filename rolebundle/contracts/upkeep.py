@@ -278,22 +278,6 @@ class BackupReport(Contract):
     warnings: list[str] = []
 
 
-class CopyReport(Contract):
-    """`corpus copy`.
-
-    Attributes:
-        location: path of the copy; for a database, of its link on this machine.
-        audit: whether the audit was copied.
-    """
-
-    location: str
-    corpus_id: str
-    generation: int
-    documents: int
-    chunks: int
-    audit: bool
-
-
 class RestoreReport(Contract):
     """`corpus restore`.
 

@@ -7,11 +7,10 @@ from pydantic import Field, model_validator
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.overlay import RoleId
 from rolebundle.contracts.request import (
-    AGENT_DESCRIPTION,
     MAX_SEEN,
+    AgentName,
     Milliseconds,
     Moment,
-    Name,
     Reference,
 )
 
@@ -53,7 +52,7 @@ class VerifyRequest(Contract):
         description="The role that the draft was written in. Its policy applies. Default: the "
         "bundle's.",
     )
-    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+    agent: AgentName = None
     require: list[Check] | None = Field(
         None,
         description="The checks whose failures make the verdict `failed`: quotes, citations, "

@@ -12,10 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from math import isfinite
 from time import perf_counter
-
-from rich.table import Table
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.evaluation import (
@@ -24,6 +23,7 @@ from rolebundle.contracts.evaluation import (
     EvalReport,
     EvaluatedCorpus,
     Floor,
+    GoldenQuestion,
     GoldenSet,
     Governance,
     QuestionResult,
@@ -33,14 +33,11 @@ from rolebundle.contracts.evaluation import (
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
-from rolebundle.evaluation.questions import (
-    Question,
-    References,
-    from_golden,
-)
+from rolebundle.evaluation.questions import Judged, References, from_golden, references_in
 from rolebundle.lazy import numpy as np
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.pipeline import corpus_state
+from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.passages import passage_by_id
 from rolebundle.text.words import first_of
 
@@ -83,8 +80,8 @@ def evaluate(
         RolebundleError: an answer failed.
     """
     started = perf_counter()
-    runner = Runner(engine, lexical_only=lexical_only)
-    references = References(engine.workspace.corpus)
+    corpus = engine.workspace.corpus
+    references, document_of = references_in(corpus), documents_in(corpus)
     questions, notes = from_golden(golden, references, role, moment)
     if engine.answering.default_rerank:
         notes.append(f"reranked by {engine.answering.default_rerank}")
@@ -92,13 +89,15 @@ def evaluate(
     checks: list[Check] = []
     reasons = list[str]()
     for number, question in enumerate(questions, start=1):
-        bundle, ranked, milliseconds = runner.governed(question)
+        bundle, ranked, milliseconds = governed(
+            engine, question, document_of, lexical_only=lexical_only
+        )
         reasons += [w.message for w in bundle.warnings if w.code in _DEGRADED]
-        checks += checks_of(question, bundle, references, runner)
+        checks += checks_of(question[0], bundle, references, document_of)
         results.append(_result(question, bundle, ranked, milliseconds))
         progress("questions", number, len(questions))
-    judged = sum(question.judged for question in questions)
-    state = corpus_state(engine.workspace.corpus, datetime.now(UTC))
+    judged = sum(any(grades.values()) for _, grades in questions)
+    state = corpus_state(corpus, datetime.now(UTC))
     seconds = perf_counter() - started
     return EvalReport(
         name=golden.name,
@@ -121,13 +120,14 @@ def evaluate(
 
 
 def _result(
-    question: Question, bundle: RetrievalBundle, ranked: list[str], milliseconds: float
+    judged: Judged, bundle: RetrievalBundle, ranked: list[str], milliseconds: float
 ) -> QuestionResult:
+    question, grades = judged
     return QuestionResult(
         id=question.id,
         task=question.task,
         role=question.role,
-        scores={"governed": measures(ranked, question.grades)} if question.judged else {},
+        scores={"governed": measures(ranked, grades)} if any(grades.values()) else {},
         best=ranked[:MAX_BEST],
         latency_ms=round(milliseconds, 3),
         passages=len(bundle.selected),
@@ -154,56 +154,47 @@ def spread(values: Sequence[float]) -> Spread:
 # -- answers ---------------------------------------------------------------------------------------
 
 
-class Runner:
-    """Ask the questions.
+def documents_in(corpus: Corpus) -> Callable[[str], str]:
+    """A function that returns the document of a chunk that an answer has."""
 
-    Args:
-        engine: the engine with the corpus.
-        lexical_only: search words only, without embeddings.
+    @cache
+    def document_of(chunk_id: str) -> str:
+        passage = passage_by_id(corpus, chunk_id)
+        # A missing chunk was removed after the answer. Its id begins with the document's id.
+        return passage.document.document_id if passage else chunk_id.rpartition("#")[0]
+
+    return document_of
+
+
+def governed(
+    engine: Engine,
+    judged: Judged,
+    document_of: Callable[[str], str],
+    *,
+    lexical_only: bool = False,
+) -> tuple[RetrievalBundle, list[str], float]:
+    """Return the answer that an agent gets, its ranking, and the milliseconds it took.
+
+    Its ranking is the selected passages, then those that the limit or the token budget cut, in rank
+    order: each passage or, if it is not judged, its document at its first rank.
     """
-
-    def __init__(self, engine: Engine, *, lexical_only: bool = False) -> None:
-        self._engine = engine
-        self._lexical_only = lexical_only
-        self._documents: dict[str, str] = {}
-
-    def governed(self, question: Question) -> tuple[RetrievalBundle, list[str], float]:
-        """Return the answer that an agent gets, its ranking, and the milliseconds it took.
-
-        Its ranking is the selected passages, then those that the limit or the token budget cut, in
-        rank order.
-        """
-        request = RetrievalRequest(
-            task=question.task,
-            role=question.role,
-            limit=question.limit,
-            lexical_only=self._lexical_only,
-            now=question.now,
-        )
-        # Set without validation: a golden set may test an agent id that a request refuses.
-        request = request.model_copy(update={"agent": question.agent or None})
-        started = perf_counter()
-        bundle = self._engine.retrieve(request)
-        milliseconds = (perf_counter() - started) * 1000
-        for chunk in bundle.selected:
-            self._documents[chunk.chunk_id] = chunk.document_id
-        chunks = [chunk.chunk_id for chunk in bundle.selected]
-        chunks += [cut.chunk_id for cut in bundle.rejected if cut.reason == "budget_cut"]
-        return bundle, self._judged_ids(question, chunks), milliseconds
-
-    def document_of(self, chunk_id: str) -> str:
-        """Return the document of a chunk that an answer has."""
-        if chunk_id not in self._documents:
-            passage = passage_by_id(self._engine.workspace.corpus, chunk_id)
-            # A missing chunk was removed after the answer. Its id begins with the document's id.
-            document = passage.document.document_id if passage else chunk_id.rpartition("#")[0]
-            self._documents[chunk_id] = document
-        return self._documents[chunk_id]
-
-    def _judged_ids(self, question: Question, chunks: Iterable[str]) -> list[str]:
-        """The ids of the documents or passages that are judged, each at its first rank."""
-        judged_ids = (question.judged_id(chunk, self.document_of(chunk)) for chunk in chunks)
-        return list(dict.fromkeys(judged_ids))
+    question, grades = judged
+    request = RetrievalRequest(
+        task=question.task,
+        role=question.role,
+        limit=question.limit,
+        lexical_only=lexical_only,
+        now=question.now,
+    )
+    # Set without validation: a golden set may test an agent id that a request refuses.
+    request = request.model_copy(update={"agent": question.agent or None})
+    started = perf_counter()
+    bundle = engine.retrieve(request)
+    milliseconds = (perf_counter() - started) * 1000
+    chunks = [chunk.chunk_id for chunk in bundle.selected]
+    chunks += [cut.chunk_id for cut in bundle.rejected if cut.reason == "budget_cut"]
+    ids = (chunk if chunk in grades else document_of(chunk) for chunk in chunks)
+    return bundle, list(dict.fromkeys(ids)), milliseconds
 
 
 # -- governance ------------------------------------------------------------------------------------
@@ -213,33 +204,33 @@ _POSTURES = ("expect_fallback", "expect_trust", "expect_freshness")
 
 
 def checks_of(
-    question: Question, bundle: RetrievalBundle, references: References, runner: Runner
+    question: GoldenQuestion,
+    bundle: RetrievalBundle,
+    references: References,
+    document_of: Callable[[str], str],
 ) -> Iterator[Check]:
     """Check an answer against what its golden question expects.
 
     ``must_not_return`` holds if no passage of the reference is selected. ``expect_rejection`` holds
     if none is selected and at least one was rejected with the code.
     """
-    golden = question.golden
-    if golden is None:
-        return
 
     def check(kind: CheckKind, about: str, expected: str, found: str, *, held: bool) -> Check:
         return Check(
             question=question.id, kind=kind, about=about, expected=expected, found=found, held=held
         )
 
-    for reference in golden.must_not_return:
-        leaked = _selected(bundle, references.matching_ids(reference))
+    for reference in question.must_not_return:
+        leaked = _selected(bundle, references(reference))
         found = f"selected: {first_of(leaked, MAX_IDS_SHOWN)}" if leaked else "not selected"
         yield check("must_not_return", reference, "not selected", found, held=not leaked)
-    for reference, code in golden.expect_rejection.items():
-        ids = references.matching_ids(reference)
+    for reference, code in question.expect_rejection.items():
+        ids = references(reference)
         selected = _selected(bundle, ids)
         codes = {
             rejection.reason
             for rejection in bundle.rejected
-            if rejection.chunk_id in ids or runner.document_of(rejection.chunk_id) in ids
+            if rejection.chunk_id in ids or document_of(rejection.chunk_id) in ids
         }
         outcomes = [*(["selected"] if selected else []), *sorted(codes)]
         found = ", ".join(outcomes) or "no candidate"
@@ -248,9 +239,9 @@ def checks_of(
     states = bundle.fallback.states if bundle.fallback else []
     provenance = bundle.provenance
     expectations: tuple[tuple[CheckKind, str | None, Sequence[str]], ...] = (
-        ("expect_fallback", golden.expect_fallback, states),
-        ("expect_trust", golden.expect_trust, [provenance.trust_posture]),
-        ("expect_freshness", golden.expect_freshness, [provenance.freshness_posture]),
+        ("expect_fallback", question.expect_fallback, states),
+        ("expect_trust", question.expect_trust, [provenance.trust_posture]),
+        ("expect_freshness", question.expect_freshness, [provenance.freshness_posture]),
     )
     for kind, expected, actual in expectations:
         if expected is not None:
@@ -422,28 +413,27 @@ def _bad_floor(message: str) -> UsageError:
 
 
 MAX_NOTES = 20
-MAX_TASK_CHARS = 80
-_LEFT_COLUMNS = ("task", "metric", "check", "about", "expected", "found")
+MAX_LINE_CHARS = 400
 
 
-def tables(report: EvalReport) -> Iterator[Table | str]:
-    """Yield the tables and lines of a report, from top to bottom."""
+def report_lines(report: EvalReport) -> Iterator[str]:
+    """The lines of a report for a person, from top to bottom."""
     yield headline(report)
     if report.degraded:
         yield f"! semantic lane degraded: {report.degraded}"
-    rows = (map("{:.4f}".format, system.metrics.values()) for system in report.systems)
-    yield from _table(report.metrics, rows)
+    for system in report.systems:
+        yield " · ".join(f"{name} {value:.4f}" for name, value in system.metrics.items())
     if governance := report.governance:
         yield (
             f"governance: leak rate {rate_text(governance.leak_rate)} · rejection codes right "
             f"{rate_text(governance.rejection_accuracy)} · postures right "
             f"{rate_text(governance.posture_accuracy)}"
         )
-        failed = [check for check in governance.checks if not check.held]
-        yield from _table(
-            ("question", "check", "about", "expected", "found"),
-            ((c.question, c.kind, c.about, c.expected, c.found) for c in failed),
-        )
+        for check in governance.checks:
+            if not check.held:
+                what = " ".join(filter(None, (check.question, check.kind, check.about)))
+                found = f"expected {check.expected}, found {check.found}"
+                yield one_line(f"NOT MET: question {what}: {found}", MAX_LINE_CHARS)
     latency, size = report.latency_ms, report.answer_characters
     yield (
         f"governed answers: p50 {latency.p50:.1f} ms, p95 {latency.p95:.1f} ms, "
@@ -455,10 +445,13 @@ def tables(report: EvalReport) -> Iterator[Table | str]:
         f"{seconds['total']:.1f} s: {seconds['ingest']:.1f} to ingest, "
         f"{seconds['questions']:.1f} for the questions"
     )
-    yield from (f"! {note}" for note in report.notes[:MAX_NOTES])
+    yield from (one_line(f"! {note}", MAX_LINE_CHARS) for note in report.notes[:MAX_NOTES])
     if len(report.notes) > MAX_NOTES:
         yield f"! and {len(report.notes) - MAX_NOTES} more notes"
-    yield from _thresholds(report.floors)
+    for floor in report.floors:
+        value = "not measured" if floor.value is None else f"{floor.value:.4f}"
+        threshold = f"{'at most' if floor.at_most else 'at least'} {floor.bound:g}"
+        yield f"{'met' if floor.held else 'NOT MET'}: {floor.metric} {value}, {threshold}"
 
 
 def headline(report: EvalReport) -> str:
@@ -477,22 +470,3 @@ def headline(report: EvalReport) -> str:
 def rate_text(rate: float | None) -> str:
     """Format a fraction as a percentage, or as a dash if it was not measured."""
     return "–" if rate is None else f"{rate:.1%}"
-
-
-def _thresholds(floors: Sequence[Floor]) -> Iterator[str]:
-    for floor in floors:
-        value = "not measured" if floor.value is None else f"{floor.value:.4f}"
-        threshold = f"{'at most' if floor.at_most else 'at least'} {floor.bound:g}"
-        yield f"{'met' if floor.held else 'NOT MET'}: {floor.metric} {value}, {threshold}"
-
-
-def _table(columns: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[Table]:
-    """A table of these columns; nothing if there are no rows."""
-    table = Table(pad_edge=False, show_edge=False, header_style="bold")
-    table.add_column(columns[0], no_wrap=True)
-    for name in columns[1:]:
-        table.add_column(name, justify="left" if name in _LEFT_COLUMNS else "right")
-    for first, *others in rows:
-        table.add_row(first, *(one_line(cell, MAX_TASK_CHARS) for cell in others))
-    if table.row_count:
-        yield table

@@ -23,10 +23,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from datetime import date, datetime
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -240,89 +239,44 @@ def _flawed(path: Path, reason: str, hint: str) -> ConfigurationError:
 # -- questions in a corpus -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question with its judgments.
-
-    ``grades`` has a grade for each unit. A unit is a document, or a passage that the golden set
-    names. ``passages`` are the chunk ids that are units; any other chunk counts for its document.
-    """
-
-    id: str
-    task: str
-    role: str | None
-    limit: int | None
-    now: datetime
-    grades: dict[str, int]
-    passages: frozenset[str]
-    agent: str | None = None
-    golden: GoldenQuestion | None = None
-
-    @property
-    def judged(self) -> bool:
-        """Whether any document or passage is relevant."""
-        return any(grade > 0 for grade in self.grades.values())
-
-    def judged_id(self, chunk_id: str, document_id: str) -> str:
-        """Return the id of the chunk if it is judged as a passage, else the id of its document."""
-        return chunk_id if chunk_id in self.passages else document_id
+Judged = tuple[GoldenQuestion, dict[str, int]]
+"""A question, with its role and its time, and the grade of each judged document or passage."""
+References = Callable[[str], frozenset[str]]
+"""The ids of the documents or chunks that a reference names; empty if it names nothing."""
 
 
-class References:
+def references_in(corpus: Corpus) -> References:
     """Resolve the ids, paths, locators and globs of a golden set in a corpus."""
+    paths = [(name.document_id, name.path) for name in documents.document_names(corpus)]
+    names: dict[str, set[str]] = {}
+    for document_id, path in paths:
+        for name in (document_id, path):
+            names.setdefault(name, set()).add(document_id)
 
-    def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
-        self._matching_ids: dict[str, frozenset[str]] = {}
-        self.passages: set[str] = set()
-        """The chunk ids that references resolved to so far."""
-
-    def matching_ids(self, reference: str) -> frozenset[str]:
-        """Return the ids of the documents or chunks that a reference names, or none."""
-        if reference not in self._matching_ids:
-            self._matching_ids[reference] = frozenset(self._resolve(reference))
-        return self._matching_ids[reference]
-
-    def _resolve(self, reference: str) -> Iterable[str]:
-        if named := self._names.get(reference):
-            return named
-        if passage_by_id(self._corpus, reference) is not None:
-            self.passages.add(reference)
-            return {reference}
+    @cache
+    def matching_ids(reference: str) -> frozenset[str]:
+        if named := names.get(reference):
+            return frozenset(named)
+        if passage_by_id(corpus, reference) is not None:
+            return frozenset({reference})
         located = _LOCATOR.fullmatch(reference)
         if located is not None:
             path, start, end = located[1], int(located[2]), int(located[3])
-            passages = passages_at_lines(self._corpus, path, max(1, start), end)
-            chunks = {passage.chunk_id for passage in passages}
-            self.passages |= chunks
-            return chunks
-        if "*" in reference or "?" in reference:
-            return {
-                document_id
-                for document_id, path in self._paths
-                if matches(reference, document_id) or matches(reference, path)
-            }
-        return ()
+            passages = passages_at_lines(corpus, path, max(1, start), end)
+            return frozenset(passage.chunk_id for passage in passages)
+        return frozenset(
+            document_id
+            for document_id, path in paths
+            if ("*" in reference or "?" in reference)
+            and (matches(reference, document_id) or matches(reference, path))
+        )
 
-    @cached_property
-    def _names(self) -> dict[str, set[str]]:
-        """The ids of the documents with an id or path."""
-        names: dict[str, set[str]] = {}
-        for document_id, path in self._paths:
-            for name in (document_id, path):
-                names.setdefault(name, set()).add(document_id)
-        return names
-
-    @cached_property
-    def _paths(self) -> list[tuple[str, str]]:
-        """The id of each document, and the path of its file."""
-        names = documents.document_names(self._corpus)
-        return [(name.document_id, name.path) for name in names]
+    return matching_ids
 
 
 def from_golden(
     golden: GoldenSet, references: References, role: str | None, now: datetime
-) -> tuple[list[Question], list[str]]:
+) -> tuple[list[Judged], list[str]]:
     """Return the questions of a golden set, and notes on references without a match in the corpus.
 
     An expected document that is not in the corpus counts as relevant and not retrieved. If several
@@ -334,30 +288,18 @@ def from_golden(
         role: replaces the role of every question.
         now: the time of questions without their own.
     """
-    questions, notes = [], []
+    questions, notes = list[Judged](), list[str]()
     for question in golden.questions:
         notes += [
             f"question {question.id}: {key}: {reference} names nothing in the corpus"
             for key in ("expect", "must_not_return", "expect_rejection")
             for reference in getattr(question, key)
-            if not references.matching_ids(reference)
+            if not references(reference)
         ]
         grades: dict[str, int] = {}
         for reference, grade in question.expect.items():
-            for matching_id in references.matching_ids(reference) or {reference}:
+            for matching_id in references(reference) or {reference}:
                 grades[matching_id] = max(grade, grades.get(matching_id, 0))
-        passages = frozenset(grades.keys() & references.passages)
-        questions.append(
-            Question(
-                question.id,
-                question.task,
-                role or question.role,
-                question.limit,
-                question.now or now,
-                grades,
-                passages,
-                question.agent,
-                question,
-            )
-        )
+        update = {"role": role or question.role, "now": question.now or now}
+        questions.append((question.model_copy(update=update), grades))
     return questions, notes

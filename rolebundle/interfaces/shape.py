@@ -14,10 +14,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from rolebundle.contracts.bundle import Field, Form, More, RetrievalBundle, field_tree
+from rolebundle.contracts.bundle import FIELDS, Form, More, RetrievalBundle, field_tree
 from rolebundle.contracts.lookup import FoundPassage, Lookup, Lookups
 from rolebundle.contracts.terms import Detail
-from rolebundle.retrieval.passage_text import part_of
+from rolebundle.retrieval.passage_text import one_line, part_of
 from rolebundle.text.words import counted
 
 if TYPE_CHECKING:
@@ -56,25 +56,13 @@ def filled(
     return [*contents]
 
 
-def cut_line(text: str, length: int) -> str:
-    """A text on one line, cut with an ellipsis."""
-    # Unprintable characters take six in JSON, may control a terminal, or are invisible.
-    start = text[: 2 * length]
-    if not start.isprintable():
-        start = "".join(character if character.isprintable() else " " for character in start)
-    line = " ".join(start.split())
-    if len(line) <= length and len(start) == len(text):
-        return line
-    return f"{line[: length - 1]}…"
-
-
 def _first_texts(texts: Sequence[str]) -> list[str]:
     """As many texts as fit on one line, but at least one."""
     cut_texts = list[str]()
     for text in texts:
         if cut_texts and sum(map(len, cut_texts)) + len(text) > _MAX_LINE:
             break
-        cut_texts.append(cut_line(text, _MAX_LINE))
+        cut_texts.append(one_line(text, _MAX_LINE))
     return cut_texts
 
 
@@ -86,9 +74,9 @@ def _short_fields(fields: Answer) -> Answer:
 def _cut_to(length: int) -> Callable[[Any], Any]:
     """Cut a text, or each of several."""
     return lambda value: (
-        cut_line(value, length)
+        one_line(value, length)
         if isinstance(value, str)
-        else [cut_line(text, length) for text in value]
+        else [one_line(text, length) for text in value]
     )
 
 
@@ -116,8 +104,8 @@ def _projected(values: Any, tree: Mapping[str, Any]) -> Any:
         if name not in values:
             continue
         value = values[name]
-        if isinstance(branch, Field):
-            value = _FORMS[branch.form](value)
+        if isinstance(branch, str):
+            value = _FORMS[FIELDS[branch]](value)
         else:
             value = _projected(value, branch)
             value = None if value == {} else value
@@ -265,7 +253,7 @@ def shaped_lookups(lookups: Lookups, max_chars: int | None = None) -> Lookups:
     rest = lookups.lookups[len(shown) :]
     update: dict[str, object] = {"lookups": shown, "omitted": len(rest)}
     if rest:
-        update["next"] = cut_line(rest[0].reference, _MAX_LINE)
+        update["next"] = one_line(rest[0].reference, _MAX_LINE)
     return lookups.model_copy(update=update)
 
 

@@ -12,15 +12,10 @@ from pathlib import Path
 from shlex import join
 from unicodedata import normalize
 
-from rolebundle.contracts.policy import AgentRule
+from rolebundle.contracts.policy import AgentRule, Policy
 from rolebundle.contracts.terms import ACCESS_LEVELS, level_rank
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError, UsageError
-from rolebundle.policy.policy_file import (
-    Policy,
-    parse_policy,
-    parse_policy_file,
-    read_policy_file,
-)
+from rolebundle.policy.policy_file import parse_policy, read_policy_file
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
 from rolebundle.storage import compartments, records
 from rolebundle.storage.compartments import Compartment
@@ -224,10 +219,9 @@ def save_database_access(corpus: Corpus) -> None:
         stored = policy = None
     access = []
     if stored and policy:
-        file = parse_policy_file(stored.content, stored.format, "the policy")
         places = compartments.stored_compartments(corpus)
         for agent, rule in sorted(policy.agents.items()):
-            own = file.model_copy(update={"agents": {agent: rule}})
+            own = policy.model_copy(update={"agents": {agent: rule}})
             content = json.dumps(own.model_dump(exclude_unset=True))
             visible = tuple(place.id for place in places if may_see(rule, place))
             access.append((agent, visible, decision_scopes(rule), content))
@@ -311,7 +305,7 @@ class Audience:
 
     def restrict(self, corpus: Corpus) -> AgentView:
         """Show in a restricted corpus what the replica may hold; inside ``corpus.reading()``."""
-        return restrict_to_rule(corpus, self.policy or Policy(), self.rule)
+        return restrict_to_rule(corpus, self.policy or Policy(agents={}), self.rule)
 
     def replica_policy(self) -> str:
         """The policy in the replica, as JSON: the agent's own rule. Empty if it has none.
@@ -330,8 +324,7 @@ class Audience:
             rule["roles"] = list(self.rule.roles)
         document: dict[str, object] = {"agents": {self.agent: rule}}
         if self.policy.trust != DEFAULT_TABLE:
-            trust = self.policy.trust
-            document["trust"] = {"origins": dict(trust.origins), "actions": dict(trust.actions)}
+            document["trust"] = self.policy.trust.model_dump()
         return json.dumps(document, sort_keys=True)
 
     def visibility(self) -> str:

@@ -17,7 +17,7 @@ from rolebundle.contracts.overlay import (
     SourceRule,
     Vocabulary,
 )
-from rolebundle.contracts.policy import AgentAccess, AgentRule, PolicySummary
+from rolebundle.contracts.policy import AgentAccess, AgentRule, Policy, PolicySummary
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.access import denies, may_see, policy_problem
 from rolebundle.policy.overlays import (
@@ -30,7 +30,7 @@ from rolebundle.policy.overlays import (
     rule_matches,
     rule_subject,
 )
-from rolebundle.policy.policy_file import Policy, parse_policy
+from rolebundle.policy.policy_file import parse_policy
 from rolebundle.storage import compartments, records
 from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus
@@ -364,7 +364,7 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
         stored = records.load_policy(corpus)
         visible = compartments.visible_compartments(corpus)
     total = sum(compartment.documents for compartment in visible)
-    policy, problem = Policy(), ""
+    policy, problem = Policy(agents={}), ""
     if stored is not None:
         found, _, problem = _stored_policy(stored)
         policy = found or policy

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from errno import EINVAL
 from pathlib import Path
 from typing import NamedTuple
@@ -13,9 +12,8 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from rolebundle.contracts.base import Mistake, Place, did_you_mean, dotted, mistakes_in, writable
-from rolebundle.contracts.policy import AgentRule, PolicyFile
+from rolebundle.contracts.policy import AgentRule, Policy
 from rolebundle.errors import ConfigurationError
-from rolebundle.policy.trust import DEFAULT_TABLE, TrustTable
 from rolebundle.text.strict_json import NotStrictError, parse_located, parse_strict
 
 MAX_BYTES = 1024 * 1024
@@ -119,14 +117,6 @@ def json_text(value: object) -> str:
 MAX_POLICY_BYTES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """The rule of each agent, and the trust table."""
-
-    agents: Mapping[str, AgentRule] = field(default_factory=dict)
-    trust: TrustTable = DEFAULT_TABLE
-
-
 def read_policy_file(path: Path) -> str:
     """The text of a policy file.
 
@@ -169,16 +159,6 @@ def decode_policy(data: bytes, source: str) -> str:
 def parse_policy(content: str, kind: str, source: str) -> Policy:
     """The policy in a file's text. A file without agents is valid and denies everyone.
 
-    Raises:
-        ConfigurationError: as for :func:`parse_policy_file`.
-    """
-    file = parse_policy_file(content, kind, source)
-    return Policy(file.agents, TrustTable.of(file.trust, source))
-
-
-def parse_policy_file(content: str, kind: str, source: str) -> PolicyFile:
-    """The content of a policy file.
-
     Args:
         content: the text.
         kind: ``toml`` or ``json``.
@@ -192,9 +172,9 @@ def parse_policy_file(content: str, kind: str, source: str) -> PolicyFile:
     if not _has_agents_key(values, AgentRule.model_fields):
         values = {"agents": values}
     try:
-        return PolicyFile.model_validate(values)
+        return Policy.model_validate(values)
     except ValidationError as error:
-        mistake = mistakes_in(error, PolicyFile)[0]
+        mistake = mistakes_in(error, Policy)[0]
         if mistake.place[0] == "trust":
             raise bad_policy(source, problem_of(mistake), "bad_trust_table") from error
         # The file may name its agents without `agents`.

@@ -24,12 +24,11 @@ A table that lowers the risk of an action does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rolebundle.contracts.documents import DocumentMetadata
-from rolebundle.contracts.policy import TrustNumbers
+from rolebundle.contracts.policy import TrustTable
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import (
     ACTIONS,
@@ -41,10 +40,7 @@ from rolebundle.contracts.terms import (
     Sensitivity,
     WriteKind,
 )
-from rolebundle.errors import ConfigurationError
 
-MIN_TRUST = 0
-MAX_RISK = 4
 HIGH_RISK = 3
 """From this risk on an action has effects outside, and a person may approve it."""
 FLAGGED_TRUST = 2
@@ -55,13 +51,6 @@ PERSONAL_TRUST = 2
 """The most trust of a passage with personal data for ``external_send``."""
 CONFIDENTIAL_TRUST = 1
 """The most trust of a confidential passage for ``external_send``."""
-
-_DEFAULT_ORIGINS: Mapping[Origin, int] = MappingProxyType(
-    {"internal": 3, "external": 2, "agent": 2, "untrusted": 1}
-)
-_DEFAULT_ACTIONS: Mapping[Action, int] = MappingProxyType(
-    {"read": 1, "analyze": 1, "suggest": 2, "execute": 3, "external_send": 3}
-)
 
 
 class Labels(NamedTuple):
@@ -94,75 +83,37 @@ class Labels(NamedTuple):
         )
 
 
-class TrustTable(NamedTuple):
-    """The trust of each origin, 0 to 3, and the risk of each action, 1 to 4."""
+def trust_for(table: TrustTable, labels: Labels, action: Action) -> tuple[int, str]:
+    """The trust of passages for an action, and what it comes from."""
+    trusts = [(table.trust(labels.origin), f"origin {labels.origin}")]
+    if labels.is_untrusted:
+        trusts.append((table.trust("untrusted"), "trust tier untrusted"))
+    if labels.is_flagged:
+        trusts.append((FLAGGED_TRUST, "a flagged passage"))
+    if labels.is_personal and action == "external_send":
+        trusts.append((PERSONAL_TRUST, "a passage with personal data"))
+    if labels.sensitivity == "confidential" and action == "external_send":
+        trusts.append((CONFIDENTIAL_TRUST, "a confidential passage"))
+    return min(trusts, key=lambda trust: trust[0])
 
-    origins: Mapping[Origin, int] = _DEFAULT_ORIGINS
-    actions: Mapping[Action, int] = _DEFAULT_ACTIONS
 
-    @classmethod
-    def of(cls, numbers: TrustNumbers, source: str) -> TrustTable:
-        """A table from configuration. A number that is not in it keeps its default.
+def ruling_of(
+    table: TrustTable, labels: Labels, action: Action, *, approved: bool = False
+) -> Ruling:
+    """Whether passages with these labels may be used for an action.
 
-        By default the origin ``agent`` is trusted no more than ``external``.
-
-        Args:
-            numbers: the configuration.
-            source: the file that it comes from, for the error.
-
-        Raises:
-            ConfigurationError: ``bad_trust_table``: ``agent`` is trusted more than ``external``.
-        """
-        origins = {**_DEFAULT_ORIGINS, **numbers.origins}
-        agent, external = origins["agent"], origins["external"]
-        if "agent" not in numbers.origins:
-            origins["agent"] = min(agent, external)
-        elif agent > external:
-            raise ConfigurationError(
-                "bad_trust_table",
-                f"{source}: trust.origins.agent: is {agent}, more than trust.origins.external",
-                f"choose a number up to {external}",
-            )
-        return cls(
-            origins=MappingProxyType(origins),
-            actions=MappingProxyType({**_DEFAULT_ACTIONS, **numbers.actions}),
-        )
-
-    def trust(self, origin: Origin) -> int:
-        """The trust of an origin; 0 for an unknown one."""
-        return self.origins.get(origin, MIN_TRUST)
-
-    def trust_for(self, labels: Labels, action: Action) -> tuple[int, str]:
-        """The trust of passages for an action, and what it comes from."""
-        trusts = [(self.trust(labels.origin), f"origin {labels.origin}")]
-        if labels.is_untrusted:
-            trusts.append((self.trust("untrusted"), "trust tier untrusted"))
-        if labels.is_flagged:
-            trusts.append((FLAGGED_TRUST, "a flagged passage"))
-        if labels.is_personal and action == "external_send":
-            trusts.append((PERSONAL_TRUST, "a passage with personal data"))
-        if labels.sensitivity == "confidential" and action == "external_send":
-            trusts.append((CONFIDENTIAL_TRUST, "a confidential passage"))
-        return min(trusts, key=lambda trust: trust[0])
-
-    def risk(self, action: Action) -> int:
-        """The risk of an action; the highest for an unknown one."""
-        return self.actions.get(action, MAX_RISK)
-
-    def ruling(self, labels: Labels, action: Action, *, approved: bool = False) -> Ruling:
-        """Whether passages with these labels may be used for an action.
-
-        Args:
-            labels: the passages'.
-            action: the intended action.
-            approved: whether a person has approved the action.
-        """
-        (trust, _), risk = self.trust_for(labels, action), self.risk(action)
-        if trust >= risk:
-            return "allowed"
-        if risk < HIGH_RISK or trust < risk - 1:
-            return "taint_blocked"
-        return "allowed" if approved else "requires_approval"
+    Args:
+        table: what applies.
+        labels: the passages'.
+        action: the intended action.
+        approved: whether a person has approved the action.
+    """
+    (trust, _), risk = trust_for(table, labels, action), table.risk(action)
+    if trust >= risk:
+        return "allowed"
+    if risk < HIGH_RISK or trust < risk - 1:
+        return "taint_blocked"
+    return "allowed" if approved else "requires_approval"
 
 
 DEFAULT_TABLE = TrustTable()
@@ -180,22 +131,20 @@ class Purpose(NamedTuple):
 
     def ruling(self, labels: Labels) -> Ruling:
         """Whether passages with these labels may be used for this purpose."""
-        return self.table.ruling(labels, self.action, approved=bool(self.approved_by))
+        return ruling_of(self.table, labels, self.action, approved=bool(self.approved_by))
 
     def rejection(self, labels: Labels) -> tuple[RejectionCode, str] | None:
         """The code and the note that reject passages with these labels, or None."""
         ruling = self.ruling(labels)
         if ruling == "allowed":
             return None
-        (trust, label), risk = (
-            self.table.trust_for(labels, self.action),
-            self.table.risk(self.action),
-        )
+        trust, label = trust_for(self.table, labels, self.action)
+        risk = self.table.risk(self.action)
         return ruling, f"{label} has trust {trust}, {self.action} has risk {risk}"
 
     def is_allowed_by_approval(self, labels: Labels) -> bool:
         """Whether such passages are allowed only because a person approved the action."""
-        without = self.table.ruling(labels, self.action)
+        without = ruling_of(self.table, labels, self.action)
         return without == "requires_approval" and self.ruling(labels) == "allowed"
 
     def allowed_actions(self, labels: Labels) -> list[Action]:
@@ -206,8 +155,11 @@ class Purpose(NamedTuple):
         return [
             action
             for action in sorted(ACTIONS, key=lambda action: (self.table.risk(action), action))
-            if self.table.ruling(
-                labels, action, approved=bool(self.approved_by) and action == self.action
+            if ruling_of(
+                self.table,
+                labels,
+                action,
+                approved=bool(self.approved_by) and action == self.action,
             )
             == "allowed"
         ]

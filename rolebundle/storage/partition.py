@@ -13,7 +13,7 @@ from rolebundle.storage import compartments, digests, vector_index
 from rolebundle.storage.compartments import Kind
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.documents import Scanned
-from rolebundle.storage.sqlite import AMONG, NO_LIMIT, Binding
+from rolebundle.storage.sqlite import AMONG, Binding
 
 _DOCUMENTS_PER_STEP = 1_000
 DeniedPatterns = Callable[[str, str], tuple[str, ...]]
@@ -153,10 +153,9 @@ def _flagged(corpus: Corpus, condition: str, *bindings: Binding) -> list[Flagged
     return corpus.select(Flagged, f"{_FLAGGED} {condition}", bindings, _COLUMNS)
 
 
-def flagged_documents(corpus: Corpus, verdict: str = "", limit: int = NO_LIMIT) -> list[Flagged]:
-    """The first documents with findings, or with this verdict, ordered by id."""
-    chosen = "WHERE ? IN ('', verdict) ORDER BY document_id LIMIT ?"
-    return _flagged(corpus, chosen, verdict, limit)
+def flagged_documents(corpus: Corpus, verdict: str = "") -> list[Flagged]:
+    """The documents with findings, or with this verdict, ordered by id."""
+    return _flagged(corpus, "WHERE ? IN ('', verdict) ORDER BY document_id", verdict)
 
 
 def flagged_document(corpus: Corpus, name: str) -> Flagged | None:

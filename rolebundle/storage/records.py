@@ -10,27 +10,24 @@ from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import content_hash
 
 
-class Approval(NamedTuple):
-    """An approved file: its absolute path, the hash of its content, and when (ISO 8601)."""
-
-    location: str
-    content_hash: str
-    approved_at: str
-
-
-def approvals(corpus: Corpus) -> list[Approval]:
-    """Every approval, ordered by location."""
-    return corpus.select(Approval, "approved_manifest ORDER BY location")
+def approvals(corpus: Corpus) -> list[dict[str, Any]]:
+    """The path, the content's hash and the time of every approval, ordered by path."""
+    names = ("location", "content_hash", "approved_at")
+    found = corpus.rows(f"SELECT {', '.join(names)} FROM approved_manifest ORDER BY location")
+    return [dict(zip(names, row, strict=True)) for row in found]
 
 
 def approved_hash(corpus: Corpus, location: str) -> str | None:
     """The content hash with which a file was approved, or ``None``."""
-    return next((a.content_hash for a in approvals(corpus) if a.location == location), None)
+    found = "SELECT content_hash FROM approved_manifest WHERE location = ?"
+    approved: str | None = corpus.value(found, (location,))
+    return approved
 
 
-def approve(corpus: Corpus, approval: Approval) -> None:
+def approve(corpus: Corpus, location: str, content_hash: str, approved_at: str) -> None:
     """Approve a file, instead of its earlier content. Call it inside a write transaction."""
-    corpus.put("approved_manifest", approval)
+    target = "approved_manifest (location, content_hash, approved_at)"
+    corpus.insert(target, [(location, content_hash, approved_at)], "REPLACE")
 
 
 def revoke(corpus: Corpus, location: str) -> bool:

@@ -30,7 +30,7 @@ from rolebundle.contracts.terms import (
 )
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError, UsageError
-from rolebundle.policy.trust import AgentView, Labels
+from rolebundle.policy.trust import AgentView, Labels, ruling_of
 from rolebundle.retrieval.lanes import noise_for
 from rolebundle.retrieval.query import words_of
 from rolebundle.retrieval.request import ResolvedRequest
@@ -384,7 +384,7 @@ def check_intent(
     trust, action = view.trust, request.action
     policies = []
     if action:
-        ruling = {origin: trust.ruling(Labels(origin), action) for origin in ORIGINS}
+        ruling = {origin: ruling_of(trust, Labels(origin), action) for origin in ORIGINS}
         policies = [ActionRule(action=action, risk=trust.risk(action), rulings=ruling)]
     verdicts: list[CheckVerdict] = [decision.verdict for decision in quoted if decision.verdict]
     rulings = {ruling for rule in policies for ruling in rule.rulings.values()}

@@ -1,4 +1,4 @@
-"""A browser of the system, and the application over two corpora."""
+"""A browser of the system, and pages of two corpora."""
 
 import os
 import shutil
@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
-from rolebundle.interfaces.inspector import Parameters
-from support.browsing import ARGUMENTS, Corpus, Visitor
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.engine import Engine
+from rolebundle.interfaces.pages.views import answer_page, compare_page, why_page
+from rolebundle.policy.overlays import overlay_folders
+from rolebundle.retrieval.compare import compare_roles
+from support.browsing import ARGUMENTS, Visitor
 from support.corpora import NOW
-from support.hostile_pages import ROLE, TASK, document_ids, hostile_corpus
-from support.inspecting import Inspecting, inspecting
+from support.hostile_pages import ROLE, TASK, hostile_corpus
 
 
 # Playwright's loop counts as running in this thread until it is stopped. Tests of other folders
@@ -58,38 +61,43 @@ def axe() -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _corpus(running: Inspecting, other_role: str, **request: str) -> Corpus:
-    request = {"now": NOW.isoformat(), **request}
-    app = running.app
-    bundle = app.engine.retrieve(app.request(Parameters(request.items())))
-    documents = document_ids(app.engine.workspace.path)
-    chosen, rejection = bundle.selected[0], bundle.rejected[0]
-    return Corpus(
-        running,
-        request,
-        other_role,
-        chosen.chunk_id,
-        rejection.chunk_id,
-        documents[:: len(documents) // 31 + 1],
+def _pages(folder: Path, db: Path, role: str, other_role: str, **fields: Any) -> dict[str, Path]:
+    """Each kind of page for a request of a role, in a file of the folder."""
+    request = RetrievalRequest(role=role, now=NOW, **fields)
+    with Engine(db, overlay_folders(corpus=db)) as engine:
+        bundle = engine.retrieve(request)
+        roles = (role, other_role)
+        bundles = engine.retrieve_for_roles(
+            request.model_copy(update={"role": None}), roles, without_role=True
+        )
+        pages = {
+            "answer": answer_page(bundle),
+            "selected": why_page(engine.why(request, bundle.selected[0].chunk_id)),
+            "rejected": why_page(engine.why(request, bundle.rejected[0].chunk_id)),
+            "roles": compare_page(compare_roles(bundles)),
+        }
+    paths = {name: folder / f"{name}.html" for name in pages}
+    for name, page in pages.items():
+        paths[name].write_text(page, encoding="utf-8")
+    return paths
+
+
+@pytest.fixture(scope="package")
+def sample(sample_with_vectors: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The pages of the sample corpus."""
+    return _pages(
+        tmp_path_factory.mktemp("sample-pages"),
+        sample_with_vectors,
+        "mossline-security-reviewer",
+        "mossline-docs-writer",
+        task="Review the token refresh flow",
+        limit=10,
     )
 
 
 @pytest.fixture(scope="package")
-def sample(sample_with_vectors: Path) -> Iterator[Corpus]:
-    """The sample corpus."""
-    with inspecting(sample_with_vectors) as running:
-        yield _corpus(
-            running,
-            "mossline-docs-writer",
-            task="Review the token refresh flow",
-            role="mossline-security-reviewer",
-            limit="10",
-        )
-
-
-@pytest.fixture(scope="package")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
-    """A corpus whose documents attack the page."""
-    db = hostile_corpus(tmp_path_factory.mktemp("hostile"))
-    with inspecting(db) as running:
-        yield _corpus(running, "code-reviewer", task=TASK, role=ROLE, lexical_only="true")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The pages of a corpus whose documents attack them."""
+    folder = tmp_path_factory.mktemp("hostile")
+    db = hostile_corpus(folder)
+    return _pages(folder, db, ROLE, "code-reviewer", task=TASK, lexical_only=True)

@@ -1,63 +1,40 @@
-"""Every view in a browser: nothing of a document becomes part of a page, and all can be read."""
+"""Every page in a browser: nothing of a document becomes part of it, and all can be read."""
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from rolebundle.interfaces.inspector import VIEWS, Parameters
-from rolebundle.interfaces.pages.views import answer_page
-from support.browsing import Corpus, Visitor
+from support.browsing import Visitor
 
-PARAMETERS: dict[str, Callable[[Corpus], list[dict[str, str]]]] = {
-    "": lambda corpus: [{}, corpus.request],
-    "answer": lambda corpus: [corpus.request],
-    "why": lambda corpus: [
-        {**corpus.request, "id": corpus.selected},
-        {**corpus.request, "id": corpus.rejected},
+for_each_page = pytest.mark.parametrize(
+    ("page", "corpus"),
+    [
+        (page, corpus)
+        for page in ("answer", "selected", "rejected", "roles")
+        for corpus in ("sample", "hostile")
     ],
-    "compare": lambda corpus: [{**corpus.request, "other": corpus.other_role}],
-    "document": lambda corpus: [{"id": document_id} for document_id in corpus.document_ids],
-    "corpus": lambda corpus: [{}],
-}
-"""Of each view, the addresses that are tested."""
-
-
-for_each_view = pytest.mark.parametrize(
-    ("view", "name"), [(view, name) for view in VIEWS for name in ("sample", "hostile")]
 )
-"""Give a test each view on each corpus."""
+"""Give a test each page of each corpus."""
 
 
 @pytest.fixture
-def corpus(request: pytest.FixtureRequest, name: str) -> Corpus:
-    """The corpus of this name."""
-    return request.getfixturevalue(name)
-
-
-def addresses(corpus: Corpus, view: str) -> Iterator[str]:
-    for parameters in PARAMETERS[view](corpus):
-        yield corpus.running.to(view, **parameters)
-
-
-def test_every_view_is_tested() -> None:
-    assert set(VIEWS) <= set(PARAMETERS)
+def path(request: pytest.FixtureRequest, page: str, corpus: str) -> Path:
+    """The file of this page."""
+    pages: dict[str, Path] = request.getfixturevalue(corpus)
+    return pages[page]
 
 
 @pytest.mark.slow
-@for_each_view
-def test_a_view_is_text_and_its_own_parts_only(
-    visitor: Visitor, plain_visitor: Visitor, corpus: Corpus, view: str
+@for_each_page
+def test_a_page_is_text_and_its_own_parts_only(
+    visitor: Visitor, plain_visitor: Visitor, path: Path
 ) -> None:
-    for address in addresses(corpus, view):
-        visitor.visit(address)
-        text = visitor.text()
-        assert "This cannot be shown" not in text
-        assert visitor.page_problems(corpus.running.path) == []
-        # The same page, so that times are equal.
-        plain_visitor.visit(address, visitor.source)
-        assert plain_visitor.text() == text
-        assert plain_visitor.page_problems(corpus.running.path) == []
+    visitor.visit(path)
+    assert visitor.page_problems() == []
+    assert visitor.page.locator("a:not(.skip):not([href^='#']), form, button").count() == 0
+    plain_visitor.visit(path)
+    assert plain_visitor.text() == visitor.text()
+    assert plain_visitor.page_problems() == []
 
 
 # Rows after the first ones are made like these, and axe-core takes long for each.
@@ -90,21 +67,7 @@ def violations(auditor: Visitor, axe: str) -> list[str]:
 
 
 @pytest.mark.slow
-@for_each_view
-def test_a_view_is_accessible(auditor: Visitor, axe: str, corpus: Corpus, view: str) -> None:
-    for address in list(addresses(corpus, view))[:5]:
-        auditor.visit(address)
-        assert violations(auditor, axe) == []
-
-
-@pytest.mark.slow
-def test_an_answer_in_a_file_loads_nothing(
-    visitor: Visitor, hostile: Corpus, tmp_path: Path
-) -> None:
-    app = hostile.running.app
-    bundle = app.engine.retrieve(app.request(Parameters(hostile.request.items())))
-    path = tmp_path / "answer.html"
-    path.write_text(answer_page(bundle), encoding="utf-8")
-    visitor.visit(path.as_uri())
-    assert visitor.page_problems() == []
-    assert visitor.page.locator("a:not(.skip):not([href^='#']), form, button").count() == 0
+@for_each_page
+def test_a_page_is_accessible(auditor: Visitor, axe: str, path: Path) -> None:
+    auditor.visit(path)
+    assert violations(auditor, axe) == []

@@ -13,13 +13,15 @@ from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.evaluation.evaluation import (
     METRICS,
     NAMES,
+    documents_in,
     evaluate,
+    governed,
     measures,
     parse_thresholds,
     value_of,
     with_thresholds,
 )
-from rolebundle.evaluation.questions import Question, References, from_golden
+from rolebundle.evaluation.questions import from_golden, references_in
 from rolebundle.workspace import Workspace
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -154,14 +156,6 @@ def test_every_measure_is_what_trec_eval_says(ranked: list[str], grades: dict[st
 # -- what references of a golden set name ----------------------------------------------------------
 
 
-NOW = datetime(2026, 11, 1, tzinfo=UTC)
-
-
-def question(task: str, role: str | None = None, **fields: object) -> Question:
-    settings: dict[str, object] = {"grades": {"auth": 1}, "passages": frozenset(), "limit": None}
-    return Question(id="q", task=task, role=role, now=NOW, **(settings | fields))  # type: ignore[arg-type]
-
-
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("reference", "named"),
@@ -178,9 +172,7 @@ def question(task: str, role: str | None = None, **fields: object) -> Question:
     ],
 )
 def test_references(engine: Engine, reference: str, named: set[str]) -> None:
-    references = References(engine.workspace.corpus)
-    assert references.matching_ids(reference) == named
-    assert references.passages == {item for item in named if "#" in item}
+    assert references_in(engine.workspace.corpus)(reference) == named
 
 
 def test_what_is_named_and_not_there_is_noted_and_counts(engine: Engine) -> None:
@@ -195,8 +187,9 @@ def test_what_is_named_and_not_there_is_noted_and_counts(engine: Engine) -> None
             )
         ]
     )
-    (question,), notes = from_golden(golden, References(engine.workspace.corpus), "guard", NOW)
-    assert question.grades == {
+    references = references_in(engine.workspace.corpus)
+    ((question, grades),), notes = from_golden(golden, references, "guard", NOW)
+    assert grades == {
         "auth": 2,
         "plan": 2,
         "launch": 2,
@@ -205,10 +198,17 @@ def test_what_is_named_and_not_there_is_noted_and_counts(engine: Engine) -> None
         "gone.md": 3,
         "plan#1": 1,
     }
-    assert question.passages == {"plan#1"}
     assert question.role == "guard"
     assert [note.split(": ", 1)[1] for note in notes] == [
         "expect: gone.md names nothing in the corpus",
         "must_not_return: typo/** names nothing in the corpus",
         "expect_rejection: lost names nothing in the corpus",
     ]
+
+
+def test_a_judged_passage_has_a_rank_of_its_own(engine: Engine) -> None:
+    question = GoldenQuestion(task="plan of release", now=NOW)
+    document_of = documents_in(engine.workspace.corpus)
+    _, ranked, _ = governed(engine, (question, {"plan#1": 1}), document_of)
+    assert "plan#1" in ranked and "plan" in ranked
+    assert [name for name in ranked if "#" in name] == ["plan#1"]

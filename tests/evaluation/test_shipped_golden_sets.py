@@ -14,10 +14,10 @@ from rolebundle.engine import Engine
 from rolebundle.evaluation.evaluation import check_thresholds, evaluate, with_thresholds
 from rolebundle.evaluation.questions import (
     FOLDER,
-    References,
     find_golden_set,
     from_golden,
     load_golden,
+    references_in,
 )
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
 from rolebundle.resources import demo_overlays
@@ -65,10 +65,10 @@ def test_the_set_of_an_overlay_passes(sample: Engine, role: str) -> None:
 def test_generic_tasks_tell_the_roles_apart(sample: Engine, step: int) -> None:
     """By default every fourth role."""
     golden = load_golden(demo_overlays() / FOLDER / "mossline-roles-v1.toml")
-    questions, _ = from_golden(golden, References(sample.workspace.corpus), None, NOW)
+    questions, _ = from_golden(golden, references_in(sample.workspace.corpus), None, NOW)
     answers: dict[str, list[RetrievalBundle]] = {}
     for role in ROLES[::step]:
-        requests = (RetrievalRequest(task=q.task, role=role, now=NOW) for q in questions)
+        requests = (RetrievalRequest(task=q.task, role=role, now=NOW) for q, _ in questions)
         answers[role] = [*map(sample.retrieve, requests)]
         boosts = load_role(role, overlay_folders()).overlay.source_policy.domain_boosts
         own = {domain for domain, boost in boosts.items() if boost > 1}

@@ -111,7 +111,6 @@ write corpus embed use other DB
 read compare note --roles mossline-docs-writer,mossline-code-reviewer LEXICAL
 write retrieve note --html {}/page.html LEXICAL
 read why n1.md:1-3 note LEXICAL
-read corpus formats
 read get n1.md:1-3 DB
 read grep note DB
 read overlay lint mossline-docs-writer
@@ -201,7 +200,7 @@ def _options(line: str) -> str:
 
 def test_every_command_is_classified() -> None:
     used = {use.command for use in all_uses()}
-    assert set(commands(cli)) - {"corpus watch", "inspect", "up", "down"} == used, (
+    assert set(commands(cli)) - {"corpus watch", "up", "down"} == used, (
         "add it here as a read or a write"
     )
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rolebundle.interfaces.client import Sidecar, SidecarError
 from rolebundle.interfaces.servers.operations import TOOLS
-from support.commands import forked_program, invoke, run
+from support.commands import invoke, run
+from support.served import Served
 
 TASK = "Rotate the token"
 APPROVED = {"agent": "bot-7", "action": "execute", "approval": "Ana Silva"}
@@ -37,6 +37,11 @@ def reply(answer: dict[str, Any]) -> tuple[set[str], dict[str, int], list[tuple[
         answer["rejected_summary"],
         [(approval["approved_by"], approval["action"]) for approval in answer.get("approvals", ())],
     )
+
+
+def asked(server: Served, method: str = "retrieve", **fields: Any) -> Any:
+    """What a server answers to the task."""
+    return server.ask(method, task=TASK, lexical_only=True, **fields)["result"]
 
 
 IGNORED = "the name of an approval in a request is not accepted here"
@@ -67,15 +72,15 @@ def test_a_request_of_one_shot(db: Path) -> None:
 
 
 def test_a_server_takes_no_approval_from_a_request(db: Path) -> None:
-    with Sidecar(db=db, command=forked_program()) as sidecar:
-        answer = sidecar.retrieve(TASK, lexical_only=True, **APPROVED)
+    with Served("--db", db) as server:
+        answer = asked(server, **APPROVED)
         assert reply(answer) == KEPT_BACK
         assert "approval" not in answer["request"]
         [warning] = [
             warning for warning in answer["warnings"] if warning["code"] == "APPROVAL_REFUSED"
         ]
         assert IGNORED in warning["message"]
-        explained = sidecar.why(TASK, "external.md:1-6", lexical_only=True, **APPROVED)
+        explained = asked(server, "why", id="external.md:1-6", **APPROVED)
         assert (explained["outcome"], explained["code"]) == ("rejected", "requires_approval")
 
 
@@ -85,31 +90,31 @@ def test_the_program_of_the_host_decides(db: Path, tmp_path: Path) -> None:
     program.chmod(0o755)
     for code, expected in ((0, RELEASED), (1, KEPT_BACK)):
         approvals = f"command:'{program}' {code}"
-        with Sidecar(db=db, command=forked_program(), approvals=approvals) as sidecar:
-            answer = sidecar.retrieve(TASK, lexical_only=True, **(APPROVED | {"approval": "me"}))
+        with Served("--db", db, "--approvals", approvals) as server:
+            answer = asked(server, **(APPROVED | {"approval": "me"}))
         assert reply(answer) == expected
         request = json.loads(question.read_text())
         question.unlink()
         assert (request["agent"], request["action"], request["claim"]) == ("bot-7", "execute", "me")
         assert [passage["locator"] for passage in request["passages"]] == ["external.md:4-6"]
         assert TASK not in json.dumps(request)
-        with Sidecar(db=db, command=forked_program(), approvals=approvals) as sidecar:
-            assert "approvals" not in sidecar.retrieve(TASK, lexical_only=True)
+        with Served("--db", db, "--approvals", approvals) as server:
+            assert "approvals" not in asked(server)
         assert not question.exists()  # nothing needs an approval to be read
 
 
 def test_a_request_to_the_sidecar(db: Path) -> None:
-    with Sidecar(db=db, command=forked_program(), approvals="request") as sidecar:
+    with Served("--db", db, "--approvals", "request") as server:
         for fields in (
             APPROVED,
             {"agentId": "bot-7", "action": "execute", "approvedBy": "Ana Silva"},
         ):
-            assert reply(sidecar.retrieve(TASK, lexical_only=True, **fields)) == RELEASED
-        bundle = sidecar.retrieve(TASK, lexical_only=True, **APPROVED)
-        second_answer = sidecar.call("retrieve", **bundle["more"]["params"])
+            assert reply(asked(server, **fields)) == RELEASED
+        bundle = asked(server, **APPROVED)
+        second_answer = server.ask("retrieve", **bundle["more"]["params"])["result"]
         assert reply(second_answer) == RELEASED
-        with pytest.raises(SidecarError, match="action: must be one of 'read'"):
-            sidecar.retrieve(TASK, action="delete")
+        refused = server.ask("retrieve", task=TASK, action="delete")
+        assert "action: must be one of 'read'" in refused["error"]["message"]
 
 
 def test_an_approval_is_described_only_if_a_request_may_have_one() -> None:

@@ -3,21 +3,19 @@
 A corpus with documents of several scopes, sensitivities and folders goes through random changes.
 Each request of an agent is repeated on a copy from which everything was deleted that the agent may
 not see; this test decides that by itself. The answers of `retrieve`, `get`, `multi_get`, `ls`,
-`grep`, `why`, `verify`, `compare`, `status`, `gate check`, `check`, `mark`, `roles.list`, the listings of
-documents and decisions, and every page of `inspect` are equal: passages, order, scores, counts,
-rejections, constraints, warnings and errors; so is what the host's program for approvals gets. The
-policy binds some agents to roles. Passages are marked, and decisions are made in several scopes.
+`grep`, `why`, `verify`, `compare`, `status`, `gate check`, `check`, `mark`, `roles.list` and the
+listings of documents and decisions are equal: passages, order, scores, counts, rejections,
+constraints, warnings and errors; so is what the host's program for approvals gets. The policy binds
+some agents to roles. Passages are marked, and decisions are made in several scopes.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any, get_args
 from unittest.mock import patch
@@ -36,7 +34,6 @@ from rolebundle.contracts.terms import ACTIONS, Authority, DecisionEffect, MarkS
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
-from rolebundle.interfaces.inspector import VIEWS, Inspector, Parameters
 from rolebundle.interfaces.servers.operations import Operations
 from rolebundle.policy.access import deny_matcher, set_policy
 from rolebundle.policy.approvals import Approvals
@@ -179,31 +176,6 @@ def decide(_command: Sequence[str], question: dict[str, Any]) -> tuple[str, str]
 
 
 QUESTIONS: list[dict[str, Any]] = []
-
-
-def _pages(engine: Engine, request: RetrievalRequest, reference: str) -> list[list[str]]:
-    """The pages of `inspect`, in the name of an agent; each as for an outcome."""
-    app = Inspector(engine, "/token/")
-    asked = {"task": request.task, "role": request.role or "", "now": NOW.isoformat()}
-    requests = (
-        ("", {}),
-        ("answer", asked),
-        ("compare", {**asked, "role": "reviewer", "other": "writer"}),
-        ("why", {**asked, "id": reference}),
-        ("document", {"id": reference}),
-        ("document", {"id": "d1", "chunk": "d1#1"}),
-        ("corpus", {}),
-        ("corpus", {"prefix": reference}),
-    )
-    assert {name for name, _ in requests} == {*VIEWS}
-    agent = {"agent": request.agent or "nobody"}
-    pages = [app.answer(name, Parameters({**fields, **agent}.items())) for name, fields in requests]
-    assert all(page.status != HTTPStatus.INTERNAL_SERVER_ERROR for page in pages)
-    return [
-        ["page", "access_denied" if "<code>access_denied</code>" in page else "", status.name,
-         re.sub(r"\d+ ms", "0 ms", page)]
-        for status, page in pages
-    ]  # fmt: skip
 
 
 def _lines_asked(request: RetrievalRequest, reference: str) -> list[GrepRequest]:
@@ -482,7 +454,6 @@ class Machine(RuleBasedStateMachine):
             answers = [
                 outcome(lambda: engine.retrieve(request, overlay)),
                 outcome(lambda: engine.get(reference, agent)),
-                *_pages(engine, request, reference),
                 outcome(lambda: engine.multi_get([reference, "*/d*", "/docs/closed/*"], agent)),
                 outcome(lambda: engine.ls(ListRequest(agent=agent))),
                 outcome(lambda: engine.ls(ListRequest(prefix=reference, agent=agent))),

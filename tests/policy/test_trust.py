@@ -8,16 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.documents import DocumentMetadata
+from rolebundle.contracts.policy import TrustTable
 from rolebundle.contracts.terms import ACTIONS, ORIGINS, Action, Origin, Ruling, Sensitivity
 from rolebundle.errors import ConfigurationError
 from rolebundle.policy.policy_file import parse_policy
-from rolebundle.policy.trust import (
-    DEFAULT_TABLE,
-    READ_PURPOSE,
-    Labels,
-    Purpose,
-    TrustTable,
-)
+from rolebundle.policy.trust import DEFAULT_TABLE, READ_PURPOSE, Labels, Purpose, ruling_of
 
 STRICTNESS: dict[Ruling, int] = {"allowed": 0, "requires_approval": 1, "taint_blocked": 2}
 
@@ -30,8 +25,9 @@ labels = st.builds(
     st.booleans(),
     st.booleans(),
 )
+# Those of a policy trust the origin agent no more than external.
 tables = st.builds(
-    TrustTable,
+    TrustTable.model_construct,
     origins=st.fixed_dictionaries({origin: st.integers(0, 3) for origin in ORIGINS}),
     actions=st.fixed_dictionaries({action: st.integers(1, 4) for action in ACTIONS}),
 )
@@ -44,7 +40,7 @@ def table_of(mapping: Any) -> TrustTable:
 
 
 def strictness(table: TrustTable, of: Labels, action: Action, approved: bool) -> int:
-    return STRICTNESS[table.ruling(of, action, approved=approved)]
+    return STRICTNESS[ruling_of(table, of, action, approved=approved)]
 
 
 class TestTheDefaultTable:
@@ -63,14 +59,16 @@ class TestTheDefaultTable:
                 else "requires_approval" if action in approvable.split()
                 else "taint_blocked"
             )  # fmt: skip
-            assert DEFAULT_TABLE.ruling(Labels(origin), action) == expected
-            approved = DEFAULT_TABLE.ruling(Labels(origin), action, approved=True)
+            assert ruling_of(DEFAULT_TABLE, Labels(origin), action) == expected
+            approved = ruling_of(DEFAULT_TABLE, Labels(origin), action, approved=True)
             assert approved == ("allowed" if expected == "requires_approval" else expected)
 
     def test_an_unknown_origin_or_action_is_never_allowed(self) -> None:
         unknown: Any = "elsewhere"
-        assert DEFAULT_TABLE.ruling(Labels(unknown), "read", approved=True) == "taint_blocked"
-        assert DEFAULT_TABLE.ruling(Labels("external"), unknown, approved=True) == "taint_blocked"
+        assert ruling_of(DEFAULT_TABLE, Labels(unknown), "read", approved=True) == "taint_blocked"
+        assert (
+            ruling_of(DEFAULT_TABLE, Labels("external"), unknown, approved=True) == "taint_blocked"
+        )
 
 
 class TestPurpose:
@@ -114,9 +112,11 @@ class TestConfiguration:
             "actions": {"read": 1, "external_send": 4},
         }
         table = table_of(mapping)
-        assert table.ruling(Labels("untrusted"), "read", approved=True) == "taint_blocked"
-        assert table.ruling(Labels("internal"), "external_send") == "requires_approval"
-        assert table.ruling(Labels("external"), "external_send", approved=True) == "taint_blocked"
+        assert ruling_of(table, Labels("untrusted"), "read", approved=True) == "taint_blocked"
+        assert ruling_of(table, Labels("internal"), "external_send") == "requires_approval"
+        assert (
+            ruling_of(table, Labels("external"), "external_send", approved=True) == "taint_blocked"
+        )
 
     @pytest.mark.parametrize(
         ("mapping", "message"),
@@ -141,7 +141,7 @@ class TestLabels:
         flagged = Labels("internal", sensitivity, is_flagged=True)
         assert READ_PURPOSE.allowed_actions(flagged) == ["analyze", "read", "suggest"]
         for action in ("execute", "external_send"):
-            assert DEFAULT_TABLE.ruling(flagged, action) == "requires_approval"
+            assert ruling_of(DEFAULT_TABLE, flagged, action) == "requires_approval"
         assert Purpose("execute").rejection(flagged) == (
             "requires_approval",
             "a flagged passage has trust 2, execute has risk 3",
@@ -191,9 +191,9 @@ class TestMonotone:
     def test_a_tighter_table_never_allows_more(
         self, table: TrustTable, other: TrustTable, of: Labels, action: Action, approved: bool
     ) -> None:
-        tighter = TrustTable(
-            {origin: min(table.trust(origin), other.trust(origin)) for origin in ORIGINS},
-            {action: max(table.risk(action), other.risk(action)) for action in ACTIONS},
+        tighter = TrustTable.model_construct(
+            origins={origin: min(table.trust(origin), other.trust(origin)) for origin in ORIGINS},
+            actions={action: max(table.risk(action), other.risk(action)) for action in ACTIONS},
         )
         was = strictness(table, of, action, approved)
         assert was <= strictness(tighter, of, action, approved)
@@ -205,6 +205,6 @@ class TestMonotone:
     def test_an_approval_changes_only_what_requires_one(
         self, table: TrustTable, of: Labels, action: Action
     ) -> None:
-        without = table.ruling(of, action)
+        without = ruling_of(table, of, action)
         expected = "allowed" if without == "requires_approval" else without
-        assert table.ruling(of, action, approved=True) == expected
+        assert ruling_of(table, of, action, approved=True) == expected

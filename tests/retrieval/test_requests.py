@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import Approval, RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.policy import TrustNumbers
+from rolebundle.contracts.policy import TrustTable
 from rolebundle.contracts.terms import Origin
 from rolebundle.contracts.why import Why
-from rolebundle.policy.trust import DEFAULT_TABLE, AgentView, TrustTable
+from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
 from rolebundle.retrieval.lanes import MAX_DEPTH, POOL_DEPTH
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.why import explain
@@ -124,8 +124,7 @@ class TestTheBundle:
         assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle
 
     def test_another_table(self, three: Corpus) -> None:
-        numbers = TrustNumbers(origins={"untrusted": 0}, actions={"execute": 4})
-        tight = TrustTable.of(numbers, "p")
+        tight = TrustTable(origins={"untrusted": 0}, actions={"execute": 4})
         assert rejection_codes(about(three, trust=tight)) == {"web": "taint_blocked"}
         bundle = about(three, trust=tight, action="execute", approval="Ana")
         assert rejection_codes(bundle) == {"web": "taint_blocked", "theirs": "taint_blocked"}

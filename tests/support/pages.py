@@ -20,29 +20,18 @@ def text_of(page: str) -> str:
     return " ".join(html.fromstring(page).text_content().split())
 
 
-def section(page: html.HtmlElement, name: str) -> str:
-    """The text of the section with this heading, with single spaces."""
-    [section] = page.xpath(f"//section[@aria-labelledby='{name}']")
-    return " ".join(" ".join(section.itertext()).split()).replace(" ,", ",").replace(" :", ":")
-
-
 def elements_of(page: str) -> list[tuple[str, list[str]]]:
     """Each element with the names of its attributes; marks of matched words are left out."""
     elements = html.fromstring(page).iter()
     return [(str(e.tag), sorted(map(str, e.keys()))) for e in elements if e.tag != "mark"]
 
 
-def links_of(page: str) -> list[str]:
-    """The addresses of all links."""
-    return [str(link.get("href")) for link in html.fromstring(page).iter("a")]
-
-
 def is_closed(page: str) -> bool:
     """Whether a page leads nowhere and loads nothing."""
     forbidden = "//script | //form | //img | //iframe | //@style | //link[@rel!='icon']"
-    return all(link.startswith("#") for link in links_of(page)) and not html.fromstring(page).xpath(
-        forbidden
-    )
+    parsed = html.fromstring(page)
+    links = [str(link.get("href")) for link in parsed.iter("a")]
+    return all(link.startswith("#") for link in links) and not parsed.xpath(forbidden)
 
 
 def with_text(values: Any, text: str, names: set[str]) -> Any:

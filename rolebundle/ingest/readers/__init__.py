@@ -14,7 +14,6 @@ from importlib import import_module
 from itertools import groupby
 from typing import cast
 
-from rolebundle.contracts.ingest import Format, FormatList
 from rolebundle.errors import ConfigurationError, DocumentError, with_detail
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.text.decoding import decode, split_lines
@@ -150,10 +149,6 @@ def is_own_title(title: str) -> bool:
 # -- formats --
 
 
-def _format(name: str, suffixes: str, content: str, anchor: str = "lines") -> Format:
-    return Format(name=name, suffixes=suffixes.split(), content=content, anchor=anchor)
-
-
 _SOURCE = (
     ".bash .bat .c .cc .cfg .clj .cmake .cpp .cs .css .cxx .dart .dot .el .ex .exs .f90 .fish"
     " .go .gradle .groovy .h .hcl .hh .hpp .hs .ini .java .jl .js .jsx .kt .kts .less .lua .m"
@@ -163,26 +158,26 @@ _SOURCE = (
 )
 _TEXT = ".txt .text .log .adoc .asciidoc .org .pod .srt .vtt"
 # ``separated`` has no suffix: a manifest or a flag selects it.
-FORMATS = (
-    _format("markdown", ".md .markdown .mdx .md.txt", "Markdown with front matter of any tool"),
-    _format("text", _TEXT, "plain text, AsciiDoc, Org, and text files without another reader"),
-    _format("rst", ".rst .rest .rst.txt", "reStructuredText"),
-    _format("html", ".html .htm .xhtml", "the main part of a page, as people see it"),
-    _format("source", _SOURCE, "source code by definitions, and configuration"),
-    _format("ipynb", ".ipynb", "Jupyter notebooks by cells; without outputs", "cell 5"),
-    _format("json", ".json", "a corpus of ready-made chunks, or any JSON as text"),
-    _format("jsonl", ".jsonl .ndjson", "one document per line: _id, title, text, metadata"),
-    _format("separated", "", "several documents in one file; chosen by a manifest"),
-    _format("pdf", ".pdf", "the text layer by pages", "p. 3"),
-    _format("docx", ".docx .docm .dotx .dotm", "Word documents"),
-    _format("pptx", ".pptx .pptm .potx .potm .ppsx .ppsm", "slides with their notes", "slide 4"),
-    _format("xlsx", ".xlsx .xlsm .xltx .xltm", "Excel: rows with their header", "sheet A, row 2"),
-    _format("opendocument", ".odt .ott .ods .ots .odp .otp", "LibreOffice documents", "slide 4"),
-    _format("epub", ".epub", "e-books, in reading order"),
-    _format("eml", ".eml", "one mail message, also in a Maildir; attachments are named"),
-    _format("mbox", ".mbox .mbx", "a mailbox: one document per message", "message 7"),
-)
-"""The formats that are read: for each reader its suffixes, what it reads, and a passage's place."""
+FORMATS = {
+    "markdown": ".md .markdown .mdx .md.txt",
+    "text": _TEXT,
+    "rst": ".rst .rest .rst.txt",
+    "html": ".html .htm .xhtml",
+    "source": _SOURCE,
+    "ipynb": ".ipynb",
+    "json": ".json",
+    "jsonl": ".jsonl .ndjson",
+    "separated": "",
+    "pdf": ".pdf",
+    "docx": ".docx .docm .dotx .dotm",
+    "pptx": ".pptx .pptm .potx .potm .ppsx .ppsm",
+    "xlsx": ".xlsx .xlsm .xltx .xltm",
+    "opendocument": ".odt .ott .ods .ots .odp .otp",
+    "epub": ".epub",
+    "eml": ".eml",
+    "mbox": ".mbox .mbx",
+}
+"""Each reader with the suffixes of its files."""
 # Other readers have a module of their name.
 _MODULES = {
     **dict.fromkeys(("docx", "pptx"), "ooxml"),
@@ -192,8 +187,8 @@ _MODULES = {
     **dict.fromkeys(("json", "jsonl"), "records"),
     **dict.fromkeys(("rst", "source", "text"), "lines"),
 }
-_NAMES = tuple(sorted(form.name for form in FORMATS))
-_BY_SUFFIX = {suffix: form.name for form in FORMATS for suffix in form.suffixes}
+_NAMES = tuple(sorted(FORMATS))
+_BY_SUFFIX = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes.split()}
 # Manual pages (`ls.1`) and logs (`app.log.1`)
 _NUMBERED = re.compile(r"[1-9]").fullmatch
 # Headers that no other text begins with, in any order.
@@ -262,17 +257,6 @@ def reader_name_for(path: str) -> str | None:
 def _load(name: str) -> Reader:
     module = import_module(f"{__name__}.{_MODULES.get(name, name)}")
     return cast(Reader, module.READERS[name])
-
-
-def formats() -> FormatList:
-    """All formats, and the kinds of files that are skipped by their name."""
-    return FormatList(
-        formats=list(FORMATS),
-        unsupported=[
-            {"kind": kind, "suffixes": [f".{suffix}" for suffix in suffixes.split()]}
-            for kind, suffixes in KINDS.items()
-        ],
-    )
 
 
 # -- what is not read --

@@ -54,9 +54,7 @@ _NOTE_CHARS = 400
     type=click.File("rb"),
     help="The bundle that the draft was written from, as JSON.",
 )
-@with_call(
-    "overlay_dirs", "overlay_file", "as_json", request=VerifyRequest, without=["draft", "bundle"]
-)
+@with_call("overlay_dirs", "as_json", request=VerifyRequest, without=["draft", "bundle"])
 def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> None:
     """Check the quotes, citations, figures and sentences of a DRAFT against their sources.
 
@@ -82,7 +80,7 @@ def verify(call: Call, draft_file: BinaryIO, bundle_file: BinaryIO | None) -> No
             raise UsageError("bundle_malformed", problem, "give what `retrieve` wrote") from None
     request = parsed(VerifyRequest, fields)
     with call.engine(judging=True) as engine:
-        answer = engine.verify(request, call.overlay)
+        answer = engine.verify(request)
     shaped = shaped_verification(answer, request.detail or "full")
     call.print(shaped, _verify_lines(answer, draft, redacted=request.redact))
     if answer.verdict != "nothing_wrong_found":
@@ -294,9 +292,7 @@ def approve_command(call: Call, contract: Path | None, revoke: bool, inline_code
     with call.admin() as admin:
         if contract is None:
             stored = approvals(admin.workspace.corpus)
-            answer = ApprovedContracts(
-                contracts=[ApprovedContract(**approval._asdict()) for approval in stored]
-            )
+            answer = ApprovedContracts(contracts=[ApprovedContract(**row) for row in stored])
             call.print(answer, empty="no contract is approved")
         elif revoke:
             click.echo(f"{one_line(revoke_contract(admin.workspace, contract))}: not approved")

@@ -38,7 +38,6 @@ from rolebundle.errors import (
     StorageError,
     UsageError,
 )
-from rolebundle.ingest.readers import formats as all_formats
 from rolebundle.interfaces.cli.ingest import watch
 from rolebundle.interfaces.cli.options import Call, GroupWithDefault, with_call, workspace_for
 from rolebundle.interfaces.cli.output import (
@@ -396,8 +395,8 @@ def roots_list_command(call: Call) -> None:
 def move_command(call: Call, old: Path, new: Path) -> None:
     """Change the path of a root in the corpus. No file is moved.
 
-    Ids, vectors and options of its documents stay. An ingest finds a moved folder by itself if the
-    old one is missing and most files are unchanged.
+    Ids, vectors and options of its documents stay. An ingest of the new path would take it for
+    another root.
 
     \b
     rolebundle corpus roots move notes /media/disk/notes
@@ -587,18 +586,3 @@ def _summary(document: Flagged) -> dict[str, Any]:
         "verdict": document.scanned.verdict,
         "kinds": json.loads(document.scanned.kinds),
     }
-
-
-@corpus.command(short_help="Which formats are read")
-@with_call("as_json", corpus=False)
-def formats(call: Call) -> None:
-    """List the formats that ingest reads and the kinds of files that it skips.
-
-    Each format has its suffixes, what is read, and an example of the place that a citation names.
-    Text with an unknown suffix is read as plain text.
-
-    \b
-    rolebundle corpus formats
-    rolebundle corpus formats --json
-    """
-    call.print(all_formats())

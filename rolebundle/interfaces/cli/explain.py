@@ -1,29 +1,15 @@
-"""`rolebundle why | compare | inspect`: answers, explained."""
+"""`rolebundle why | compare`: answers, explained."""
 
 from __future__ import annotations
 
-import sys
-import webbrowser
 from collections.abc import Iterable
-from threading import Thread
 
 import click
 
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.why import (
-    ScoreTrace,
-    Why,
-    WhyAsAgent,
-)
+from rolebundle.contracts.why import ScoreTrace, Why, WhyAsAgent
 from rolebundle.interfaces.cli.options import Call, with_call
 from rolebundle.interfaces.cli.output import field_lines, write_page
-from rolebundle.interfaces.inspector import (
-    Inspector,
-    InspectServer,
-    Parameters,
-    address_of,
-    new_token,
-)
 from rolebundle.interfaces.layout import (
     DEFAULT_WIDTH,
     NO_ROLE,
@@ -37,7 +23,6 @@ from rolebundle.interfaces.layout import (
 from rolebundle.interfaces.model_text import comparison_lines
 from rolebundle.interfaces.pages.views import compare_page, why_page
 from rolebundle.interfaces.parse import names_in, request_from
-from rolebundle.interfaces.servers.loopback import listen
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.passage_text import flag_note, mark_note, one_line
 
@@ -54,7 +39,6 @@ _COPY_CHARS = 1_000
 )
 @with_call(
     "overlay_dirs",
-    "overlay_file",
     "html_file",
     "as_json",
     request=RetrievalRequest,
@@ -81,10 +65,10 @@ def why(call: Call, reference: str, task: str, as_agent: str | None) -> None:
     request = request_from({"task": task, **call.fields})
     with call.engine(in_working_folder=True) as engine:
         if as_agent is not None:
-            owners = engine.why_as_agent(request, reference, call.overlay)
+            owners = engine.why_as_agent(request, reference)
             call.print(owners, [_owners_text(owners)])
             return
-        answer = engine.why(request, reference, call.overlay)
+        answer = engine.why(request, reference)
     if call.html_file is not None:
         write_page(call.html_file, why_page(answer))
     call.print(answer, [text(answer, terminal_width(), call.style)])
@@ -221,39 +205,3 @@ def compare(call: Call, task: str, roles: str) -> None:
     lines = [*field_lines({"in common": overlaps}), "", *comparison_lines(answer)]
     parts = (part for line in lines for part in folded(line, terminal_width()))
     call.print(comparison, parts, exclude_none=True)
-
-
-@click.command()
-@click.option("--agent", metavar="ID", help="Show only what this agent may see.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65_535),
-    default=0,
-    show_default="any free one",
-    help="The port of the application.",
-)
-@with_call("overlay_dirs")
-def inspect(call: Call, agent: str | None, port: int) -> None:
-    """Show answers, roles, documents and the corpus in a browser.
-
-    Starts an application for this machine only, prints its address and opens it. It changes
-    nothing. It ends with Ctrl-C.
-
-    \b
-    rolebundle inspect
-    rolebundle inspect --db team.db --agent review-bot
-    """
-    with call.engine(agent=agent) as engine, listen(port) as listener:
-        token = new_token()
-        address = address_of(listener, token)
-        app = Inspector(engine, f"/{token}/")
-        # An unusable corpus, or an agent that sees nothing, is an error of the command.
-        app.status(Parameters([]))
-        server = InspectServer(app, listener, token)
-        click.echo(address)
-        if sys.stderr.isatty():
-            # A browser in the terminal ends before `open` returns, and waits for the server.
-            opened = server.address_for_browser()
-            Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
-        server.serve_until_signal()
-        app.close()

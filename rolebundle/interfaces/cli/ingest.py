@@ -44,7 +44,7 @@ from rolebundle.interfaces.cli.output import (
 from rolebundle.interfaces.layout import Style, folded, harmless, terminal_width
 from rolebundle.interfaces.signals import ended_by_sigterm, on_end
 from rolebundle.retrieval.passage_text import one_line
-from rolebundle.status import advised_status
+from rolebundle.status import owner_status
 from rolebundle.text.words import counted, first_of
 
 _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() if default == ()}
@@ -96,7 +96,6 @@ _LIST_KEYS = {key for key, default in DocumentMetadata._field_defaults.items() i
 @click.option(
     "--reread", is_flag=True, help="Read every file again, also those that did not change."
 )
-@click.option("--verbose", "-v", is_flag=True, help="List every file that was skipped.")
 @with_call("as_json", request=IngestRequest, only=["lexical_only"])
 def ingest(
     call: Call,
@@ -110,7 +109,6 @@ def ingest(
     ignore: bool | None,
     workers: int | None,
     reread: bool,
-    verbose: bool,
 ) -> None:
     """Synchronize the corpus with files and folders, or without PATHS with all that was ingested.
 
@@ -163,7 +161,7 @@ def ingest(
             report = admin.ingest(paths, options, progress=progress)
         else:
             report = admin.update(options, progress=progress, **call.fields)
-    print_report(report, as_json=call.as_json, verbose=verbose)
+    print_report(report, as_json=call.as_json)
     if not call.fields.get("lexical_only"):
         complete_index(admin)
     refuse_problems(report)
@@ -216,7 +214,6 @@ def _flags(pairs: tuple[str, ...]) -> dict[str, object]:
     return flags
 
 
-_MAX_LISTED = 20
 _EXAMPLES = 3
 _LINE_CHARS = 500
 UNDECLARED_TRUST = (
@@ -225,13 +222,12 @@ UNDECLARED_TRUST = (
 )
 
 
-def print_report(report: IngestReport, *, as_json: bool, verbose: bool = False) -> None:
+def print_report(report: IngestReport, *, as_json: bool) -> None:
     """Print what an ingest has done: totals or JSON, and the rest on standard error.
 
     Args:
         report: the result of the run.
         as_json: print JSON; then standard error only has what was refused.
-        verbose: list every file that was skipped, and every note.
     """
     if as_json:
         print_json(report)
@@ -240,10 +236,10 @@ def print_report(report: IngestReport, *, as_json: bool, verbose: bool = False) 
     lines = [[f"refused [{entry.code}] {_with_path(entry)}" for entry in report.refused()]]
     if not as_json:
         skipped = [entry for entry in report.skipped if entry.code not in ERROR_CODES]
-        lines += [[*_lines("skipped", skipped, verbose)], [*_lines("note", report.notes, verbose)]]
+        lines += [[*_lines("skipped", skipped)], [*_lines("note", report.notes)]]
     for listed in lines:
         short = [one_line(writable(line), _LINE_CHARS) for line in listed]
-        print_first(short, most=None if verbose else _MAX_LISTED, rest="; --verbose lists all")
+        print_first(short, rest="; --json lists all")
 
 
 def _summary(report: IngestReport) -> str:
@@ -257,7 +253,7 @@ def _summary(report: IngestReport) -> str:
         f"{report.embedded} embedded now, {report.waiting} waiting for a vector",
     ]
     if not report.documents:
-        lines.append("nothing to search yet; `rolebundle corpus formats` lists what can be read")
+        lines.append("nothing to search yet; docs/folders.md says what can be read")
     if report.flagged:
         lines.append(
             f"scan: findings in {counted(report.flagged, 'document')}, "
@@ -268,15 +264,15 @@ def _summary(report: IngestReport) -> str:
     return "\n".join(lines)
 
 
-def _lines(label: str, entries: Iterable[Skipped], verbose: bool) -> Iterator[str]:
+def _lines(label: str, entries: Iterable[Skipped]) -> Iterator[str]:
     """One line per entry, or per code and message with a few paths."""
     groups: dict[tuple[str, str], list[Skipped]] = defaultdict(list)
     for entry in entries:
         message = entry.message.removeprefix(f"{entry.path}:").strip()
         groups[entry.code, message].append(entry)
     for (code, message), group in groups.items():
-        if verbose or len(group) == 1:
-            yield from (f"{label} [{code}] {_with_path(entry)}" for entry in group)
+        if len(group) == 1:
+            yield f"{label} [{code}] {_with_path(group[0])}"
         else:
             paths = first_of([entry.path for entry in group], _EXAMPLES)
             yield f"{label} [{code}] {len(group)} × {message}: {paths}"
@@ -413,7 +409,7 @@ def status(call: Call) -> None:
     rolebundle status --json
     """
     with call.admin() as admin:
-        status = advised_status(admin.workspace.corpus)
+        status = owner_status(admin.workspace.corpus)
     call.print(status, _status_lines(status, call.style))
 
 

@@ -161,7 +161,7 @@ def _found_line(line: FoundLine, style: Style) -> str:
 @click.option("--json", "form", flag_value="json", help="The same as --format json.")
 @click.option("-v", "--verbose", is_flag=True, help="Show all reasons and all rejections.")
 @approvals_option(None)
-@with_call("overlay_dirs", "overlay_file", "html_file", request=RetrievalRequest, without=["task"])
+@with_call("overlay_dirs", "html_file", request=RetrievalRequest, without=["task"])
 def retrieve(
     call: Call,
     task: str | None,
@@ -186,14 +186,14 @@ def retrieve(
         raise click.UsageError("give either a TASK or a --request")
     fields = call.fields | ({} if task is None else {"task": task})
     if request_file is not None:
-        if call.fields or call.overlay_file or call.html_file or form != "text":
+        if call.fields or call.html_file or form != "text":
             raise click.UsageError("--request has all fields; give no other options with it")
         fields = json_object(request_file.read(MAX_LINE_BYTES + 1))
     request = request_from(fields | ({"packet": True} if form == "prompt" else {}))
     # Options are typed by a person; a JSON request may have been written by a model.
     approvals = approvals or ("request" if request_file is None else "none")
     with call.engine(approvals=approvals) as engine:
-        bundle = engine.retrieve(request, call.overlay)
+        bundle = engine.retrieve(request)
     if call.html_file is not None:
         # Templates and their library take longer to import than all that an answer needs.
         from rolebundle.interfaces.pages.views import answer_page

@@ -74,7 +74,6 @@ COMMANDS = {
     },
     "Answers": {
         "compare": ("explain", "Compare what several roles get"),
-        "inspect": ("explain", "Show answers, roles and the corpus in a browser"),
         "verify": ("checks", "Check the quotes, citations and figures of a draft"),
         "eval": ("overlay", "Measure retrieval on a golden set or a test collection"),
     },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 import click
 from pydantic import TypeAdapter, ValidationError
@@ -21,18 +21,35 @@ from rolebundle.admin.records import (
     remove_mark,
 )
 from rolebundle.contracts.memory import (
-    DecisionEnd,
     DecisionList,
     FactList,
     MarkList,
     MarkRequest,
     NewDecision,
     RememberRequest,
+    Statement,
 )
 from rolebundle.contracts.request import PersonName
 from rolebundle.contracts.terms import MarkState
 from rolebundle.interfaces.cli.options import Call, Command, GroupWithDefault, with_call
 from rolebundle.interfaces.parse import names_in, parsed
+
+
+def _checked(kind: Any, form: str) -> Callable[..., Any]:
+    """The callback of an option whose value must have a type of the contracts."""
+
+    def check(_context: click.Context, _option: click.Parameter, value: str | None) -> Any:
+        try:
+            return None if value is None else TypeAdapter(kind).validate_python(value)
+        except ValidationError:
+            raise click.BadParameter(form) from None
+
+    return check
+
+
+def _by_option(help_text: str, *, required: bool = True) -> Callable[[Command], Command]:
+    is_name = _checked(PersonName, "a name of 1 to 200 characters on one line")
+    return click.option("--by", metavar="NAME", required=required, callback=is_name, help=help_text)
 
 
 @click.group()
@@ -87,30 +104,22 @@ def decisions_list_command(call: Call, include_all: bool, agent: str | None) -> 
 
 @decisions.command("end")
 @click.argument("decision_id", metavar="ID")
-@click.option("--by", "ended_by", metavar="NAME", required=True, help="Who ends it.")
-@click.option("--reason", metavar="TEXT", required=True, help="Why.")
+@_by_option("Who ends it.")
+@click.option(
+    "--reason",
+    metavar="TEXT",
+    required=True,
+    callback=_checked(Statement, "a text of 1 to 1,000 characters"),
+    help="Why.",
+)
 @with_call("as_json")
-def end_command(call: Call, decision_id: str, ended_by: str, reason: str) -> None:
+def end_command(call: Call, decision_id: str, by: str, reason: str) -> None:
     """End a decision. It stays listed; what it has superseded stays superseded.
 
     \b
     rolebundle decisions end marketing-12 --by Ana --reason "the new process is in place"
     """
-    end = parsed(DecisionEnd, {"ended_by": ended_by, "reason": reason})
-    call.print(call.owner(end_decision, decision_id, end.ended_by, end.reason))
-
-
-def _person_name(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
-    try:
-        return None if name is None else TypeAdapter(PersonName).validate_python(name)
-    except ValidationError:
-        raise click.BadParameter("a name of 1 to 200 characters on one line") from None
-
-
-def _by_option(help_text: str, *, required: bool = True) -> Callable[[Command], Command]:
-    return click.option(
-        "--by", metavar="NAME", required=required, callback=_person_name, help=help_text
-    )
+    call.print(call.owner(end_decision, decision_id, by, reason))
 
 
 def _author(by: str | None, agent: str | None) -> str:

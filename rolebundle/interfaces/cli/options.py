@@ -20,7 +20,7 @@ from rolebundle.engine import Engine
 from rolebundle.interfaces.cli.output import check_page_path, field_lines, print_json, print_note
 from rolebundle.interfaces.layout import Style, has_color
 from rolebundle.policy.approvals import Approvals
-from rolebundle.policy.overlays import ResolvedOverlay, load_file, overlay_folders
+from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.file import corpus_path
 from rolebundle.workspace import Workspace
 
@@ -92,13 +92,6 @@ _SHARED: dict[str, Callable[[Command], Command]] = {
         type=click.Path(path_type=Path),
         help="Look for overlays in this folder first. May be repeated.",
     ),
-    "overlay_file": click.option(
-        "--overlay",
-        "overlay_file",
-        metavar="FILE",
-        type=click.Path(path_type=Path),
-        help="Use this overlay file instead of a role's overlay.",
-    ),
     "html_file": click.option(
         "--html",
         "html_file",
@@ -140,7 +133,6 @@ class Call:
     Attributes:
         db: the corpus file; ``None`` for the usual one.
         overlay_dirs: the folders that are searched first for overlays.
-        overlay_file: an overlay instead of a role's.
         html_file: where a page is written, too.
         as_json: whether JSON is printed.
         fields: the fields of the request that were given.
@@ -148,7 +140,6 @@ class Call:
 
     db: str | None = None
     overlay_dirs: tuple[Path, ...] = ()
-    overlay_file: Path | None = None
     html_file: Path | None = None
     as_json: bool = False
     fields: dict[str, Any] = field(default_factory=dict)
@@ -162,11 +153,6 @@ class Call:
     def folders(self) -> tuple[Path, ...]:
         """Where overlays are looked for."""
         return overlay_folders(self.overlay_dirs, self.path)
-
-    @property
-    def overlay(self) -> ResolvedOverlay | None:
-        """The overlay of ``--overlay``."""
-        return load_file(self.overlay_file, self.folders) if self.overlay_file else None
 
     @property
     def style(self) -> Style:
@@ -264,10 +250,6 @@ def with_call(
                 if value is not None and value is not False
             }
             call = Call(fields=given, **{name: values.pop(name) for name in shared})
-            if call.overlay_file is not None and "role" in given:
-                raise click.UsageError(
-                    "--role and --overlay name two overlays; give only one of them"
-                )
             return command(call, **values)
 
         decorated: Command = called

@@ -83,18 +83,17 @@ def print_note(line: str) -> None:
     click.echo(writable(line), err=True)
 
 
-def print_first(lines: Sequence[str], *, most: int | None = _MAX_LISTED, rest: str = "") -> None:
+def print_first(lines: Sequence[str], *, rest: str = "") -> None:
     """Print the first lines of a list on standard error, and how many more there are.
 
     Args:
         lines: what is listed.
-        most: how many lines are printed; ``None`` for all.
         rest: what is said of the others.
     """
-    for line in lines[:most]:
+    for line in lines[:_MAX_LISTED]:
         print_note(line)
-    if most is not None and len(lines) > most:
-        print_note(f"and {len(lines) - most} more{rest}")
+    if len(lines) > _MAX_LISTED:
+        print_note(f"and {len(lines) - _MAX_LISTED} more{rest}")
 
 
 def finding_line(name: str, finding: LintProblem) -> str:

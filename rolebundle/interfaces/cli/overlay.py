@@ -17,12 +17,11 @@ from time import perf_counter
 import click
 from click.exceptions import Exit
 from platformdirs import user_cache_path
-from rich.console import Console
 
 from rolebundle.admin import Admin
 from rolebundle.authoring import Target, new_overlay
 from rolebundle.authoring import init as write_drafts
-from rolebundle.contracts.evaluation import EvalReport, GoldenSet
+from rolebundle.contracts.evaluation import GoldenSet
 from rolebundle.contracts.overlay import (
     LintProblem,
     OverlayDetails,
@@ -41,7 +40,7 @@ from rolebundle.evaluation.evaluation import (
     check_thresholds,
     evaluate,
     parse_thresholds,
-    tables,
+    report_lines,
     with_thresholds,
 )
 from rolebundle.evaluation.questions import (
@@ -185,7 +184,8 @@ def lint_command(call: Call, names: tuple[str, ...]) -> None:
         names=facts.names if facts else None,
         overlays=[OverlayProblems(path=name, findings=found) for name, found in linted.items()],
     )
-    call.print(report, _lint_lines(report))
+    lines = (finding_line(file.path, found) for file in report.overlays for found in file.findings)
+    call.print(report, lines)
     _summarize(report, location)
 
 
@@ -212,11 +212,6 @@ def _summary(entry: OverlayFile) -> str:
     return f"{entry.mission or entry.label}{extends}"
 
 
-def _lint_lines(report: OverlayLint) -> Iterator[str]:
-    for overlay in report.overlays:
-        yield from (finding_line(overlay.path, finding) for finding in overlay.findings)
-
-
 def _summarize(report: OverlayLint, location: Path) -> None:
     counts = Counter(finding.level for overlay in report.overlays for finding in overlay.findings)
     print_note(
@@ -236,10 +231,15 @@ def _summarize(report: OverlayLint, location: Path) -> None:
         )
 
 
+_dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Print what would be written, and write nothing."
+)
+
+
 @overlay.command("new")
 @click.argument("role", metavar="ROLE")
 @click.option("--from", "parent", default="", metavar="ROLE", help="Extend this role.")
-@click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+@_dry_run_option
 @with_call("overlay_dirs", "as_json")
 def new_command(call: Call, role: str, parent: str, dry_run: bool) -> None:
     """Write a first overlay of ROLE, to the corpus's own folder FILE.overlays.
@@ -264,7 +264,7 @@ _LINE_CHARS = 1_000
 @click.command()
 @click.argument("folder", metavar="DIR", type=non_empty_path)
 @click.option("--role", default="", metavar="NAME", help="Also write a neutral overlay of a role.")
-@click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+@_dry_run_option
 @with_call("as_json")
 def init(call: Call, folder: Path, role: str, dry_run: bool) -> None:
     """Write a commented DIR/rolebundle.toml that says what the documents of a folder are.
@@ -359,7 +359,6 @@ def demo(call: Call, task: str) -> None:
 
 
 EXIT_FAILED = 1
-_WIDTH = 160
 
 
 @click.command("eval")
@@ -422,7 +421,7 @@ def eval(call: Call, path: Path | None, role: str | None, fail_under: tuple[str,
             ingest_seconds=seconds,
         )
         report = with_thresholds(report, thresholds)
-    _print(report, call.as_json)
+    call.print(report, report_lines(report), exclude_none=True)
     raise Exit(0 if report.passed else EXIT_FAILED)
 
 
@@ -459,18 +458,3 @@ def _ingest(
     for refused in report.refused():
         print_note(f"refused [{refused.code}] {refused.message}")
     return perf_counter() - started
-
-
-def _print(report: EvalReport, as_json: bool) -> None:
-    if as_json:
-        click.echo(report.model_dump_json(exclude_none=True, indent=1))
-        return
-    # Questions and ids must not be read as markup.
-    width = None if sys.stdout.isatty() else _WIDTH
-    console = Console(highlight=False, markup=False, emoji=False, width=width)
-    with console.capture() as capture:
-        for part in tables(report):
-            console.print(part, soft_wrap=isinstance(part, str))
-            if not isinstance(part, str):
-                console.print()
-    click.echo(capture.get(), nl=False)

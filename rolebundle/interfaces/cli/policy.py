@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -28,7 +28,7 @@ from rolebundle.contracts.policy import (
     QueryMode,
 )
 from rolebundle.errors import ConfigurationError, CorpusCorrupt, RolebundleError, UsageError
-from rolebundle.interfaces.cli.options import Call, duration, with_call
+from rolebundle.interfaces.cli.options import Call, Command, duration, with_call
 from rolebundle.interfaces.cli.output import field_lines, finding_line, print_note
 from rolebundle.interfaces.parse import names_in
 from rolebundle.policy.audit import AuditLog, verify_audit
@@ -329,6 +329,13 @@ def replica() -> None:
     """
 
 
+def _key_option(help_text: str) -> Callable[[Command], Command]:
+    kind = click.Path(path_type=Path)
+    return click.option(
+        "--key", "key_file", required=True, metavar="FILE", type=kind, help=help_text
+    )
+
+
 @replica.command()
 @click.argument("target")
 @click.option("--agent", default="", metavar="ID", help="Publish what this agent may see.")
@@ -338,14 +345,7 @@ def replica() -> None:
 @click.option(
     "--scopes", default="", metavar="A,B", help="With --level: only these scopes. Default: every."
 )
-@click.option(
-    "--key",
-    "key_file",
-    required=True,
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="The private key that signs the replica; see `rolebundle replica keygen`.",
-)
+@_key_option("The private key that signs the replica; see `rolebundle replica keygen`.")
 @click.option(
     "--name", default="", metavar="NAME", help="The publisher's name. Default: that of the key."
 )
@@ -444,14 +444,7 @@ def forget(call: Call, target: str, yes: bool) -> None:
 
 @replica.command()
 @click.argument("source")
-@click.option(
-    "--key",
-    "key_file",
-    required=True,
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="The publisher's public key.",
-)
+@_key_option("The publisher's public key.")
 @with_call("as_json")
 def pull(call: Call, source: str, key_file: Path) -> None:
     """Fetch the replica that was published at SOURCE, and replace the local one.

@@ -23,10 +23,12 @@ from rolebundle.interfaces.servers.serve import serve as serve_lines
 from rolebundle.interfaces.servers.stdio import take_over
 from rolebundle.policy.access import check_agent
 
+_agent_option = click.option("--agent", metavar="ID", help="Serve only this agent.")
+
 
 @click.command()
 @click.option("--allow-write", is_flag=True, help="Also allow `ingest`, `mark` and `remember`.")
-@click.option("--agent", metavar="ID", help="Serve only this agent.")
+@_agent_option
 @approvals_option("none")
 @with_call("overlay_dirs")
 def serve(call: Call, allow_write: bool, agent: str | None, approvals: str) -> None:
@@ -86,7 +88,7 @@ DEFAULT_PORT = 7_311
 
 @click.command()
 @click.option("--allow-write", is_flag=True, help="Also offer the tools mark, remember and ingest.")
-@click.option("--agent", metavar="ID", help="Serve only this agent.")
+@_agent_option
 @approvals_option("none")
 @click.option("--http", is_flag=True, help="Serve several clients over HTTP, on this machine only.")
 @click.option(
@@ -161,7 +163,7 @@ _SERVER_NAME = "rolebundle"
 
 @click.command()
 @click.argument("host", metavar="HOST", type=click.Choice(list(HOSTS)))
-@click.option("--agent", metavar="ID", help="Serve only this agent.")
+@_agent_option
 @with_call()
 def connect(call: Call, host: str, agent: str | None) -> None:
     """Print the configuration with which HOST starts `rolebundle mcp`.

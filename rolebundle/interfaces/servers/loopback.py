@@ -38,69 +38,55 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{32,512}")
 _MAX_TOKEN_FILE = 1_024
 
 
-class Guard:
-    """Refuses requests from elsewhere, and requests without the token.
+def guarded(app: App, port: int, token: str) -> App:
+    """An ASGI application that passes on to ``app`` only what is not refused.
 
     Args:
+        app: the application.
         port: of this server.
         token: of its requests.
     """
 
-    def __init__(self, port: int, token: str) -> None:
-        self.hosts = (f"{ADDRESS}:{port}", f"localhost:{port}")
-        self._token = token.encode("ascii")
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            refused = refusal(scope["headers"], port, token)
+            if refused is not None:
+                await _refuse(*refused, send)
+                return
+        await app(scope, receive, send)
 
-    def guarded(self, app: App) -> App:
-        """An ASGI application that passes on to ``app`` only what is not refused."""
+    return checked
 
-        async def checked(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["type"] == "http":
-                refused = self.refusal(scope["headers"])
-                if refused is not None:
-                    await _refuse(*refused, send)
-                    return
-            await app(scope, receive, send)
 
-        return checked
-
-    def address_refusal(self, headers: Headers) -> tuple[int, RolebundleError] | None:
-        """The HTTP status and the error for a request from elsewhere; ``None`` for none."""
-        hosts = _values(headers, b"host")
-        if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
-            return 421, AccessDenied(
-                "wrong_host",
-                "the request's Host is not the address of this server",
-                f"use http://{self.hosts[0]}",
-            )
-        origins = _values(headers, b"origin")
-        if any(
-            origin.lower() not in {f"http://{host}" for host in self.hosts} for origin in origins
-        ):
-            return 403, AccessDenied(
-                "foreign_origin",
-                "this server answers no web pages of other origins",
-                "call it from a program, without an Origin header",
-            )
-        return None
-
-    def refusal(self, headers: Headers) -> tuple[int, RolebundleError] | None:
-        """The HTTP status and the error for a request with these headers; ``None`` to answer it."""
-        if refused := self.address_refusal(headers):
-            return refused
-        authorization = _values(headers, b"authorization")
-        scheme, _, token = (
-            authorization[0].partition(" ") if len(authorization) == 1 else ("", "", "")
+def refusal(headers: Headers, port: int, token: str) -> tuple[int, RolebundleError] | None:
+    """The HTTP status and the error for a request with these headers; ``None`` to answer it."""
+    known = (f"{ADDRESS}:{port}", f"localhost:{port}")
+    hosts = _values(headers, b"host")
+    if len(hosts) != 1 or hosts[0].lower() not in known:
+        return 421, AccessDenied(
+            "wrong_host",
+            "the request's Host is not the address of this server",
+            f"use http://{known[0]}",
         )
-        if scheme.lower() != "bearer" or not hmac.compare_digest(
-            token.strip().encode("utf-8"), self._token
-        ):
-            return 401, AccessDenied(
-                "token_required",
-                "the request has no valid bearer token",
-                "send the header Authorization: Bearer TOKEN; the server printed the path of the "
-                "token's file when it started",
-            )
-        return None
+    origins = _values(headers, b"origin")
+    if any(origin.lower() not in {f"http://{host}" for host in known} for origin in origins):
+        return 403, AccessDenied(
+            "foreign_origin",
+            "this server answers no web pages of other origins",
+            "call it from a program, without an Origin header",
+        )
+    authorization = _values(headers, b"authorization")
+    scheme, _, given = authorization[0].partition(" ") if len(authorization) == 1 else ("", "", "")
+    if scheme.lower() != "bearer" or not hmac.compare_digest(
+        given.strip().encode("utf-8"), token.encode("ascii")
+    ):
+        return 401, AccessDenied(
+            "token_required",
+            "the request has no valid bearer token",
+            "send the header Authorization: Bearer TOKEN; the server printed the path of the "
+            "token's file when it started",
+        )
+    return None
 
 
 def _values(headers: Headers, name: bytes) -> list[str]:

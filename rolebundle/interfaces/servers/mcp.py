@@ -47,7 +47,7 @@ from rolebundle.interfaces.json_lines import (
     json_value,
 )
 from rolebundle.interfaces.model_text import error_text
-from rolebundle.interfaces.servers.loopback import Guard, read_token
+from rolebundle.interfaces.servers.loopback import ADDRESS, guarded, read_token
 from rolebundle.interfaces.servers.operations import (
     INSTRUCTIONS,
     TOOLS,
@@ -187,7 +187,7 @@ def serve_http(operations: Operations, listener: socket.socket, token_file: Path
     """
     import uvicorn
 
-    guard = Guard(listener.getsockname()[1], read_token(token_file))
+    port, token = listener.getsockname()[1], read_token(token_file)
     worker = Worker(operations)
     signals: list[int] = []
     # uvicorn raises again, at its end, the signals that ended it.
@@ -198,7 +198,7 @@ def serve_http(operations: Operations, listener: socket.socket, token_file: Path
         max_sessions=MAX_SESSIONS,
     )
     settings = uvicorn.Config(
-        guard.guarded(app),
+        guarded(app, port, token),
         log_config=None,
         access_log=False,
         log_level="warning",
@@ -210,7 +210,7 @@ def serve_http(operations: Operations, listener: socket.socket, token_file: Path
     )
     worker.start(preload=True)
     sys.stderr.write(
-        f"serving MCP at http://{guard.hosts[0]}{HTTP_PATH}; its bearer token is in {token_file}\n"
+        f"serving MCP at http://{ADDRESS}:{port}{HTTP_PATH}; its bearer token is in {token_file}\n"
     )
 
     class HttpServer(uvicorn.Server):

@@ -83,7 +83,6 @@ def test_python_m_is_the_command() -> None:
         ("retrieve", "x", "--format", "yaml"),
         ("retrieve", "x", "--limit", "0"),
         ("retrieve", "x", "--role", "../x"),
-        ("retrieve", "x", "--role", "a", "--overlay", "b.json"),
         ("get", "security/token-lifecycle-audit.md:9-2"),
         ("ingest", "--untrusted"),
         ("ingest", ""),

@@ -37,7 +37,7 @@ def test_a_collection(collection: Path, tmp_path: Path) -> None:
     reply = invoke("eval", collection, "--lexical-only")
     assert reply.code == 0, reply.err
     assert reply.out.startswith("tiny: 2 judged questions, 4 documents, 4 chunks")
-    assert "1.0000 │" in reply.out
+    assert "ndcg@10 1.0000 · recall@10 1.0000 · recall@100 1.0000 · mrr 1.0000" in reply.out
     assert not list(tmp_path.glob("*.db")), "a collection gets a corpus of its own, and leaves none"
 
 
@@ -70,6 +70,7 @@ def test_a_golden_set_on_ones_own_corpus(sample_db: Path, tmp_path: Path) -> Non
     reply = invoke("eval", golden, "--db", sample_db, "--lexical-only")
     assert (reply.code, reply.err) == (1, "")
     assert "leak rate 100.0%" in reply.out
+    assert "NOT MET: question 1 must_not_return security/**: expected not selected" in reply.out
 
 
 def test_the_golden_set_of_a_role() -> None:

@@ -52,6 +52,6 @@ def test_what_is_skipped_is_grouped(tmp_path: Path) -> None:
         "skipped [unsupported] 5 × png: image: 0.png, 1.png, 2.png and 2 more",
         "skipped [binary] 6 × binary data, not text; exclude the file: 0.xyz, 1.xyz, 2.xyz and 3 more",
     ]
-    every = invoke(*common, "--verbose").err.splitlines()
+    every = invoke(*common, "--json").json()["skipped"]
     assert len(every) == 17
-    assert "skipped [ignored] .3: hidden file" in every
+    assert {"path": ".3", "code": "ignored", "message": "hidden file"} in every

@@ -52,21 +52,17 @@ def test_get_by_each_kind_of_reference(sample_db: Path) -> None:
         assert chunk.content in outcome.out
 
 
-def test_an_overlay_file(sample_db: Path, tmp_path: Path) -> None:
-    path = tmp_path / "mine.json"
-    path.write_text(
+def test_an_overlay_of_a_folder(sample_db: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.json").write_text(
         '{"version": "1.0", "role_id": "mine", "extends": "security-reviewer",'
         ' "retrieval_policy": {"max_selected_chunks": 1}}',
         encoding="utf-8",
     )
     common = ("retrieve", "token", "--lexical-only", "--format", "json", "--db", sample_db)
-    bundle = RetrievalBundle.model_validate_json(invoke(*common, "--overlay", path).out)
+    outcome = invoke(*common, "--role", "mine", "--overlay-dir", tmp_path)
+    bundle = RetrievalBundle.model_validate_json(outcome.out)
     assert (bundle.role_id, len(bundle.selected)) == ("mine", 1)
     assert bundle.overlay is not None
-    moved = RetrievalBundle.model_validate_json(
-        invoke(*common, "--role", "mine", "--overlay-dir", tmp_path).out
-    )
-    assert moved.overlay == bundle.overlay
 
 
 def test_where_is_the_objects_of_its_pairs(sample_db: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_sidecar_imports_no_page(sample_db: Path) -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": "retrieve", "params": parameters}
     code = (
         f"{MAIN}\nquiet('serve', '--db', sys.argv[1])\n"
-        "pages = ('jinja2', 'rolebundle.interfaces.pages', 'rolebundle.interfaces.inspector')\n"
+        "pages = ('jinja2', 'rolebundle.interfaces.pages')\n"
         "assert not [name for name in sys.modules if name.startswith(pages)]"
     )
     result = run(code, sample_db, stdin=json.dumps(request) + "\n")

@@ -67,7 +67,7 @@ def test_bytes_in_arguments(sample_db: Path) -> None:
     for arguments, code in (
         (("retrieve", bad), 2),
         (("retrieve", "x", "--role", bad), 2),
-        (("retrieve", "x", "--overlay", bad), 3),
+        (("overlay", "show", bad), 3),
         (("get", bad), 2),
         (("ingest", bad), 2),
         (("nonsense" + os.fsdecode(bad),), 2),

@@ -13,13 +13,12 @@ from rolebundle.contracts.terms import FALLBACK_ACTIONS, REJECTION_CODES
 from rolebundle.interfaces.pages.views import (
     ACTION_WORDS,
     REJECTION_WORDS,
-    Site,
     answer_page,
     score_parts,
     visible,
 )
 from support.commands import invoke
-from support.pages import HOSTILE, elements_of, is_closed, links_of, text_of, with_text
+from support.pages import HOSTILE, elements_of, is_closed, text_of, with_text
 
 CHECKOUT = Path(__file__).parents[3]
 FREE = {
@@ -59,12 +58,6 @@ def test_the_parts_of_a_score_sum_up_to_it(bundle: RetrievalBundle) -> None:
 
 def test_a_page_in_a_file_leads_nowhere_and_loads_nothing(bundle: RetrievalBundle) -> None:
     assert is_closed(answer_page(bundle))
-
-
-def test_a_page_of_the_application_leads_to_why(bundle: RetrievalBundle) -> None:
-    site = Site(base="/token/", request={"task": "a & b", "agent": "bot"})
-    links = links_of(answer_page(bundle, site))
-    assert any(link.startswith("/token/why?agent=bot&task=a+%26+b&id=") for link in links)
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

@@ -6,12 +6,12 @@ import pytest
 from lxml import html
 
 from rolebundle.contracts.why import Comparison
-from rolebundle.interfaces.pages.views import REJECTION_WORDS, Site, compare_page
+from rolebundle.interfaces.pages.views import REJECTION_WORDS, compare_page
 from rolebundle.retrieval.compare import compare_roles
 from support.commands import invoke
 from support.corpora import ask, built, document, overlay
 from support.overlay_files import write
-from support.pages import HOSTILE, elements_of, is_closed, links_of, with_text
+from support.pages import HOSTILE, elements_of, is_closed, with_text
 
 DOCUMENTS = [
     document("plan", ["token", "token rotation of the plan"]),
@@ -74,11 +74,8 @@ def test_every_standing_is_in_the_cell_of_its_role(comparison: Comparison) -> No
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_no_text_of_a_comparison_is_markup(comparison: Comparison, hostile: str) -> None:
-    site = Site(base="/token/", request={"task": hostile}, roles=[hostile], is_owner=True)
     page, plain = (
-        compare_page(
-            Comparison.model_validate(with_text(comparison.model_dump(), text, FREE)), site
-        )
+        compare_page(Comparison.model_validate(with_text(comparison.model_dump(), text, FREE)))
         for text in (hostile, "plain")
     )
     assert elements_of(page) == elements_of(plain)
@@ -86,14 +83,6 @@ def test_no_text_of_a_comparison_is_markup(comparison: Comparison, hostile: str)
 
 def test_a_page_in_a_file_leads_nowhere(comparison: Comparison) -> None:
     assert is_closed(compare_page(comparison))
-
-
-def test_a_page_of_the_application_leads_to_why_for_each_role(comparison: Comparison) -> None:
-    site = Site(base="/token/", request={"task": "token", "role": "wide"})
-    links = links_of(compare_page(comparison, site))
-    for role in ("", "&role=strict", "&role=wide"):
-        assert f"/token/why?task=token{role}&id=plan%230" in links
-    assert "/token/answer?task=token&role=strict" in links
 
 
 def test_the_command_writes_the_page_with_the_answer_without_a_role(

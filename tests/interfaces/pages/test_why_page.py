@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.why import Why
-from rolebundle.interfaces.pages.views import Site, steps_of, why_page
+from rolebundle.interfaces.pages.views import steps_of, why_page
 from rolebundle.retrieval.request import ReferenceScope
 from rolebundle.retrieval.why import explain
 from rolebundle.storage.corpus import Corpus
 from support.commands import invoke
 from support.corpora import built, document, overlay, resolved
 from support.fake_embedder import HashingProvider
-from support.pages import HOSTILE, elements_of, is_closed, links_of, text_of, with_text
+from support.pages import HOSTILE, elements_of, is_closed, text_of, with_text
 
 ROLE = overlay(
     vocabulary={"boost_phrases": ["token vault"], "suppress_phrases": ["gossip"]},
@@ -113,9 +113,8 @@ def test_all_of_the_explanation_is_on_the_page(
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_no_text_of_an_explanation_is_markup(corpus: Corpus, reference: str, hostile: str) -> None:
     explanation = why(corpus, reference, limit=1)
-    site = Site(base="/token/", request={"task": hostile}, roles=[hostile])
     page, plain = (
-        why_page(Why.model_validate(with_text(explanation.model_dump(), text, FREE)), site)
+        why_page(Why.model_validate(with_text(explanation.model_dump(), text, FREE)))
         for text in (hostile, "plain")
     )
     assert elements_of(page) == elements_of(plain)
@@ -123,14 +122,6 @@ def test_no_text_of_an_explanation_is_markup(corpus: Corpus, reference: str, hos
 
 def test_a_page_in_a_file_leads_nowhere(corpus: Corpus) -> None:
     assert is_closed(why_page(why(corpus, "plan#1", limit=1)))
-
-
-def test_a_page_of_the_application_leads_to_answer_document_and_rivals(corpus: Corpus) -> None:
-    site = Site(base="/token/", request={"task": "token", "agent": "bot"})
-    links = links_of(why_page(why(corpus, "plan#1", limit=1), site))
-    assert "/token/answer?agent=bot&task=token" in links
-    assert "/token/why?agent=bot&task=token&id=plan%230" in links
-    assert "/token/document?agent=bot&id=plan&chunk=plan%231" in links
 
 
 def test_the_command_writes_the_page(small_db: Path, tmp_path: Path) -> None:

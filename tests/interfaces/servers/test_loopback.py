@@ -13,10 +13,11 @@ import pytest
 from rolebundle.errors import ConfigurationError
 from rolebundle.interfaces.servers.loopback import (
     ADDRESS,
-    Guard,
     default_token_file,
+    guarded,
     listen,
     read_token,
+    refusal,
 )
 
 PORT = 7_000
@@ -24,16 +25,6 @@ TOKEN = "t0ken-of-at-least-thirty-two-characters"
 HOST = (b"host", f"{ADDRESS}:{PORT}".encode())
 BEARER = (b"authorization", b"Bearer " + TOKEN.encode())
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX permissions")
-
-
-@pytest.fixture
-def guard() -> Guard:
-    return Guard(PORT, TOKEN)
-
-
-def status_of(guard: Guard, headers: list[tuple[bytes, bytes]]) -> int:
-    refused = guard.refusal(headers)
-    return 200 if refused is None else refused[0]
 
 
 @pytest.mark.parametrize(
@@ -65,11 +56,12 @@ def status_of(guard: Guard, headers: list[tuple[bytes, bytes]]) -> int:
         ([HOST, BEARER, BEARER], 401),
     ],
 )
-def test_what_is_refused(guard: Guard, headers: list[tuple[bytes, bytes]], status: int) -> None:
-    assert status_of(guard, headers) == status
+def test_what_is_refused(headers: list[tuple[bytes, bytes]], status: int) -> None:
+    refused = refusal(headers, PORT, TOKEN)
+    assert (200 if refused is None else refused[0]) == status
 
 
-def test_a_refused_request_is_not_read_and_not_passed_on(guard: Guard) -> None:
+def test_a_refused_request_is_not_read_and_not_passed_on() -> None:
     sent: list[dict[str, Any]] = []
 
     async def unread() -> Any:
@@ -81,7 +73,7 @@ def test_a_refused_request_is_not_read_and_not_passed_on(guard: Guard) -> None:
     async def app(*_: Any) -> None:
         raise AssertionError("the request was passed on")
 
-    asyncio.run(guard.guarded(app)({"type": "http", "headers": [HOST]}, unread, send))
+    asyncio.run(guarded(app, PORT, TOKEN)({"type": "http", "headers": [HOST]}, unread, send))
     assert sent[0]["status"] == 401
     assert (b"www-authenticate", b"Bearer") in sent[0]["headers"]
     assert b'"code":"token_required"' in sent[1]["body"]
