@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from rolebundle.access_control import AccessControl
 from rolebundle.contracts.bundle import KeptBack, RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
-from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.embedding.registry import ProviderSpec, parse_rerank_spec
+from rolebundle.embedding.provider import EmbeddingProvider, ProviderSpec
+from rolebundle.embedding.registry import parse_rerank_spec
 from rolebundle.lazy import lazy_module
 from rolebundle.policy.approvals import (
     NOT_FROM_REQUESTS,
@@ -31,7 +31,7 @@ from rolebundle.retrieval.rerank import Reranker
 from rolebundle.retrieval.source_files import shown_path, source_warnings
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.decisions import has_decisions
-from rolebundle.storage.documents import SourceFile, source_files
+from rolebundle.storage.documents import StoredFile, source_files
 
 # What few answers need is loaded by them.
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Answering:
         if if_approved is not None and person:
             approved = inputs.request.with_approval(person)
             found, files = replace(if_approved, request=approved), its_files
-        paths = {file.chunk_id: shown_path(file.location, file.path) for file in files}
+        paths = {name: shown_path(file.location, file.path) for name, file in files.items()}
         agent = inputs.request.echo.agent
         terms = found.query.task.terms
         kept: list[KeptBack] = []
@@ -108,7 +108,7 @@ class Answering:
                 found,
                 refusal=refusal,
                 paths=paths if inputs.view.show_paths else {},
-                source_warnings=source_warnings(files),
+                source_warnings=source_warnings(files.values()),
                 kept_back=kept,
             )
         )
@@ -202,7 +202,7 @@ class Answering:
         return parse_rerank_spec(model, self._rerank_url, self._workspace.allow_host)
 
 
-def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, list[SourceFile]]:
+def _search(inputs: Inputs, request: ResolvedRequest) -> tuple[Retrieval, dict[str, StoredFile]]:
     """What is found in the corpus for a request, and the files of the selected passages."""
     corpus, provider = inputs.corpus, inputs.provider
     found = pipeline.search(corpus, request, provider, inputs.reranker)

@@ -9,8 +9,8 @@ from pathlib import Path
 from threading import Event, Thread
 
 from rolebundle.embedding.packaged import cores
-from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_to_json
+from rolebundle.embedding.provider import EmbeddingProvider, ProviderSpec
+from rolebundle.embedding.registry import provider_for, spec_to_json
 from rolebundle.errors import RolebundleError
 from rolebundle.ingest import indexes
 from rolebundle.ingest.indexes import (

@@ -207,12 +207,11 @@ def approve_contract(workspace: Workspace, contract: Path, *, inline_code: bool 
                 f"{loaded.path}: has a shell or code as argument: {shlex.join(command)[:200]}",
                 "put the code into a file beside the contract, or use --inline-code",
             )
-    approved_at = iso_utc(datetime.now(UTC))
-    approval = approvals.Approval(str(loaded.path), loaded.content_hash, approved_at)
+    location, now = str(loaded.path), iso_utc(datetime.now(UTC))
     with workspace.recorded_change("trust", create=True) as (corpus, details):
-        approvals.approve(corpus, approval)
+        approvals.approve(corpus, location, loaded.content_hash, now)
         details["approved"] = 1
-    return approval.location
+    return location
 
 
 def revoke_contract(workspace: Workspace, contract: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b, shake_256
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
@@ -140,7 +140,6 @@ class ProviderSpec:
         url: the model server, if the provider has one.
         allow_host: the only host besides this machine that may be that server.
         prefixes: query and passage prefix, instead of those that belong to the model's name.
-        key_variable: the environment variable that may hold the server's key.
         deadline_seconds: for one request to the server, including its retries.
     """
 
@@ -149,7 +148,6 @@ class ProviderSpec:
     url: str = ""
     allow_host: str = ""
     prefixes: tuple[str, str] | None = None
-    key_variable: str = "ROLEBUNDLE_OPENAI_KEY"
     deadline_seconds: float = PASSAGES_DEADLINE_SECONDS
 
 
@@ -196,27 +194,6 @@ class EmbeddingProvider(Protocol):
             EmbedderError: the model could not embed them.
         """
         ...
-
-
-class WithSubstitutes:
-    """A provider, and those of the corpus's other indexes, which may answer if it fails.
-
-    Args:
-        provider: does everything.
-        substitutes: sets up the others, the one to try first first.
-    """
-
-    def __init__(
-        self,
-        provider: EmbeddingProvider,
-        substitutes: Callable[[], Iterable[EmbeddingProvider]],
-    ) -> None:
-        self._provider = provider
-        self.substitutes = substitutes
-
-    def __getattr__(self, name: str) -> Any:
-        # Also what only some providers have, such as `fluency`.
-        return getattr(self._provider, name)
 
 
 class Unavailable:

@@ -14,18 +14,6 @@ from rolebundle.errors import ConfigurationError
 if TYPE_CHECKING:
     from rolebundle.embedding.servers import RerankServer
 
-__all__ = (
-    "PROVIDERS",
-    "QUERY_DEADLINE_SECONDS",
-    "SERVED",
-    "ProviderSpec",
-    "parse_rerank_spec",
-    "provider_for",
-    "rerank_server_for",
-    "spec_from_json",
-    "spec_to_json",
-)
-
 
 def parse_rerank_spec(text: str, url: str = "", allow_host: str = "") -> ProviderSpec:
     """The spec of a cross-encoder in a server.

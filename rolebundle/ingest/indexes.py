@@ -24,11 +24,12 @@ from rolebundle.embedding.provider import (
     PROBE_TEXT,
     TEXT_FAULTS,
     EmbeddingProvider,
+    ProviderSpec,
     embedding_text,
     input_hash,
     unit_vectors,
 )
-from rolebundle.embedding.registry import ProviderSpec, spec_from_json, spec_to_json
+from rolebundle.embedding.registry import spec_from_json, spec_to_json
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.storage import vector_index

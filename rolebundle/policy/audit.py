@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import islice
@@ -52,14 +51,6 @@ from rolebundle.storage.sqlite import SqliteFile
 from rolebundle.text.words import counted
 
 _LOGGER = logging.getLogger("rolebundle")
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """The row of an entry, if it was written, and a warning to pass on."""
-
-    row: AuditRow | None = None
-    warning: str = ""
 
 
 class AuditLog:
@@ -136,7 +127,11 @@ class AuditLog:
 
     # -- recording -----------------------------------------------------------------------------
 
-    def record(self, entry: AuditEntry, known: StoredAudit = StoredAudit()) -> Recorded:  # noqa: B008 - immutable
+    def record(
+        self,
+        entry: AuditEntry,
+        known: StoredAudit = StoredAudit(),  # noqa: B008 - immutable
+    ) -> tuple[AuditRow | None, str]:
         """Write an entry to the disk, if the settings ask for records.
 
         Args:
@@ -145,8 +140,8 @@ class AuditLog:
                 does not have this head any more is refused.
 
         Returns:
-            the row, and a warning if it could not be written, or if the rows before it were
-            changed.
+            the row, if it was written, and a warning if it could not be written, or if the rows
+            before it were changed.
 
         Raises:
             StorageError: ``audit_unwritable``: a record could not be written, and the mode is
@@ -154,7 +149,7 @@ class AuditLog:
         """
         with self._lock:
             if self._last_settings is None and self.floor == "off" and not self.exists:
-                return Recorded()
+                return None, ""
             mode: AuditMode | None = None
             try:
                 log = self._open_writer()
@@ -169,14 +164,13 @@ class AuditLog:
                 self._last_settings = self._with_floor(_settings_of(log))
                 mode = self._last_settings.mode
                 if mode == "off":
-                    return Recorded()
+                    return None, ""
                 row, is_intact = audit.append(log, entry, self._clock)
             except RolebundleError as error:
                 self.close()
-                return self._failed(mode or self._mode_if_unwritable(), error)
+                return None, self._failed(mode or self._mode_if_unwritable(), error)
         changed = f"{self.path}: the last rows of the audit were changed"
-        warning = "" if is_intact else f"{changed}; run `rolebundle policy audit verify`"
-        return Recorded(row, warning)
+        return row, "" if is_intact else f"{changed}; run `rolebundle policy audit verify`"
 
     def has(self, known: StoredAudit) -> bool:
         """Whether the audit has the head that the corpus remembers.
@@ -225,11 +219,12 @@ class AuditLog:
             # because it may have been changed since.
             return known if known and known != "off" else "required"
 
-    def _failed(self, mode: AuditMode, error: RolebundleError) -> Recorded:
+    def _failed(self, mode: AuditMode, error: RolebundleError) -> str:
+        """The warning about a record that could not be written."""
         if mode == "off":
-            return Recorded()
+            return ""
         if mode == "on":
-            return Recorded(None, f"this was not recorded in the audit: {error.message}")
+            return f"this was not recorded in the audit: {error.message}"
         if isinstance(error, UsageError):  # there is none
             error.hint = (
                 "put the file back, or begin a new one with `rolebundle policy audit set required`"
@@ -424,7 +419,7 @@ class Recorder:
         needs = of if isinstance(of, AuditNeeds) else AuditNeeds.of(of)
         log = self._open_log(needs)
         if log is not None:
-            warning = log.record(entry(), needs.known).warning
+            _, warning = log.record(entry(), needs.known)
             # Not again until it changes: a thousand answers would repeat the same warning.
             if warning and warning != self._warned:
                 _LOGGER.warning(warning)

@@ -8,29 +8,24 @@ from typing import Any, NamedTuple
 
 from rolebundle.storage.corpus import Corpus
 from rolebundle.storage.digests import content_hash
+from rolebundle.storage.stored_values import typed
 
 
-class Approval(NamedTuple):
-    """An approved file: its absolute path, the hash of its content, and when (ISO 8601)."""
-
-    location: str
-    content_hash: str
-    approved_at: str
-
-
-def approvals(corpus: Corpus) -> list[Approval]:
-    """Every approval, ordered by location."""
-    return corpus.select(Approval, "approved_manifest ORDER BY location")
+def approvals(corpus: Corpus) -> list[tuple[str, str, str]]:
+    """The absolute path of every approved file, the hash of its content, and when (ISO 8601)."""
+    approved = "SELECT location, content_hash, approved_at FROM approved_manifest ORDER BY location"
+    return [(*row,) for row in typed(corpus.rows(approved), str, str, str)]
 
 
 def approved_hash(corpus: Corpus, location: str) -> str | None:
     """The content hash with which a file was approved, or ``None``."""
-    return next((a.content_hash for a in approvals(corpus) if a.location == location), None)
+    return next((digest for name, digest, _ in approvals(corpus) if name == location), None)
 
 
-def approve(corpus: Corpus, approval: Approval) -> None:
+def approve(corpus: Corpus, location: str, digest: str, approved_at: str) -> None:
     """Approve a file, instead of its earlier content. Call it inside a write transaction."""
-    corpus.put("approved_manifest", approval)
+    target = "approved_manifest (location, content_hash, approved_at)"
+    corpus.insert(target, [(location, digest, approved_at)], "REPLACE")
 
 
 def revoke(corpus: Corpus, location: str) -> bool:

@@ -307,7 +307,6 @@ class TestReach:
         "http://gpu.example:8080",
         allow_host="gpu.example",
         prefixes=("q: ", "p: "),
-        key_variable="MY_KEY",
     )
 
     def test_what_is_stored(self) -> None:
@@ -330,7 +329,6 @@ class TestReach:
         connection = json.dumps({**json.loads(spec_to_json(self.SPEC)), **hostile})
         spec = spec_from_json(connection, IDENTITY)
         assert spec.allow_host == ""
-        assert spec.key_variable == ProviderSpec("openai").key_variable
         with pytest.raises(EmbedderError, match=r"\[host_not_local\]"):
             provider_for(spec)
 

@@ -293,9 +293,7 @@ WRITES: dict[str, Callable[[Admin, Path], object]] = {
     "forget_fact": lambda a, _: records.forget_fact(a.workspace, "fact", "Ana"),
     "publish_replica": _publish,
     "forget_target": lambda a, _: replicas.forget_target(a.workspace, "/mnt/share", confirmed=True),
-    "purge_documents": lambda a, _: purges.purge_documents(
-        a.workspace, purges.PurgeSelection([NOTE])
-    ),
+    "purge_documents": lambda a, _: purges.purge_documents(a.workspace, [NOTE]),
     "finish_pending": lambda a, _: purges.finish_pending(a.workspace),
     "start_gate": lambda a, more: records.start_gate(a.workspace, more / "work.gate.toml"),
     "approve_contract": lambda a, more: records.approve_contract(

@@ -12,7 +12,7 @@ import apsw
 
 from rolebundle.admin import Admin
 from rolebundle.admin.backups import create_backup, restore_backup
-from rolebundle.admin.purges import PurgeSelection, finish_pending, purge_documents
+from rolebundle.admin.purges import finish_pending, purge_documents
 from rolebundle.admin.records import (
     all_decisions,
     all_facts,
@@ -142,7 +142,7 @@ def _embed(place: Place, report: Report) -> None:
 def _purge(place: Place, _: Report) -> None:
     with Admin(Workspace(place.db, HashingProvider())) as admin:
         try:
-            purge_documents(admin.workspace, PurgeSelection(["tree/n1.md", "tree/n2.md"]))
+            purge_documents(admin.workspace, ["tree/n1.md", "tree/n2.md"])
         except UsageError as error:
             assert error.code == "nothing_to_purge"
             finish_pending(admin.workspace)

@@ -293,9 +293,11 @@ def approve_command(call: Call, contract: Path | None, revoke: bool, inline_code
         raise click.UsageError("--undo: name the contract")
     with call.admin() as admin:
         if contract is None:
-            stored = approvals(admin.workspace.corpus)
             answer = ApprovedContracts(
-                contracts=[ApprovedContract(**approval._asdict()) for approval in stored]
+                contracts=[
+                    ApprovedContract(location=location, content_hash=digest, approved_at=at)
+                    for location, digest, at in approvals(admin.workspace.corpus)
+                ]
             )
             call.print(answer, empty="no contract is approved")
         elif revoke:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
 from rolebundle.admin import records as owner
-from rolebundle.admin.purges import PurgeSelection, plan_of, purge_documents
+from rolebundle.admin.purges import plan_of, purge_documents
 from rolebundle.admin.records import set_audit
 from rolebundle.contracts.memory import CheckAnswer, CheckRequest, DecisionRecord, NewDecision
 from rolebundle.contracts.request import RetrievalRequest
@@ -150,10 +150,7 @@ class TestPurge:
         words = {b"anzibarf", b"uokkarea", b"ylowortx", b"wopcomma"}
         assert found_in(files_of(db), words) == words
         with Admin(db) as admin:
-            assert (
-                purge_documents(admin.workspace, PurgeSelection(decisions=["shared-1"])).state
-                == "done"
-            )
+            assert purge_documents(admin.workspace, [], ["shared-1"]).state == "done"
         assert found_in(files_of(db), words) == set()
         assert states(db) == {"shared-1": "erased", "shared-2": "active"}
         assert decide(db, "A new one").id == "shared-3"
@@ -162,9 +159,8 @@ class TestPurge:
         decide(db)
         stage(db, "/share", [decision_name(("shared", 1))])
         with Admin(db) as admin:
-            selection = PurgeSelection(decisions=["1"])
-            plan = plan_of(admin.workspace, selection)
-            receipt = purge_documents(admin.workspace, selection)
+            plan = plan_of(admin.workspace, [], ["1"])
+            receipt = purge_documents(admin.workspace, [], ["1"])
         assert [copy.target for copy in plan.publications] == ["/share"]
         assert receipt.publications == list(plan.publications)
 
