@@ -14,7 +14,7 @@ from pydantic import (
 
 from rolebundle.contracts.base import Contract, list_of
 from rolebundle.contracts.request import MAX_NAME_CHARACTERS
-from rolebundle.contracts.terms import FACTS_PER_DAY, AccessLevel, Action, Origin, WriteKind
+from rolebundle.contracts.terms import FACTS_PER_DAY, AccessLevel, WriteKind
 
 MAX_ENTRIES = 1000
 
@@ -86,29 +86,14 @@ class AgentRule(Contract):
         return self
 
 
-class TrustNumbers(Contract):
-    """The numbers of a trust table. One that is missing keeps its default.
-
-    Attributes:
-        origins: the trust of each origin, 0 to 3. That of ``agent`` is at most that of
-            ``external``.
-        actions: the risk of each action, 1 to 4.
-    """
-
-    origins: dict[Origin, Annotated[int, Field(ge=0, le=3)]] = {}
-    actions: dict[Action, Annotated[int, Field(ge=1, le=4)]] = {}
-
-
 class PolicyFile(Contract):
-    """A policy file, as TOML or JSON. A file without a trust table may have only the agents.
+    """A policy file, as TOML or JSON. The file may have the agents without this key.
 
     Attributes:
         agents: the rule of each agent. Every other agent sees nothing.
-        trust: how far documents of each origin may be used.
     """
 
     agents: dict[AgentId, AgentRule]
-    trust: TrustNumbers = TrustNumbers()
 
 
 class PolicyChange(Contract):

@@ -27,16 +27,14 @@ _INSTRUCT = (
 
 # The first pattern that matches the name applies, so specific patterns come before general ones.
 # Names are Ollama tags, Hugging Face ids, GGUF file names and folder names. The model cards are the
-# sources.
+# sources. Other models, such as bge-m3 and all-MiniLM-L6-v2, have none.
 _BY_NAME: tuple[tuple[str, tuple[str, str]], ...] = (
     # https://huggingface.co/intfloat/multilingual-e5-large-instruct: a space after "Query:"
     (r"\be5-.*instruct", (_INSTRUCT + " ", "")),
     # https://huggingface.co/intfloat/e5-base-v2
     (r"\be5-", ("query: ", "passage: ")),
-    # https://huggingface.co/nomic-ai/nomic-embed-text-v1.5 (and v1, v2-moe)
-    (r"\bnomic-embed-text\b", ("search_query: ", "search_document: ")),
-    # https://huggingface.co/nomic-ai/modernbert-embed-base
-    (r"\bmodernbert-embed\b", ("search_query: ", "search_document: ")),
+    # https://huggingface.co/nomic-ai/nomic-embed-text-v1.5 (and v1, v2-moe), modernbert-embed-base
+    (r"\b(nomic-embed-text|modernbert-embed)\b", ("search_query: ", "search_document: ")),
     # https://ai.google.dev/gemma/docs/embeddinggemma/model_card#prompt-instructions
     (r"\bembeddinggemma\b", ("task: search result | query: ", "title: none | text: ")),
     # https://huggingface.co/Qwen/Qwen3-Embedding-0.6B, config_sentence_transformers.json
@@ -47,15 +45,11 @@ _BY_NAME: tuple[tuple[str, tuple[str, str]], ...] = (
     (r"\barctic-embed(2|.*-v2)", ("query: ", "")),
     # https://huggingface.co/Snowflake/snowflake-arctic-embed-l
     (r"\barctic-embed\b", (_RETRIEVE, "")),
-    # https://huggingface.co/BAAI/bge-m3: "no need to add instructions"
-    (r"\bbge-m3\b", ("", "")),
     # https://huggingface.co/BAAI/bge-large-zh-v1.5, model list
     (r"\bbge-.*noinstruct", ("", "")),
     (r"\bbge-(small|base|large)-zh\b", ("为这个句子生成表示以用于检索相关文章：", "")),
     # https://huggingface.co/BAAI/bge-large-en-v1.5
     (r"\bbge-(small|base|large)\b", (_RETRIEVE, "")),
-    # https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2: none
-    (r"\ball-minilm\b", ("", "")),
 )
 
 

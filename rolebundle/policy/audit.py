@@ -110,15 +110,15 @@ class AuditLog:
         self._last_settings = self._with_floor(settings)
         return self._last_settings
 
-    def begin(self, settings: AuditSettings) -> AuditSettings:
-        """Create the audit with these settings. An existing one keeps its own, also ``off``.
+    def begin(self) -> AuditSettings:
+        """Create the audit. An existing one keeps its settings, also ``off``.
 
         Raises:
             WrongFile, CorpusCorrupt, StorageError: there is an audit that cannot be read, or none
                 can be created.
         """
         if not self.exists:
-            create_audit(self.path, settings, self._clock, {})
+            create_audit(self.path, AuditSettings(mode="on"), self._clock, {})
         return self.settings()
 
     def _with_floor(self, settings: AuditSettings) -> AuditSettings:
@@ -242,7 +242,6 @@ class AuditLog:
         self,
         reader: str | None = None,
         *,
-        kind: str = "",
         limit: int | None = None,
         newest: bool = False,
     ) -> Iterator[AuditRow]:
@@ -252,7 +251,6 @@ class AuditLog:
             reader: the agent that reads. It gets its own rows, counted from 1 and without hashes:
                 the true numbers would reveal how much others do. ``""`` gets no rows. ``None`` is
                 the administrator, who gets all rows.
-            kind: of this kind only.
             limit: at most so many.
             newest: the newest first.
 
@@ -264,7 +262,7 @@ class AuditLog:
             return
         agent = None if reader is None else bounded_text(reader)
         with open_audit_reader(self.path) as log:
-            rows = audit.read_rows(log, by=agent, kind=kind, newest=newest)
+            rows = audit.read_rows(log, by=agent, newest=newest)
             last, number = 0, 0
             for row in islice(rows, limit):
                 if reader is None:
@@ -520,7 +518,7 @@ class Recorder:
         if load_stored_audit(corpus).log_id:
             return
         with AuditLog(self.path) as log:
-            log.begin(AuditSettings(mode="on"))
+            log.begin()
 
     def store_head(self, corpus: Corpus) -> None:
         """Store the audit's head in the corpus, if records are required.
@@ -547,7 +545,7 @@ class Recorder:
                 return None
             self._log = AuditLog(self.path, floor=floor)
             if needs.is_shared and floor == "on":
-                self._log.begin(AuditSettings(mode="on"))
+                self._log.begin()
         return self._log
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from rolebundle.contracts.overlay import (
     SourceRule,
     Vocabulary,
 )
-from rolebundle.contracts.policy import AgentAccess, AgentRule, PolicySummary
+from rolebundle.contracts.policy import AgentAccess, AgentRule, PolicyFile, PolicySummary
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.access import denies, may_see, policy_problem
 from rolebundle.policy.overlays import (
@@ -29,7 +29,7 @@ from rolebundle.policy.overlays import (
     rule_matches,
     rule_subject,
 )
-from rolebundle.policy.policy_file import Policy, parse_policy
+from rolebundle.policy.policy_file import parse_policy
 from rolebundle.storage import compartments, records
 from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.corpus import Corpus
@@ -274,7 +274,7 @@ def excluded_rules(overlay: Overlay, kinds: Sequence[DocumentKind]) -> Iterator[
 
 
 def lint_policy(
-    policy: Policy, corpus: Corpus | None = None, roles: Collection[str] | None = None
+    policy: PolicyFile, corpus: Corpus | None = None, roles: Collection[str] | None = None
 ) -> list[LintProblem]:
     """The findings for a policy, and for its effect on a corpus if one is given.
 
@@ -302,7 +302,7 @@ def lint_active_policy(corpus: Corpus, roles: Collection[str] | None = None) -> 
     return [*findings, *(lint_policy(policy, corpus, roles) if policy else ())]
 
 
-def _stored_policy(stored: StoredPolicy) -> tuple[Policy | None, str, str]:
+def _stored_policy(stored: StoredPolicy) -> tuple[PolicyFile | None, str, str]:
     """A stored policy, and the code and message of why it denies everyone; empty if it does not."""
     try:
         policy = parse_policy(stored.content, stored.format, stored.location or "the policy")
@@ -311,7 +311,7 @@ def _stored_policy(stored: StoredPolicy) -> tuple[Policy | None, str, str]:
     return policy, "policy_doubtful", policy_problem(stored)
 
 
-def _lint_rules(policy: Policy) -> Iterator[LintProblem]:
+def _lint_rules(policy: PolicyFile) -> Iterator[LintProblem]:
     if not policy.agents:
         yield lint_warning("", "no_agents", "names no agent: everyone is denied")
     for agent, rule in policy.agents.items():
@@ -320,7 +320,7 @@ def _lint_rules(policy: Policy) -> Iterator[LintProblem]:
             yield lint_warning(f"{agent}.scopes", "all_scopes", message)
 
 
-def _lint_roles(policy: Policy, roles: Collection[str] | None) -> Iterator[LintProblem]:
+def _lint_roles(policy: PolicyFile, roles: Collection[str] | None) -> Iterator[LintProblem]:
     for agent, rule in policy.agents.items():
         for role in rule.roles or ():
             if roles is not None and role not in roles:
@@ -360,7 +360,7 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
         stored = records.load_policy(corpus)
         visible = compartments.visible_compartments(corpus)
     total = sum(compartment.documents for compartment in visible)
-    policy, problem = Policy(), ""
+    policy, problem = PolicyFile(agents={}), ""
     if stored is not None:
         found, _, problem = _stored_policy(stored)
         policy = found or policy

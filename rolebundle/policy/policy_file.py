@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from errno import EINVAL
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +14,6 @@ from pydantic import ValidationError
 from rolebundle.contracts.base import Mistake, Place, did_you_mean, dotted, mistakes_in, writable
 from rolebundle.contracts.policy import AgentRule, PolicyFile
 from rolebundle.errors import ConfigurationError
-from rolebundle.policy.trust import DEFAULT_TABLE, TrustTable
 from rolebundle.text.strict_json import NotStrictError, parse_located, parse_strict
 
 MAX_BYTES = 1024 * 1024
@@ -119,14 +117,6 @@ def json_text(value: object) -> str:
 MAX_POLICY_BYTES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """The rule of each agent, and the trust table."""
-
-    agents: Mapping[str, AgentRule] = field(default_factory=dict)
-    trust: TrustTable = DEFAULT_TABLE
-
-
 def read_policy_file(path: Path) -> str:
     """The text of a policy file.
 
@@ -166,18 +156,8 @@ def decode_policy(data: bytes, source: str) -> str:
         ) from error
 
 
-def parse_policy(content: str, kind: str, source: str) -> Policy:
+def parse_policy(content: str, kind: str, source: str) -> PolicyFile:
     """The policy in a file's text. A file without agents is valid and denies everyone.
-
-    Raises:
-        ConfigurationError: as for :func:`parse_policy_file`.
-    """
-    file = parse_policy_file(content, kind, source)
-    return Policy(file.agents, TrustTable.of(file.trust, source))
-
-
-def parse_policy_file(content: str, kind: str, source: str) -> PolicyFile:
-    """The content of a policy file.
 
     Args:
         content: the text.
@@ -185,8 +165,7 @@ def parse_policy_file(content: str, kind: str, source: str) -> PolicyFile:
         source: the file's name, for errors.
 
     Raises:
-        ConfigurationError: ``bad_policy``, naming the file, the agent, the key and what is allowed;
-            ``bad_trust_table`` for the trust table.
+        ConfigurationError: ``bad_policy``, naming the file, the agent, the key and what is allowed.
     """
     values = _parse_json(content, source) if kind == "json" else _parse_toml(content, source)
     if not _has_agents_key(values, AgentRule.model_fields):
@@ -195,8 +174,6 @@ def parse_policy_file(content: str, kind: str, source: str) -> PolicyFile:
         return PolicyFile.model_validate(values)
     except ValidationError as error:
         mistake = mistakes_in(error, PolicyFile)[0]
-        if mistake.place[0] == "trust":
-            raise bad_policy(source, problem_of(mistake), "bad_trust_table") from error
         # The file may name its agents without `agents`.
         place = mistake.place[1:] or mistake.place
         raise bad_policy(source, problem_of(mistake._replace(place=place))) from error
@@ -227,7 +204,8 @@ def _parse_json(content: str, source: str) -> Mapping[str, object]:
     return parsed
 
 
-def bad_policy(source: str, problem: Problem, code: str = "bad_policy") -> ConfigurationError:
+def bad_policy(source: str, problem: Problem) -> ConfigurationError:
     """The error of a policy file with a problem."""
     place = f"{problem.place}: " if problem.place else ""
-    return ConfigurationError(code, f"{source}: {place}{problem.message}", problem.hint)
+    message = f"{source}: {place}{problem.message}"
+    return ConfigurationError("bad_policy", message, problem.hint)

@@ -9,27 +9,22 @@
 
 An action is allowed if the trust is at least the risk. If the risk is high (3 or more) and one
 above the trust, the action requires an approval by a person. Everything else is blocked, approved
-or not. The numbers are configuration (``[trust]`` in a policy file): a trust of 0 allows nothing,
-and at a risk of 4 even internal documents require an approval. The origin agent is that of facts
-that agents filed. It is never trusted more than external.
+or not. The origin agent is that of facts that agents filed.
 
 Four labels bound the trust that the origin gives. A document whose trust tier is untrusted may be
 used for no more than one whose origin is, wherever it comes from. If the scan has flagged a
 passage, for example for an instruction to a model, a person must approve every action with effects,
 as for an external passage. Personal data, such as a mail address, is no reason to distrust a
 passage, but a person must approve that it is sent outside. A confidential passage is never sent
-outside. The bounds are not configuration, so a table that trusts an origin more does not lift them.
-A table that lowers the risk of an action does.
+outside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple
 
 from rolebundle.contracts.documents import DocumentMetadata
-from rolebundle.contracts.policy import TrustNumbers
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import (
     ACTIONS,
@@ -41,7 +36,6 @@ from rolebundle.contracts.terms import (
     Sensitivity,
     WriteKind,
 )
-from rolebundle.errors import ConfigurationError
 
 MIN_TRUST = 0
 MAX_RISK = 4
@@ -56,12 +50,14 @@ PERSONAL_TRUST = 2
 CONFIDENTIAL_TRUST = 1
 """The most trust of a confidential passage for ``external_send``."""
 
-_DEFAULT_ORIGINS: Mapping[Origin, int] = MappingProxyType(
-    {"internal": 3, "external": 2, "agent": 2, "untrusted": 1}
-)
-_DEFAULT_ACTIONS: Mapping[Action, int] = MappingProxyType(
-    {"read": 1, "analyze": 1, "suggest": 2, "execute": 3, "external_send": 3}
-)
+_TRUST: Mapping[Origin, int] = {"internal": 3, "external": 2, "agent": 2, "untrusted": 1}
+_RISKS: Mapping[Action, int] = {
+    "read": 1,
+    "analyze": 1,
+    "suggest": 2,
+    "execute": 3,
+    "external_send": 3,
+}
 
 
 class Labels(NamedTuple):
@@ -94,108 +90,65 @@ class Labels(NamedTuple):
         )
 
 
-class TrustTable(NamedTuple):
-    """The trust of each origin, 0 to 3, and the risk of each action, 1 to 4."""
-
-    origins: Mapping[Origin, int] = _DEFAULT_ORIGINS
-    actions: Mapping[Action, int] = _DEFAULT_ACTIONS
-
-    @classmethod
-    def of(cls, numbers: TrustNumbers, source: str) -> TrustTable:
-        """A table from configuration. A number that is not in it keeps its default.
-
-        By default the origin ``agent`` is trusted no more than ``external``.
-
-        Args:
-            numbers: the configuration.
-            source: the file that it comes from, for the error.
-
-        Raises:
-            ConfigurationError: ``bad_trust_table``: ``agent`` is trusted more than ``external``.
-        """
-        origins = {**_DEFAULT_ORIGINS, **numbers.origins}
-        agent, external = origins["agent"], origins["external"]
-        if "agent" not in numbers.origins:
-            origins["agent"] = min(agent, external)
-        elif agent > external:
-            raise ConfigurationError(
-                "bad_trust_table",
-                f"{source}: trust.origins.agent: is {agent}, more than trust.origins.external",
-                f"choose a number up to {external}",
-            )
-        return cls(
-            origins=MappingProxyType(origins),
-            actions=MappingProxyType({**_DEFAULT_ACTIONS, **numbers.actions}),
-        )
-
-    def trust(self, origin: Origin) -> int:
-        """The trust of an origin; 0 for an unknown one."""
-        return self.origins.get(origin, MIN_TRUST)
-
-    def trust_for(self, labels: Labels, action: Action) -> tuple[int, str]:
-        """The trust of passages for an action, and what it comes from."""
-        trusts = [(self.trust(labels.origin), f"origin {labels.origin}")]
-        if labels.is_untrusted:
-            trusts.append((self.trust("untrusted"), "trust tier untrusted"))
-        if labels.is_flagged:
-            trusts.append((FLAGGED_TRUST, "a flagged passage"))
-        if labels.is_personal and action == "external_send":
-            trusts.append((PERSONAL_TRUST, "a passage with personal data"))
-        if labels.sensitivity == "confidential" and action == "external_send":
-            trusts.append((CONFIDENTIAL_TRUST, "a confidential passage"))
-        return min(trusts, key=lambda trust: trust[0])
-
-    def risk(self, action: Action) -> int:
-        """The risk of an action; the highest for an unknown one."""
-        return self.actions.get(action, MAX_RISK)
-
-    def ruling(self, labels: Labels, action: Action, *, approved: bool = False) -> Ruling:
-        """Whether passages with these labels may be used for an action.
-
-        Args:
-            labels: the passages'.
-            action: the intended action.
-            approved: whether a person has approved the action.
-        """
-        (trust, _), risk = self.trust_for(labels, action), self.risk(action)
-        if trust >= risk:
-            return "allowed"
-        if risk < HIGH_RISK or trust < risk - 1:
-            return "taint_blocked"
-        return "allowed" if approved else "requires_approval"
+def trust_for(labels: Labels, action: Action) -> tuple[int, str]:
+    """The trust of passages for an action, 0 for an unknown origin, and what it comes from."""
+    trusts = [(_TRUST.get(labels.origin, MIN_TRUST), f"origin {labels.origin}")]
+    if labels.is_untrusted:
+        trusts.append((_TRUST["untrusted"], "trust tier untrusted"))
+    if labels.is_flagged:
+        trusts.append((FLAGGED_TRUST, "a flagged passage"))
+    if labels.is_personal and action == "external_send":
+        trusts.append((PERSONAL_TRUST, "a passage with personal data"))
+    if labels.sensitivity == "confidential" and action == "external_send":
+        trusts.append((CONFIDENTIAL_TRUST, "a confidential passage"))
+    return min(trusts, key=lambda trust: trust[0])
 
 
-DEFAULT_TABLE = TrustTable()
+def risk_of(action: Action) -> int:
+    """The risk of an action; the highest for an unknown one."""
+    return _RISKS.get(action, MAX_RISK)
+
+
+def ruling_of(labels: Labels, action: Action, *, approved: bool = False) -> Ruling:
+    """Whether passages with these labels may be used for an action.
+
+    Args:
+        labels: the passages'.
+        action: the intended action.
+        approved: whether a person has approved the action.
+    """
+    (trust, _), risk = trust_for(labels, action), risk_of(action)
+    if trust >= risk:
+        return "allowed"
+    if risk < HIGH_RISK or trust < risk - 1:
+        return "taint_blocked"
+    return "allowed" if approved else "requires_approval"
 
 
 class Purpose(NamedTuple):
-    """What the passages of one answer are for, and the trust table that applies.
+    """What the passages of one answer are for.
 
     ``approved_by`` is the person who approved the action, or empty.
     """
 
     action: Action = "read"
     approved_by: str = ""
-    table: TrustTable = DEFAULT_TABLE
 
     def ruling(self, labels: Labels) -> Ruling:
         """Whether passages with these labels may be used for this purpose."""
-        return self.table.ruling(labels, self.action, approved=bool(self.approved_by))
+        return ruling_of(labels, self.action, approved=bool(self.approved_by))
 
     def rejection(self, labels: Labels) -> tuple[RejectionCode, str] | None:
         """The code and the note that reject passages with these labels, or None."""
         ruling = self.ruling(labels)
         if ruling == "allowed":
             return None
-        (trust, label), risk = (
-            self.table.trust_for(labels, self.action),
-            self.table.risk(self.action),
-        )
-        return ruling, f"{label} has trust {trust}, {self.action} has risk {risk}"
+        trust, label = trust_for(labels, self.action)
+        return ruling, f"{label} has trust {trust}, {self.action} has risk {risk_of(self.action)}"
 
     def is_allowed_by_approval(self, labels: Labels) -> bool:
         """Whether such passages are allowed only because a person approved the action."""
-        without = self.table.ruling(labels, self.action)
+        without = ruling_of(labels, self.action)
         return without == "requires_approval" and self.ruling(labels) == "allowed"
 
     def allowed_actions(self, labels: Labels) -> list[Action]:
@@ -205,11 +158,9 @@ class Purpose(NamedTuple):
         """
         return [
             action
-            for action in sorted(ACTIONS, key=lambda action: (self.table.risk(action), action))
-            if self.table.ruling(
-                labels, action, approved=bool(self.approved_by) and action == self.action
-            )
-            == "allowed"
+            for action in sorted(ACTIONS, key=lambda action: (risk_of(action), action))
+            if (action == self.action and self.ruling(labels) == "allowed")
+            or ruling_of(labels, action) == "allowed"
         ]
 
 
@@ -217,16 +168,15 @@ READ_PURPOSE = Purpose()
 """The purpose of a request that names no action."""
 
 
-def purpose_of(request: RetrievalRequest, table: TrustTable) -> Purpose:
+def purpose_of(request: RetrievalRequest) -> Purpose:
     """The purpose that a request names."""
-    return Purpose(request.action or READ_PURPOSE.action, (request.approval or "").strip(), table)
+    return Purpose(request.action or READ_PURPOSE.action, (request.approval or "").strip())
 
 
 class AgentView(NamedTuple):
     """What holds for the part of the corpus that an agent may see.
 
     Attributes:
-        trust: the trust of each origin and the risk of each action.
         quarantined: the number of documents that only the quarantine hides from the agent.
         roles: the roles that the agent may use; ``None`` for every role.
         role_required: whether the agent must name a role.
@@ -238,7 +188,6 @@ class AgentView(NamedTuple):
         facts_per_day: how many new facts the agent may file on a day.
     """
 
-    trust: TrustTable = DEFAULT_TABLE
     quarantined: int = 0
     roles: tuple[str, ...] | None = None
     role_required: bool = False

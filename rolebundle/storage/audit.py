@@ -323,7 +323,6 @@ def read_rows(
     log: SqliteFile,
     *,
     by: str | None = None,
-    kind: str = "",
     newest: bool = False,
 ) -> Iterator[AuditRow]:
     """Rows one by one. Each page is its own short read, unless the caller opened a longer one.
@@ -332,12 +331,10 @@ def read_rows(
         CorpusCorrupt: a row is not what was written.
     """
     beyond, order = ("<", "DESC") if newest else (">", "ASC")
-    given = {"agent": by, "kind": kind or None}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    where = "".join(f" AND {name} = ?" for name in chosen)
-    sql = f"SELECT {COLUMNS} FROM entry WHERE seq {beyond} ?{where} ORDER BY seq {order} LIMIT ?"
+    chosen, agents = ("", ()) if by is None else (" AND agent = ?", (by,))
+    sql = f"SELECT {COLUMNS} FROM entry WHERE seq {beyond} ?{chosen} ORDER BY seq {order} LIMIT ?"
     last = 2**63 - 1 if newest else -(2**63)
-    while rows := log.rows(sql, (last, *chosen.values(), PAGE_ROWS)):
+    while rows := log.rows(sql, (last, *agents, PAGE_ROWS)):
         for values in rows:
             yield _row(log, values)
         last = int(rows[-1][0])

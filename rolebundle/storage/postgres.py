@@ -41,7 +41,7 @@ from rolebundle.errors import (
 from rolebundle.resources import data_folder
 from rolebundle.storage import postgres_indexes
 from rolebundle.storage.address import parameters_of
-from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus, Lexical, Vectors
+from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus
 from rolebundle.storage.file import FileFormat, busy_timeout
 from rolebundle.storage.sqlite import Binding, Row, closed_on_error, interrupted, stamp_of
 
@@ -127,8 +127,8 @@ def _size(rows: Sequence[Row]) -> int:
 class PostgresCorpus(Corpus):
     """One connection to a corpus in PostgreSQL. ``path`` is the link on this machine."""
 
-    lexical: Lexical = field(default=postgres_indexes, init=False)
-    vectors: Vectors = field(default=postgres_indexes, init=False)
+    lexical: Any = field(default=postgres_indexes, init=False)
+    vectors: Any = field(default=postgres_indexes, init=False)
     is_database: bool = field(default=True, init=False)
     connection: psycopg.Connection[Row] = field(kw_only=True)
     _writes: int = field(default=-1, init=False)
@@ -201,11 +201,6 @@ class PostgresCorpus(Corpus):
         ):
             cursor.itersize = _BATCH
             yield from cursor.execute(statement.encode(), values)
-
-    def value(self, sql: str, bindings: Sequence[Binding] = ()) -> Any:
-        """See :meth:`SqliteFile.value`."""
-        rows = self.rows(sql, bindings)
-        return rows[0][0] if rows else None
 
     def run(self, sql: str, bindings: Sequence[Binding] = ()) -> None:
         """See :meth:`SqliteFile.run`."""

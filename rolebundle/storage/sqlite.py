@@ -295,8 +295,8 @@ class SqliteFile:
 
     def value(self, sql: str, bindings: Sequence[Binding] = ()) -> Any:
         """The first column of the first row, or ``None``."""
-        with self._mapped_errors():
-            return self.db.execute(sql, _bound(bindings)).get
+        rows = self.rows(sql, bindings)
+        return rows[0][0] if rows else None
 
     def run(self, sql: str, bindings: Sequence[Binding] = ()) -> None:
         """Run one statement for its effect."""

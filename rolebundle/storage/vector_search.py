@@ -114,7 +114,8 @@ def score(
     Raises:
         CorpusCorrupt: ``vectors_damaged``.
     """
-    return corpus.vectors.cosines(corpus, index.id, vector, rowids)
+    found: dict[int, float] = corpus.vectors.cosines(corpus, index.id, vector, rowids)
+    return found
 
 
 # -- distances that sqlite-vec measures in the file -----------------------------------------------

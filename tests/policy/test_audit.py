@@ -235,10 +235,10 @@ def test_rows_are_found_by_kind_time_and_agent(log: AuditLog) -> None:
         dated.set(REQUIRED)
         for number in range(6):
             dated.record(entry("ab"[number % 2], kind=("get", "retrieve")[number > 3]))
-        assert [row.seq for row in dated.rows(kind="get", newest=True)] == [5, 4, 3, 2]
+        assert [row.seq for row in dated.rows(newest=True) if row.kind == "get"] == [5, 4, 3, 2]
         assert [row.seq for row in dated.rows(limit=2)] == [1, 2]
         # An agent's numbers do not depend on what it looks for.
-        assert [row.seq for row in dated.rows("a", kind="retrieve")] == [3]
+        assert [row.seq for row in dated.rows("a") if row.kind == "retrieve"] == [3]
 
 
 @pytest.mark.parametrize("head", ["1", "x:" + "0" * 64, "1:abc", ":", "-1:" + "0" * 64])

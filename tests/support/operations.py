@@ -171,9 +171,9 @@ def audit_entry(number: int) -> AuditEntry:
 
 def _audit(place: Place, report: Report, rows: int = 6) -> None:
     with AuditLog(place.db) as log:
-        log.begin(AuditSettings(mode="required", query="text"))
+        log.set(AuditSettings(mode="required", query="text"))
         for number in range(rows):
-            row = log.record(audit_entry(number)).row
+            row, _ = log.record(audit_entry(number))
             assert row is not None
             report(f"row {row.seq} {row.hash}")
 

@@ -431,7 +431,6 @@ def embed() -> None:
     \b
     rolebundle corpus embed                              embed the chunks that wait
     rolebundle corpus embed --model onnx                 needs: pip install '.[onnx]'
-    rolebundle corpus embed use 2                        an index that `status` lists
     """
 
 
@@ -443,7 +442,7 @@ def embed() -> None:
 )
 @with_call("as_json")
 def embed_command(call: Call, model: str | None) -> None:
-    """Embed the chunks that have no vector, or build another model's index and switch to it.
+    """Embed the chunks that have no vector, or switch to another model, and build its index.
 
     `rolebundle corpus embed` does the same. The old index is used until the new one is complete. If
     a run is killed, the next run continues where it stopped. A server on another machine is refused
@@ -470,21 +469,6 @@ def embed_command(call: Call, model: str | None) -> None:
             "correct the problem and run the same command again; it continues where it stopped, "
             "and the active index answers until then",
         )
-
-
-@embed.command("use")
-@click.argument("index")
-@with_call()
-def use_index(call: Call, index: str) -> None:
-    """Make a complete index the active one.
-
-    INDEX is provider:model, or the number that `rolebundle status` shows.
-
-    \b
-    rolebundle corpus embed use 2
-    """
-    call.owner(indexes.use_index, index)
-    print_note(f"{index} is active now")
 
 
 @embed.command("drop")

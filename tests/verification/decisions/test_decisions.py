@@ -337,21 +337,12 @@ def test_an_agent_cannot_ask_as_of_another_time(db: Path) -> None:
         parsed(CheckRequest, {"intent": POST, "now": "2001-01-01"})
 
 
-class TestPolicy:
-    @pytest.mark.parametrize(
-        ("trust", "expected"),
-        [({}, "none_found"), ({"actions": {"execute": 4}}, "require_approval"),
-         ({"origins": {"internal": 0, "external": 0, "untrusted": 0}}, "block")],
-    )  # fmt: skip
-    def test_the_trust_table_has_a_say(
-        self, db: Path, trust: dict[str, Any], expected: str
-    ) -> None:
-        rule = {"scopes": [], "access_level": "internal"}
-        set_policy(db, {"agents": {"ada": rule}, "trust": trust})
-        answer = ask(db, "water the flowers", action="execute", agent="ada")
-        assert answer.verdict == expected
-        assert answer.policies[0].action == "execute"
-        assert ask(db, "water the flowers", agent="ada").policies == []
+def test_an_action_gets_the_rulings_of_each_origin(db: Path) -> None:
+    set_policy(db, {"agents": {"ada": {"scopes": [], "access_level": "internal"}}})
+    answer = ask(db, "water the flowers", action="execute", agent="ada")
+    assert answer.verdict == "none_found"
+    assert answer.policies[0].action == "execute"
+    assert ask(db, "water the flowers", agent="ada").policies == []
 
 
 def test_only_words_are_compared_if_the_model_fails_and_the_answer_says_so(tmp_path: Path) -> None:
