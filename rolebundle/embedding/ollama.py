@@ -48,7 +48,7 @@ class OllamaProvider(ServerProvider):
 
     def __init__(self, spec: ProviderSpec) -> None:
         self._model = spec.model
-        self._prefixes = prefixes_for(spec.model, spec.prefixes)
+        self._prefixes = prefixes_for(spec.model)
         self.server = ModelServer(replace(spec, url=spec.url or ollama_url()))
         self._client = Client(self.server.url, transport=_Transport(self.server))
 

@@ -64,16 +64,12 @@ def input_hash(text: str) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def prefixes_for(model: str, override: tuple[str, str] | None = None) -> tuple[str, str]:
+def prefixes_for(model: str) -> tuple[str, str]:
     """The texts before each query and before each passage of a model.
 
     Args:
         model: its name, as a server, a folder or a model card writes it.
-        override: query and passage prefix, for a model that is not in the table or whose server
-            adds them by itself.
     """
-    if override is not None:
-        return override
     name = model.casefold().replace("_", "-")
     return next((prefixes for pattern, prefixes in _BY_NAME if re.search(pattern, name)), ("", ""))
 
@@ -133,7 +129,6 @@ class ProviderSpec:
         model: its name there.
         url: the model server, if the provider has one.
         allow_host: the only host besides this machine that may be that server.
-        prefixes: query and passage prefix, instead of those that belong to the model's name.
         deadline_seconds: for one request to the server, including its retries.
     """
 
@@ -141,7 +136,6 @@ class ProviderSpec:
     model: str = ""
     url: str = ""
     allow_host: str = ""
-    prefixes: tuple[str, str] | None = None
     deadline_seconds: float = PASSAGES_DEADLINE_SECONDS
 
 

@@ -402,7 +402,6 @@ class OpenAICompatibleProvider(ServerProvider):
     texts_per_request = 32
 
     def __init__(self, spec: ProviderSpec) -> None:
-        self._spec = spec
         self._model = spec.model
         self.server = ModelServer(spec)
 
@@ -416,8 +415,7 @@ class OpenAICompatibleProvider(ServerProvider):
         vector = self._request([PROBE_TEXT])
         dimensions = vector.shape[1]
         digest = fingerprint(unit_vectors(vector, 1, dimensions))
-        prefixes = prefixes_for(self._model, self._spec.prefixes)
-        return ModelIdentity("openai", self._model, digest, dimensions, *prefixes)
+        return ModelIdentity("openai", self._model, digest, dimensions, *prefixes_for(self._model))
 
     def _rows(self, texts: Sequence[str]) -> object:
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}

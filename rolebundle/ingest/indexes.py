@@ -159,7 +159,7 @@ def build_index(
                 activate=is_first,
             )
         elif connection not in {NO_CONNECTION, index.connection}:
-            # The model has another address or explicit prefixes now.
+            # The model has another address now.
             vector_index.set_connection(corpus, index, connection)
     index = _remove_outdated_vectors(corpus, index)
     embedded = 0

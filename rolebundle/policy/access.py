@@ -311,13 +311,8 @@ class Audience:
         """
         if not self.agent:
             return ""
-        rule: dict[str, object] = {
-            "scopes": list(self.rule.scopes),
-            "access_level": self.rule.access_level,
-            "role_required": self.rule.role_required,
-        }
-        if self.rule.roles is not None:
-            rule["roles"] = list(self.rule.roles)
+        kept = {"scopes", "access_level", "role_required", "roles"}
+        rule = self.rule.model_dump(include=kept, exclude_none=True)
         return json.dumps({"agents": {self.agent: rule}}, sort_keys=True)
 
     def visibility(self) -> str:

@@ -49,12 +49,12 @@ class Compartment(NamedTuple):
 
 def visible_compartments(corpus: Corpus) -> list[Compartment]:
     """The compartments that are visible through this connection, the oldest first."""
-    return _read(corpus, "compartment")
+    return corpus.select(Compartment, "compartment ORDER BY id")
 
 
 def stored_compartments(corpus: Corpus) -> list[Compartment]:
     """All compartments of the file, visible or not: to decide which an agent may see."""
-    return _read(corpus, "main.compartment")
+    return corpus.select(Compartment, "main.compartment ORDER BY id")
 
 
 def searchable_compartments(corpus: Corpus, *, with_facts: bool = False) -> list[Compartment]:
@@ -81,10 +81,6 @@ def has_facts(corpus: Corpus) -> bool:
 def has_quarantined(corpus: Corpus) -> bool:
     """Whether the file has documents in quarantine, which no agent may see."""
     return bool(corpus.value("SELECT count(*) FROM main.compartment WHERE quarantined = 1"))
-
-
-def _read(corpus: Corpus, table: str) -> list[Compartment]:
-    return corpus.select(Compartment, f"{table} ORDER BY id")
 
 
 def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, list[int]]:

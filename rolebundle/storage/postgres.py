@@ -36,6 +36,7 @@ from rolebundle.errors import (
     StorageError,
     UsageError,
     WrongFile,
+    corpus_busy,
     with_detail,
 )
 from rolebundle.resources import data_folder
@@ -493,11 +494,7 @@ def own_error(error: psycopg.Error, path: Path) -> RolebundleError:
     if isinstance(
         error, (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure)
     ):
-        return CorpusBusy(
-            "corpus_busy",
-            f"{path}: another process is writing to the database",
-            "wait for the other ingest to end and run the same command again",
-        )
+        return corpus_busy(path, "is writing to the database")
     if isinstance(error, errors.DiskFull):
         return StorageError(
             "storage_full",

@@ -16,11 +16,11 @@ import apsw
 
 from rolebundle.errors import (
     FULL_ERRNOS,
-    CorpusBusy,
     CorpusCorrupt,
     Interrupted,
     RolebundleError,
     StorageError,
+    corpus_busy,
     storage_errors,
 )
 from rolebundle.storage.file import (
@@ -113,11 +113,7 @@ def own_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError
     if _is_kind(error, apsw.InterruptError):
         return interrupted(path)
     if _is_kind(error, (apsw.BusyError, apsw.LockedError)):
-        return CorpusBusy(
-            "corpus_busy",
-            f"{path}: another process is writing to it",
-            "wait for the other ingest to end and run the same command again",
-        )
+        return corpus_busy(path, "is writing to it")
     if _is_kind(error, apsw.NotADBError):
         return CorpusCorrupt(
             "corpus_corrupt",

@@ -64,7 +64,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Contextual]]:
     for model in made.values():
         noise_of(model)
     with (
-        patch.object(packaged, "PackagedProvider", lambda model, prefixes: made[model]),
+        patch.object(packaged, "PackagedProvider", lambda model: made[model]),
         patch.object(PackagedModel, "is_installed", PropertyMock(return_value=True)),
     ):
         yield made

@@ -309,7 +309,6 @@ class TestReach:
         "some-model",
         "http://gpu.example:8080",
         allow_host="gpu.example",
-        prefixes=("q: ", "p: "),
     )
 
     def test_what_is_stored(self) -> None:
@@ -317,7 +316,6 @@ class TestReach:
             "provider": "openai",
             "model": "some-model",
             "url": "http://gpu.example:8080",
-            "prefixes": ["q: ", "p: "],
         }
 
     @pytest.mark.parametrize(
