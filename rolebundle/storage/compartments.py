@@ -90,7 +90,7 @@ def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, li
         f"WHERE c.id {AMONG} ORDER BY c.id"
     )
     by_compartment: dict[int, list[int]] = {}
-    for rowid, compartment in corpus.rows(places, ([*rowids],)):
+    for rowid, compartment in corpus.rows(places, (rowids,)):
         by_compartment.setdefault(compartment, []).append(rowid)
     return by_compartment
 

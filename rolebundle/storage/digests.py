@@ -174,7 +174,7 @@ def checked(
     if rowids is None:
         rows: Iterable[Row] = corpus.iterate(select)
     else:
-        rows = corpus.rows(f"{select} WHERE {key} {among}", ([*rowids],))
+        rows = corpus.rows(f"{select} WHERE {key} {among}", (rowids,))
     for rowid, label, stored, *row in rows:
         try:
             expected: bytes | None = compute(tuple(row))

@@ -216,7 +216,7 @@ def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list
     """  # noqa: D205
     for column, names in (("document_id", [name]), ("location", locations), ("path", [name])):
         named = f"{column} {AMONG} ORDER BY document_id"
-        found = corpus.select(DocumentName, f"{PLACED} WHERE {named}", ([*names],), _NAME)
+        found = corpus.select(DocumentName, f"{PLACED} WHERE {named}", (names,), _NAME)
         if found:
             return found
     return []
@@ -231,7 +231,7 @@ _SOURCE_FILES = (
 
 def prefetch_source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> None:
     """Say that :func:`source_files` will be asked of these chunks."""
-    corpus.prefetch(_SOURCE_FILES, ([*chunk_ids],))
+    corpus.prefetch(_SOURCE_FILES, (chunk_ids,))
 
 
 def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, StoredFile]:
@@ -239,7 +239,7 @@ def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, StoredFi
 
     Remembered facts have none, and those of a replica are on another machine.
     """
-    rows = corpus.rows(_SOURCE_FILES, ([*chunk_ids],))
+    rows = corpus.rows(_SOURCE_FILES, (chunk_ids,))
     files = zip(rows, records(StoredFile, (row[1:] for row in rows)), strict=True)
     return {row[0]: file for row, file in files if not file.location.startswith(PUBLISHED)}
 
@@ -250,7 +250,7 @@ def listed_documents(corpus: Corpus, rowids: Sequence[int]) -> list[tuple[Docume
     rows = corpus.rows(
         f"SELECT {chunks}, {', '.join(METADATA.values())} FROM {PLACED} "
         f"WHERE d.id {AMONG} ORDER BY document_id",
-        ([*rowids],),
+        (rowids,),
     )
     documents = metadata_of(row[1:] for row in rows)
     return [(document, row[0]) for row, document in zip(rows, documents, strict=True)]

@@ -52,7 +52,7 @@ def forget_marks(corpus: Corpus, document_ids: Sequence[str]) -> None:
         "EXISTS (SELECT 1 FROM json_each(?1) WHERE substr(target, 1, length(value) + 1) "
         "= value || '#') OR target IN (SELECT c.chunk_id FROM chunk c JOIN document d "
         "ON d.id = c.document WHERE d.document_id IN (SELECT value FROM json_each(?1))))",
-        ([*document_ids],),
+        (document_ids,),
     )
 
 
@@ -106,5 +106,5 @@ def marks_for(corpus: Corpus, passages: Iterable[tuple[str, str, str]]) -> dict[
 
 def _marks_of(corpus: Corpus, kind: MarkKind, targets: Sequence[str]) -> dict[str, StoredMark]:
     chosen = f"mark WHERE kind = ? AND target {AMONG}"
-    found = corpus.select(StoredMark, chosen, (kind, [*targets]))
+    found = corpus.select(StoredMark, chosen, (kind, targets))
     return {marked.target: marked for marked in found}

@@ -44,7 +44,7 @@ from rolebundle.storage import postgres_indexes
 from rolebundle.storage.address import parameters_of
 from rolebundle.storage.corpus import RESTRICTING_VIEWS, Corpus
 from rolebundle.storage.file import FileFormat, busy_timeout
-from rolebundle.storage.sqlite import Binding, Row, closed_on_error, interrupted, stamp_of
+from rolebundle.storage.sqlite import SINGLE, Binding, Row, closed_on_error, interrupted, stamp_of
 
 _INSIDE = (TransactionStatus.INTRANS, TransactionStatus.ACTIVE, TransactionStatus.INERROR)
 
@@ -102,7 +102,7 @@ def _value(value: Any) -> Any:
     """A value that PostgreSQL stores as SQLite does. Its texts have no NUL, nor have our files."""
     if isinstance(value, str):
         return value.replace("\x00", "\ufffd")
-    if isinstance(value, list):
+    if not isinstance(value, SINGLE):
         return [_value(item) for item in value]
     return int(value) if isinstance(value, bool) else value
 

@@ -172,8 +172,10 @@ _READER_CACHE_KIB = 16_384
 """Pages that a reader caches: an OR query reads the same ones several times."""
 
 Row = tuple[Any, ...]
-Binding = str | int | float | bytes | list[Any] | None
-"""A list is bound as a JSON array, for :data:`AMONG`."""
+Binding = str | int | float | bytes | Iterable[Any] | None
+"""Several values are bound as a JSON array, for :data:`AMONG`."""
+SINGLE = (str, int, float, bytes, type(None))
+"""The types of bindings that are a single value."""
 AMONG = "IN (SELECT value FROM json_each(?))"
 """The condition that a value is in a list that is bound."""
 NO_LIMIT = 1 << 62
@@ -406,9 +408,7 @@ class SqliteFile:
 
 
 def _bound(bindings: Sequence[Binding]) -> tuple[Any, ...]:
-    if list not in map(type, bindings):
-        return tuple(bindings)
-    return tuple(json.dumps(value) if type(value) is list else value for value in bindings)
+    return tuple(value if isinstance(value, SINGLE) else json.dumps([*value]) for value in bindings)
 
 
 # -- before and while a file is opened ---------------------------------------------------------
