@@ -62,11 +62,11 @@ def active_policy(corpus: Corpus) -> PolicyFile | None:
     Raises:
         AccessDenied: the policy cannot be relied upon.
     """
-    if not records.has_policy(corpus):
-        return None
     try:
         stored = records.load_policy(corpus)
-        if stored is None or policy_problem(stored):
+        if stored is None:
+            return None
+        if policy_problem(stored):
             raise access_denied()
         return parse_policy(stored.content, stored.format, "the policy")
     except RolebundleError as error:
@@ -213,11 +213,11 @@ def save_database_access(corpus: Corpus) -> None:
     if not corpus.is_database:
         return
     try:
-        stored, policy = records.load_policy(corpus), active_policy(corpus)
+        policy = active_policy(corpus)
     except AccessDenied:
-        stored = policy = None
+        policy = None
     access = []
-    if stored and policy:
+    if policy:
         places = compartments.stored_compartments(corpus)
         for agent, rule in sorted(policy.agents.items()):
             content = json.dumps({"agents": {agent: rule.model_dump(exclude_unset=True)}})
@@ -233,7 +233,7 @@ def deny_matcher(corpus: Corpus) -> DeniedPatterns:
     that are assigned meanwhile are hidden from every agent until a policy is set.
     """
     try:
-        stored = records.load_policy(corpus) if records.has_policy(corpus) else None
+        stored = records.load_policy(corpus)
         if stored is None:
             return no_denied_patterns
         return _matcher(parse_policy(stored.content, stored.format, "the policy"))

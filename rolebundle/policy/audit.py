@@ -110,7 +110,7 @@ class AuditLog:
         self._last_settings = self._with_floor(settings)
         return self._last_settings
 
-    def begin(self) -> AuditSettings:
+    def begin(self) -> None:
         """Create the audit. An existing one keeps its settings, also ``off``.
 
         Raises:
@@ -119,7 +119,7 @@ class AuditLog:
         """
         if not self.exists:
             create_audit(self.path, AuditSettings(mode="on"), self._clock, {})
-        return self.settings()
+        self.settings()  # Whether it can be read.
 
     def _with_floor(self, settings: AuditSettings) -> AuditSettings:
         mode = max(settings.mode, self.floor, key=AUDIT_MODES.index)

@@ -126,23 +126,6 @@ def _subjects(kinds: Iterable[DocumentKind]) -> set[RuleSubject]:
     return {rule_subject(kind, kind.path) for kind in kinds}
 
 
-def corpus_names(kinds: Sequence[DocumentKind]) -> dict[str, list[str]]:
-    """What rules can name in a corpus."""
-    return {
-        "sources": sorted({kind.source_id for kind in kinds}),
-        "document_types": sorted({kind.document_type for kind in kinds}),
-        "domains": sorted({kind.domain for kind in kinds}),
-        "trust_tiers": sorted({kind.trust_tier for kind in kinds}),
-        "folders": sorted(
-            {
-                f"{'/'.join(parts[:depth])}/**"
-                for parts in {tuple(kind.path.split("/")[:-1]) for kind in kinds}
-                for depth in range(1, len(parts) + 1)
-            }
-        )[:_MAX_COMPARED],
-    }
-
-
 def _rules(overlay: Overlay, *lists: str) -> Iterator[tuple[str, SourceRule]]:
     """The rules of some lists of a source policy, each with its place."""
     for name in lists:
@@ -183,21 +166,20 @@ def _contradictions(words: Vocabulary) -> Iterator[LintProblem]:
 
 def unmatched_rules(overlay: Overlay, kinds: Sequence[DocumentKind]) -> Iterator[LintProblem]:
     """The rules and boosts that match no document of a corpus."""
-    policy, names, subjects = overlay.source_policy, corpus_names(kinds), _subjects(kinds)
+    policy, subjects = overlay.source_policy, _subjects(kinds)
     # A pattern is searched for in all three names. A boost applies to one name, spelled exactly.
-    all_names = {*names["sources"], *names["document_types"], *names["domains"]}
+    all_names = {name for names, _ in subjects for name in names}
     for place, rule in _rules(overlay, *_LISTS):
         if any(rule_matches(rule, subject) for subject in subjects):
             continue
         if rule.pattern is None:
-            glob = rule.path or ""
-            yield _unmatched(f"{place}.path", "file with the path", glob, names["folders"])
+            yield _unmatched(f"{place}.path", "file with the path", rule.path or "", ())
         else:
             yield _unmatched(place, "source, type or domain", rule.pattern, all_names)
     exact: tuple[tuple[str, str, Collection[str]], ...] = (
-        ("trust_tier_boosts", "document with the trust tier", names["trust_tiers"]),
-        ("document_type_boosts", "document of the type", names["document_types"]),
-        ("domain_boosts", "document of the domain", names["domains"]),
+        ("trust_tier_boosts", "document with the trust tier", {kind.trust_tier for kind in kinds}),
+        ("document_type_boosts", "document of the type", {kind.document_type for kind in kinds}),
+        ("domain_boosts", "document of the domain", {kind.domain for kind in kinds}),
     )
     for name, description, present in exact:
         for key in getattr(policy, name):
@@ -283,7 +265,7 @@ def lint_policy(
         corpus: the corpus.
         roles: the roles that have an overlay; ``None`` if they are not known.
     """
-    findings = [*_lint_rules(policy), *_lint_roles(policy, roles)]
+    findings = [*_lint_rules(policy, roles)]
     if corpus is not None:
         documents = scopes_and_places(corpus)
         for agent, rule in policy.agents.items():
@@ -311,17 +293,13 @@ def _stored_policy(stored: StoredPolicy) -> tuple[PolicyFile | None, str, str]:
     return policy, "policy_doubtful", policy_problem(stored)
 
 
-def _lint_rules(policy: PolicyFile) -> Iterator[LintProblem]:
+def _lint_rules(policy: PolicyFile, roles: Collection[str] | None) -> Iterator[LintProblem]:
     if not policy.agents:
         yield lint_warning("", "no_agents", "names no agent: everyone is denied")
     for agent, rule in policy.agents.items():
         if rule.access_level != "denied" and not rule.scopes:
             message = "is empty, which means EVERY scope, including later ones"
             yield lint_warning(f"{agent}.scopes", "all_scopes", message)
-
-
-def _lint_roles(policy: PolicyFile, roles: Collection[str] | None) -> Iterator[LintProblem]:
-    for agent, rule in policy.agents.items():
         for role in rule.roles or ():
             if roles is not None and role not in roles:
                 message = f"{role!r} has no overlay; roles: {', '.join(sorted(roles)) or 'none'}"

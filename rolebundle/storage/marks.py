@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from rolebundle.contracts.documents import Mark
@@ -72,7 +72,7 @@ def text_hash(corpus: Corpus, kind: MarkKind, target: str) -> str | None:
     return content_hash("\n".join(map(str, hashes))) if hashes else None
 
 
-def marks_for(corpus: Corpus, passages: Iterable[tuple[str, str, str]]) -> dict[str, Mark]:
+def marks_for(corpus: Corpus, passages: Sequence[tuple[str, str, str]]) -> dict[str, Mark]:
     """Chunk id → the mark that counts for it.
 
     That of an owner counts before that of an agent, and then that of the passage itself before that
@@ -84,7 +84,6 @@ def marks_for(corpus: Corpus, passages: Iterable[tuple[str, str, str]]) -> dict[
     """
     if not corpus.value("SELECT EXISTS (SELECT 1 FROM main.mark)"):
         return {}
-    passages = list(passages)
     chunks = _marks_of(corpus, "chunk", [chunk_id for chunk_id, _, _ in passages])
     documents = {
         target: marked

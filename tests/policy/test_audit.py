@@ -229,16 +229,12 @@ def test_an_agent_reads_its_own_rows_and_cannot_count_the_others(log: AuditLog) 
     busy.close()
 
 
-def test_rows_are_found_by_kind_time_and_agent(log: AuditLog) -> None:
-    times = iter(f"2026-01-{day:02}T00:00:00.000Z" for day in range(1, 30))
-    with AuditLog(log.path.with_name("c.db"), clock=lambda: next(times)) as dated:
-        dated.set(REQUIRED)
-        for number in range(6):
-            dated.record(entry("ab"[number % 2], kind=("get", "retrieve")[number > 3]))
-        assert [row.seq for row in dated.rows(newest=True) if row.kind == "get"] == [5, 4, 3, 2]
-        assert [row.seq for row in dated.rows(limit=2)] == [1, 2]
-        # An agent's numbers do not depend on what it looks for.
-        assert [row.seq for row in dated.rows("a") if row.kind == "retrieve"] == [3]
+def test_rows_are_read_from_either_end(log: AuditLog) -> None:
+    log.set(REQUIRED)
+    for _ in range(4):
+        log.record(entry())
+    assert [row.seq for row in log.rows(newest=True)] == [5, 4, 3, 2, 1]
+    assert [row.seq for row in log.rows(limit=2)] == [1, 2]
 
 
 @pytest.mark.parametrize("head", ["1", "x:" + "0" * 64, "1:abc", ":", "-1:" + "0" * 64])

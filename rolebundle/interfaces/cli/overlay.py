@@ -69,7 +69,7 @@ from rolebundle.interfaces.cli.output import (
 )
 from rolebundle.interfaces.layout import copyable, on_one_line, terminal_width
 from rolebundle.interfaces.parse import request_from
-from rolebundle.policy.lint import corpus_names, lint_error, lint_overlay
+from rolebundle.policy.lint import lint_error, lint_overlay
 from rolebundle.policy.overlays import (
     ResolvedOverlay,
     is_shipped,
@@ -182,7 +182,6 @@ def lint_command(call: Call, names: tuple[str, ...]) -> None:
             linted[str(path)] = lint_overlay(path, folders, tried, kinds)
     report = OverlayLint(
         corpus=str(location) if against_corpus else None,
-        names=None if kinds is None else corpus_names(kinds),
         overlays=[OverlayProblems(path=name, findings=found) for name, found in linted.items()],
     )
     call.print(report, _lint_lines(report))

@@ -1,6 +1,5 @@
 """`rolebundle replica publish` and `pull`: what they say, what they refuse, and what they leave."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,12 +9,6 @@ from rolebundle.storage.publications import publications
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
 from support.templates import Template
-
-
-def write_overlay(folder: Path, overlay: dict[str, str]) -> None:
-    folder.mkdir(exist_ok=True)
-    (folder / f"{overlay['role_id']}.json").write_text(json.dumps(overlay), encoding="utf-8")
-
 
 POLICY = """
 [ada]
