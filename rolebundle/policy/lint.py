@@ -169,11 +169,17 @@ def unmatched_rules(overlay: Overlay, kinds: Sequence[DocumentKind]) -> Iterator
     policy, subjects = overlay.source_policy, _subjects(kinds)
     # A pattern is searched for in all three names. A boost applies to one name, spelled exactly.
     all_names = {name for names, _ in subjects for name in names}
+    folders = {
+        f"{'/'.join(parts[:depth])}/**"
+        for parts in {tuple(kind.path.split("/")[:-1]) for kind in kinds}
+        for depth in range(1, len(parts) + 1)
+    }
     for place, rule in _rules(overlay, *_LISTS):
         if any(rule_matches(rule, subject) for subject in subjects):
             continue
         if rule.pattern is None:
-            yield _unmatched(f"{place}.path", "file with the path", rule.path or "", ())
+            glob = rule.path or ""
+            yield _unmatched(f"{place}.path", "file with the path", glob, folders)
         else:
             yield _unmatched(place, "source, type or domain", rule.pattern, all_names)
     exact: tuple[tuple[str, str, Collection[str]], ...] = (
