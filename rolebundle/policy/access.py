@@ -299,10 +299,6 @@ class Audience:
     agent: str
     rule: AgentRule
 
-    def restrict(self, corpus: Corpus) -> AgentView:
-        """Show in a restricted corpus what the replica may hold; inside ``corpus.reading()``."""
-        return restrict_to_rule(corpus, self.rule)
-
     def replica_policy(self) -> str:
         """The policy in the replica, as JSON: the agent's own rule. Empty if it has none.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -60,15 +59,11 @@ class AuditLog:
         corpus: the corpus file; the audit lies beside it.
         floor: the lowest mode. It applies even if the settings in the file are lower or the file is
             missing.
-        clock: the time of a row, as ISO 8601 in UTC.
     """
 
-    def __init__(
-        self, corpus: Path, *, floor: AuditMode = "off", clock: Callable[[], str] | None = None
-    ) -> None:
+    def __init__(self, corpus: Path, *, floor: AuditMode = "off") -> None:
         self.path = audit_path(corpus)
         self.floor = floor
-        self._clock = clock or _now
         self._writer: SqliteFile | None = None
         self._last_settings: AuditSettings | None = None
         self._lock = Lock()
@@ -104,9 +99,9 @@ class AuditLog:
             CorpusBusy, WrongFile, CorpusCorrupt, StorageError: they were not changed.
         """
         more = dict(details or {})
-        if self.exists or not create_audit(self.path, settings, self._clock, more):
-            with open_audit_writer(self.path) as log:
-                audit.configure(log, settings, self._clock, more)
+        if self.exists or not create_audit(self.path, settings, more):
+            with open_audit_writer(self.path) as log, log.writing():
+                audit.configure(log, settings, more)
         self._last_settings = self._with_floor(settings)
         return self._last_settings
 
@@ -118,7 +113,7 @@ class AuditLog:
                 can be created.
         """
         if not self.exists:
-            create_audit(self.path, AuditSettings(mode="on"), self._clock, {})
+            create_audit(self.path, AuditSettings(mode="on"), {})
         self.settings()  # Whether it can be read.
 
     def _with_floor(self, settings: AuditSettings) -> AuditSettings:
@@ -165,7 +160,7 @@ class AuditLog:
                 mode = self._last_settings.mode
                 if mode == "off":
                     return None, ""
-                row, is_intact = audit.append(log, entry, self._clock)
+                row, is_intact = audit.append(log, entry)
             except RolebundleError as error:
                 self.close()
                 return None, self._failed(mode or self._mode_if_unwritable(), error)
@@ -344,10 +339,6 @@ def _whole_floats_as_integers(value: Any) -> Any:
     if isinstance(value, list):
         return [_whole_floats_as_integers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _settings_of(log: SqliteFile) -> AuditSettings:

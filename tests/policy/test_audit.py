@@ -3,9 +3,11 @@
 import random
 import sqlite3
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+from unittest.mock import Mock
 
 import apsw
 import pytest
@@ -203,10 +205,14 @@ def test_a_reader_of_the_corpus_never_waits_for_the_audit() -> None:
 # -- who reads it --------------------------------------------------------------------------------
 
 
-def test_an_agent_reads_its_own_rows_and_cannot_count_the_others(log: AuditLog) -> None:
+def test_an_agent_reads_its_own_rows_and_cannot_count_the_others(
+    log: AuditLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Row 33. What it gets is what it would get were nobody else there."""
-    alone = AuditLog(log.path.with_name("alone.db"), clock=lambda: "2026-01-01T00:00:00.000Z")
-    busy = AuditLog(log.path.with_name("busy.db"), clock=lambda: "2026-01-01T00:00:00.000Z")
+    moment = Mock(now=Mock(return_value=datetime(2026, 1, 1, tzinfo=UTC)))
+    monkeypatch.setattr("rolebundle.storage.audit.datetime", moment)
+    alone = AuditLog(log.path.with_name("alone.db"))
+    busy = AuditLog(log.path.with_name("busy.db"))
     chance = random.Random(33)
     for audit in (alone, busy):
         audit.set(REQUIRED)
