@@ -21,7 +21,6 @@ from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.inspector import Inspector, Parameters
 from rolebundle.interfaces.servers.operations import Operations
-from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlays import load_role
 from rolebundle.resources import demo_overlays
@@ -585,8 +584,8 @@ def test_an_approval_is_recorded_with_its_name(
 ) -> None:
     db = build(tmp_path, [document("x", ["the token"], origin="external")], name="team.db")
     set_policy(db, {"ada": {"scopes": [], "access_level": "internal"}})
-    program = Approvals("command", ("/bin/sh", "-c", script)) if script else Approvals()
-    with Engine(db, approvals=program) as engine:
+    program = ["/bin/sh", "-c", script] if script else None
+    with Engine(db, approver=program) as engine:
         if script is None:
             withheld = engine.retrieve(ask("ada", action="execute", lexical_only=True))
             assert [rejection.reason for rejection in withheld.rejected] == ["requires_approval"]
